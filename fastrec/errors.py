@@ -7,6 +7,9 @@ of the operating system are plain :class:`OSError` with ``errno`` and ``filename
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, TypeVar
+
 __all__ = [
     "CorruptRecordError",
     "ExampleParseError",
@@ -16,7 +19,22 @@ __all__ = [
     "MissingRecordsError",
     "RandomAccessError",
     "TruncatedFileError",
+    "call_out",
 ]
+
+_Result = TypeVar("_Result")
+
+
+def call_out(function: Callable[..., _Result], *arguments: Any) -> _Result:
+    """Call a function of the caller; a StopIteration that it raises is a RuntimeError (PEP 479).
+
+    Otherwise the iterator on whose behalf it is called would seem to be at its end.
+    """
+    try:
+        return function(*arguments)
+    except StopIteration as error:
+        name = getattr(function, "__qualname__", type(function).__qualname__)
+        raise RuntimeError(f"{name} raised StopIteration") from error
 
 
 class FastrecError(Exception):

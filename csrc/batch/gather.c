@@ -74,13 +74,16 @@ static int add_record(const fr_gather *gather, const fr_dataset_place *place, fr
 }
 
 static int add_rows(const fr_gather *gather, resolver *r, fr_columns *columns, fr_error *err) {
+    const size_t before = fr_columns_records(columns);
     for (uint64_t row = 0; row < r->rows; row++) {
         if (gather->stop && atomic_load_explicit(gather->stop, memory_order_relaxed))
             return FR_AGAIN;
         while (r->resolved < r->rows && r->resolved <= row + NEAR)
             FR_TRY(resolve_more(r, gather->dataset, err));
         if (r->touch && row + NEAR < r->rows) prefetch_between(place_at(r, row + NEAR)->frame);
-        FR_TRY(add_record(gather, place_at(r, row), columns, err));
+        const int status = add_record(gather, place_at(r, row), columns, err);
+        if (FR_UNLIKELY(status != FR_OK))
+            FR_TRY(fr_columns_leave_out(columns, before + (size_t)row, status, err));
     }
     return FR_OK;
 }

@@ -19,7 +19,8 @@ typedef struct {
 } fr_gather;
 
 /*
- * Appends a row for each record to `columns`, begun for as many. FR_AGAIN when `stop` became true.
+ * Appends a row for each record to `columns`, begun for as many, or leaves the record out
+ * (fr_columns_leave_out()). FR_AGAIN when `stop` became true.
  * Errors of reading and of parsing have file, record within it and offset; after one, and after
  * FR_AGAIN, the columns can only be begun anew or freed.
  */

@@ -37,8 +37,8 @@ FR_NODISCARD int fr_loader_start(const fr_loader_options *options, fr_loader **l
 FR_NODISCARD int fr_loader_next(fr_loader *loader, int timeout_ms, fr_columns **batch,
                                 fr_error *err);
 
-/* The numbers of the records in the batch that was given last, one a row; valid until the next
-   call. */
+/* The numbers of the records of the batch that was given last, those that were left out of its rows
+   among them: fr_columns_records() numbers, valid until the next call. */
 const uint64_t *fr_loader_numbers(const fr_loader *loader);
 
 typedef struct {

@@ -79,14 +79,49 @@ static int begin_columns(fr_columns *columns, fr_error *err) {
 int fr_columns_begin(fr_columns *columns, const fr_schema *schema, size_t capacity, fr_error *err) {
     FR_TRY(resize(columns, schema->count, err));
     columns->schema = schema;
-    columns->rows = 0;
+    columns->rows = columns->first = 0;
+    columns->misfits.size = 0;
     columns->capacity = capacity;
     FR_TRY(lay_out(columns, capacity, err));
     return begin_columns(columns, err);
 }
 
+/* Shortens positions to those of `count` items; returns where the last of them ends. */
+static size_t cut_positions(fr_buffer *positions, size_t count) {
+    positions->size = (count + 1) * sizeof(int64_t);
+    return (size_t)((const int64_t *)(const void *)positions->data)[count];
+}
+
+void fr_columns_rewind(fr_columns *columns, size_t rows) {
+    for (size_t i = 0; i < columns->column_count; i++) {
+        const fr_feature *feature = &columns->schema->features[i];
+        fr_column *column = &columns->columns[i];
+        if (fr_feature_is_dense(feature)) continue;
+        size_t count = rows - columns->first; /* blocks of a part's own begin at 0 */
+        if (feature->frames) count = cut_positions(&column->frames, count);
+        count = feature->ragged ? cut_positions(&column->splits, count) : count * feature->count;
+        column->values.size = feature->dtype == FR_BYTES ? cut_positions(&column->offsets, count)
+                                                         : count * fr_dtype_size(feature->dtype);
+    }
+    columns->rows = rows;
+}
+
+static bool concerns_one_record(int status, const fr_error *err) {
+    return status == FR_ERR_MALFORMED || status == FR_ERR_SCHEMA ||
+           (status == FR_ERR_CORRUPT && err && err->fault == FR_FAULT_DATA_CRC);
+}
+
+int fr_columns_leave_out(fr_columns *columns, size_t number, int status, fr_error *err) {
+    if (!columns->schema->skips || !concerns_one_record(status, err)) return status;
+    fr_misfit misfit = {.number = number, .error = {.status = status}};
+    if (err) misfit.error = *err;
+    fr_columns_rewind(columns, number - columns->misfits.size / sizeof misfit);
+    return fr_buffer_append(&columns->misfits, &misfit, sizeof misfit, err);
+}
+
 int fr_columns_split(const fr_columns *whole, size_t first, fr_columns *part, fr_error *err) {
-    *part = (fr_columns){.schema = whole->schema, .rows = first, .capacity = whole->capacity};
+    *part = (fr_columns){
+        .schema = whole->schema, .rows = first, .first = first, .capacity = whole->capacity};
     part->columns = calloc(whole->column_count + 1, sizeof *part->columns);
     if (!part->columns) return fr_fail_nomem(err, whole->column_count * sizeof *part->columns);
     part->column_count = whole->column_count;
@@ -111,8 +146,22 @@ static int join_positions(fr_buffer *whole, const fr_buffer *part, fr_error *err
     return FR_OK;
 }
 
+/* Rows of a fixed size follow those of `whole`, also where records before them were left out. */
+static void move_dense(fr_columns *whole, const fr_columns *part) {
+    if (whole->rows == part->first) return;
+    for (size_t i = 0; i < whole->column_count; i++) {
+        if (!fr_feature_is_dense(&whole->schema->features[i])) continue;
+        const fr_column *column = &whole->columns[i];
+        uint8_t *rows = whole->dense.data + column->dense;
+        memmove(rows + whole->rows * column->row_size, rows + part->first * column->row_size,
+                (part->rows - part->first) * column->row_size);
+    }
+}
+
 int fr_columns_join(fr_columns *whole, fr_columns *part, fr_error *err) {
     part->dense = (fr_buffer){0};
+    move_dense(whole, part);
+    FR_TRY(fr_buffer_append(&whole->misfits, part->misfits.data, part->misfits.size, err));
     for (size_t i = 0; i < whole->column_count; i++) {
         fr_column *to = &whole->columns[i];
         const fr_column *from = &part->columns[i];
@@ -121,7 +170,7 @@ int fr_columns_join(fr_columns *whole, fr_columns *part, fr_error *err) {
         FR_TRY(join_positions(&to->splits, &from->splits, err));
         FR_TRY(join_positions(&to->frames, &from->frames, err));
     }
-    whole->rows = part->rows;
+    whole->rows += part->rows - part->first;
     return FR_OK;
 }
 
@@ -133,6 +182,7 @@ void fr_columns_free(fr_columns *columns) {
         fr_buffer_free(&columns->columns[i].frames);
     }
     free(columns->columns);
+    fr_buffer_free(&columns->misfits);
     let_go(columns);
     fr_buffer_free(&columns->dense);
     *columns = (fr_columns){0};

@@ -22,6 +22,12 @@ typedef struct {
     fr_buffer frames;  /* frames: int64, which row is the first of record i; then their number */
 } fr_column;
 
+/* A record that was left out of the rows. */
+typedef struct {
+    size_t number;  /* of the record among those of the batch */
+    fr_error error; /* the reason, with the coordinates that are known */
+} fr_misfit;
+
 /* All-zero is a valid empty object. */
 typedef struct {
     const fr_schema *schema; /* borrowed */
@@ -30,6 +36,8 @@ typedef struct {
     fr_buffer dense;
     bool lent; /* the shared block is somebody else's, and is let go of where it is too small */
     size_t rows, capacity;
+    size_t first;      /* number of the first row: 0, or where a part of other columns begins */
+    fr_buffer misfits; /* fr_misfit: the records that were left out, in order */
 } fr_columns;
 
 /* Bytes that the shared block has for so many rows. FR_ERR_NOMEM where no memory has them. */
@@ -51,12 +59,32 @@ static inline uint8_t *fr_columns_dense_row(const fr_columns *columns, size_t nu
     return columns->dense.data + column->dense + columns->rows * column->row_size;
 }
 
+/* Number of records that were appended or left out. For a part, counted from the whole's first. */
+static inline size_t fr_columns_records(const fr_columns *columns) {
+    return columns->rows + columns->misfits.size / sizeof(fr_misfit);
+}
+
+/* Takes back all rows after the first `rows`, and any incomplete one. */
+void fr_columns_rewind(fr_columns *columns, size_t rows);
+
+/*
+ * Decides about record `number` (fr_columns_records() before it), which failed with `status`.
+ *
+ * Where the schema skips and the failure concerns this record alone (it is not the message that the
+ * schema describes, or its data is damaged), takes back what was appended of it, adds it to the
+ * misfits, and returns FR_OK. Otherwise returns `status`.
+ */
+FR_NODISCARD int fr_columns_leave_out(fr_columns *columns, size_t number, int status,
+                                      fr_error *err);
+
 /*
  * Begins `part` as columns that fill the shared block of `whole` from row `first` on, and have
- * other blocks of their own; that block must stay where it is. fr_columns_join() appends those to
- * the blocks of `whole`, whose rows end where those of `part` began, and lets go of the shared one.
- * Different parts may be filled by different threads. A part that is not joined is freed after its
- * `dense` was zeroed.
+ * other blocks of their own; that block must stay where it is. `first` is the number of the part's
+ * first record: fr_columns_records() of `whole`, plus the records of the parts before this one.
+ * fr_columns_join() appends the rows and misfits of `part` to those of `whole`, moves rows down
+ * where records before them were left out, and releases the shared block. Parts are joined in the
+ * order of `first`. Different parts may be filled by different threads. A part that is not joined
+ * is freed after its `dense` was zeroed.
  */
 FR_NODISCARD int fr_columns_split(const fr_columns *whole, size_t first, fr_columns *part,
                                   fr_error *err);

@@ -27,7 +27,8 @@ static int prepare(member *m, const fr_schema *schema, fr_columns *columns, bool
                    fr_error *err) {
     FR_TRY(fr_parser_init(&m->parser, schema, err));
     m->columns = split ? &m->own : columns;
-    return split ? fr_columns_split(columns, columns->rows + m->first, &m->own, err) : FR_OK;
+    if (!split) return FR_OK;
+    return fr_columns_split(columns, fr_columns_records(columns) + m->first, &m->own, err);
 }
 
 /* Starts all but the first; one that does not start is done by this thread. */

@@ -80,8 +80,9 @@ static inline bool read_plain_entry(fr_span entry, fr_span *key, fr_span *value)
 /* The feature that the key of entry number `position` names, or -1. */
 static ptrdiff_t find(fr_parser *parser, size_t position, fr_span key) {
     ptrdiff_t number = fr_schema_find(parser->schema, key);
-    if (number >= 0 && position < parser->predicted_count)
-        parser->predicted[position] = (uint32_t)number + 1;
+    if (number < 0) return number;
+    fr_schema_note_seen(parser->schema, (size_t)number); /* it is predicted only after that */
+    if (position < parser->predicted_count) parser->predicted[position] = (uint32_t)number + 1;
     return number;
 }
 
@@ -254,11 +255,12 @@ int fr_parse_row(fr_parser *parser, fr_span record, fr_columns *columns, fr_erro
 
 int fr_parse_rows(fr_parser *parser, const fr_span *records, size_t count, fr_columns *columns,
                   fr_error *err) {
+    const size_t before = fr_columns_records(columns);
     for (size_t i = 0; i < count; i++) {
         int status = fr_parse_row(parser, records[i], columns, err);
         if (FR_LIKELY(status == FR_OK)) continue;
         if (err) err->record = (int64_t)i;
-        return status;
+        FR_TRY(fr_columns_leave_out(columns, before + i, status, err));
     }
     return FR_OK;
 }

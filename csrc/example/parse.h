@@ -39,7 +39,8 @@ FR_NODISCARD int fr_parser_init(fr_parser *parser, const fr_schema *schema, fr_e
 FR_NODISCARD int fr_parse_row(fr_parser *parser, fr_span record, fr_columns *columns,
                               fr_error *err);
 
-/* As fr_parse_row() for each record in turn. err->record is the number among these. */
+/* As fr_parse_row() for each record in turn, or fr_columns_leave_out() for one that fails.
+   err->record is the number among these. */
 FR_NODISCARD int fr_parse_rows(fr_parser *parser, const fr_span *records, size_t count,
                                fr_columns *columns, fr_error *err);
 

@@ -126,8 +126,10 @@ static int allocate(fr_schema *schema, const fr_feature *features, size_t count,
     schema->plans = calloc(count, sizeof *schema->plans);
     schema->slots = calloc(slot_count, sizeof *schema->slots);
     schema->bytes = malloc(bytes);
+    schema->seen = calloc(count, sizeof *schema->seen);
     schema->slot_mask = slot_count - 1;
-    if (schema->features && schema->plans && schema->slots && schema->bytes) return FR_OK;
+    if (schema->features && schema->plans && schema->slots && schema->bytes && schema->seen)
+        return FR_OK;
     fr_schema_free(schema);
     return fr_fail_nomem(err, (uint64_t)count * sizeof *features + bytes);
 }
@@ -145,10 +147,16 @@ int fr_schema_init(fr_schema *schema, const fr_feature *features, size_t count, 
     return FR_OK;
 }
 
+bool fr_schema_has_seen(const fr_schema *schema, size_t number) {
+    const uint32_t source = schema->plans[number].source;
+    return atomic_load_explicit(&schema->seen[source], memory_order_relaxed);
+}
+
 void fr_schema_free(fr_schema *schema) {
     free(schema->features);
     free(schema->plans);
     free(schema->slots);
     free(schema->bytes);
+    free(schema->seen);
     *schema = (fr_schema){0};
 }

@@ -2,10 +2,13 @@
 /*
  * The features that are wanted of an Example, and their types.
  *
- * A schema does not change once it is made, so any number of threads may use one.
+ * A schema does not change once it is made, except for `seen`, which is atomic. So any number of
+ * threads may use one.
  */
 #ifndef FASTREC_SCHEMA_H
 #define FASTREC_SCHEMA_H
+
+#include <stdatomic.h>
 
 #include "format/dtype.h"
 
@@ -90,6 +93,8 @@ typedef struct {
     uint32_t *slots; /* open addressing: feature number + 1, or 0 */
     size_t slot_mask;
     uint8_t *bytes; /* prefixes, of which keys are pieces, and fallbacks */
+    _Atomic(uint8_t) *seen; /* per feature: 1 once a parser has found its key in a record */
+    bool skips; /* unusable records are left out of the rows: fr_columns_leave_out() */
 } fr_schema;
 
 /* Copies `features` with their keys and fallbacks. Several may have the same key. */
@@ -98,6 +103,16 @@ FR_NODISCARD int fr_schema_init(fr_schema *schema, const fr_feature *features, s
 
 /* The number of the first feature of that key, or -1. */
 ptrdiff_t fr_schema_find(const fr_schema *schema, fr_span key);
+
+/* Notes that a record has the key of feature `number`. */
+static inline void fr_schema_note_seen(const fr_schema *schema, size_t number) {
+    _Atomic(uint8_t) *seen = &schema->seen[number];
+    if (!atomic_load_explicit(seen, memory_order_relaxed))
+        atomic_store_explicit(seen, 1, memory_order_relaxed);
+}
+
+/* Whether any record that was parsed so far had the key of feature `number`. */
+bool fr_schema_has_seen(const fr_schema *schema, size_t number);
 
 void fr_schema_free(fr_schema *schema);
 

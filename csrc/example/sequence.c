@@ -116,11 +116,13 @@ static int parse_row(fr_sequence_parser *parser, fr_span record, fr_columns *con
 
 int fr_sequence_parse_rows(fr_sequence_parser *parser, const fr_span *records, size_t count,
                            fr_columns *context, fr_columns *lists, fr_error *err) {
+    const size_t before = fr_columns_records(context);
     for (size_t i = 0; i < count; i++) {
         int status = parse_row(parser, records[i], context, lists, err);
         if (FR_LIKELY(status == FR_OK)) continue;
         if (err) err->record = (int64_t)i;
-        return status;
+        FR_TRY(fr_columns_leave_out(context, before + i, status, err));
+        fr_columns_rewind(lists, context->rows);
     }
     return FR_OK;
 }

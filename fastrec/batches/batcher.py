@@ -16,10 +16,11 @@ from ..images.augment import Augment
 from ..records.manifest import Manifest
 from ..records.paths import PathLike
 from ..records.record_files import Source
-from ..records.recovery import OnError, Skipped
+from ..records.recovery import OnError, Skipped, skips_records
 from ..records.remote_dataset import RemoteDataset
 from ..records.shard_sets import Shards
 from ..storage.options import StorageOptions
+from .audit import Audit, AuditLog
 from .block_shuffle import Shuffle
 from .buckets import Buckets
 from .checkpoint import Start
@@ -110,9 +111,12 @@ class Batcher:
     verify : bool
         Check the CRC32C of every record.
     on_error : {"raise", "tolerate_tail", "skip"} or callable
-        Policy for damaged records, see :class:`Reader`; `skipped` lists them. Records whose images
-        cannot be decoded are left out too, which makes their batches shorter. Damage of plain files
-        is found before the first batch, by reading everything once.
+        Policy for records that cannot be used, see :class:`Reader`. ``"skip"`` and a callable leave
+        out damaged records and those that do not fit `features`: a feature is missing, has another
+        kind or count, or an image cannot be decoded. Their batches are shorter, and `skipped` lists
+        them. It is an error when no record can be used, and a warning when more than a tenth
+        cannot. Local files are read when their records are wanted. Remote files that are not read
+        in sequence are read once before the first batch, which a warning says.
     progress : bool
         Print progress, and the time spent waiting for data, to standard error.
     storage_options : StorageOptions or mapping, optional
@@ -219,7 +223,11 @@ class Batcher:
         # What the rings hold, what the consumer holds, and what it holds while it asks for more.
         rings = 1 if self._steps.are_none else 2
         self._slabs = rings * options.depth + 2
-        self._schema = _core.Schema(options.plan(), self._slabs)
+        self._schema = _core.Schema(
+            options.plan(), self._slabs, skips=skips_records(options.on_error)
+        )
+        sequences = self._steps.sequences
+        self._audits = AuditLog([self._schema] if sequences is None else sequences.schemas)
         self._to_pin = bool(options.pin_memory)
         buckets = options.buckets
         self._order = Ordering(
@@ -227,7 +235,7 @@ class Batcher:
             options.order(),
             buckets=None if buckets is None else (buckets, options.batch_size or 1),
             by_row=options.batch_size is None,
-            may_skip=bool(options.images) and options.on_error != "raise",
+            parses=options.features is not None,
             verify=options.verify,
             on_error=options.on_error,
             storage=options.storage,
@@ -291,14 +299,16 @@ class Batcher:
             for block in page_locked(self._schema.dense_size(rows), self._slabs):
                 self._schema.lend(block)
 
-    def _open_native(self, run: Pass) -> _core.Loader | Pipeline:
+    def _open_native(self, run: Pass) -> tuple[_core.Loader | Pipeline, Audit]:
         dataset = self._order.dataset
         self._pin(min(run.spec.batch_size, len(dataset)))
         if run.spec.drop_remainder and run.native.batches == 0:
             self._warn_if_none(run)
+        stage = Stage(run, self._schema, self._steps)
+        audit = Audit(self._audits, run, stage)
         if isinstance(dataset, RemoteDataset):
-            stage = Stage(run, self._schema, self._steps)
-            return self._pipeline(RemoteFeed(dataset, run.native, run.spec), stage.fetched)
+            feed = RemoteFeed(dataset, run.native, run.spec)
+            return self._pipeline(feed, stage.fetched), audit
         loader = _core.Loader(
             dataset,
             self._schema,
@@ -309,8 +319,8 @@ class Batcher:
             drop_behind=self._options.drop_behind,
         )
         if self._steps.are_none:
-            return loader
-        return self._pipeline(NativeFeed(loader), Stage(run, self._schema, self._steps).native)
+            return loader, audit
+        return self._pipeline(NativeFeed(loader), stage.native), audit
 
     def _warn_if_none(self, run: Pass) -> None:
         if run.first == (run.start.begin, 0) and len(self._order.dataset):
@@ -322,7 +332,7 @@ class Batcher:
                 stacklevel=5,
             )
 
-    def _open_stream(self, run: Pass) -> Pipeline:
+    def _open_stream(self, run: Pass) -> tuple[Pipeline, Audit]:
         order = self._order
         if order.files.file is not None and order.spec.epochs != 1:
             raise FastrecError(
@@ -332,7 +342,7 @@ class Batcher:
             raise FastrecError("interleave requires files that are named by path")
         self._pin(run.spec.batch_size)
         stage = Stage(run, self._schema, self._steps)
-        return self._pipeline(stream(order.files, run), stage.streamed)
+        return self._pipeline(stream(run), stage.streamed), Audit(self._audits, run, stage)
 
     def _pipeline(self, source: Any, function: Callable[[Any], Any]) -> Pipeline:
         options = self._options
@@ -428,7 +438,7 @@ class Batcher:
 
     @property
     def skipped(self) -> list[Skipped]:
-        """Damaged regions skipped so far, each once."""
+        """Damaged regions and records that do not fit, left out so far; each once."""
         return self._order.files.skipped
 
     def __repr__(self) -> str:
@@ -442,8 +452,7 @@ class Batcher:
         The Batcher itself holds nothing that has to be released: a later ``iter()`` begins the
         next epoch, or resumes where a state says.
         """
-        for batches in list(self._iterators):
-            batches.close()
+        Batches.close_together(list(self._iterators))
 
     def __enter__(self) -> Batcher:
         return self

@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
+
+import numpy as np
 
 __all__ = ["BlockShuffle", "Shuffle", "order_fields"]
 
@@ -32,7 +34,7 @@ class BlockShuffle:
             raise ValueError(f"block and window are out of range, got {self!r}")
 
 
-Shuffle = bool | int | str | BlockShuffle
+Shuffle = bool | int | Literal["blocks"] | BlockShuffle
 
 
 def order_fields(shuffle: Shuffle) -> dict[str, Any]:
@@ -48,9 +50,17 @@ def order_fields(shuffle: Shuffle) -> dict[str, Any]:
         shuffle = BlockShuffle()
     if isinstance(shuffle, BlockShuffle):
         return fields | {"shuffle": "blocks", "block": shuffle.block, "window": shuffle.window}
-    if isinstance(shuffle, bool):
+    if isinstance(shuffle, (bool, np.bool_)):
         return fields | {"shuffle": "records" if shuffle else "none"}
-    if isinstance(shuffle, int) and 1 <= shuffle < 2**32:
+    if isinstance(shuffle, np.integer):
+        shuffle = int(shuffle)
+    if isinstance(shuffle, int) and shuffle in (0, 1):
+        hint = "shuffle all records" if shuffle else "keep the order of the files"
+        raise ValueError(
+            f"a number for shuffle must be a buffer size of at least 2 records, got {shuffle}: "
+            f"write shuffle={bool(shuffle)} to {hint}"
+        )
+    if isinstance(shuffle, int) and 2 <= shuffle < 2**32:
         return fields | {"shuffle": "buffer", "buffer": shuffle}
     raise ValueError(
         f"shuffle must be True, False, 'blocks', a BlockShuffle or the size of a buffer, "

@@ -7,15 +7,17 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import _core
+from ..errors import FastrecError
 from .checkpoint import Position, Start
 from .progress import Progress
-from .thread_map import Pipeline, is_in_pipeline
+from .thread_map import Pipeline, close_together, is_in_pipeline
 
 if TYPE_CHECKING:
+    from .audit import Audit
     from .order import Pass
 
 __all__ = ["Batches", "Made", "Stats"]
@@ -44,11 +46,17 @@ class Stats(NamedTuple):
 
 
 class Made(NamedTuple):
-    """The batches made of a block of records; where it begins, and where the next one does."""
+    """The batches made of a block of records."""
 
     batches: list[Any]
     at: Position
+    """Where the block begins."""
     then: Position
+    """Where the next one begins."""
+    rows: int
+    """Number of records in the batches."""
+    failures: Sequence[FastrecError] = ()
+    """Of the records of the block that cannot be used."""
 
 
 _POLL_S = 0.01
@@ -76,7 +84,7 @@ class Batches(Iterator[Any]):
     def __init__(
         self,
         run: Pass,
-        open_feed: Callable[[Pass], _core.Loader | Pipeline],
+        open_feed: Callable[[Pass], tuple[_core.Loader | Pipeline, Audit]],
         *,
         progress: Progress | None = None,
     ) -> None:
@@ -85,6 +93,8 @@ class Batches(Iterator[Any]):
         self._progress = progress
         self._feed: _core.Loader | Pipeline | None = None
         self._feed_is_native = False
+        self._audit: Audit | None = None
+        self._failure: FastrecError | None = None
         self._closed = False
         self._finished = False
         self._pid = os.getpid()
@@ -110,11 +120,12 @@ class Batches(Iterator[Any]):
         with self._lock:
             if self._feed is None:
                 self._open()
+            if self._failure is not None:
+                raise self._failure
             try:
-                batch = next(self._feed) if self._feed_is_native else self._next_made()  # type: ignore[arg-type]
+                batch = self._next_native() if self._feed_is_native else self._next_made()
             except StopIteration:
-                self._finished = not self._closed
-                self._report(last=True)
+                self._end()
                 raise
             self._count += 1
             if self._progress is not None:
@@ -134,18 +145,47 @@ class Batches(Iterator[Any]):
         if last:
             self._progress = None
 
+    def _end(self) -> None:
+        """Note that the feed has no more batches."""
+        if not (self._closed or self._finished):
+            self._audited(self._audit.finish)  # type: ignore[union-attr]
+            self._finished = True
+        self._report(last=True)
+
+    def _audited(self, check: Callable[..., None], *arguments: Any) -> None:
+        """Call a check, whose error ends the pass."""
+        try:
+            check(*arguments)
+        except FastrecError as error:
+            self._failure = error
+            raise
+
     def _open(self) -> None:
         self._began = time.perf_counter()
-        self._feed = self._open_feed(self._run)
+        self._feed, self._audit = self._open_feed(self._run)
         self._feed_is_native = isinstance(self._feed, _core.Loader)
         if self._closed:  # meanwhile, by another thread, which found nothing to close
             self._feed.close()
 
+    def _next_native(self) -> Any:
+        loader: Any = self._feed
+        audit: Any = self._audit
+        while True:
+            batch = next(loader)
+            if not audit.is_open:
+                return batch
+            self._audited(audit.settle, [error for _, error in loader.misfits], loader.rows)
+            if loader.rows:
+                return batch
+
     def _next_made(self) -> Any:
         if self._closed:
             raise StopIteration
+        audit: Any = self._audit
         while not self._ready:
             made: Made = next(self._feed)  # type: ignore[arg-type]
+            if audit.is_open:
+                self._audited(audit.settle, made.failures, made.rows)
             if made.at[:2] != self._block[:2]:
                 self._item = 0
             self._ready.extend(made.batches[self._item :])
@@ -162,10 +202,17 @@ class Batches(Iterator[Any]):
         return batch
 
     @property
+    def _steps(self) -> int | None:
+        """Steps of the order that are done; None where these cannot be counted."""
+        if self._feed_is_native:
+            return int(self._feed.taken)  # type: ignore[union-attr]
+        return self._count if self._run.has_steps else None
+
+    @property
     def epoch(self) -> int:
         """The number of the epoch that the last batch is of; before it, of the first one."""
-        if self._run.has_steps and self._count:
-            return self._run.find(self._count - 1).epoch
+        if self._count and (steps := self._steps) is not None:
+            return self._run.find(steps - 1).epoch
         return self._epoch
 
     @property
@@ -173,8 +220,8 @@ class Batches(Iterator[Any]):
         """The start of a run that resumes from here."""
         if self._finished:
             return self._run.next_start
-        if self._run.has_steps:
-            return self._run.start_after(self._count) if self._count else self._run.start
+        if (steps := self._steps) is not None:
+            return self._run.start_after(steps) if steps else self._run.start
         return self._run.start_at(self._at)
 
     @property
@@ -207,9 +254,19 @@ class Batches(Iterator[Any]):
 
     def close(self) -> None:
         """Stop the workers. There are no more batches after it."""
-        self._closed = True
-        if self._feed is not None:
-            self._feed.close()
+        self.close_together([self])
+
+    @staticmethod
+    def close_together(several: Iterable[Batches]) -> None:
+        """Stop the workers of several iterators, with one deadline for all."""
+        pipelines = []
+        for batches in several:
+            batches._closed = True
+            if isinstance(batches._feed, Pipeline):
+                pipelines.append(batches._feed)
+            elif batches._feed is not None:
+                batches._feed.close()
+        close_together(pipelines)
 
     def __enter__(self) -> Batches:
         return self

@@ -4,17 +4,20 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from .. import _core
-from ..errors import FastrecError, RandomAccessError
+from ..errors import CorruptRecordError, FastrecError, RandomAccessError
 from ..records.manifest import Manifest
 from ..records.paths import PathLike
 from ..records.record_files import RecordFiles, Source
-from ..records.recovery import OnError
+from ..records.recovery import OnError, skips_records
 from ..records.remote_dataset import RemoteDataset
 from ..records.shard_sets import Shards
 from ..storage.options import StorageOptions
@@ -82,8 +85,8 @@ class Ordering:
         What windows of records are dealt into.
     by_row : bool
         Whether single records are delivered.
-    may_skip : bool
-        Whether records are left out after they were read: images that cannot be decoded.
+    parses : bool
+        Whether records are taken apart, so that some may not fit.
     verify, on_error
         As of :class:`Reader`.
     storage : StorageOptions, optional
@@ -97,7 +100,7 @@ class Ordering:
         *,
         buckets: tuple[Buckets, int] | None,
         by_row: bool,
-        may_skip: bool,
+        parses: bool,
         verify: bool,
         on_error: OnError,
         storage: StorageOptions | None = None,
@@ -108,7 +111,7 @@ class Ordering:
         self.spec = spec
         self.buckets = buckets
         self.by_row = by_row
-        self.may_skip = may_skip
+        self._parses = parses
         self.mixture = source if isinstance(source, Mixture) else None
         if isinstance(source, Mixture):
             groups = source.paths(storage, shards if manifest is None else "any")
@@ -123,6 +126,7 @@ class Ordering:
             manifest=manifest,
             compression=compression,
             shards=shards,
+            counts_damaged=True,
         )
         self._damage: dict[str, Any] = {"on_error": "raise"}
         if on_error != "raise":  # what is left out has no number
@@ -138,6 +142,11 @@ class Ordering:
         if self.files.sequential_source() is not None:
             return True
         return not (self.is_drawn or (self.files.is_indexed and not self.files.sequential))
+
+    @property
+    def may_skip(self) -> bool:
+        """Whether records that have a place in the order may be left out."""
+        return skips_records(self.files.on_error) and (self._parses or not self.streams)
 
     @property
     def is_drawn(self) -> bool:
@@ -200,11 +209,34 @@ class Ordering:
             first += count
         return parts
 
-    def position_of(self, number: int) -> tuple[PathLike, int, int | None]:
-        """Path, number within the file and offset of a record, as far as they are known."""
+    def sample(self, count: int) -> tuple[list[bytes], NDArray[np.uint64]]:
+        """Return up to `count` sound records from all over the source, and their numbers."""
+        dataset = self.dataset
+        numbers = np.unique(np.linspace(0, max(len(dataset) - 1, 0), count).astype(np.uint64))
+        records, sound = [], []
+        for number in numbers[: len(dataset)]:
+            try:
+                records += list(dataset.take(np.array([number], np.uint64)))
+            except CorruptRecordError:
+                continue
+            sound.append(number)
+        return records, np.array(sound, np.uint64)
+
+    def position_of(
+        self, number: int, counts: Sequence[int] | None
+    ) -> tuple[PathLike, int, int | None]:
+        """Path, number within the file and offset of a record, as far as they are known.
+
+        `counts`: of a stream, the number of records of each file that was read before.
+        """
         if not self.streams:
             return self.dataset.position_of(number)
-        return self.files.paths[0] if len(self.files.paths) == 1 else "", number, None
+        if counts is None:  # files side by side
+            return "", number, None
+        ends = np.cumsum([0, *counts])
+        file = int(np.searchsorted(ends, number, side="right")) - 1
+        paths = self.files.paths
+        return paths[file] if file < len(paths) else "", number - int(ends[file]), None
 
     # --- states ---------------------------------------------------------------------------------
 
@@ -256,6 +288,13 @@ class Pass:
     spec : OrderSpec
         That of the ordering, with the shard that this process is.
     start : Start
+
+    Attributes
+    ----------
+    damage : Damage or None
+        The policy for records that cannot be used; None raises the first error.
+    chain : RecordChain or None
+        The records of a stream in its first epoch of this pass, unless files are interleaved.
     """
 
     def __init__(self, ordering: Ordering, spec: OrderSpec, start: Start) -> None:
@@ -269,6 +308,13 @@ class Pass:
                 first, used, left = start.begin + spec.epochs - 1, 2**62, 1
         self.spec = replace(spec, epochs=left)
         self.first = _Step(first, used)
+        self.damage = ordering.files.policy()
+        self.chain: _core.RecordChain | None = None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the pass begins with an epoch, not within one."""
+        return self.first.used == 0 and self.start.position.item == 0
 
     @property
     def next_start(self) -> Start:
@@ -341,9 +387,10 @@ class Pass:
     def start_after(self, done: int) -> Start:
         """The position of this run after a number of steps, as a state has it.
 
-        Shards that are at the same place have together used a prefix of the order. So have those
-        that were at the same place one step before, where one has now finished the epoch, and
-        another has a record of it left.
+        Shards at the same place have together used a prefix of the order. So have shards of which
+        some have just finished an epoch while each of the others has one record of it left. With
+        `drop_remainder` the others can have a batch left: then all were at the same place one step
+        before, and that step was within the epoch.
         """
         own = self._find(self._own_steps, done)
         if self.spec.shard[1] == 1:
@@ -351,10 +398,13 @@ class Pass:
         orders = [self._own_steps, *self._other_steps]
         found = sorted(self._find(steps, done) for steps in orders)
         low, high = found[0], found[-1]
+        left = self.native.epoch_size - low.used
         together = low == high
         if high == (low.epoch + 1, 0) and done:
-            together = len({self._find(steps, done - 1) for steps in orders}) == 1
-        if not (together and self.start.in_step):
+            together = left < self.spec.shard[1]
+            if not together and not self.spec.batch_across_epochs:
+                together = len({self._find(steps, done - 1) for steps in orders}) == 1
+        if not (together and self.start.in_step) or self.ordering.may_skip:
             return Start(self.start.begin, self._position(own), False)
         return Start(self.start.begin, self._position(low), True)
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from .. import _core
 from ..columns import Arrays, Bytes, take_rows
-from ..errors import ExampleParseError
+from ..errors import ExampleParseError, FastrecError
 from ..features.image import reason
 from ..images.augment import Augment
 from ..parsing.sequence import SequenceParser
-from ..records.recovery import Damage
+from ..records.recovery import skips_records
 from .iterator import Made
 from .options import Options
 from .order import Pass
@@ -24,20 +24,23 @@ from .stream import EPOCH_BITS, Block
 
 __all__ = ["NativeFeed", "Stage", "Steps"]
 
-Parse = Callable[[Any], Any]
+_HEAD = 32  # records of a stream to look at again
 
 
-class NativeFeed(Iterator[tuple[int, Any]]):
-    """A native loader whose batches come with their serial numbers."""
+Failures = list[FastrecError]
+Misfits = list[tuple[int, FastrecError]]  # number within the batch, error
+
+
+class NativeFeed(Iterator[tuple[int, Any, int, Misfits]]):
+    """Serial number, columns, rows and left-out records of each batch of a native loader."""
 
     def __init__(self, loader: _core.Loader) -> None:
         self._loader = loader
-        self._serial = 0
 
-    def __next__(self) -> tuple[int, Any]:
-        batch = next(self._loader)
-        self._serial += 1
-        return self._serial - 1, batch
+    def __next__(self) -> tuple[int, Any, int, Misfits]:
+        loader = self._loader
+        batch = next(loader)
+        return loader.taken - 1, batch, loader.rows, loader.misfits
 
     def close(self) -> None:
         self._loader.close()
@@ -59,7 +62,11 @@ class Steps:
         self._spares = {name: _core.Spares(options.depth + 2) for name in self.images}
         self.sequences: SequenceParser | None = None
         if options.sequences is not None:
-            self.sequences = SequenceParser(options.sequences.context, options.sequences.sequence)
+            self.sequences = SequenceParser(
+                options.sequences.context,
+                options.sequences.sequence,
+                skips=skips_records(options.on_error),
+            )
 
     @property
     def need_keys(self) -> bool:
@@ -72,42 +79,48 @@ class Steps:
         dealt = self._options.transform or self._options.buckets or self._options.batch_size is None
         return not dealt and not self.need_keys
 
-    def change(self, columns: Any, keys: Any, run: Pass, damage: Damage | None) -> Any:
-        """Parse sequences, or decode and augment images; None where no record is left.
+    def change(self, columns: Any, keys: Any, run: Pass, failures: Failures) -> Any:
+        """Parse sequences, or decode and augment images.
 
-        `damage` decides about images that cannot be decoded; None raises the first error.
+        Where the pass skips, records for which that fails are left out, and their errors added to
+        `failures`; otherwise the first error is raised.
         """
         if self.sequences is not None:
-            try:
-                return self.sequences(columns)
-            except ExampleParseError as error:
-                raise _located(error, keys, run) from None
-        bad: set[int] = set()
+            return self._parse_sequences(columns, keys, run, failures)
+        bad: dict[int, FastrecError] = {}
         for name, feature in self.images.items():
 
             def failed(row: int, error: Exception, name: str = name) -> None:
                 failure = _failure(run, keys[row], f"feature {name!a}: {reason(error)}", "image")
-                if damage is None:
+                if not run.ordering.may_skip:
                     raise failure from error
-                damage.leave_out(failure)
-                bad.add(row)
+                bad.setdefault(row, failure)
 
             columns[name] = feature.decode_rows(
                 columns[name], keys, run.spec.seed, failed, self._spares[name]
             )
         if bad:
             kept = np.array([row for row in range(len(keys)) if row not in bad], np.int64)
-            if not len(kept):
-                return None
             columns = {name: take_rows(column, kept) for name, column in columns.items()}
             keys = keys[kept]
-        for name, augment in self._options.augment.items():
+            failures += [bad[row] for row in sorted(bad)]
+        for name, augment in self._options.augment.items() if len(keys) else ():
             columns[name] = _augmented(name, augment, columns[name], keys, run)
         return columns
 
-    def finish(self, columns: Any) -> list[Any]:
-        """The batches that the columns of a block become; none of None."""
-        if columns is None:
+    def _parse_sequences(self, records: Any, keys: Any, run: Pass, failures: Failures) -> Any:
+        assert self.sequences is not None
+        misfits: Misfits | None = [] if run.ordering.may_skip else None
+        try:
+            columns = self.sequences(records, misfits)
+        except ExampleParseError as error:
+            raise _located(error, keys, run) from None
+        failures += [_located(error, keys, run) for _, error in misfits or ()]
+        return columns
+
+    def finish(self, columns: Any, rows: int) -> list[Any]:
+        """The batches that the columns of a block of so many rows become."""
+        if not rows:
             return []
         options = self._options
         batches = [columns]
@@ -134,7 +147,8 @@ def _augmented(name: str, augment: Augment, images: Any, keys: Any, run: Pass) -
 
 
 def _failure(run: Pass, key: Any, problem: str, kind: str) -> ExampleParseError:
-    path, record, offset = run.ordering.position_of(int(key) % 2**EPOCH_BITS)
+    counts = None if run.chain is None else run.chain.counts
+    path, record, offset = run.ordering.position_of(int(key) % 2**EPOCH_BITS, counts)
     where = f" in {os.fsdecode(path)!a}" if path else ""
     failure = ExampleParseError(f"record {record}{where}: {problem}")
     failure.kind, failure.record, failure.offset = kind, record, offset
@@ -142,10 +156,10 @@ def _failure(run: Pass, key: Any, problem: str, kind: str) -> ExampleParseError:
     return failure
 
 
-def _located(error: ExampleParseError, keys: Any, run: Pass) -> ExampleParseError:
+def _located(error: Any, keys: Any, run: Pass) -> ExampleParseError:
     """An error about a row of a block as one about the record of a file."""
     if error.record is None:
-        return error
+        return error  # type: ignore[no-any-return]
     problem = str(error).removeprefix(f"record {error.record}: ")
     return _failure(run, keys[error.record], problem, error.kind)
 
@@ -166,43 +180,70 @@ class Stage:
         self._schema = schema
         self._steps = steps
         self._has_steps = run.has_steps
-        self._damage = run.ordering.files.policy()
+        self._head: list[bytes] = []  # the first records of a stream
 
-    def native(self, numbered: tuple[int, Any]) -> Made:
+    def native(self, numbered: tuple[int, Any, int, Misfits]) -> Made:
         """Batches of a block that the native loader has parsed."""
-        serial, columns = numbered
+        serial, columns, rows, misfits = numbered
+        failures = [error for _, error in misfits]
         if self._steps.need_keys:
             numbers, columns = columns
-            passes = self._run.native.passes(serial) % np.uint64(2**24)  # type: ignore[operator]
-            keys = numbers + (passes << np.uint64(EPOCH_BITS))
-            columns = self._steps.change(columns, keys, self._run, self._damage)
-        batches = self._steps.finish(columns)
+            passes = np.delete(self._run.native.passes(serial), [row for row, _ in misfits])  # type: ignore[arg-type]
+            keys = numbers + (passes % np.uint64(2**24) << np.uint64(EPOCH_BITS))
+            columns = self._steps.change(columns, keys, self._run, failures)
+            rows -= len(failures) - len(misfits)
+        batches = self._steps.finish(columns, rows)
         if self._has_steps:  # the number of batches delivered says where it stands
-            return Made(batches, self._run.start.position, self._run.start.position)
-        return Made(batches, self._run.find_block(serial), self._run.find_block(serial + 1))
+            return Made(batches, self._run.start.position, self._run.start.position, rows, failures)
+        at, then = self._run.find_block(serial), self._run.find_block(serial + 1)
+        return Made(batches, at, then, rows, failures)
 
     def fetched(self, fetched: tuple[int, NDArray[np.uint64], Bytes]) -> Made:
         """Batches of a block of remote records, parsed here."""
         serial, numbers, records = fetched
-        try:
-            columns = self._schema.parse(records) if self._schema.parses else records
-        except ExampleParseError as error:
-            raise _located(error, numbers, self._run) from None
-        return self.native((serial, (numbers, columns) if self._steps.need_keys else columns))
+        columns, numbers, misfits = self._parse(records, numbers)
+        given = (numbers, columns) if self._steps.need_keys else columns
+        return self.native((serial, given, len(numbers), misfits))
 
     def streamed(self, block: Block) -> Made:
         """Batches of a block of a stream, parsed here."""
-        try:
-            columns = self._parse(block.records)
-        except ExampleParseError as error:
-            raise _located(error, block.keys, self._run) from None
+        self._head = self._head or block.records[:_HEAD]
+        keys = np.array(block.keys, np.uint64)
+        columns, keys, misfits = self._parse(block.records, keys)
+        failures = [error for _, error in misfits]
         if self._steps.need_keys:
-            keys = np.array(block.keys, np.uint64)
-            columns = self._steps.change(columns, keys, self._run, self._damage)
-        return Made(self._steps.finish(columns), block.at, block.then)
+            columns = self._steps.change(columns, keys, self._run, failures)
+        rows = len(block.keys) - len(failures)
+        return Made(self._steps.finish(columns, rows), block.at, block.then, rows, failures)
 
-    def _parse(self, records: list[bytes]) -> Any:
-        return self._schema.parse(records) if self._schema.parses else Bytes.from_list(records)
+    def sample(self, count: int) -> tuple[list[bytes], NDArray[np.uint64] | None]:
+        """Return some records from all over the source and their numbers, or those that a stream
+        begins with and None."""
+        if self._run.ordering.streams:
+            return self._head, None
+        return self._run.ordering.sample(count)
+
+    def usable(self, records: Any, numbers: NDArray[np.uint64]) -> int:
+        """Return how many of some records can be used."""
+        columns, keys, misfits = self._parse(records, numbers)
+        failures = [error for _, error in misfits]
+        if self._steps.need_keys:
+            self._steps.change(columns, keys, self._run, failures)
+        return len(numbers) - len(failures)
+
+    def _parse(
+        self, records: list[bytes] | Bytes, keys: NDArray[np.uint64]
+    ) -> tuple[Any, NDArray[np.uint64], Misfits]:
+        """Columns, the keys of their rows, and the other records."""
+        if not self._schema.parses:
+            return records if isinstance(records, Bytes) else Bytes.from_list(records), keys, []
+        misfits: Misfits = []
+        try:
+            columns = self._schema.parse(records, misfits=misfits)
+        except ExampleParseError as error:
+            raise _located(error, keys, self._run) from None
+        located: Misfits = [(row, _located(error, keys, self._run)) for row, error in misfits]
+        return columns, np.delete(keys, [row for row, _ in misfits]), located
 
 
 def _rows(columns: Any) -> Iterator[Any]:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from .. import _core
 from ..records.record_files import RecordFiles
+from ..records.recovery import Damage
 from .checkpoint import Position
 from .order import OrderSpec, Pass
 
@@ -31,9 +32,8 @@ class Block(NamedTuple):
     records: list[bytes]
 
 
-def _side_by_side(files: RecordFiles, width: int) -> Iterator[bytes]:
+def _side_by_side(files: RecordFiles, width: int, damage: Damage | None) -> Iterator[bytes]:
     """Record 0 of each of `width` files, then record 1, and so on; then of the next files."""
-    damage = files.policy()
     for begin in range(0, len(files.paths), width):
         numbers = range(begin, min(begin + width, len(files.paths)))
         alive: list[Any] = [iter(files.open(number, damage)) for number in numbers]
@@ -82,10 +82,16 @@ def _shuffled(records: Iterator[Numbered], spec: OrderSpec, epoch: int) -> Itera
         yield queue.take()
 
 
-def _epoch(files: RecordFiles, spec: OrderSpec, epoch: int, used: int) -> Iterator[Numbered]:
+def _epoch(run: Pass, epoch: int, used: int) -> Iterator[Numbered]:
     """This shard's records of an epoch, from a place on, by their keys."""
+    files, spec, damage = run.ordering.files, run.spec, run.damage
     width, first = spec.interleave, epoch % 2**24 << EPOCH_BITS
-    records = _core.RecordChain(files.readers()) if width is None else _side_by_side(files, width)
+    records: Iterator[bytes]
+    if width is None:
+        records = _core.RecordChain(files.readers(damage))
+        run.chain = run.chain or records
+    else:
+        records = _side_by_side(files, width, damage)
     skipped = 0
     if spec.buffer:  # what it holds depends on all that was drawn before
         used, skipped = 0, used // spec.shard[1]
@@ -117,28 +123,28 @@ def _cut(numbered: Iterator[Numbered], run: Pass, at: Position) -> Iterator[Bloc
         at = then
 
 
-def stream(files: RecordFiles, run: Pass) -> Iterator[Block]:
+def stream(run: Pass) -> Iterator[Block]:
     """The blocks of records of a pass; those before its start are read and passed over."""
     spec = run.spec
     if spec.batch_across_epochs:
-        yield from _cut(_endless(files, run), run, Position(*run.first))
+        yield from _cut(_endless(run), run, Position(*run.first))
         return
     for epoch in spec.epochs_from(run.first.epoch):
         used = run.first.used if epoch == run.first.epoch else 0
         none = True
-        for block in _cut(_epoch(files, spec, epoch, used), run, Position(epoch, used)):
+        for block in _cut(_epoch(run, epoch, used), run, Position(epoch, used)):
             none = False
             yield block
         if none and used == 0:
             return  # an epoch without a batch, as all others will be
 
 
-def _endless(files: RecordFiles, run: Pass) -> Iterator[Numbered]:
+def _endless(run: Pass) -> Iterator[Numbered]:
     """The records of one epoch after the other, until one has none."""
     for epoch in run.spec.epochs_from(run.first.epoch):
         used = run.first.used if epoch == run.first.epoch else 0
         none = True
-        for each in _epoch(files, run.spec, epoch, used):
+        for each in _epoch(run, epoch, used):
             none = False
             yield each
         if none and used == 0:

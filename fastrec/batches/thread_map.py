@@ -13,15 +13,16 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, ClassVar
 
-__all__ = ["Pipeline", "is_in_pipeline"]
+__all__ = ["Pipeline", "close_together", "is_in_pipeline"]
 
 _here = threading.local()  # the ring that the thread works for
 
 _WAIT_S = 0.1  # between looks at whether anybody is still there
-_JOIN_S = 5.0  # for a thread that is inside of the caller's function
+_JOIN_S = 5.0  # for all threads that are inside of the caller's function, together
+_NEXT_JOIN_S = 0.1  # ... where others have just been waited for in vain
 
 
 class _Ring:
@@ -186,25 +187,52 @@ class Pipeline(Iterator[Any]):
 
     def close(self) -> None:
         """Stop the threads and wait for them. A child of fork() has none, and leaves them be."""
-        if self._pid != os.getpid():
-            return
+        close_together([self])
+
+    def _stop(self) -> None:
+        """Tell the threads to end."""
         self._ring.stop()
         source: Any = self._ring.source
         if hasattr(source, "interrupt"):
             source.interrupt()
-        for thread in self._threads:
-            # One whose start() was interrupted is not alive yet, and ends by itself.
-            if thread.is_alive() and thread is not threading.current_thread():
-                thread.join(_JOIN_S)
+
+    def _join(self, deadline: float) -> bool:
+        """Wait for the threads; return whether all have ended."""
+        # One whose start() was interrupted is not alive yet, and ends by itself.
+        others = [each for each in self._threads if each is not threading.current_thread()]
+        for thread in others:
+            if thread.is_alive():
+                thread.join(max(deadline - time.monotonic(), 0))
+        source: Any = self._ring.source
         if hasattr(source, "close") and not self._ring.pulling.locked():
             source.close()
+        return not any(thread.is_alive() for thread in others)
 
     def __del__(self) -> None:
         if hasattr(self, "_threads"):
             self.close()
 
 
+_gave_up_at = -_JOIN_S  # when threads were last waited for in vain
+
+
+def close_together(pipelines: Iterable[Pipeline]) -> None:
+    """Stop the threads of all pipelines, and wait for them until one common deadline.
+
+    Pipelines that are closed one after the other, as the garbage collector does it, share a
+    deadline, too: after a wait in vain, the next one is short.
+    """
+    global _gave_up_at
+    own = [pipeline for pipeline in pipelines if pipeline._pid == os.getpid()]
+    for pipeline in own:
+        pipeline._stop()
+    now = time.monotonic()
+    deadline = now + (_NEXT_JOIN_S if now - _gave_up_at < _JOIN_S else _JOIN_S)
+    hung = [pipeline for pipeline in own if not pipeline._join(deadline)]
+    if hung:
+        _gave_up_at = time.monotonic()
+
+
 @atexit.register
 def _close_all() -> None:
-    for pipeline in list(Pipeline._live):
-        pipeline.close()
+    close_together(list(Pipeline._live))

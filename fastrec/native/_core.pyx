@@ -7,6 +7,7 @@ import errno
 import math
 import os
 import sys
+from operator import itemgetter
 from threading import get_ident
 from time import monotonic
 
@@ -31,7 +32,7 @@ import numpy as np
 
 from . import errors
 from .records import file_magic as hints
-from .columns import Arrays, Bytes, Ragged, Sparse
+from .columns import Arrays, Bytes, Ragged, Sparse, take_rows
 
 # Below this many bytes a call is shorter than giving the interpreter to another thread.
 cdef enum:

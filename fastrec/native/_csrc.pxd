@@ -349,9 +349,11 @@ cdef extern from "example/schema.h" nogil:
     ctypedef struct fr_schema:
         fr_feature *features
         size_t count
+        bint skips
 
     int fr_schema_init(fr_schema *schema, const fr_feature *features, size_t count,
                        fr_error *err) noexcept
+    bint fr_schema_has_seen(const fr_schema *schema, size_t number) noexcept
     void fr_schema_free(fr_schema *schema) noexcept
 
 
@@ -363,13 +365,19 @@ cdef extern from "example/columns.h" nogil:
         fr_buffer splits
         fr_buffer frames
 
+    ctypedef struct fr_misfit:
+        size_t number
+        fr_error error
+
     ctypedef struct fr_columns:
         const fr_schema *schema
         fr_column *columns
         size_t column_count
         fr_buffer dense
         size_t rows
+        fr_buffer misfits
 
+    size_t fr_columns_records(const fr_columns *columns) noexcept
     int fr_columns_dense_size(const fr_schema *schema, size_t capacity, size_t *size,
                               fr_error *err) noexcept
     bint fr_feature_is_dense(const fr_feature *feature) noexcept

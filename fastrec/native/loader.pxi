@@ -13,9 +13,12 @@ cdef class Loader:
     cdef Schema schema
     cdef Order order
     cdef c.fr_loader *loader
-    cdef bint records, numbered
+    cdef bint numbered
     cdef cython.pymutex lock
     cdef object failure  # of what Python makes of a batch: nothing comes after it
+    cdef readonly uint64_t taken  # batches given so far, those without a row among them
+    cdef readonly list misfits  # of the last batch: (number in it, error) of records left out
+    cdef readonly size_t rows  # of the last batch
     cdef object __weakref__
 
     def __init__(self, Dataset dataset, Schema schema, Order order, *, size_t threads,
@@ -29,7 +32,6 @@ cdef class Loader:
         self.dataset = dataset
         self.schema = schema
         self.order = order
-        self.records = not schema.parses
         self.numbered = numbered
         memset(&options, 0, sizeof(options))
         options.dataset = &dataset.dataset
@@ -73,18 +75,23 @@ cdef class Loader:
                 with nogil:
                     status = c.fr_loader_next(self.loader, WAIT_MS, &batch.batch, &err)
                 if status == c.FR_OK and (self.numbered or self.schema.names is None):
-                    numbers = self._numbers(batch.batch.rows)
+                    numbers = self._numbers(c.fr_columns_records(batch.batch))
             PyErr_CheckSignals()
         if status == c.FR_END:
             raise StopIteration
         check(status, &err, self.dataset.paths[err.file] if status < 0 and err.file >= 0 else None)
+        batch.dataset, batch.numbers = self.dataset, numbers
+        misfits = []
         try:
-            columns = batch.record_column() if self.records else batch.columns()
+            columns = batch.finish(misfits)
         except errors.ExampleParseError as error:
             self.failure = error
-            if error.record is not None:
-                self.failure = self.dataset.located(error, numbers[error.record])
-            raise self.failure from None
+            raise
+        self.taken += 1
+        self.misfits = misfits
+        self.rows = c.fr_columns_records(batch.batch) - len(misfits)
+        if misfits and numbers is not None:
+            numbers = np.delete(numbers, [number for number, _ in misfits])
         return (numbers, columns) if self.numbered else columns
 
     cdef object _numbers(self, size_t rows):

@@ -78,7 +78,7 @@ cdef class Preprocessor:
             with nogil:
                 while row < stop:
                     if not 0 <= offsets[row] <= offsets[row + 1] <= size:
-                        status = c.FR_ERR_ARG
+                        status = c.FR_END
                         break
                     span.size = <size_t>(offsets[row + 1] - offsets[row])
                     span.data = &data[offsets[row]] if span.size else NULL
@@ -94,7 +94,7 @@ cdef class Preprocessor:
                     row += 1
             if status == c.FR_AGAIN:
                 return row, None
-            if status == c.FR_ERR_ARG:
+            if status == c.FR_END:
                 raise ValueError(f"offsets of image {row} are out of range")
             try:
                 check(status, &err)

@@ -434,6 +434,7 @@ cdef class RecordChain:
 
     cdef object readers  # an iterator, which is asked for a reader when there is need of it
     cdef RecordReader reader
+    cdef readonly list counts  # records of each reader that is through
     cdef size_t count
     cdef bint ended
     cdef cython.pymutex lock
@@ -441,6 +442,7 @@ cdef class RecordChain:
     def __init__(self, readers, size_t count=0):
         self.readers = iter(readers)
         self.count = count
+        self.counts = []
 
     def __iter__(self):
         return self
@@ -462,6 +464,8 @@ cdef class RecordChain:
         with self.lock:
             if self.reader is done and not self.ended:
                 following = next(self.readers, None)
+                if done is not None:
+                    self.counts.append(done.reader.count)
                 self.ended = following is None
                 with cython.critical_section(self):
                     self.reader = following

@@ -80,10 +80,15 @@ cdef class Schema:
     cdef list lent  # memory of others, which batches are made in
     cdef tuple runs  # (first, count, strides of a row) of columns that are wrapped together
     cdef tuple names  # of the outputs, when each is the column at its place as it is; or None
+    cdef bint skips
 
-    def __init__(self, plan, size_t keep=4):
-        """`plan`: a `fastrec.features.column_spec.ReadPlan`. `keep`: idle batches to keep."""
+    def __init__(self, plan, size_t keep=4, *, bint skips=False):
+        """`plan`: a `fastrec.features.column_spec.ReadPlan`. `keep`: idle batches to keep.
+
+        `skips`: leave out records that do not fit the features, or whose data is damaged.
+        """
         self.specs, self.outputs = plan
+        self.skips = skips
         direct = [build is None and which == (i,)
                   for i, (_, which, build) in enumerate(self.outputs)]
         same = all(direct) and len(direct) == len(self.specs)
@@ -105,6 +110,7 @@ cdef class Schema:
             check(c.fr_schema_init(&schema, raw, count, &err), &err)
         finally:
             free(raw)
+        schema.skips = self.skips
         status = c.fr_pool_new(&schema, keep, &self.pool, &err)
         if status != c.FR_OK:
             c.fr_schema_free(&schema)
@@ -137,6 +143,19 @@ cdef class Schema:
         return self.specs[0].kind != "record"
 
     @property
+    def keys(self):
+        """Keys of the features, as bytes."""
+        return [specs.key for specs in self.specs] if self.parses else []
+
+    @property
+    def unseen(self):
+        """Keys of the features that no record parsed so far has had, as bytes."""
+        cdef const c.fr_schema *schema = c.fr_pool_schema(self.pool)
+        cdef size_t i
+        return [self.specs[i].key for i in range(schema.count)
+                if self.parses and not c.fr_schema_has_seen(schema, i)]
+
+    @property
     def taken(self):
         """Batches that are in use, by loaders and by arrays."""
         return c.fr_pool_taken(self.pool)
@@ -158,8 +177,11 @@ cdef class Schema:
         self.lent.append(block)
         check(c.fr_pool_lend(self.pool, &block[0], block.shape[0], &err), &err)
 
-    def parse(self, records, size_t threads=1):
-        """Parse a sequence of bytes-like records, or a Bytes, into a dict of columns."""
+    def parse(self, records, size_t threads=1, list misfits=None):
+        """Parse a sequence of bytes-like records, or a Bytes, into a dict of columns.
+
+        `misfits` gets the number and the error of each record that was left out.
+        """
         cdef Spans spans = Spans(records)
         cdef Batch batch = self.batch()
         cdef c.fr_error err
@@ -170,7 +192,7 @@ cdef class Schema:
             with nogil:
                 status = self.fill(spans, threads, batch, &err)
         check(status, &err)
-        return batch.columns()
+        return batch.finish(misfits)
 
     cdef int fill(self, Spans spans, size_t threads, Batch batch, c.fr_error *err) noexcept nogil:
         cdef int status = c.fr_pool_take(self.pool, spans.count, &batch.batch, err)
@@ -180,23 +202,20 @@ cdef class Schema:
                                    batch.batch, err)
 
     def gather(self, Dataset dataset not None, const uint64_t[::1] numbers not None,
-               size_t threads=1):
-        """Read the records of those numbers, and parse them into a dict of columns."""
+               size_t threads=1, list misfits=None):
+        """Read the records of those numbers, and parse them into a dict of columns.
+
+        `misfits` is that of :meth:`parse`.
+        """
         cdef Batch batch = self.batch()
         cdef c.fr_error err
         cdef size_t count = numbers.shape[0]
         cdef const uint64_t *first = &numbers[0] if count else NULL
-        cdef size_t number
         dataset._check_numbers(first, count)
         check(c.fr_pool_take(self.pool, count, &batch.batch, &err), &err)
         self._gather(dataset, first, count, threads, batch)
-        try:
-            return batch.columns()
-        except errors.ExampleParseError as error:
-            if error.record is None:
-                raise
-            number = error.record
-            raise dataset.located(error, numbers[number]) from None
+        batch.dataset, batch.numbers = dataset, numbers
+        return batch.finish(misfits)
 
     cdef int _gather(self, Dataset dataset, const uint64_t *numbers, size_t count, size_t threads,
                      Batch batch) except -1:
@@ -227,8 +246,12 @@ cdef class Schema:
         return batch
 
 
-def parse_sequences(Schema context, Schema lists, records):
-    """Parse SequenceExamples into the columns of their context and of their feature lists."""
+def parse_sequences(Schema context, Schema lists, records, list misfits=None):
+    """Parse SequenceExamples into the columns of their context and of their feature lists.
+
+    `misfits` is that of :meth:`Schema.parse`, where `context` skips. Records whose columns cannot be
+    made into an output are an error all the same, with the number of the record.
+    """
     cdef Spans spans = Spans(records)
     cdef Batch outer = context.batch(), inner = lists.batch()
     cdef c.fr_sequence_parser parser
@@ -245,7 +268,12 @@ def parse_sequences(Schema context, Schema lists, records):
                                               inner.batch, &err)
         c.fr_sequence_parser_free(&parser)
     check(status, &err)
-    return outer.columns(), inner.columns()
+    outer.is_half = inner.is_half = True
+    columns = outer.columns()
+    inner.misfits = outer.misfits
+    if misfits is not None and outer.misfits is not None:
+        misfits += outer.misfits
+    return columns, inner.columns()
 
 
 @cython.final
@@ -298,6 +326,10 @@ cdef class Batch:
 
     cdef Schema schema
     cdef c.fr_columns *batch
+    cdef Dataset dataset  # that the records are of, or None; and their numbers in it
+    cdef object numbers
+    cdef list misfits  # (number in the batch, error) of records that were left out; None without
+    cdef bint is_half  # another batch has rows of the same records
 
     def __dealloc__(self):
         if self.batch != NULL:
@@ -307,10 +339,30 @@ cdef class Batch:
         cdef c.fr_buffer *dense = &self.batch.dense
         PyBuffer_FillInfo(view, self, dense.data if dense.size else &_nothing, dense.size, 0, flags)
 
+    cdef object finish(self, list misfits):
+        """The columns, which are all that stays of the batch. `misfits` gets those that it has."""
+        columns = self.columns() if self.schema.parses else self.record_column()
+        if misfits is not None and self.misfits is not None:
+            misfits += self.misfits
+        self.dataset = self.numbers = self.misfits = None  # arrays keep the batch alive
+        return columns
+
     def columns(self):
-        """A dict of what the schema's features are, by name."""
+        """A dict of what the schema's features are, by name. It fills `misfits`."""
+        cdef list columns = self._all_columns()
+        cdef dict result
+        cdef Py_ssize_t i
+        if self.batch.misfits.size:
+            self._note_misfits()
+        if self.schema.names is not None:
+            result = {}
+            for i in range(len(columns)):
+                result[self.schema.names[i]] = columns[i]
+            return result
+        return self._outputs(columns)
+
+    cdef list _all_columns(self):
         cdef list columns = []
-        cdef dict result = {}
         cdef size_t first, count
         cdef Py_ssize_t i
         for first, count, strides in self.schema.runs:
@@ -320,18 +372,72 @@ cdef class Batch:
             run = self._run(first, count, strides)
             for i in range(<Py_ssize_t>count):  # iterating would end with an IndexError's text
                 columns.append(run[i])
-        if self.schema.names is not None:
-            for i in range(len(columns)):
-                result[self.schema.names[i]] = columns[i]
-            return result
-        for name, which, build in self.schema.outputs:
+        return columns
+
+    cdef int _note_misfits(self) except -1:
+        cdef const c.fr_misfit *misfits = <const c.fr_misfit *>self.batch.misfits.data
+        cdef c.fr_error err
+        cdef size_t i
+        self.misfits = []
+        for i in range(self.batch.misfits.size // sizeof(c.fr_misfit)):
+            err = misfits[i].error
+            path = None
+            if err.file >= 0:
+                path = self.dataset.paths[err.file]
+            else:
+                err.record = <int64_t>misfits[i].number
+            try:
+                check(err.status, &err, path)
+            except errors.FastrecError as error:
+                self.misfits.append((misfits[i].number, error))
+        return 0
+
+    cdef object _kept(self):
+        """Numbers in the batch of the records that have a row."""
+        kept = np.arange(c.fr_columns_records(self.batch))
+        return kept if self.misfits is None else np.delete(kept, [n for n, _ in self.misfits])
+
+    cdef dict _outputs(self, list columns):
+        """What the outputs are made of; records for which one cannot be made are left out."""
+        cdef list sparse = [self._sparse(which[0], columns[which[0]]) if build == "sparse" else None
+                            for _, which, build in self.schema.outputs]
+        cdef Py_ssize_t row
+        while True:
+            try:
+                return self._build(columns, sparse)
+            except errors.ExampleParseError as error:
+                if error.record is None:
+                    raise
+                row = error.record
+                failure = self._located(error, self._kept()[row])
+                if not self.schema.skips or self.is_half:
+                    raise failure from None
+            rows = np.delete(np.arange(len(self._kept())), row)
+            self.misfits = sorted([*(self.misfits or ()), (self._kept()[row], failure)],
+                                  key=itemgetter(0))
+            columns = [take_rows(column, rows) for column in columns]
+            sparse = [column if column is None else _narrow(take_rows(column, rows))
+                      for column in sparse]
+
+    cdef dict _build(self, list columns, list sparse):
+        cdef dict result = {}
+        for i, (name, which, build) in enumerate(self.schema.outputs):
             if build is None:
                 result[name] = columns[which[0]]
-            elif build == "sparse":
-                result[name] = self._sparse(which[0], columns[which[0]])
+            elif sparse[i] is not None:
+                result[name] = sparse[i]
             else:
                 result[name] = build(*[columns[number] for number in which])
         return result
+
+    cdef object _located(self, error, size_t number):
+        """An error about a row as one about that record of the batch, or of its file."""
+        if self.dataset is not None:
+            return self.dataset.located(error, self.numbers[number])
+        problem = str(error).removeprefix(f"record {error.record}: ")
+        located = errors.ExampleParseError(f"record {number}: {problem}")
+        located.kind, located.record = error.kind, number
+        return located
 
     cdef object _sparse(self, size_t i, ragged):
         """The values of a ragged column, with where they are."""
@@ -355,7 +461,9 @@ cdef class Batch:
         return Sparse(indices, ragged.values, (self.batch.rows, widest[0]))
 
     def record_column(self):
-        """The column of a schema of the record itself."""
+        """The column of a schema of the record itself. It fills `misfits`."""
+        if self.batch.misfits.size:
+            self._note_misfits()
         return self._column(0)
 
     cdef object _run(self, size_t first, size_t count, tuple strides):
@@ -391,6 +499,15 @@ cdef class Batch:
         if not specs.ragged:
             return values
         return Ragged(values, array_of(block_of(self, &column.splits), np.int64))
+
+
+cdef object _narrow(column):
+    """A Sparse whose dense shape is that of its rows."""
+    cdef Py_ssize_t axis
+    widest = [column.dense_shape[0]]
+    for axis in range(1, column.indices.shape[1]):
+        widest.append(int(column.indices[:, axis].max(initial=-1)) + 1)
+    return Sparse(column.indices, column.values, tuple(widest))
 
 
 cdef int64_t _rows(c.fr_column *column):

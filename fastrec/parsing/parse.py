@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from .. import _core
 from ..columns import Bytes
-from ..errors import ExampleParseError
+from ..errors import ExampleParseError, FastrecError
 from ..features.column_spec import ReadPlan
 from ..features.spec import Feature, plan_example
 from ..records.reader import Reader, record_numbers
@@ -24,6 +24,7 @@ __all__ = [
     "parse_example",
     "parse_many",
     "parse_single_example",
+    "renumbered",
 ]
 
 # A batch of fewer bytes is parsed before another thread has started.
@@ -32,20 +33,25 @@ _MOST_THREADS = 8
 
 
 @functools.lru_cache(maxsize=32)
-def _compile(plan: Callable[[Any], ReadPlan], items: tuple[Any, ...], _: str) -> _core.Schema:
-    return _core.Schema(plan(dict(items)))
+def _compile(
+    plan: Callable[[Any], ReadPlan], items: tuple[Any, ...], _: str, skips: bool
+) -> _core.Schema:
+    return _core.Schema(plan(dict(items)), skips=skips)
 
 
-def compile_schema(plan: Callable[[Any], ReadPlan], features: Any) -> _core.Schema:
+def compile_schema(
+    plan: Callable[[Any], ReadPlan], features: Any, *, skips: bool = False
+) -> _core.Schema:
     """A schema of the features, kept for the next time.
 
     Defaults are told apart by how they print as well: 0.0 and -0.0 are equal.
     """
     try:
         items = tuple(features.items())
-        return _compile(plan, items, str([getattr(f, "default_value", 0) for _, f in items]))
+        defaults = str([getattr(f, "default_value", 0) for _, f in items])
+        return _compile(plan, items, defaults, skips)
     except (AttributeError, TypeError):  # not a mapping, or a default that has no hash
-        return _core.Schema(plan(features))
+        return _core.Schema(plan(features), skips=skips)
 
 
 def _check_threads(threads: int | None) -> None:
@@ -234,6 +240,15 @@ def parse_single_example(record: bytes, features: Mapping[str, Feature]) -> dict
     {'x': array([1, 2]), 'name': b'one'}
     """
     return ExampleParser(features).single(record)
+
+
+def renumbered(error: FastrecError, number: int) -> FastrecError:
+    """An error about a record that has another number."""
+    text = str(error).removeprefix(f"record {error.record}: ")
+    other = type(error)(f"record {number}: {text}")
+    other.__dict__.update(error.__dict__)
+    other.record = number
+    return other
 
 
 def located(error: ExampleParseError, path: str | bytes, number: int) -> ExampleParseError:

@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 from .. import _core
 from ..columns import Bytes
+from ..errors import ExampleParseError, FastrecError
 from ..features.spec import Feature, plan_context, plan_frame_rows, plan_frames
-from .parse import check_records, compile_schema
+from .parse import check_records, compile_schema, renumbered
 
 __all__ = ["SequenceParser", "parse_sequence_example", "parse_single_sequence_example"]
 
@@ -27,18 +29,50 @@ class SequenceParser:
     padded : bool
         Make one array of the frames of a :class:`FixedLenSequenceFeature`; otherwise they are the
         rows of a :class:`Ragged`, and there are no numbers of frames.
+    skips : bool
+        Leave out records that do not fit.
     """
 
-    def __init__(self, context: Any, sequence: Any, padded: bool = True) -> None:
-        self._context = compile_schema(plan_context, context)
+    def __init__(
+        self, context: Any, sequence: Any, padded: bool = True, *, skips: bool = False
+    ) -> None:
+        self._skips = skips
+        self._context = compile_schema(plan_context, context, skips=skips)
         self._lists = compile_schema(plan_frames if padded else plan_frame_rows, sequence)
 
-    def __call__(self, records: Any) -> tuple[_Columns, _Columns, _Columns]:
-        """Columns of the context, of the feature lists, and numbers of frames."""
-        columns, frames = _core.parse_sequences(self._context, self._lists, records)
+    @property
+    def schemas(self) -> tuple[_core.Schema, _core.Schema]:
+        """Of the context, and of the feature lists."""
+        return self._context, self._lists
+
+    def __call__(
+        self, records: Any, misfits: list[tuple[int, FastrecError]] | None = None
+    ) -> tuple[_Columns, _Columns, _Columns]:
+        """Columns of the context, of the feature lists, and numbers of frames.
+
+        `misfits` gets the number and the error of each record that is left out.
+        """
+        columns, frames = self._parse(records, [] if misfits is None else misfits)
         lists = {name: column for name, column in frames.items() if not isinstance(name, tuple)}
         lengths = {name[0]: column for name, column in frames.items() if isinstance(name, tuple)}
         return columns, lists, lengths
+
+    def _parse(self, records: Any, misfits: list[tuple[int, FastrecError]]) -> tuple[_Columns, Any]:
+        kept = list(range(len(records))) if self._skips else []
+        while True:
+            here: list[tuple[int, FastrecError]] = []
+            try:
+                columns = _core.parse_sequences(self._context, self._lists, records, here)
+            except ExampleParseError as error:  # of an output that is made of columns
+                if not self._skips or error.record is None:
+                    raise
+                row = error.record
+                misfits.append((kept[row], renumbered(error, kept.pop(row))))
+                records = [record for number, record in enumerate(records) if number != row]
+                continue
+            misfits += [(kept[row], renumbered(error, kept[row])) for row, error in here]
+            misfits.sort(key=itemgetter(0))
+            return columns
 
 
 def _parse(records: Any, context: Any, sequence: Any) -> tuple[_Columns, _Columns, _Columns]:

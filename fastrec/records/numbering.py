@@ -4,14 +4,14 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import _core
-from ..errors import IndexMismatchError, RandomAccessError
+from ..errors import CorruptRecordError, IndexMismatchError, RandomAccessError
 from ..storage.ahead import Ahead, Job
 from ..storage.remote import RemoteFile
 from ..threads import usable_cpus
@@ -56,6 +56,8 @@ def dataset_of(files: RecordFiles) -> _core.Dataset | RemoteDataset:
         assert files.listed is not None
         listed = np.array([(file.size, file.records) for file in files.listed], np.uint64)
         return make(listed=listed, beside=None if files.index is False else _warn)
+    if files.on_error != "raise" and files.counts_damaged:
+        return _make_by_headers(files, places, make)
     if files.on_error != "raise":
         # The numbers must be those of iterating, which reads what it counts.
         return make(indexes=_damaged_indexes(files))
@@ -64,6 +66,27 @@ def dataset_of(files: RecordFiles) -> _core.Dataset | RemoteDataset:
     if isinstance(files.index, str) and files.index == "auto":
         return make(beside=_warn)
     return make(indexes=_given_index(files))
+
+
+def _make_by_headers(
+    files: RecordFiles, places: list[str | bytes], make: Callable[..., _core.Dataset]
+) -> _core.Dataset:
+    """Number the records of local files by their headers.
+
+    Only files in which a header is damaged are read from end to end before.
+    """
+    try:
+        return make()
+    except CorruptRecordError:
+        damage = files.policy()
+    indexes = []
+    for number, (path, place) in enumerate(zip(files.paths, places, strict=True)):
+        try:
+            alone = _core.Dataset([path], places=[place], **files.options)
+            indexes.append(alone.index_of(0))
+        except CorruptRecordError:
+            indexes.append(files.open(number, damage).index())
+    return make(indexes=indexes)
 
 
 def _make_inflated(files: RecordFiles, places: list[str | bytes]) -> InflatedDataset:
@@ -122,6 +145,7 @@ def _make_remote(files: RecordFiles) -> RemoteDataset:
             "StorageOptions(cache=...) the remote ones become local"
         )
     if files.on_error != "raise":
+        _warn_of_reading(files)
         found = _damaged_indexes(files)
     elif isinstance(files.index, bool) or files.index == "auto":
         beside = None if files.index == "auto" else bool(files.index)
@@ -136,6 +160,18 @@ def _make_remote(files: RecordFiles) -> RemoteDataset:
         found = [index for index in _given_index(files) or [] if index is not None]
     files.indexes = {}
     return RemoteDataset(files.remote, found, files.storage, files.options)
+
+
+def _warn_of_reading(files: RecordFiles) -> None:
+    size = sum(file.size for file in files.remote)
+    if len(files.indexes) < len(files.paths) and size > files.storage.window_bytes:
+        warnings.warn(
+            f"on_error={files.on_error!a} reads all {len(files.paths)} remote files "
+            f"({size / 1e6:,.0f} MB) once to give their sound records numbers; on_error='raise' "
+            "uses indexes, StorageOptions(cache=...) keeps copies",
+            RuntimeWarning,
+            stacklevel=5,
+        )
 
 
 def _local_places(files: RecordFiles) -> list[str | bytes]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import io
+import math
 import os
 import threading
 import weakref
@@ -69,6 +70,9 @@ class RecordFiles:
         Of the native readers, and of inflating.
     compression, on_error, index, storage, cache
         The other options.
+    counts_damaged : bool
+        Whether records with damaged data have numbers, as the headers of local files alone give
+        them. Otherwise, unless `on_error` is "raise", all data is read before records have numbers.
     indexes : dict of FileIndex
         Of remote files by number, which a pass found out and the cache does not have.
     begun : weak reference to Pass or None
@@ -91,8 +95,10 @@ class RecordFiles:
         follow: bool | float = False,
         storage_options: StorageOptions | Mapping[str, Any] | None = None,
         manifest: Manifest | PathLike | None = None,
+        counts_damaged: bool = False,
     ) -> None:
         check_policy(on_error, max_bad)
+        self.counts_damaged = counts_damaged
         self.storage = StorageOptions.of(storage_options)
         self.file: Any = source if hasattr(source, "read") and not is_path(source) else None
         if isinstance(self.file, io.TextIOBase):
@@ -307,10 +313,13 @@ class RecordFiles:
         if index.size == file.size:
             self.indexes[number] = index
 
-    def readers(self, *, views: bool = False) -> Iterator[_core.RecordReader]:
-        """Open the files one after the other, for one pass."""
+    def readers(
+        self, damage: Damage | None = None, *, views: bool = False
+    ) -> Iterator[_core.RecordReader]:
+        """Open the files one after the other, for one pass, with a :meth:`policy` of the caller's
+        or with one of their own."""
         self._check_open()
-        damage = self.policy()
+        damage = damage or self.policy()
         if self.file is not None:
             return iter([self._open_file(damage, views)])
         run = Pass(self, damage, views)
@@ -337,10 +346,14 @@ class RecordFiles:
 
     @property
     def skipped(self) -> list[Skipped]:
-        """Regions skipped so far, in any pass: each region once, by file and position."""
+        """What was skipped so far, in any pass: each region once, in the order of the files."""
         order = {os.fsdecode(path): number for number, path in enumerate(self.paths)}
-        found = list(self._skipped.values())
-        return sorted(found, key=lambda each: (order.get(each.path, 0), each.begin, each.record))
+
+        def place(each: Skipped) -> tuple[int, int, float]:
+            begin = each.begin if each.begin >= 0 else math.inf
+            return order.get(each.path, 0), each.record, begin
+
+        return sorted(self._skipped.values(), key=place)
 
     # -- By number -------------------------------------------------------------------------------
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Union
+from typing import Any, Literal, Union
 
-from ..errors import FastrecError, TruncatedFileError
+from ..errors import CorruptRecordError, FastrecError, TruncatedFileError, call_out
 
-__all__ = ["Damage", "OnError", "Skipped"]
+__all__ = ["Damage", "OnError", "Skipped", "skips_records"]
 
-OnError = Union[str, Callable[[FastrecError], Any]]  # noqa: UP007
+OnError = Union[Literal["raise", "tolerate_tail", "skip"], Callable[[FastrecError], Any]]  # noqa: UP007
+
+FRAME_OVERHEAD = 16  # bytes of a record's header and footer
 
 MODES = ("raise", "tolerate_tail", "skip")
 
@@ -24,12 +26,13 @@ class Skipped:
     ----------
     path : str
     begin, end : int
-        File positions, in bytes; `end` is None where a compressed stream broke off, and where it
-        is the data of a sound record that cannot be used; `begin` is -1 where a stream has none.
+        File positions, in bytes; `end` is None where a compressed stream broke off, and for a
+        sound record that does not fit; `begin` is -1 where a stream has none.
     record : int
         Index that the first lost record would have had in the file.
     kind : str
-        As that of :class:`CorruptRecordError`.
+        As that of :class:`CorruptRecordError` for damage; ``"malformed"``, ``"schema"`` or
+        ``"image"`` for a sound record that does not fit.
     reason : str
         The error, and how the end of the region was found.
     ambiguous : bool
@@ -96,7 +99,7 @@ class Damage:
         if self._left is not None and self._left == 0:
             raise error
         if callable(self._on_error):
-            self._on_error(error)
+            call_out(self._on_error, error)
         if self._left is not None:
             self._left -= 1
         reason = str(error).split("; ")[0] + _how(searched, whole, ambiguous, last)
@@ -106,18 +109,26 @@ class Damage:
         return not last
 
     def leave_out(self, error: FastrecError) -> None:
-        """Note a sound record whose data cannot be used, or raise the error."""
+        """Record one record that cannot be used, or raise the error."""
         if self._on_error == "tolerate_tail" or self._left == 0:
             raise error
         if callable(self._on_error):
-            self._on_error(error)
+            call_out(self._on_error, error)
         path, record = error.path or "", error.record or 0
         begin = -1 if error.offset is None else error.offset
         place = path, begin if begin >= 0 else -1 - record
         if place not in self._found and self._left is not None:
             self._left -= 1
-        kind = getattr(error, "kind", "")
-        self._found[place] = Skipped(path, begin, None, record, kind, str(error))
+        kind, end, reason = getattr(error, "kind", ""), None, str(error)
+        if isinstance(error, CorruptRecordError) and error.length is not None:
+            end = begin + error.length + FRAME_OVERHEAD
+            reason = reason.split("; ")[0] + _how(False, False, False, False)
+        self._found[place] = Skipped(path, begin, end, record, kind, reason)
+
+    @property
+    def regions(self) -> list[Skipped]:
+        """All that was skipped so far, in this pass and in others over the same files."""
+        return list(self._found.values())
 
 
 def _is_tail(error: FastrecError, last: bool) -> bool:
@@ -133,6 +144,11 @@ def _how(searched: bool, whole: bool, ambiguous: bool, last: bool) -> str:
     if not searched:
         return "" if last else "; its length is sound, so this is one record"
     return "; no record follows" if last else "; the next record was found by searching"
+
+
+def skips_records(on_error: OnError) -> bool:
+    """Return whether the policy leaves out single records that cannot be used."""
+    return on_error == "skip" or callable(on_error)
 
 
 def check_policy(on_error: object, max_bad: int | None) -> None:

@@ -80,6 +80,7 @@ class FakeTorch(ModuleType):
         return any(np.shares_memory(column, block) for block in self.blocks)
 
 
+@pytest.mark.filterwarnings("ignore:none of 1200 records has feature 'j'")
 @pytest.mark.parametrize("options", [{}, {"shuffle": True}, {"transform": dict, "threads": 3}])
 def test_pinned_batches_are_made_in_memory_of_torch(
     path: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]

@@ -19,7 +19,7 @@ from fastrec import Batcher
 
 NUMBER = {"i": fastrec.FixedLenFeature((), np.int64)}
 SIZES = [0, 1, 2, 5, 13, 30]
-SHUFFLES = [False, True, "blocks", fastrec.BlockShuffle(3, 2), fastrec.BlockShuffle(1, 5), 1, 9]
+SHUFFLES = [False, True, "blocks", fastrec.BlockShuffle(3, 2), fastrec.BlockShuffle(1, 5), 2, 9]
 
 files = st.lists(st.integers(0, len(SIZES) - 1), min_size=1, max_size=4, unique=True)
 shards = st.integers(1, 7)

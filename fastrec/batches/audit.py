@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks on one pass of a Batcher: too many records left out, and features that no record has."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import re
+import warnings
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from .. import _core
+from ..errors import CorruptRecordError, FastrecError
+
+if TYPE_CHECKING:
+    from .order import Pass
+    from .postprocess import Stage
+
+__all__ = ["Audit", "AuditLog"]
+
+_FEW = 32  # records that all fail before others are tried, wherever they are in the source
+_MANY = 1000  # ... before a source that has no random access is given up
+_JUDGED = 100  # records before their share of failures is judged
+_SEEN_BY = 1000  # records in which a feature with a similar name is expected
+
+
+class AuditLog:
+    """What a Batcher has warned about, once for all of its passes."""
+
+    def __init__(self, schemas: Sequence[_core.Schema]) -> None:
+        self.schemas = schemas
+        self.warned_of_losses = False
+        self.checked_features = not any(schema.parses for schema in schemas)
+
+
+class Audit:
+    """Counts what a pass delivers, in the order of delivery, by whatever thread delivers.
+
+    Parameters
+    ----------
+    log : AuditLog
+    run : Pass
+    stage : Stage
+        What makes the batches of the pass.
+    """
+
+    def __init__(self, log: AuditLog, run: Pass, stage: Stage) -> None:
+        self._log = log
+        self._damage = run.damage
+        self._stage = stage
+        self._is_whole = run.is_whole
+        self._kept = 0
+        self._left_out = 0
+        self._first: FastrecError | None = None
+        self._causes: Counter[str] = Counter()
+        self._give_up_at = _FEW
+        self.is_open = run.damage is not None or not log.checked_features
+
+    def settle(self, failures: Sequence[FastrecError], kept: int) -> None:
+        """Leave out the records that failed; `kept` others are delivered.
+
+        Raises
+        ------
+        FastrecError
+            The first failure, when no record of the source can be used.
+        """
+        self._kept += kept
+        for failure in failures:
+            if self._damage is None:
+                raise failure
+            self._damage.leave_out(failure)
+            self._first = self._first or failure
+            self._left_out += 1
+            self._causes[_cause(failure)] += 1
+            if not self._kept and self._left_out == self._give_up_at:
+                self._give_up()
+        if failures and self._left_out + self._kept >= _JUDGED:
+            self._judge(self._left_out, self._kept)
+        if self._kept >= _SEEN_BY and not self._log.checked_features:
+            self._check_features(only_similar=True)
+            self.is_open = self._damage is not None or not self._log.checked_features
+
+    def finish(self) -> None:
+        """Judge the whole pass, at its end."""
+        regions = [] if self._damage is None else self._damage.regions
+        if self._is_whole and not self._kept and regions:
+            raise self._useless(len(regions), "")
+        if self._is_whole and regions:
+            self._judge(max(len(regions), self._left_out), self._kept)
+        if self._kept and not self._log.checked_features:
+            self._check_features(only_similar=False)
+        self._log.checked_features = True
+
+    # --- records that are left out --------------------------------------------------------------
+
+    def _give_up(self) -> None:
+        """Raise unless some record elsewhere in the source can be used."""
+        records, numbers = self._stage.sample(_FEW)
+        if numbers is None and self._left_out < _MANY:
+            self._give_up_at = _MANY
+            return
+        others = ""
+        if numbers is not None:
+            if self._stage.usable(records, numbers):
+                return
+            others = f", and so would be {len(records)} others from all over the source"
+        raise self._useless(self._left_out, others)
+
+    def _useless(self, count: int, others: str) -> FastrecError:
+        """An error for a source without a record that can be used."""
+        first: Any = self._first
+        reason = str(first)
+        if first is None:
+            region = self._damage.regions[0]  # type: ignore[union-attr]
+            first, reason = CorruptRecordError(), str(region)
+            first.kind, first.path, first.record = region.kind, region.path, region.record
+            first.offset = region.begin
+        error: FastrecError = type(first)(
+            f"no record can be used: all of the first {count} were left out{others}. "
+            f"The first: {reason}; on_error leaves out single records, not all: correct the "
+            "features or the source"
+        )
+        error.__dict__.update(first.__dict__)
+        return error
+
+    def _judge(self, left_out: int, kept: int) -> None:
+        """Warn when more than a tenth of the records are left out."""
+        if self._log.warned_of_losses or left_out * 10 <= left_out + kept:
+            return
+        self._log.warned_of_losses = True
+        cause = ""
+        if self._causes:
+            text, count = self._causes.most_common(1)[0]
+            cause = f"; the most common cause ({count} of {sum(self._causes.values())}): {text}"
+        warnings.warn(
+            f"on_error left out {left_out} of {left_out + kept} records{cause}; "
+            "Batcher.skipped lists them",
+            RuntimeWarning,
+            stacklevel=6,
+        )
+
+    # --- features that no record has ------------------------------------------------------------
+
+    def _check_features(self, *, only_similar: bool) -> None:
+        """Warn of features that no record has had; with `only_similar`, of likely misspellings."""
+        unseen = [key for schema in self._log.schemas for key in schema.unseen]
+        self._log.checked_features = self._log.checked_features or not unseen
+        if not unseen:
+            return
+        names = self._names()
+        wanted = {key for schema in self._log.schemas for key in schema.keys}
+        for key in dict.fromkeys(unseen):
+            name = key.decode("utf-8", "backslashreplace")
+            if name in names:
+                continue
+            close = difflib.get_close_matches(name, sorted(names), 3)
+            close = [other for other in close if other.encode() not in wanted] or close
+            if only_similar and not close:
+                continue
+            self._log.checked_features = True
+            hint = f"; is it {' or '.join(map(ascii, close))}?" if close else ""
+            warnings.warn(
+                f"none of {self._kept} records has feature {name!a}: its column has no values but "
+                f"defaults{hint}",
+                RuntimeWarning,
+                stacklevel=6,
+            )
+
+    def _names(self) -> set[str]:
+        """Names of the features of some records."""
+        records, _ = self._stage.sample(_FEW)
+        survey = _core.Survey()
+        with contextlib.suppress(FastrecError):
+            survey.add(records)
+        return {key.decode("utf-8", "backslashreplace") for key in survey.sightings()}
+
+
+def _cause(failure: FastrecError) -> str:
+    """The text of an error without the place of the record, and with numbers as ``#``."""
+    text = re.sub(r"^(?:corrupted )?record \d+(?: in '.*?')?[^:]*: ", "", str(failure))
+    return re.sub(r"\d+", "#", text.split("; ")[0])
