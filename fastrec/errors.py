@@ -28,7 +28,7 @@ _Result = TypeVar("_Result")
 def call_out(function: Callable[..., _Result], *arguments: Any) -> _Result:
     """Call a function of the caller; a StopIteration that it raises is a RuntimeError (PEP 479).
 
-    Otherwise the iterator on whose behalf it is called would seem to be at its end.
+    Otherwise an iterator that calls the function would seem to be at its end.
     """
     try:
         return function(*arguments)

@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 __all__ = ["Audit", "AuditLog"]
 
-_FEW = 32  # records that all fail before others are tried, wherever they are in the source
-_MANY = 1000  # ... before a source that has no random access is given up
+_FEW = 32  # failures from the start on, after which a sample of the whole source is tried
+_MANY = 1000  # failures from the start on, after which a sequential source is refused
 _JUDGED = 100  # records before their share of failures is judged
-_SEEN_BY = 1000  # records in which a feature with a similar name is expected
+_SEEN_BY = 1000  # records after which a similar name in the records is taken for the right one
 
 
 class AuditLog:
-    """What a Batcher has warned about, once for all of its passes."""
+    """Warnings that a Batcher has given, each once for all passes."""
 
     def __init__(self, schemas: Sequence[_core.Schema]) -> None:
         self.schemas = schemas
@@ -43,7 +43,7 @@ class Audit:
     log : AuditLog
     run : Pass
     stage : Stage
-        What makes the batches of the pass.
+        The maker of the batches of the pass.
     """
 
     def __init__(self, log: AuditLog, run: Pass, stage: Stage) -> None:

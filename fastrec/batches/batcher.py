@@ -115,8 +115,8 @@ class Batcher:
         out damaged records and those that do not fit `features`: a feature is missing, has another
         kind or count, or an image cannot be decoded. Their batches are shorter, and `skipped` lists
         them. It is an error when no record can be used, and a warning when more than a tenth
-        cannot. Local files are read when their records are wanted. Remote files that are not read
-        in sequence are read once before the first batch, which a warning says.
+        cannot. Local files are read batch by batch. Remote files in a shuffled order are read once
+        before the first batch, and a warning says so.
     progress : bool
         Print progress, and the time spent waiting for data, to standard error.
     storage_options : StorageOptions or mapping, optional

@@ -146,7 +146,7 @@ class Batches(Iterator[Any]):
             self._progress = None
 
     def _end(self) -> None:
-        """Note that the feed has no more batches."""
+        """Finish the pass after its last batch."""
         if not (self._closed or self._finished):
             self._audited(self._audit.finish)  # type: ignore[union-attr]
             self._finished = True

@@ -387,10 +387,10 @@ class Pass:
     def start_after(self, done: int) -> Start:
         """The position of this run after a number of steps, as a state has it.
 
-        Shards at the same place have together used a prefix of the order. So have shards of which
-        some have just finished an epoch while each of the others has one record of it left. With
-        `drop_remainder` the others can have a batch left: then all were at the same place one step
-        before, and that step was within the epoch.
+        Shards at the same place have together used a prefix of the order. The same is true when
+        some shards have just finished an epoch and each other shard has one record of it left.
+        With `drop_remainder` the other shards can have a batch left: then all shards were at the
+        same place one step before, and no batch goes across epochs.
         """
         own = self._find(self._own_steps, done)
         if self.spec.shard[1] == 1:

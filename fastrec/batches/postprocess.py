@@ -24,7 +24,7 @@ from .stream import EPOCH_BITS, Block
 
 __all__ = ["NativeFeed", "Stage", "Steps"]
 
-_HEAD = 32  # records of a stream to look at again
+_HEAD = 32  # first records of a stream that are kept, to list their features
 
 
 Failures = list[FastrecError]
@@ -82,8 +82,8 @@ class Steps:
     def change(self, columns: Any, keys: Any, run: Pass, failures: Failures) -> Any:
         """Parse sequences, or decode and augment images.
 
-        Where the pass skips, records for which that fails are left out, and their errors added to
-        `failures`; otherwise the first error is raised.
+        If the pass skips, a record that fails is left out, and its error is added to `failures`.
+        Otherwise the first error is raised.
         """
         if self.sequences is not None:
             return self._parse_sequences(columns, keys, run, failures)
@@ -119,7 +119,7 @@ class Steps:
         return columns
 
     def finish(self, columns: Any, rows: int) -> list[Any]:
-        """The batches that the columns of a block of so many rows become."""
+        """Return the batches made of the columns of a block of `rows` rows."""
         if not rows:
             return []
         options = self._options

@@ -22,7 +22,7 @@ _here = threading.local()  # the ring that the thread works for
 
 _WAIT_S = 0.1  # between looks at whether anybody is still there
 _JOIN_S = 5.0  # for all threads that are inside of the caller's function, together
-_NEXT_JOIN_S = 0.1  # ... where others have just been waited for in vain
+_NEXT_JOIN_S = 0.1  # the same, after a wait that timed out
 
 
 class _Ring:
@@ -213,14 +213,14 @@ class Pipeline(Iterator[Any]):
             self.close()
 
 
-_gave_up_at = -_JOIN_S  # when threads were last waited for in vain
+_gave_up_at = -_JOIN_S  # time at which a wait for threads last timed out
 
 
 def close_together(pipelines: Iterable[Pipeline]) -> None:
     """Stop the threads of all pipelines, and wait for them until one common deadline.
 
-    Pipelines that are closed one after the other, as the garbage collector does it, share a
-    deadline, too: after a wait in vain, the next one is short.
+    The garbage collector closes pipelines one after the other. These share a deadline, too: after
+    a wait that timed out, the next one is short.
     """
     global _gave_up_at
     own = [pipeline for pipeline in pipelines if pipeline._pid == os.getpid()]

@@ -249,8 +249,8 @@ cdef class Schema:
 def parse_sequences(Schema context, Schema lists, records, list misfits=None):
     """Parse SequenceExamples into the columns of their context and of their feature lists.
 
-    `misfits` is that of :meth:`Schema.parse`, where `context` skips. Records whose columns cannot be
-    made into an output are an error all the same, with the number of the record.
+    If `context` skips, `misfits` gets the number and the error of each record that was left out. A
+    record whose columns cannot be made into an output is an error with the number of the record.
     """
     cdef Spans spans = Spans(records)
     cdef Batch outer = context.batch(), inner = lists.batch()
@@ -340,7 +340,7 @@ cdef class Batch:
         PyBuffer_FillInfo(view, self, dense.data if dense.size else &_nothing, dense.size, 0, flags)
 
     cdef object finish(self, list misfits):
-        """The columns, which are all that stays of the batch. `misfits` gets those that it has."""
+        """Return the columns and release everything else; add the records left out to `misfits`."""
         columns = self.columns() if self.schema.parses else self.record_column()
         if misfits is not None and self.misfits is not None:
             misfits += self.misfits
@@ -348,7 +348,7 @@ cdef class Batch:
         return columns
 
     def columns(self):
-        """A dict of what the schema's features are, by name. It fills `misfits`."""
+        """Return the columns by feature name, and fill `misfits`."""
         cdef list columns = self._all_columns()
         cdef dict result
         cdef Py_ssize_t i
@@ -398,7 +398,7 @@ cdef class Batch:
         return kept if self.misfits is None else np.delete(kept, [n for n, _ in self.misfits])
 
     cdef dict _outputs(self, list columns):
-        """What the outputs are made of; records for which one cannot be made are left out."""
+        """Return the outputs made of columns; leave out records that an output refuses."""
         cdef list sparse = [self._sparse(which[0], columns[which[0]]) if build == "sparse" else None
                             for _, which, build in self.schema.outputs]
         cdef Py_ssize_t row
@@ -502,7 +502,7 @@ cdef class Batch:
 
 
 cdef object _narrow(column):
-    """A Sparse whose dense shape is that of its rows."""
+    """Return the Sparse with the smallest dense shape that holds its values."""
     cdef Py_ssize_t axis
     widest = [column.dense_shape[0]]
     for axis in range(1, column.indices.shape[1]):

@@ -5,14 +5,15 @@ from __future__ import annotations
 
 import functools
 import os
+import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal, Union
 
 import numpy.typing as npt
 
 from .. import _core
 from ..columns import Bytes
-from ..errors import ExampleParseError, FastrecError
+from ..errors import ExampleParseError, FastrecError, call_out
 from ..features.column_spec import ReadPlan
 from ..features.spec import Feature, plan_example
 from ..records.reader import Reader, record_numbers
@@ -20,12 +21,17 @@ from ..threads import usable_cpus
 
 __all__ = [
     "ExampleParser",
+    "Leniency",
+    "Misfits",
+    "ParseOnError",
     "located",
     "parse_example",
     "parse_many",
     "parse_single_example",
     "renumbered",
 ]
+
+ParseOnError = Union[Literal["raise", "skip"], Callable[[FastrecError], Any]]  # noqa: UP007
 
 # A batch of fewer bytes is parsed before another thread has started.
 _WORTH_THREADS = 1 << 20
@@ -80,21 +86,66 @@ def check_records(records: Any) -> None:
         raise TypeError("a record must be bytes, got str")
 
 
+Misfits = list[tuple[int, FastrecError]]  # number and error of records that do not fit
+
+
+class Leniency:
+    """The policy of a parsing function for records that do not fit.
+
+    Parameters
+    ----------
+    on_error : {"raise", "skip"} or callable
+    """
+
+    def __init__(self, on_error: ParseOnError) -> None:
+        if on_error not in ("raise", "skip") and not callable(on_error):
+            raise ValueError(f"on_error must be 'raise', 'skip' or callable, got {on_error!r}")
+        self._on_error = on_error
+        self.skips = on_error != "raise"
+
+    def settle(self, misfits: Misfits, count: int) -> None:
+        """Hand on the errors of the records that were left out, of `count` in all.
+
+        Raises
+        ------
+        FastrecError
+            The first one, when no record is left.
+        """
+        if not misfits:
+            return
+        for _, error in misfits:
+            if callable(self._on_error):
+                call_out(self._on_error, error)
+        if len(misfits) == count:
+            raise misfits[0][1]
+        if not callable(self._on_error) and len(misfits) * 10 > count:
+            warnings.warn(
+                f"on_error='skip' left out {len(misfits)} of {count} records; the first: "
+                f"{misfits[0][1]}",
+                RuntimeWarning,
+                stacklevel=4,
+            )
+
+
 class ExampleParser:
     """Parses Examples by a specification that is compiled once.
 
     It may be called by several threads at once.
     """
 
-    def __init__(self, features: Mapping[str, Feature]) -> None:
-        self._schema = compile_schema(plan_example, features)
+    def __init__(self, features: Mapping[str, Feature], on_error: ParseOnError = "raise") -> None:
+        self._leniency = Leniency(on_error)
+        self._schema = compile_schema(plan_example, features, skips=self._leniency.skips)
 
     def __call__(
         self, records: Sequence[bytes] | Bytes, threads: int | None = None
     ) -> dict[str, Any]:
         """Columns, as :func:`parse_example` gives them."""
         check_records(records)
-        return self._schema.parse(records, _threads_for(records, threads))
+        misfits: Misfits = []
+        columns = self._schema.parse(records, _threads_for(records, threads), misfits)
+        self._leniency.settle(misfits, len(records))
+        return columns
 
     def single(self, record: bytes) -> dict[str, Any]:
         """The values of one record, as :func:`parse_single_example` gives them."""
@@ -108,6 +159,7 @@ def parse_example(
     features: Mapping[str, Feature],
     *,
     threads: int | None = None,
+    on_error: ParseOnError = "raise",
 ) -> dict[str, Any]:
     """Parse serialized ``tf.train.Example`` messages into a batch of columns.
 
@@ -123,6 +175,10 @@ def parse_example(
     threads : int, optional
         How many may parse large batches together; the usable processors, up to 8, by default. The
         result does not depend on it.
+    on_error : {"raise", "skip"} or callable
+        ``"skip"`` leaves out records that do not fit `features`, so that columns have fewer rows. A
+        callable is called with the :class:`ExampleParseError` of each, whose ``record`` is the
+        number of the record. When no record fits, the first error is raised.
 
     Returns
     -------
@@ -151,7 +207,7 @@ def parse_example(
     ((2, 2, 3), array([3, 3]))
     """
     check_records(records)
-    return ExampleParser(features)(records, threads)
+    return ExampleParser(features, on_error)(records, threads)
 
 
 def parse_many(
@@ -160,6 +216,7 @@ def parse_many(
     features: Mapping[str, Feature],
     *,
     threads: int | None = None,
+    on_error: ParseOnError = "raise",
 ) -> dict[str, Any]:
     """Read records by index and parse them into a batch of columns, in one native call.
 
@@ -171,8 +228,8 @@ def parse_many(
     reader : Reader
     indices : sequence of int, or integer array of shape (n,)
         In any order, with repeats; negative ones count from the end.
-    features, threads
-        As in :func:`parse_example`.
+    features, threads, on_error
+        As in :func:`parse_example`. `on_error` also decides about records whose data is damaged.
 
     Returns
     -------
@@ -201,17 +258,27 @@ def parse_many(
     _check_threads(threads)
     dataset = reader._files.dataset()
     numbers = record_numbers(indices, len(dataset))
-    schema = compile_schema(plan_example, features)
+    leniency, misfits = Leniency(on_error), Misfits()
+    schema = compile_schema(plan_example, features, skips=leniency.skips)
     if isinstance(dataset, _core.Dataset):
-        return schema.gather(dataset, numbers, threads or min(usable_cpus(), _MOST_THREADS))
+        threads = threads or min(usable_cpus(), _MOST_THREADS)
+        columns = schema.gather(dataset, numbers, threads, misfits)
+        leniency.settle(misfits, len(numbers))
+        return columns
     records = dataset.take(numbers)
-    try:
-        return schema.parse(records, _threads_for(records, threads))
-    except ExampleParseError as error:
+
+    def locate(error: Any) -> FastrecError:
         if error.record is None:
-            raise
+            return error  # type: ignore[no-any-return]
         path, record, _ = dataset.position_of(int(numbers[error.record]))
-        raise located(error, path, record) from None
+        return located(error, path, record)
+
+    try:
+        columns = schema.parse(records, _threads_for(records, threads), misfits)
+    except ExampleParseError as error:
+        raise locate(error) from None
+    leniency.settle([(row, locate(error)) for row, error in misfits], len(numbers))
+    return columns
 
 
 def parse_single_example(record: bytes, features: Mapping[str, Feature]) -> dict[str, Any]:

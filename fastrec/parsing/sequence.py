@@ -9,9 +9,16 @@ from typing import Any
 
 from .. import _core
 from ..columns import Bytes
-from ..errors import ExampleParseError, FastrecError
+from ..errors import ExampleParseError
 from ..features.spec import Feature, plan_context, plan_frame_rows, plan_frames
-from .parse import check_records, compile_schema, renumbered
+from .parse import (
+    Leniency,
+    Misfits,
+    ParseOnError,
+    check_records,
+    compile_schema,
+    renumbered,
+)
 
 __all__ = ["SequenceParser", "parse_sequence_example", "parse_single_sequence_example"]
 
@@ -42,11 +49,11 @@ class SequenceParser:
 
     @property
     def schemas(self) -> tuple[_core.Schema, _core.Schema]:
-        """Of the context, and of the feature lists."""
+        """The schemas of the context and of the feature lists."""
         return self._context, self._lists
 
     def __call__(
-        self, records: Any, misfits: list[tuple[int, FastrecError]] | None = None
+        self, records: Any, misfits: Misfits | None = None
     ) -> tuple[_Columns, _Columns, _Columns]:
         """Columns of the context, of the feature lists, and numbers of frames.
 
@@ -57,10 +64,10 @@ class SequenceParser:
         lengths = {name[0]: column for name, column in frames.items() if isinstance(name, tuple)}
         return columns, lists, lengths
 
-    def _parse(self, records: Any, misfits: list[tuple[int, FastrecError]]) -> tuple[_Columns, Any]:
+    def _parse(self, records: Any, misfits: Misfits) -> tuple[_Columns, Any]:
         kept = list(range(len(records))) if self._skips else []
         while True:
-            here: list[tuple[int, FastrecError]] = []
+            here = Misfits()
             try:
                 columns = _core.parse_sequences(self._context, self._lists, records, here)
             except ExampleParseError as error:  # of an output that is made of columns
@@ -75,16 +82,23 @@ class SequenceParser:
             return columns
 
 
-def _parse(records: Any, context: Any, sequence: Any) -> tuple[_Columns, _Columns, _Columns]:
+def _parse(
+    records: Any, context: Any, sequence: Any, on_error: ParseOnError = "raise"
+) -> tuple[_Columns, _Columns, _Columns]:
     if context is None and sequence is None:
         raise ValueError("parsing requires context_features, sequence_features, or both")
-    return SequenceParser(context or {}, sequence or {})(records)
+    leniency, misfits = Leniency(on_error), Misfits()
+    columns = SequenceParser(context or {}, sequence or {}, skips=leniency.skips)(records, misfits)
+    leniency.settle(misfits, len(records))
+    return columns
 
 
 def parse_sequence_example(
     records: Sequence[bytes] | Bytes,
     context_features: Mapping[str, Feature] | None = None,
     sequence_features: Mapping[str, Feature] | None = None,
+    *,
+    on_error: ParseOnError = "raise",
 ) -> tuple[_Columns, _Columns, _Columns]:
     """Parse serialized ``tf.train.SequenceExample`` messages into batches of columns.
 
@@ -96,6 +110,8 @@ def parse_sequence_example(
     sequence_features : mapping of str to feature, optional
         What to read from the feature lists: :class:`FixedLenSequenceFeature`,
         :class:`VarLenFeature` and :class:`RaggedFeature`.
+    on_error : {"raise", "skip"} or callable
+        As in :func:`parse_example`.
 
     Returns
     -------
@@ -128,7 +144,7 @@ def parse_sequence_example(
     ([[[0, 1], [1, 2], [2, 3]]], [3])
     """
     check_records(records)
-    return _parse(records, context_features, sequence_features)
+    return _parse(records, context_features, sequence_features, on_error)
 
 
 def parse_single_sequence_example(

@@ -73,7 +73,7 @@ def _make_by_headers(
 ) -> _core.Dataset:
     """Number the records of local files by their headers.
 
-    Only files in which a header is damaged are read from end to end before.
+    Only files with a damaged header are read from end to end.
     """
     try:
         return make()

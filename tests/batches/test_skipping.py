@@ -289,9 +289,7 @@ def test_a_file_of_another_kind_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "login.tfrecord"
     path.write_bytes(b"<html>please sign in</html>" * 20)
     for features in (None, FEATURES):
-        with pytest.raises(
-            fastrec.CorruptRecordError, match=r"no record can be used|not a TF"
-        ):
+        with pytest.raises(fastrec.CorruptRecordError, match=r"no record can be used|not a TF"):
             list(Batcher(path, features, 8, on_error="skip"))
 
 
@@ -345,7 +343,7 @@ def test_a_feature_that_no_record_has_is_a_warning(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         batches = iter(batcher)
-        for _ in range(min(count, 1000) // 10 + 1):
+        for _ in range(min(count, 1000) // 10 + 2):
             next(batches, None)
         assert len(caught) == 1
         assert "has feature 'tokns'" in str(caught[0].message)
