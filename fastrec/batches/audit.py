@@ -178,6 +178,8 @@ class Audit:
 
 
 def _cause(failure: FastrecError) -> str:
-    """The text of an error without the place of the record, and with numbers as ``#``."""
-    text = re.sub(r"^(?:corrupted )?record \d+(?: in '.*?')?[^:]*: ", "", str(failure))
+    """Return the reason of an error without the place of the record, and with numbers as ``#``."""
+    if isinstance(failure, CorruptRecordError):
+        return f"damage of kind {failure.kind!r}"
+    text = re.sub(r"^record \d+(?: in '.*?')?[^:]*: ", "", str(failure))
     return re.sub(r"\d+", "#", text.split("; ")[0])

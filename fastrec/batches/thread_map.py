@@ -16,6 +16,8 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, ClassVar
 
+from ..errors import call_out
+
 __all__ = ["Pipeline", "close_together", "is_in_pipeline"]
 
 _here = threading.local()  # the ring that the thread works for
@@ -82,9 +84,9 @@ class _Ring:
         while (task := self.pull()) is not None:
             serial, item = task
             try:
-                result = self.function(item)
+                result = call_out(self.function, item)
             except BaseException as error:
-                self.end_at(serial, _as_error(error))
+                self.end_at(serial, error)
             else:
                 with self.ready:
                     self.results[serial] = result
@@ -117,15 +119,6 @@ class _Ring:
             self.results.clear()
             self.ready.notify_all()
             self.has_space.notify_all()
-
-
-def _as_error(error: BaseException) -> BaseException:
-    """A StopIteration that escapes from a function must not pass for the end of the data."""
-    if not isinstance(error, StopIteration):
-        return error
-    wrapped = RuntimeError("the function raised StopIteration")
-    wrapped.__cause__ = error
-    return wrapped
 
 
 def is_in_pipeline() -> bool:

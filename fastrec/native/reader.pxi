@@ -101,10 +101,13 @@ cdef class RecordReader:
     # -- More bytes ----------------------------------------------------------------------------
 
     cdef object _call(self, function, arguments):
-        """Call out with the lock held, so that whoever calls back is told instead of waiting."""
+        """Call out with the lock held, so that whoever calls back is told instead of waiting.
+
+        A StopIteration of the function does not pass for the end of the records.
+        """
         self.calling = get_ident()
         try:
-            return function(*arguments)
+            return errors.call_out(function, *arguments)
         finally:
             self.calling = 0
 

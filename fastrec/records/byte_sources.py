@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from .. import _core
+from ..errors import call_out
 from .file_magic import HEADER_SIZE
 from .paths import PathLike
 
@@ -94,7 +95,10 @@ class Stream:
     def __init__(self, file: Any) -> None:
         self._read, self._pid = file.read, os.getpid()
         self.head = b""
-        while len(self.head) < HEADER_SIZE and (more := file.read(HEADER_SIZE - len(self.head))):
+        while len(self.head) < HEADER_SIZE:
+            more = call_out(self._read, HEADER_SIZE - len(self.head))
+            if not more:
+                break
             self.head += more
 
     def __call__(self, size: int) -> bytes:
@@ -103,7 +107,7 @@ class Stream:
         if self.head:
             head, self.head = self.head, b""
             return head
-        return self._read(size)  # type: ignore[no-any-return]
+        return call_out(self._read, size)  # type: ignore[no-any-return]
 
 
 class Summed:

@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from .. import _core
+from ..errors import call_out
 from ..storage.remote import RemoteFile
 from .byte_sources import Summed
 from .recovery import Damage
@@ -50,7 +52,9 @@ class Pass(Iterator[_core.RecordReader]):
         if self._summed is not None:
             self._summed.clear()
         try:
-            reader = files.open(number, self._damage, views=self._views, remote=self._remote)
+            reader = call_out(
+                partial(files.open, number, self._damage, views=self._views, remote=self._remote)
+            )
         except BaseException:
             self._remote = None
             raise
