@@ -170,3 +170,33 @@ def test_rows_of_ragged_elements_come_apart() -> None:
     ragged = ragged.map(lambda x: tf.RaggedTensor.from_row_lengths(x, [0, 2]))
     assert [row.numpy().tolist() for row in ragged.unbatch()] == [[], [0, 1], [], [2, 3]]
     assert len(tf.data.Dataset.range(8).batch(4, drop_remainder=True).unbatch()) == 8
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda iterator, x: next(iterator),
+        lambda iterator, x: iterator.get_next(),
+        lambda iterator, x: tf.cond(x > 9, lambda: x, lambda: next(iterator)),
+    ],
+)
+def test_a_function_takes_the_next_element_of_an_iterator_for_each_element(function: Any) -> None:
+    iterator = iter(tf.data.Dataset.range(10))
+    values = tf.data.Dataset.range(5).map(lambda x: function(iterator, x))
+    assert [int(x) for x in values] == [0, 1, 2, 3, 4]
+    assert int(next(iterator)) == 5
+
+
+def test_an_iterator_that_ends_within_a_function_is_an_error() -> None:
+    iterator = iter(tf.data.Dataset.range(3))
+    values = iter(tf.data.Dataset.range(5).map(lambda _: next(iterator)))
+    assert [int(next(values)) for _ in range(3)] == [0, 1, 2]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="OutOfRangeError: End of sequence"):
+        next(values)
+
+
+def test_an_iterator_gives_structures_to_a_function() -> None:
+    pairs = tf.data.Dataset.range(4).map(lambda x: {"a": x, "b": (x * 2, tf.as_string(x))})
+    iterator = iter(pairs)
+    values = tf.data.Dataset.range(2).map(lambda _: next(iterator)["b"][1])
+    assert [x.numpy() for x in values] == [b"0", b"1"]

@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 
 from .. import errors as _errors
+from ..ops import Op
 from ..seeds import running
 from ..specs import DatasetSpec, TensorSpec, TypeSpec
 from ..structure import LEAF, flatten, pack, packer, parts_along
 from ..tensor import TensorShape, convert_to_tensor
-from ..tracing.recording import wrap
+from ..tracing.calls import current_call
+from ..tracing.recording import Recording, run, wrap
 from .functions import hidden, shown
 from .pipeline import Node, spec_of
 from .streams import Value
@@ -50,6 +52,8 @@ class DatasetIterator:
         return self
 
     def __next__(self) -> Any:
+        if isinstance(current_call(), Recording):
+            return self._recorded()
         with self._lock:
             token = running.set(self._run)
             try:
@@ -70,6 +74,21 @@ class DatasetIterator:
                 running.reset(token)
 
     next = __next__
+
+    def _recorded(self) -> Any:
+        """Return symbols of the next element, for a function that captures this iterator."""
+        specs = self._node.specs
+        if not all(isinstance(spec, TypeSpec) for spec in specs):
+            raise TypeError("a traced function takes no datasets from an iterator")
+
+        def kernel() -> tuple[Any, ...]:
+            try:
+                return tuple(self.parts())
+            except StopIteration:
+                raise _errors.OutOfRangeError(None, None, "End of sequence") from None
+
+        parts = run(Op("IteratorGetNext", kernel, lambda *_: specs, pure=False), [])
+        return pack(self._node.structure, parts if isinstance(parts, tuple) else (parts,))
 
     def get_next(self) -> Any:
         """The next element.
