@@ -103,8 +103,8 @@ typedef struct {
 FR_NODISCARD int fr_dataset_open(fr_dataset *dataset, const char *const *paths, size_t count,
                                  const fr_frame_options *options, fr_error *err);
 
-/* Has a file's index from elsewhere, before it is scanned. FR_ERR_INDEX when the stamp is not that
-   of the file that was mapped. `index` is left empty. */
+/* Has a file's index from elsewhere, before it is scanned. FR_ERR_INDEX when it is not the index of
+   the file, see fr_index_compare(). `index` is left empty. */
 FR_NODISCARD int fr_dataset_tell(fr_dataset *dataset, size_t number, fr_index *index,
                                  const fr_file_stamp *stamp, fr_error *err);
 

@@ -37,18 +37,11 @@ static int open_beside(const fr_dataset_file *file, fr_file_map *map, fr_error *
     return status;
 }
 
-static int compare_file(const fr_dataset_file *file, const fr_file_stamp *stamp, fr_error *err) {
-    if (fr_file_stamp_equal(stamp, &file->stamp)) return FR_OK;
-    return fr_fail(err, FR_ERR_INDEX,
-                   "it was made from a file of %" PRIu64 " bytes, or the file was changed since",
-                   stamp->size);
-}
-
-/* The index in `bytes`, looked at as a whole. */
+/* The index in `bytes`, checked as a whole. */
 static int load_beside(const fr_dataset_file *file, fr_span bytes, fr_index *index, fr_error *err) {
     fr_file_stamp stamp;
     FR_TRY(fr_index_load(index, bytes, &stamp, err));
-    return compare_file(file, &stamp, err);
+    return fr_index_compare(index, &stamp, file->path, &file->stamp, err);
 }
 
 /* An index that is mapped again is believed to be what it was. */
@@ -121,13 +114,25 @@ static int keep_short(fr_dataset_file *file, const opening *o, fr_error *err) {
     return status;
 }
 
-/* Of an index that will be mapped only the head is looked at. */
+/* Checks an index as a whole, without keeping it. */
+static int try_beside(const fr_dataset_file *file, fr_error *err) {
+    fr_file_map map;
+    fr_index index = {0};
+    FR_TRY(open_beside(file, &map, err));
+    int status = load_beside(file, map.bytes, &index, err);
+    if (status == FR_OK) status = fr_file_map_check(&map, err);
+    fr_index_free(&index);
+    fr_file_map_close(&map);
+    return status;
+}
+
+/* Only the head is checked of an index that will be mapped, if the file has the time in it. */
 static int use_opening(fr_dataset_file *file, const opening *o, fr_error *err) {
     fr_index_head head;
     FR_TRY(fr_index_read_head((fr_span){o->bytes, o->size}, o->stamp.size, &head, err));
-    FR_TRY(compare_file(file, &head.stamp, err));
     if (o->stamp.size <= SHORT) return keep_short(file, o, err);
     if (head.version == 1) return map_beside(file, err);
+    if (!fr_file_stamp_equal(&head.stamp, &file->stamp)) FR_TRY(try_beside(file, err));
     file->index = (fr_index){.count = head.count, .end = head.stamp.size, .done = true};
     file->beside_stamp = o->stamp;
     file->is_beside = true;

@@ -125,12 +125,7 @@ int fr_dataset_blame(const fr_dataset_file *file, int status, fr_error *err) {
 int fr_dataset_tell(fr_dataset *dataset, size_t number, fr_index *index, const fr_file_stamp *stamp,
                     fr_error *err) {
     fr_dataset_file *file = &dataset->files[number];
-    int status = FR_OK;
-    if (!fr_file_stamp_equal(stamp, &file->stamp))
-        status =
-            fr_fail(err, FR_ERR_INDEX,
-                    "it was made from a file of %" PRIu64 " bytes, or the file was changed since",
-                    stamp->size);
+    int status = fr_index_compare(index, stamp, file->path, &file->stamp, err);
     if (status == FR_OK) {
         fr_index_free(&file->index);
         file->index = *index;

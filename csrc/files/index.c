@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "files/index.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+
+#include "base/platform.h"
 
 /*
  * Each header says only where the next one is, so a scan waits for memory once a record, unless it
@@ -290,6 +293,58 @@ int fr_index_load(fr_index *index, fr_span file, fr_file_stamp *stamp, fr_error 
         return fr_fail(err, FR_ERR_INDEX, "its entries are damaged");
     *stamp = head.stamp;
     return (head.version == 1 ? load_offsets : use_table)(index, body, &head, err);
+}
+
+/* FR_OK when the header of a record is in the file where the index says. */
+static int compare_header(const fr_index *index, uint64_t record, int fd, fr_error *err) {
+    const uint64_t begin = fr_index_offset(index, record);
+    const uint64_t room = fr_index_offset(index, record + 1) - begin;
+    uint8_t header[FR_HEADER_SIZE];
+    uint64_t length;
+    int64_t size;
+    do {
+        size = fr_fd_read_at(fd, header, sizeof header, begin);
+    } while (size < 0 && errno == EINTR);
+    if (size < 0) return fr_fail_io(err, errno, "pread");
+    if (size == sizeof header && fr_frame_header(header, &length) && room >= FR_FRAME_OVERHEAD &&
+        (index->gaps ? length <= room - FR_FRAME_OVERHEAD : length == room - FR_FRAME_OVERHEAD))
+        return FR_OK;
+    return fr_fail(err, FR_ERR_INDEX,
+                   "it was made from another file: at %" PRIu64 " there is no record of %" PRIu64
+                   " bytes",
+                   begin, room - FR_FRAME_OVERHEAD);
+}
+
+#define SAMPLES 5 /* headers that are compared: the first, the last, and some between */
+
+static int compare_headers(const fr_index *index, int fd, fr_error *err) {
+    const uint64_t count = index->count, most = count < SAMPLES ? count : SAMPLES;
+    for (uint64_t i = 0; i < most; i++) {
+        const uint64_t last = count - 1, step = most > 1 ? last / (most - 1) : 0;
+        FR_TRY(compare_header(index, i + 1 < most ? i * step : last, fd, err));
+    }
+    return FR_OK;
+}
+
+int fr_index_compare(const fr_index *index, const fr_file_stamp *made, const char *path,
+                     const fr_file_stamp *now, fr_error *err) {
+    if (fr_file_stamp_equal(made, now)) return FR_OK;
+    if (made->size != now->size)
+        return fr_fail(err, FR_ERR_INDEX,
+                       "it was made from a file of %" PRIu64 " bytes, the file has %" PRIu64,
+                       made->size, now->size);
+    int fd;
+    do {
+        fd = fr_file_open(path, true);
+    } while (fd < 0 && errno == EINTR);
+    if (fd < 0) return fr_fail_io(err, errno, "open");
+    fr_file_stamp opened;
+    int status = fr_file_map_stat_fd(fd, &opened, err);
+    if (status == FR_OK && !fr_file_stamp_equal(&opened, now))
+        status = fr_fail(err, FR_ERR_INDEX, "the file was changed while it was opened");
+    if (status == FR_OK) status = compare_headers(index, fd, err);
+    fr_fd_close(fd);
+    return status;
 }
 
 void fr_index_free(fr_index *index) {

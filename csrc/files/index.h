@@ -88,6 +88,15 @@ FR_NODISCARD int fr_index_read_head(fr_span bytes, uint64_t size, fr_index_head 
    in `file`, which must outlive it. */
 FR_NODISCARD int fr_index_load(fr_index *index, fr_span file, fr_file_stamp *stamp, fr_error *err);
 
+/*
+ * FR_OK when `index`, made from a file with the stamp `made`, is that of the file at `path`, whose
+ * stamp is `now`. A copy of a file has another time: then the sizes have to be equal, and the
+ * headers of a few records in the file have to be where the index says, with its lengths. This
+ * reads up to 5 headers. FR_ERR_INDEX otherwise; FR_ERR_IO when the file cannot be read.
+ */
+FR_NODISCARD int fr_index_compare(const fr_index *index, const fr_file_stamp *made,
+                                  const char *path, const fr_file_stamp *now, fr_error *err);
+
 void fr_index_free(fr_index *index);
 
 #endif

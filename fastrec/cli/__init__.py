@@ -6,7 +6,8 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
 
 from fastrec.cli.grammar import (
     BROKEN_PIPE,
@@ -17,7 +18,7 @@ from fastrec.cli.grammar import (
     status_of,
     verb_parser,
 )
-from fastrec.cli.report import Failure, Report, explained
+from fastrec.cli.report import Failure, Report, explained, shown
 from fastrec.errors import FastrecError
 
 __all__ = ["main"]
@@ -58,7 +59,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = parser.parse_intermixed_args(words[1:])
     report = Report(quiet=getattr(arguments, "quiet", False))
     try:
-        status: int = arguments.run(arguments, report)
+        with _warnings_on(report):
+            status: int = arguments.run(arguments, report)
         sys.stdout.flush()
     except BrokenPipeError:
         _silence_stdout()
@@ -70,6 +72,19 @@ def main(argv: Sequence[str] | None = None) -> int:
         report.complain(f"error: {explained(error)}")
         return error.status if isinstance(error, Failure) else status_of(error)
     return status
+
+
+@contextlib.contextmanager
+def _warnings_on(report: Report) -> Iterator[None]:
+    """Print each warning as one line, without the line of source code that Python adds."""
+
+    def show(message: Warning | str, *_: object, **__: object) -> None:
+        report.complain(f"warning: {shown(str(message))}")
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("default", RuntimeWarning)
+        warnings.showwarning = show
+        yield
 
 
 def _accept_any_name(stream: object) -> None:

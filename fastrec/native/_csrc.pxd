@@ -106,6 +106,7 @@ cdef extern from "files/file_map.h" nogil:
         fr_file_stamp stamp
         fr_file_map_entry *entry
 
+    int fr_file_map_stat(const char *path, fr_file_stamp *stamp, fr_error *err) noexcept
     int fr_file_head(const char *path, void *head, size_t *size, fr_error *err) noexcept
 
 
@@ -144,6 +145,8 @@ cdef extern from "files/index.h" nogil:
     int fr_index_save(const fr_index *index, const fr_file_stamp *stamp, fr_buffer *out,
                       fr_error *err) noexcept
     int fr_index_load(fr_index *index, fr_span file, fr_file_stamp *stamp, fr_error *err) noexcept
+    int fr_index_compare(const fr_index *index, const fr_file_stamp *made, const char *path,
+                         const fr_file_stamp *now, fr_error *err) noexcept
     void fr_index_free(fr_index *index) noexcept
 
 

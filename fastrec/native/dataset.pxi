@@ -111,9 +111,11 @@ cdef class Dataset:
         cdef c.fr_error err
         if number >= self.dataset.file_count:
             raise ValueError(f"an index too many: the dataset has {self.dataset.file_count} files")
+        cdef int status
         check(c.fr_index_copy(&index.index, &copy.index, &err), &err)
-        self._check(c.fr_dataset_tell(
-            &self.dataset, number, &copy.index, &index.stamp, &err), &err)
+        with nogil:
+            status = c.fr_dataset_tell(&self.dataset, number, &copy.index, &index.stamp, &err)
+        self._check(status, &err)
         return 0
 
     cdef int _use_beside(self, refused) except -1:

@@ -52,6 +52,20 @@ cdef class FileIndex:
         check(status, &err, path)
         return self
 
+    def compare(self, place, path):
+        """Raise IndexMismatchError, which names `path`, unless this indexes the file at `place`."""
+        cdef c.fr_error err
+        cdef c.fr_file_stamp now
+        cdef bytes name = path_bytes(place)
+        cdef const char *raw = name
+        cdef int status
+        chosen()
+        with nogil:
+            status = c.fr_file_map_stat(raw, &now, &err)
+            if status == c.FR_OK:
+                status = c.fr_index_compare(&self.index, &self.stamp, raw, &now, &err)
+        check(status, &err, path)
+
     def save(self):
         """A block that :meth:`load` understands."""
         cdef OwnedBuffer out = OwnedBuffer()

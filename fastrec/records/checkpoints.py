@@ -19,25 +19,38 @@ from numpy.typing import NDArray
 
 from .. import _core
 from ..errors import FastrecError, IndexMismatchError
+from .byte_sources import NamedFile
 from .inflate import Resume, inflater_library
+from .paths import PathLike
 
-__all__ = ["MAGIC", "Checkpoints", "Marks", "Stamp", "mismatch"]
+__all__ = ["MAGIC", "Checkpoints", "Marks", "Stamp", "ends_crc32c", "mismatch"]
 
 MAGIC = b"\x89FRZ\r\n\x1a\n"
-_VERSION = 1
-_HEAD = struct.Struct("<8sIIQqQQI")
+_VERSION = 2
+_HEAD = struct.Struct("<8sIIQqQQIII")
 _HEAD_SIZE = _HEAD.size + 4  # and its own CRC
 _KINDS = ("GZIP", "ZLIB")
 _WINDOW = 1 << 15
+_END = 1 << 12  # bytes at either end of a file that identify it
 _EVERY = 1 << 20  # of output, between two checkpoints
 _MOST = 4096  # checkpoints of a file; of longer ones they are further apart
 
 
 class Stamp(NamedTuple):
-    """Size and modification time of a file."""
+    """What identifies a compressed file: its size, and its modification time or its two ends."""
 
     size: int
     mtime_ns: int
+    ends: int
+    """CRC32C of the first and the last 4 KiB, which has the checksum of all that it inflates to."""
+
+
+def ends_crc32c(file: Any, size: int) -> int:
+    """Return the CRC32C of the first and the last 4 KiB of an open file."""
+    file.seek(0)
+    crc = _core.crc32c(file.read(_END))
+    file.seek(max(0, size - _END))
+    return _core.crc32c(file.read(_END), crc)
 
 
 class Marks:
@@ -146,6 +159,25 @@ class Checkpoints:
         window = zlib.decompressobj().decompress(self._windows[number], _WINDOW)
         return bits >> 3, Resume(bits & 7, window)
 
+    def compare(self, place: PathLike, path: PathLike) -> None:
+        """Raise IndexMismatchError, which names `path`, unless these are of the file at `place`.
+
+        The stamp becomes that of the file: a copy of a file has another modification time.
+        """
+        with NamedFile(place, path) as file:
+            status = os.fstat(file.fileno())
+            if status.st_size != self.stamp.size:
+                raise mismatch(
+                    path,
+                    f"it was made from a file of {self.stamp.size} bytes, the file has "
+                    f"{status.st_size}",
+                )
+            if status.st_mtime_ns == self.stamp.mtime_ns:
+                return
+            if ends_crc32c(file, status.st_size) != self.stamp.ends:
+                raise mismatch(path, "it was made from another file, with other bytes at its ends")
+        self.stamp = self.stamp._replace(mtime_ns=status.st_mtime_ns)
+
     # -- Beside the file -------------------------------------------------------------------------
 
     def save(self, index: Any) -> bytes:
@@ -154,10 +186,9 @@ class Checkpoints:
         ends = np.cumsum([len(window) for window in self._windows], dtype=np.uint64)
         table = np.column_stack([self.places, ends]).astype("<u8")
         body = b"".join([saved, table.tobytes(), *self._windows])
-        kind, (size, mtime_ns) = _KINDS.index(self.kind), self.stamp
-        head = _HEAD.pack(
-            MAGIC, _VERSION, kind, size, mtime_ns, len(saved), len(self), _core.crc32c(body)
-        )
+        kind, (size, mtime_ns, ends) = _KINDS.index(self.kind), self.stamp
+        counts = len(saved), len(self), _core.crc32c(body)
+        head = _HEAD.pack(MAGIC, _VERSION, kind, size, mtime_ns, *counts, ends, 0)
         return head + _core.crc32c(head).to_bytes(4, "little") + body
 
     @classmethod
@@ -175,7 +206,7 @@ class Checkpoints:
                 raise mismatch(path, why)
 
         refuse_unless(len(data) >= _HEAD_SIZE, "it ends inside its head")
-        magic, version, kind, size, mtime_ns, saved, count, crc = _HEAD.unpack_from(data)
+        magic, version, kind, size, mtime_ns, saved, count, crc, ends, _ = _HEAD.unpack_from(data)
         refuse_unless(magic == MAGIC, "it is not an index of a compressed file")
         head_crc = int.from_bytes(data[_HEAD.size : _HEAD_SIZE], "little")
         refuse_unless(_core.crc32c(data[: _HEAD.size]) == head_crc, "its head is damaged")
@@ -201,7 +232,7 @@ class Checkpoints:
         )
         # Copies: a part of `data` would keep all of it, the index of the output a second time.
         pieces = [bytes(windows[begin:end]) for begin, end in pairwise(cuts)]
-        return index, cls(_KINDS[kind], Stamp(size, mtime_ns), places, pieces)
+        return index, cls(_KINDS[kind], Stamp(size, mtime_ns, ends), places, pieces)
 
 
 def mismatch(path: Any, what: str) -> IndexMismatchError:

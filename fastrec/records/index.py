@@ -15,7 +15,7 @@ from ..errors import IndexMismatchError, RandomAccessError
 from ..storage.options import StorageOptions
 from ..storage.remote import find_files
 from .byte_sources import NamedFile, head_of
-from .checkpoints import MAGIC, Checkpoints, Marks, Stamp, mismatch
+from .checkpoints import MAGIC, Checkpoints, Marks, Stamp, ends_crc32c, mismatch
 from .compression import detect
 from .file_magic import FRAME_OVERHEAD
 from .inflated import Inflated
@@ -30,8 +30,10 @@ _LONGEST_LINE = 42  # two numbers of 64 bits, a space and a line end
 class Index:
     """The offsets of the records of one file.
 
-    An index stores the size and modification time of its file. It is never trusted: each record is
-    verified where the index says it is. Offsets of a compressed file count inflated bytes, and its
+    An index belongs to a file by its content, so it follows copies of the file: the sizes and the
+    headers of a few records have to agree. (If the modification time is also that of the indexed
+    file, the headers are not read.) It is never trusted: each record is verified where the index
+    says it is. Offsets of a compressed file count inflated bytes, and its
     index has checkpoints too, each of up to 32 KiB, from which the file can be inflated.
 
     Made by :meth:`build`, :meth:`load` or :meth:`read_text`, and by ``Writer(index=True)``.
@@ -111,7 +113,7 @@ class Index:
             reader = _core.RecordReader(path, read=inflated, **options)
             found = reader.index()
             del reader
-            stamp = Stamp(status.st_size, status.st_mtime_ns)
+            stamp = Stamp(status.st_size, status.st_mtime_ns, ends_crc32c(file, status.st_size))
             return cls(path, found, marks.checkpoints(kind, stamp))
 
     @classmethod
@@ -136,18 +138,13 @@ class Index:
 
     @classmethod
     def _load(cls, path: PathLike, place: PathLike, index: PathLike) -> Index:
-        """Load the index of the file at `place`, if it is that of the file."""
+        """Load an index, if it is that of the file at `place`."""
         found = cls._read(path, index)
-        status = os.stat(place)
-        if found._stamp != (status.st_size, status.st_mtime_ns):
-            raise mismatch(path, "the file has changed since it was made")
+        if found.checkpoints is None:
+            found._core.compare(place, path)
+        else:
+            found.checkpoints.compare(place, path)
         return found
-
-    @property
-    def _stamp(self) -> Stamp:
-        if self.checkpoints is not None:
-            return self.checkpoints.stamp
-        return Stamp(self._core.size, self._core.mtime_ns)
 
     @classmethod
     def _read(cls, path: PathLike, index: PathLike) -> Index:
@@ -191,12 +188,12 @@ class Index:
     @property
     def data_size(self) -> int:
         """Size of the file, in bytes."""
-        return self._stamp.size
+        return self._core.size if self.checkpoints is None else self.checkpoints.stamp.size
 
     @property
     def mtime_ns(self) -> int:
-        """Modification time of the file, in nanoseconds since 1970."""
-        return self._stamp.mtime_ns
+        """Modification time of the file that was indexed, in nanoseconds since 1970."""
+        return self._core.mtime_ns if self.checkpoints is None else self.checkpoints.stamp.mtime_ns
 
     def write_text(self, index: PathLike) -> None:
         """Write lines of ``offset size``, which DALI and the ``tfrecord`` package read.
@@ -241,7 +238,7 @@ class Index:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Index):
             return NotImplemented
-        same = (self.data_size, self.mtime_ns) == (other.data_size, other.mtime_ns)
+        same = self.data_size == other.data_size
         return same and np.array_equal(self.offsets, other.offsets)
 
     __hash__ = None  # type: ignore[assignment]

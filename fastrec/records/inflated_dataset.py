@@ -17,7 +17,7 @@ from ..storage.ahead import Ahead, Job
 from ..storage.options import StorageOptions
 from ..threads import usable_cpus
 from .byte_sources import NamedFile
-from .checkpoints import Checkpoints, Stamp, mismatch
+from .checkpoints import Checkpoints, mismatch
 from .file_magic import FRAME_OVERHEAD
 from .index import Index
 from .inflate import inflate
@@ -126,7 +126,7 @@ class InflatedFile:
     def _check(self, file: NamedFile, begin: int) -> None:
         status = os.fstat(file.fileno())
         stamp = self._checkpoints.stamp
-        if Stamp(status.st_size, status.st_mtime_ns) == stamp:
+        if (status.st_size, status.st_mtime_ns) == stamp[:2]:
             return
         if status.st_size < stamp.size:
             text = f"the file shrank while it was read, it had {stamp.size} bytes"
