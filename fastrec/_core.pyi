@@ -323,24 +323,19 @@ class Loader:
 def take_strings(
     data: npt.NDArray[np.uint8], offsets: npt.NDArray[np.int64], order: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]: ...
+
+_Data = npt.NDArray[np.uint8]
+_Offsets = npt.NDArray[np.int64]
+
 def every_string(
-    data: npt.NDArray[np.uint8], offsets: npt.NDArray[np.int64], first: int, step: int
-) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]: ...
+    data: _Data, offsets: _Offsets, first: int, step: int
+) -> tuple[_Data, _Offsets]: ...
 def cut_strings(
-    data: npt.NDArray[np.uint8],
-    offsets: npt.NDArray[np.int64],
-    marks: bytes,
-    skip_empty: bool,
-    skip_nothing: bool,
-) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64], npt.NDArray[np.int64]]: ...
+    data: _Data, offsets: _Offsets, marks: bytes, skip_empty: bool, skip_nothing: bool
+) -> tuple[_Data, _Offsets, _Offsets]: ...
 def cut_csv(
-    data: npt.NDArray[np.uint8],
-    offsets: npt.NDArray[np.int64],
-    delimiter: int,
-    quoted: bool,
-    lines: bool,
-    last: bool = True,
-) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64], npt.NDArray[np.int64], int]: ...
+    data: _Data, offsets: _Offsets, delimiter: int, quoted: bool, lines: bool, last: bool = True
+) -> tuple[_Data, _Offsets, _Offsets, int]: ...
 def pad_rows(
     values: npt.NDArray[Any],
     begins: npt.NDArray[np.int64],
