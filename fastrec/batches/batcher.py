@@ -382,6 +382,11 @@ class Batcher:
     def _length(run: Pass) -> int | None:
         return run.steps_left if run.is_counted and run.spec.epochs else None
 
+    def _is_over(self) -> bool:
+        """Whether no shard has a batch left of the pass that the next ``iter()`` goes on with."""
+        run = self._pass(self._next)
+        return run.is_counted and bool(run.spec.epochs) and not run.most_steps_left
+
     # --- checkpoints ----------------------------------------------------------------------------
 
     def state_dict(self) -> dict[str, Any]:

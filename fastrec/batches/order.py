@@ -371,6 +371,11 @@ class Pass:
         """Batches of this pass, which has an end."""
         return self._own_steps.batches or 0
 
+    @property
+    def most_steps_left(self) -> int:
+        """Batches of this pass in shard 0, which has the most."""
+        return self._steps_of(0).batches or 0
+
     def find(self, done: int) -> Position:
         """The position of this shard after a number of steps."""
         return self._position(self._find(self._own_steps, done))

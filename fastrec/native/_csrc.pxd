@@ -462,6 +462,9 @@ cdef extern from "example/sequence.h" nogil:
     void fr_sequence_parser_free(fr_sequence_parser *parser) noexcept
 
 
+cdef extern from "base/shared.h" nogil:
+    bint fr_shared_exchange(int64_t *word, int64_t expected, int64_t desired) noexcept
+
 cdef extern from "base/permutation.h" nogil:
     ctypedef struct fr_permutation:
         pass

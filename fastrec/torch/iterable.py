@@ -8,18 +8,16 @@ import sys
 import warnings
 from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import torch
 import torch.utils.data
 
 from .. import Batcher, FastrecError, find_shard
-from .tensors import RAGGED, to_tensors
+from .epochs import EpochLog, new_pass, pass_of_worker
+from .tensors import RAGGED, RaggedAs, to_tensors
 
 __all__ = ["IterableDataset"]
-
-_MOST_WORKERS = 1024
-_EPOCH, _RESUMED, _WARNED = range(3)  # rows of what the processes share
 
 _TWICE = (
     "this fastrec.torch.IterableDataset already takes the share of its process (shard='auto'), and "
@@ -29,6 +27,79 @@ _TWICE = (
 )
 
 
+class _Resume(NamedTuple):
+    """A state that the next pass goes on from."""
+
+    state: Mapping[str, Any]
+    entry: int | None
+    """In the log; None in a worker, which has a state of its own from a StatefulDataLoader."""
+    has_epoch: bool = False
+    """Whether set_epoch() has asked for the epoch of the state."""
+
+
+class _Pass(Iterator[Any]):
+    """The batches of one pass, which begins with the first batch, in workers at once.
+
+    Frameworks make iterators that they never use, and those of one process do not count. A worker
+    cannot wait: the workers that are stopped before their first batch would not have counted.
+    """
+
+    def __init__(self, dataset: IterableDataset) -> None:
+        self._dataset = dataset
+        self._state: Mapping[str, Any] | None = None
+        self._batches: Any = None
+        self._is_over = False
+        self._error: Exception | None = None
+
+    def begin_in_worker(self) -> None:
+        """Begin; an error waits for the first batch, since persistent workers die of one here."""
+        try:
+            self._begin()
+        except Exception as error:
+            self._error = error
+
+    def _begin(self) -> None:
+        self._state = self._state or self._dataset._take_state()
+        self._is_over = self._state is not None and bool(self._state.get("ended"))
+        self._batches = self._dataset._begin(self._state)
+
+    def __next__(self) -> Any:
+        if self._error is not None:
+            raise self._error
+        if self._batches is None and not self._is_over:
+            self._begin()
+        if self._is_over:
+            raise StopIteration
+        try:
+            batch = next(self._batches)
+        except StopIteration:
+            self._is_over = True
+            raise
+        return self._dataset._to_tensors(batch)
+
+    def position(self) -> dict[str, Any]:
+        """Return the state after the last batch, and whether the pass has ended.
+
+        The state of a pass that has ended is the beginning of the next one.
+        """
+        if self._batches is not None:
+            state = self._batches.state_dict()
+        else:
+            state = self._state or self._dataset._next_state()
+        return {**state, "ended": self._is_over}
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the exact position, from which even a pass without a batch left goes on.
+
+        A StatefulDataLoader asks for it; of a worker, the state of the dataset is enough.
+        """
+        return self.position() if torch.utils.data.get_worker_info() is None else {}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        if state:
+            self._state, self._is_over = dict(state), bool(state.get("ended"))
+
+
 class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc,type-arg,unused-ignore]
     """Whole batches of a :class:`~fastrec.Batcher`, as tensors.
 
@@ -36,9 +107,11 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc,ty
     read ahead, so ``num_workers=0`` is the fast way: worker processes copy every batch through
     shared memory and can make it 20 times slower.
 
-    Each ``iter()`` is the next epoch, also with worker processes. Every record of an epoch is taken
-    by one worker of one rank. ``state_dict()`` and ``load_state_dict()`` resume it exactly, alone
-    or as torchdata's ``StatefulDataLoader`` and ``nodes`` call them.
+    Each pass is the next epoch, however the pass before it ended, and gives every record once: to
+    one worker of one rank. In one process a pass begins with its first batch; in workers it begins
+    when they start, so ``iter(loader)`` alone is a pass, too. ``state_dict()`` and
+    ``load_state_dict()`` resume it exactly, alone or as torchdata's ``StatefulDataLoader`` and
+    ``nodes`` call them.
 
     Parameters
     ----------
@@ -72,9 +145,9 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc,ty
         features: Mapping[str, Any] | None = None,
         batch_size: int | None = 1,
         *,
-        shard: tuple[int, int] | str | None = "auto",
+        shard: tuple[int, int] | Literal["auto"] | None = "auto",
         seed: int | None = None,
-        ragged: str = "nested",
+        ragged: RaggedAs = "nested",
         padding: Any = 0,
         **options: Any,
     ) -> None:
@@ -93,11 +166,11 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc,ty
         self._shard = shard
         self._to_tensors = partial(to_tensors, ragged=ragged, padding=padding)
         self._rank: tuple[int, int] | None = None  # of the process that made this one a worker
-        self._resume: Mapping[str, Any] | None = None
-        self._resumes = 0
-        # Worker processes, which get a copy of this object, leave here for the next ones what
-        # epoch comes next and which state they have taken; each has a place of its own.
-        self._shared = torch.zeros(3, _MOST_WORKERS, dtype=torch.int64).share_memory_()
+        self._step = options.get("epochs", 1) or 1  # epochs of a pass
+        self._log = EpochLog(self._step)
+        self._resume: _Resume | None = None
+        self._worker_passes = 0  # of this process, where it is a worker
+        self._current: _Pass | None = None  # of this process, where it is a worker
         self._batcher: Batcher | None = None
         self._made_for: tuple[int, int] | None = None
         self._lengths: dict[int, int] = {}  # by number of workers
@@ -110,7 +183,7 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc,ty
         if self._shard is None:
             return 0, 1
         if self._shard != "auto":
-            return self._shard  # type: ignore[return-value]
+            return self._shard
         worker = torch.utils.data.get_worker_info()
         if worker is not None and self._rank is not None:
             return self._rank
@@ -132,22 +205,14 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc,ty
             self._made_for = index, count
         return self._batcher
 
-    def _place(self) -> int:
-        """The column of this process in what is shared."""
-        worker = torch.utils.data.get_worker_info()
-        if worker is None:
-            return 0
-        if worker.num_workers > _MOST_WORKERS:
-            raise ValueError(f"num_workers must be at most {_MOST_WORKERS}")
-        if worker.id == 0 and not self._shared[_WARNED, 0]:
-            self._shared[_WARNED, 0] = 1
+    def _warn_of(self, worker: Any) -> None:
+        if worker.id == 0 and self._log.is_first_warning():
             warnings.warn(
                 "fastrec.torch.IterableDataset reads ahead with threads of its own: DataLoader "
                 "workers slow it down, up to 20 times; num_workers=0 is the fast way",
                 RuntimeWarning,
                 stacklevel=3,
             )
-        return int(worker.id)
 
     @property
     def generator(self) -> Any:
@@ -173,30 +238,82 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc,ty
                 raise FastrecError(_TWICE)
             frame = frame.f_back  # type: ignore[assignment]
 
-    # --- iterating ------------------------------------------------------------------------------
+    # --- epochs ---------------------------------------------------------------------------------
+
+    def _get_log(self) -> EpochLog:
+        """The epochs of this process and its DataLoader workers."""
+        if self._log.is_foreign and torch.utils.data.get_worker_info() is None:
+            self._log = self._log.copy()  # this is another rank, which counts its own passes
+        return self._log
+
+    def _has_state(self) -> bool:
+        """Whether the next pass goes on from a state that was loaded."""
+        entry = self._get_log().next.state
+        return self._resume is not None and entry is not None and entry == self._resume.entry
+
+    def _go_to(self, epoch: int) -> Batcher:
+        """The Batcher, about to begin that epoch."""
+        batcher = self._get_batcher()
+        batcher.set_epoch(0 if epoch else 1)  # forgets a state within the epoch
+        batcher.set_epoch(epoch)
+        return batcher
+
+    def _new_key(self) -> int:
+        worker = torch.utils.data.get_worker_info()
+        if worker is None:
+            return new_pass()
+        self._worker_passes += 1
+        return pass_of_worker(worker, self._worker_passes)
+
+    def _take_state(self) -> Mapping[str, Any] | None:
+        """The state that a StatefulDataLoader gave to this worker for the next pass."""
+        if self._resume is None or self._resume.entry is not None:
+            return None
+        state, self._resume = self._resume.state, None
+        return state
+
+    def _begin(self, state: Mapping[str, Any] | None) -> Any:
+        """Begin the next pass, or the rest of the one of a StatefulDataLoader's state.
+
+        Returns
+        -------
+        Batches or None
+            None where the pass of the state has ended.
+        """
+        log, key = self._get_log(), self._new_key()
+        if state is not None:
+            ended = bool(state.get("ended"))
+            log.begin(key, state["begin"] - self._step * ended)
+            if ended:
+                return None
+            batcher = self._get_batcher()
+            batcher.load_state_dict(state)
+            return iter(batcher)
+        begun = log.begin(key)
+        if begun.state is None:
+            return iter(self._go_to(begun.epoch))
+        if self._resume is None or begun.state != self._resume.entry:
+            raise FastrecError(
+                "load_state_dict() was called after the persistent workers of this DataLoader had "
+                "started, which do not have the state: make a new DataLoader"
+            )
+        batcher = self._get_batcher()
+        batcher.load_state_dict(self._resume.state)
+        if batcher._is_over() and not self._resume.has_epoch:
+            # All of the state's epoch was trained on. A framework that counts batches would take
+            # a pass without any for a whole epoch.
+            return iter(self._go_to(log.begin(self._new_key()).epoch))
+        return iter(batcher)
 
     def __iter__(self) -> Iterator[Any]:
         self._check_not_dispatched()
-        place = self._place()
-        self._go_to(place)  # for the states of iterators that have not begun
-        return self._batches(place)
-
-    def _go_to(self, place: int) -> Batcher:
-        """The Batcher, about to begin the next epoch, or to go on where a state says."""
-        batcher = self._get_batcher()
-        if self._resume is not None and int(self._shared[_RESUMED, place]) != self._resumes:
-            batcher.load_state_dict(self._resume)
-        else:
-            batcher.set_epoch(int(self._shared[_EPOCH, place]))
-        return batcher
-
-    def _batches(self, place: int) -> Iterator[Any]:
-        """Begin an epoch with the first batch: frameworks make iterators that they never use."""
-        batcher = self._go_to(place)
-        batches = iter(batcher)
-        self._shared[_RESUMED, place] = self._resumes
-        self._shared[_EPOCH, place] = batcher.epoch
-        yield from map(self._to_tensors, batches)
+        batches = _Pass(self)
+        worker = torch.utils.data.get_worker_info()
+        if worker is not None:
+            self._warn_of(worker)
+            batches.begin_in_worker()
+            self._current = batches
+        return batches
 
     def __len__(self) -> int:
         """Batches of one ``iter()`` of this process, or of one of a DataLoader that asks.
@@ -217,26 +334,56 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc,ty
         return self._lengths[workers]
 
     def set_epoch(self, epoch: int) -> None:
-        """Have the next ``iter()`` begin that epoch: :meth:`Batcher.set_epoch`."""
-        batcher = self._get_batcher()
-        if epoch != batcher.epoch:
-            self._resume = None
-        batcher.set_epoch(epoch)
-        self._shared[_EPOCH] = epoch
+        """Have the next pass begin that epoch: :meth:`Batcher.set_epoch`.
+
+        Workers follow, persistent ones too. A pass whose workers have started keeps its epoch.
+        """
+        self._get_batcher().set_epoch(epoch)
+        if self._has_state() and self._resume is not None and self._resume.state["epoch"] == epoch:
+            self._resume = self._resume._replace(has_epoch=True)
+        else:
+            self._get_log().set(epoch)
 
     def state_dict(self) -> dict[str, Any]:
-        """The state after the batch that was delivered last: :meth:`Batcher.state_dict`."""
-        return self._get_batcher().state_dict()
+        """Return the state after the batch that was delivered last: :meth:`Batcher.state_dict`.
+
+        Raises
+        ------
+        FastrecError
+            When DataLoader workers made the last pass: this process does not know how many of
+            their batches were delivered.
+        """
+        if self._current is not None:
+            return self._current.position()
+        if self._get_log().last_was_in_workers:
+            raise FastrecError(
+                "the state of a fastrec.torch.IterableDataset is not known while DataLoader "
+                "workers iterate over it: take the state of a "
+                "torchdata.stateful_dataloader.StatefulDataLoader, or use num_workers=0"
+            )
+        return self._next_state()
+
+    def _next_state(self) -> dict[str, Any]:
+        if self._has_state() and self._resume is not None:
+            return dict(self._resume.state)
+        return self._go_to(self._log.next.epoch).state_dict()
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Have the next ``iter()`` go on where `state` says: :meth:`Batcher.load_state_dict`."""
+        """Have the next pass go on where `state` says: :meth:`Batcher.load_state_dict`.
+
+        Where no batch is left in the state's epoch, the next pass begins the epoch after it, unless
+        :meth:`set_epoch` asks for the state's own.
+        """
         self._get_batcher().load_state_dict(state)
-        self._resume, self._resumes = dict(state), self._resumes + 1
+        entry = None
+        if torch.utils.data.get_worker_info() is None:
+            entry = self._get_log().set(state["begin"], is_state=True)
+        self._resume = _Resume(dict(state), entry)
 
     def __getstate__(self) -> dict[str, Any]:
         self._check_not_dispatched()
         rank = self._find_rank() if self._shard == "auto" else None
-        return {**self.__dict__, "_batcher": None, "_rank": rank}
+        return {**self.__dict__, "_batcher": None, "_current": None, "_rank": rank}
 
     def __repr__(self) -> str:
         return f"<fastrec.torch.IterableDataset of {self._get_batcher()!r}>"

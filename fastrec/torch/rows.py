@@ -17,7 +17,7 @@ from torch.nn.utils.rnn import pad_sequence
 from torch.utils.data import default_collate
 from torch.utils.data._utils.collate import default_collate_fn_map
 
-from .tensors import RAGGED, Batch, add_length, is_jagged, to_tensors
+from .tensors import RAGGED, Batch, RaggedAs, add_length, is_jagged, to_tensors
 
 __all__ = ["Row", "Rows", "collate"]
 
@@ -88,7 +88,7 @@ class Row(Mapping[str, Any]):
         return f"Row({dict(self)!r})"
 
 
-def collate(rows: Sequence[Any], *, ragged: str = "nested", padding: Any = 0) -> Any:
+def collate(rows: Sequence[Any], *, ragged: RaggedAs = "nested", padding: Any = 0) -> Any:
     """Collate samples into a batch of tensors: a ``collate_fn`` for DataLoader and Trainer.
 
     Rows of one batch in their order become its columns without a copy. Other mappings are stacked
@@ -138,7 +138,7 @@ def _whole(rows: Sequence[Any]) -> Rows | None:
     return batch if same else None
 
 
-def _stack(out: Batch, name: str, rows: Sequence[Any], ragged: str, padding: Any) -> None:
+def _stack(out: Batch, name: str, rows: Sequence[Any], ragged: RaggedAs, padding: Any) -> None:
     values = [row[name] for row in rows]
     first = values[0]
     if not isinstance(first, torch.Tensor):

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 import torch
@@ -15,7 +15,8 @@ from .. import Arrays, Bytes, FastrecError, Ragged, Sparse, pad
 
 __all__ = ["Batch", "to_tensors"]
 
-RAGGED = ("nested", "padded", "list")
+RaggedAs = Literal["nested", "padded", "list"]
+RAGGED = get_args(RaggedAs)
 
 
 class Batch(dict[str, Any]):
@@ -33,7 +34,7 @@ def _collate_batches(batches: list[Batch], *, collate_fn_map: Any = None) -> Bat
 default_collate_fn_map[Batch] = _collate_batches
 
 
-def to_tensors(batch: Any, *, ragged: str = "nested", padding: Any = 0) -> Any:
+def to_tensors(batch: Any, *, ragged: RaggedAs = "nested", padding: Any = 0) -> Any:
     """Convert a batch of NumPy columns to tensors that share its memory.
 
     Parameters
@@ -109,7 +110,7 @@ def _of_array(array: np.ndarray[Any, Any]) -> Any:
     return array.tolist() if array.dtype.hasobject else torch.from_numpy(array)
 
 
-def _column(value: Any, ragged: str, padding: Any) -> Any:
+def _column(value: Any, ragged: RaggedAs, padding: Any) -> Any:
     if isinstance(value, np.ndarray):
         return _of_array(value)
     if isinstance(value, np.generic):

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The epoch of each pass over a dataset, on which a process and its DataLoader workers agree."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sys
+from multiprocessing.context import get_spawning_popen
+from typing import Any, NamedTuple
+
+import torch
+
+from .._core import exchange
+from ..errors import FastrecError
+
+__all__ = ["Begun", "EpochLog", "new_pass", "pass_of_worker"]
+
+_CAPACITY = 1 << 18
+
+
+class Begun(NamedTuple):
+    """A pass that has begun."""
+
+    epoch: int
+    """The first epoch that it goes through."""
+    state: int | None
+    """The entry of the state that was loaded for it, or None where it begins with the epoch."""
+
+
+class EpochLog:
+    """The passes over a dataset and the changes of its epoch, in the order in which they happened.
+
+    A process shares the log with the workers of its DataLoaders. Each worker of a pass asks for the
+    pass by a key that all of them know, and the first to ask appends it. Entries are appended by
+    one atomic instruction and never change, so every process reads the same epochs from them, and
+    a process that is killed leaves neither a lock nor half an entry.
+
+    Parameters
+    ----------
+    step : int
+        Number of epochs in a pass.
+    words : tensor, optional
+        The shared memory of a log of another process.
+    """
+
+    def __init__(self, step: int, words: torch.Tensor | None = None) -> None:
+        if words is None:  # zeros, which take up memory only where entries are written
+            storage = torch.UntypedStorage._new_shared(8 * _CAPACITY)
+            words = torch.empty(0, dtype=torch.int64).set_(storage, 0, (_CAPACITY,), (1,))
+        # The first word says whether the warning about workers was given. The others are entries:
+        # the key of a pass, above 0; a change of the epoch, below 0; or 0 for none yet.
+        self._words = words
+        self._array = words.numpy()
+        self._step = step
+        self._owner = os.getpid()
+        self._end = 1
+        self._next = Begun(0, None)
+        self._passes: dict[int, Begun] = {}
+        self._last_key: int | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        self._read()
+        words = self._words if get_spawning_popen() is not None else None
+        entries = self._array[: self._end].copy() if words is None else None
+        return {"step": self._step, "words": words, "entries": entries, "owner": self._owner}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(state["step"], state["words"])  # type: ignore[misc]
+        if state["words"] is None:
+            self._array[: len(state["entries"])] = state["entries"]
+        else:
+            self._owner = state["owner"]
+
+    def copy(self) -> EpochLog:
+        """Return a log with the same entries, to which this process appends alone."""
+        self._read()
+        log = EpochLog(self._step)
+        log._array[: self._end] = self._array[: self._end]
+        return log
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether this process got the log from another one."""
+        return self._owner != os.getpid()
+
+    def _read(self) -> None:
+        """Read the entries that other processes have appended."""
+        while self._end < len(self._array) and (word := int(self._array[self._end])):
+            if word > 0:
+                self._passes[word] = self._next
+                self._next = Begun(self._next.epoch + self._step, None)
+                self._last_key = word
+            else:
+                epoch, is_state = divmod(-1 - word, 2)
+                self._next = Begun(epoch, self._end if is_state else None)
+                self._last_key = None
+            self._end += 1
+
+    def _append(self, word: int) -> bool:
+        """Append an entry after those that were read; return whether no other process did."""
+        if self._end == len(self._array):
+            raise FastrecError(
+                f"an IterableDataset can be iterated over {_CAPACITY} times at most: make a new one"
+            )
+        return exchange(self._array, self._end, 0, word)
+
+    @property
+    def next(self) -> Begun:
+        """The pass that begins next."""
+        self._read()
+        return self._next
+
+    @property
+    def last_was_in_workers(self) -> bool:
+        """Whether DataLoader workers made the last pass, and the epoch was not changed since."""
+        self._read()
+        return self._last_key is not None and self._last_key % 2 == 1
+
+    def begin(self, key: int, epoch: int | None = None) -> Begun:
+        """Return the pass with this key; the first process to ask begins it.
+
+        Parameters
+        ----------
+        key : int
+            From :func:`new_pass` or :func:`pass_of_worker`.
+        epoch : int, optional
+            The epoch that a new pass begins with, by default the one that comes next.
+        """
+        self._read()
+        while key not in self._passes:
+            is_next = epoch is None or epoch == self._next.epoch
+            self._append(key if is_next else _change(epoch or 0, is_state=False))
+            self._read()
+        return self._passes[key]
+
+    def set(self, epoch: int, *, is_state: bool = False) -> int:
+        """Have the next pass begin with `epoch`, or go on from a state; return the entry."""
+        self._read()
+        while not self._append(_change(epoch, is_state=is_state)):
+            self._read()
+        self._read()
+        return self._end - 1
+
+    def is_first_warning(self) -> bool:
+        """Whether no process has asked this before."""
+        return exchange(self._array, 0, 0, 1)
+
+
+def _change(epoch: int, *, is_state: bool) -> int:
+    return -1 - (2 * epoch + is_state)
+
+
+def new_pass() -> int:
+    """Return the key of a pass that this process makes alone."""
+    return 2 * secrets.randbits(60) + 2
+
+
+def pass_of_worker(worker: Any, number: int) -> int:
+    """Return the key of a pass that DataLoader workers share, the same in each of them.
+
+    Parameters
+    ----------
+    worker : WorkerInfo
+    number : int
+        How many passes this worker process has begun before.
+    """
+    # The seed is drawn for each set of workers. A program that seeds torch before each pass draws
+    # the same number again, but has another pipe for the results of each set of workers.
+    seed = worker.seed - worker.id
+    return (hash((seed, _result_pipe(), number)) & (2**62 - 1)) | 1
+
+
+def _result_pipe() -> int:
+    """Return a number of the pipe through which the workers of a DataLoader return batches.
+
+    It is 0 on systems that do not number pipes, and where torch has changed its worker loop.
+    """
+    frame: Any = sys._getframe(1)
+    while frame is not None and frame.f_code.co_name != "_worker_loop":
+        frame = frame.f_back
+    queue: Any = None if frame is None else frame.f_locals.get("data_queue")
+    try:
+        return os.fstat(queue._writer.fileno()).st_ino
+    except (AttributeError, OSError):
+        return 0
