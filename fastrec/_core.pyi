@@ -191,11 +191,9 @@ class Schema:
         misfits: _Misfits | None = None,
     ) -> dict[str, Any]: ...
 
+def as_records(records: Iterable[Any] | Bytes) -> Bytes | tuple[Any, ...]: ...
 def parse_sequences(
-    context: Schema,
-    lists: Schema,
-    records: Sequence[bytes] | Bytes,
-    misfits: _Misfits | None = None,
+    context: Schema, lists: Schema, records: Any, misfits: _Misfits | None = None
 ) -> tuple[dict[Any, Any], dict[Any, Any]]: ...
 
 @final

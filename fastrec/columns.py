@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
 import numpy as np
@@ -75,8 +75,10 @@ class Bytes(_ArrowArray, Sequence[bytes]):
         self.shape = (count,) if shape is None else shape
 
     @classmethod
-    def from_list(cls, strings: Sequence[bytes]) -> Bytes:
+    def from_list(cls, strings: Iterable[bytes]) -> Bytes:
         """Copy byte strings into one block."""
+        if not isinstance(strings, (list, tuple)):
+            strings = list(strings)
         offsets = np.zeros(len(strings) + 1, np.int64)
         np.cumsum([len(string) for string in strings], out=offsets[1:])
         return cls(np.frombuffer(b"".join(strings), np.uint8), offsets)

@@ -9,7 +9,7 @@ release the GIL.
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -187,7 +187,7 @@ class ImageFeature(Feature):
 
     def decode(
         self,
-        images: Sequence[bytes],
+        images: Iterable[bytes] | Bytes,
         name: str = "image",
         locate: Callable[[int], str] | None = None,
         *,
@@ -198,7 +198,7 @@ class ImageFeature(Feature):
 
         Parameters
         ----------
-        images : sequence of bytes
+        images : iterable of bytes-like, or Bytes
         name : str
             Of the column, for errors.
         locate : callable, optional
@@ -221,7 +221,7 @@ class ImageFeature(Feature):
 
     def decode_rows(
         self,
-        images: Sequence[bytes],
+        images: Iterable[bytes] | Bytes,
         keys: Any,
         seed: int,
         failed: Failed,
@@ -232,7 +232,7 @@ class ImageFeature(Feature):
         What `failed` raises is raised. When it returns, the row is 0, or of size 0. Images of one
         size are written into memory of `spares`.
         """
-        strings = images if isinstance(images, Bytes) else Bytes.from_list(list(images))
+        strings = images if isinstance(images, Bytes) else Bytes.from_list(_core.as_records(images))
         fields = self._fields()
         if fields is None:
             found = self._together(strings)

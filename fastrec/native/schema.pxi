@@ -276,6 +276,35 @@ def parse_sequences(Schema context, Schema lists, records, list misfits=None):
     return columns, inner.columns()
 
 
+def as_records(records):
+    """Return the records of any iterable as a one-dimensional Bytes or a tuple of bytes-like.
+
+    A Bytes among the items is a block of records, as `Reader.blocks` yields them.
+    """
+    cdef list result
+    if isinstance(records, Bytes):
+        if len(records.shape) != 1:
+            raise TypeError(f"records must have one dimension, got a Bytes of shape "
+                            f"{records.shape}")
+        return records
+    if isinstance(records, np.ndarray) and records.dtype.kind in "SU":
+        raise TypeError(f"records must be bytes, got an array of dtype {records.dtype}, which "
+                        "drops zero bytes at the end; use an array of objects or a list")
+    result = []
+    for record in records:
+        if type(record) is not bytes:
+            if isinstance(record, Bytes):
+                result += as_records(record)
+                continue
+            if hasattr(record, "as_py"):  # a scalar of pyarrow
+                record = record.as_py()
+            if not PyObject_CheckBuffer(record):
+                raise TypeError(f"record {len(result)}: a record must be bytes, got "
+                                f"{type(record).__name__}")
+        result.append(record)
+    return tuple(result)
+
+
 @cython.final
 cdef class Spans:
     """Spans of records, and references that keep their memory alive."""

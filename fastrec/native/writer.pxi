@@ -34,11 +34,12 @@ cdef class RecordSpans:
 
     def __init__(self, records):
         self.views = []
+        records = as_records(records)
         if isinstance(records, Bytes):
             self.block = Strings(records)
             self.count = self.block.count
         else:
-            self.records = tuple(records)
+            self.records = records
             self.count = len(self.records)
 
     cdef size_t next(self) except? 0:

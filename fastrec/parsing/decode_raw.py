@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ __all__ = ["decode_raw"]
 
 
 def decode_raw(
-    input_bytes: bytes | memoryview | Sequence[Any] | Bytes | NDArray[Any],
+    input_bytes: bytes | memoryview | Iterable[Any] | Bytes | NDArray[Any],
     out_type: Any,
     little_endian: bool = True,
     fixed_length: int | None = None,
@@ -26,7 +26,7 @@ def decode_raw(
 
     Parameters
     ----------
-    input_bytes : bytes-like, Bytes, or (nested) sequence of bytes
+    input_bytes : bytes-like, Bytes, or (nested) iterable of bytes
     out_type : dtype-like
         Of the elements: bool, integer, float or complex.
     little_endian : bool
@@ -77,6 +77,8 @@ def _flatten(input_bytes: Any) -> tuple[tuple[int, ...], Bytes]:
     if isinstance(input_bytes, (bytes, bytearray, memoryview)):
         data = np.frombuffer(input_bytes, np.uint8)
         return (), Bytes(data, np.array([0, len(data)]))
+    if not hasattr(input_bytes, "__len__"):
+        input_bytes = list(input_bytes)
     array = np.empty(0, object) if len(input_bytes) == 0 else _object_array(input_bytes)
     return array.shape, Bytes.from_list([bytes(memoryview(s)) for s in array.reshape(-1).tolist()])
 
@@ -89,6 +91,8 @@ def _object_array(strings: Any) -> NDArray[np.object_]:
         return strings
     if isinstance(strings, np.ndarray):
         raise TypeError(f"input_bytes must be bytes or object arrays of bytes, got {strings.dtype}")
+    if hasattr(strings, "to_pylist"):  # an array of pyarrow
+        strings = strings.to_pylist()
     rows = [
         s if isinstance(s, (bytes, bytearray, memoryview)) else _object_array(s) for s in strings
     ]

@@ -4,13 +4,12 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from .. import _core
-from ..columns import Bytes
 from ..errors import ExampleParseError
 from ..features.column_spec import Feature
 from ..features.raw import RawFeature
@@ -20,6 +19,7 @@ from ..records.recovery import OnError
 from ..records.shard_sets import Shards
 from ..storage.options import StorageOptions
 from .feature_stats import KINDS, Features, FeatureStats, shape_sources
+from .parse import Records
 
 __all__ = ["Features", "infer_features", "kinds_of"]
 
@@ -167,12 +167,12 @@ def infer_features(
     return Features(found, {key: seen[key] for key in found}, total)
 
 
-def kinds_of(records: Sequence[bytes] | Bytes) -> dict[str, tuple[int, int, int, int]]:
+def kinds_of(records: Records) -> dict[str, tuple[int, int, int, int]]:
     """In how many records each feature is without a kind, of bytes, of floats and of integers.
 
     Parameters
     ----------
-    records : sequence of bytes-like, or Bytes
+    records : iterable of bytes-like, or Bytes
         Serialized Examples.
 
     Returns
@@ -192,7 +192,7 @@ def kinds_of(records: Sequence[bytes] | Bytes) -> dict[str, tuple[int, int, int,
     {'a': (0, 0, 1, 1)}
     """
     survey = _core.Survey()
-    survey.add(records)
+    survey.add(_core.as_records(records))
     return {
         key.decode("utf-8", "surrogateescape"): counts for key, counts in survey.sightings().items()
     }

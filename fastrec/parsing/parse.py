@@ -6,7 +6,7 @@ from __future__ import annotations
 import functools
 import os
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, Union
 
 import numpy.typing as npt
@@ -24,6 +24,7 @@ __all__ = [
     "Leniency",
     "Misfits",
     "ParseOnError",
+    "Records",
     "located",
     "parse_example",
     "parse_many",
@@ -32,6 +33,9 @@ __all__ = [
 ]
 
 ParseOnError = Union[Literal["raise", "skip"], Callable[[FastrecError], Any]]  # noqa: UP007
+
+Records = Union[Iterable[Union[bytes, bytearray, memoryview, Bytes]], Bytes]  # noqa: UP007
+"""Records in any form that can be iterated over."""
 
 # A batch of fewer bytes is parsed before another thread has started.
 _WORTH_THREADS = 1 << 20
@@ -69,21 +73,30 @@ def _threads_for(records: Sequence[Any] | Bytes, threads: int | None) -> int:
     _check_threads(threads)
     if threads is not None:
         return threads
-    try:
-        size = records.nbytes if isinstance(records, Bytes) else sum(map(len, records))
-    except TypeError:
-        return 1  # what is no record is refused where it is taken
+    size = records.nbytes if isinstance(records, Bytes) else sum(map(len, records))
     return 1 if size < _WORTH_THREADS else min(usable_cpus(), _MOST_THREADS)
 
 
-def check_records(records: Any) -> None:
-    """Refuse a single record, which is a sequence too, and a sequence of text."""
-    if isinstance(records, (bytes, bytearray, memoryview, str)):
+def check_records(records: Any) -> Bytes | tuple[Any, ...]:
+    """Return the records of any iterable as a sequence.
+
+    Raises
+    ------
+    TypeError
+        For a single record, which can be iterated over too, for the path of a file, and for items
+        that are not bytes-like.
+    """
+    if isinstance(records, (str, os.PathLike)):
         raise TypeError(
-            "records must be a sequence of records; parse_single_example takes one record"
+            f"records must be an iterable of serialized messages, got {records!r}; if that is a "
+            f"file, pass fastrec.Reader(...) of it"
         )
-    if isinstance(records, (list, tuple)) and records and isinstance(records[0], str):
-        raise TypeError("a record must be bytes, got str")
+    if isinstance(records, (bytes, bytearray, memoryview)):
+        raise TypeError(
+            f"records must be a sequence of records, got one {type(records).__name__}; "
+            f"parse_single_example and parse_single_sequence_example take one record"
+        )
+    return _core.as_records(records)
 
 
 Misfits = list[tuple[int, FastrecError]]  # number and error of records that do not fit
@@ -137,11 +150,9 @@ class ExampleParser:
         self._leniency = Leniency(on_error)
         self._schema = compile_schema(plan_example, features, skips=self._leniency.skips)
 
-    def __call__(
-        self, records: Sequence[bytes] | Bytes, threads: int | None = None
-    ) -> dict[str, Any]:
+    def __call__(self, records: Records, threads: int | None = None) -> dict[str, Any]:
         """Columns, as :func:`parse_example` gives them."""
-        check_records(records)
+        records = check_records(records)
         misfits: Misfits = []
         columns = self._schema.parse(records, _threads_for(records, threads), misfits)
         self._leniency.settle(misfits, len(records))
@@ -155,7 +166,7 @@ class ExampleParser:
 
 
 def parse_example(
-    records: Sequence[bytes] | Bytes,
+    records: Records,
     features: Mapping[str, Feature],
     *,
     threads: int | None = None,
@@ -169,7 +180,9 @@ def parse_example(
 
     Parameters
     ----------
-    records : sequence of bytes-like, or Bytes
+    records : iterable of bytes-like, or Bytes
+        A list, an iterator, a :class:`Reader`, its views or its blocks, an array of objects or of
+        Arrow's binary type. An iterator is consumed.
     features : mapping of str to feature
         What to read, and as what.
     threads : int, optional
@@ -206,7 +219,6 @@ def parse_example(
     >>> columns["image"].shape, columns["label"]
     ((2, 2, 3), array([3, 3]))
     """
-    check_records(records)
     return ExampleParser(features, on_error)(records, threads)
 
 

@@ -3,18 +3,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from operator import itemgetter
 from typing import Any
 
 from .. import _core
-from ..columns import Bytes
 from ..errors import ExampleParseError
 from ..features.spec import Feature, plan_context, plan_frame_rows, plan_frames
 from .parse import (
     Leniency,
     Misfits,
     ParseOnError,
+    Records,
     check_records,
     compile_schema,
     renumbered,
@@ -94,7 +94,7 @@ def _parse(
 
 
 def parse_sequence_example(
-    records: Sequence[bytes] | Bytes,
+    records: Records,
     context_features: Mapping[str, Feature] | None = None,
     sequence_features: Mapping[str, Feature] | None = None,
     *,
@@ -104,7 +104,8 @@ def parse_sequence_example(
 
     Parameters
     ----------
-    records : sequence of bytes-like, or Bytes
+    records : iterable of bytes-like, or Bytes
+        As for :func:`parse_example`.
     context_features : mapping of str to feature, optional
         What to read from the context, as :func:`parse_example` reads an Example.
     sequence_features : mapping of str to feature, optional
@@ -143,8 +144,7 @@ def parse_sequence_example(
     >>> lists["x"].tolist(), lengths["x"].tolist()
     ([[[0, 1], [1, 2], [2, 3]]], [3])
     """
-    check_records(records)
-    return _parse(records, context_features, sequence_features, on_error)
+    return _parse(check_records(records), context_features, sequence_features, on_error)
 
 
 def parse_single_sequence_example(

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import threading
 import warnings
@@ -22,6 +23,7 @@ from .targets import Writable
 __all__ = ["ShardWriter", "check_sizes"]
 
 _MOST_SHARDS = 99999
+_AT_ONCE = 1024  # records of an iterator, which may be infinite or larger than memory
 
 _Self = TypeVar("_Self", bound="ShardWriter")
 
@@ -155,9 +157,22 @@ class ShardWriter:
             self._next_shard().write(record)
             self._turn += 1
 
-    def write_many(self, records: Bytes | Iterable[bytes | bytearray | memoryview]) -> None:
-        """Write records that are bytes already, in one native call without the GIL."""
+    def write_many(self, records: Bytes | Iterable[bytes | bytearray | memoryview | Bytes]) -> None:
+        """Write records that are bytes already, many in each native call without the GIL.
+
+        `records` is any iterable. A :class:`Bytes` among its items is a block of records, as
+        :meth:`Reader.blocks` yields them.
+        """
         self._check_open()
+        if isinstance(records, (Bytes, list, tuple)):
+            self._write_some(records)
+            return
+        items = iter(records)
+        while some := list(itertools.islice(items, _AT_ONCE)):
+            self._check_open()
+            self._write_some(some)
+
+    def _write_some(self, records: Any) -> None:
         if self._single is not None:
             self._single.write_many(records)
         elif len(self._shards) == 1 and not self._rolls:
@@ -165,7 +180,7 @@ class ShardWriter:
                 self._check_open()
                 self._shards[0].write_many(records)
         else:
-            for record in records:
+            for record in _core.as_records(records):
                 self.write(record)
 
     def _write_frames(
