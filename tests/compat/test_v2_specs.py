@@ -85,6 +85,25 @@ def test_optional_values_have_specs() -> None:
     assert repr(spec) == "OptionalSpec(TensorSpec(shape=(), dtype=tf.int64, name=None),)"
 
 
+class Named(OrderedDict[str, Any]):
+    """A dict whose items are attributes, too."""
+
+    def __getattr__(self, name: str) -> Any:
+        return self[name]
+
+
+def test_elements_keep_the_class_of_a_dict() -> None:
+    numbers = tf.data.Dataset.range(3).map(lambda x: Named([("b", x), ("a", x + 1)]))
+    pairs = numbers.batch(2).map(lambda element: (element, element.a))
+    element, plus_one = next(iter(pairs))
+    assert type(element) is type(pairs.element_spec[0]) is Named
+    assert list(element) == ["b", "a"]
+    assert element.a.numpy().tolist() == plus_one.numpy().tolist() == [1, 2]
+    assert type(tf.nest.map_structure(lambda x: x, element)) is Named
+    counts = tf.nest.map_structure(lambda x: x + 1, defaultdict(int, a=1))
+    assert (type(counts), counts["a"], counts["z"]) == (defaultdict, 2, 0)
+
+
 @pytest.mark.parametrize("kind", [OrderedDict, lambda parts: defaultdict(list, parts)])
 def test_an_element_is_a_dict_of_the_kind_that_a_function_gives(kind: Any) -> None:
     elements = tf.data.Dataset.range(4).map(lambda x: kind({"b": x, "a": {"c": x}}))

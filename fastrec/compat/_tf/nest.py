@@ -3,17 +3,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from .structure import alike
 from .structure import flatten as _flatten
 
 __all__ = ["assert_same_structure", "flatten", "is_nested", "map_structure", "pack_sequence_as"]
 
 
 def is_nested(structure: Any) -> bool:
-    """Whether it is a list, a tuple or a dict."""
-    return isinstance(structure, (list, tuple, dict))
+    """Return whether `structure` is a list, a tuple or a mapping."""
+    return isinstance(structure, (list, tuple, Mapping))
 
 
 def flatten(structure: Any, expand_composites: bool = False) -> list[Any]:
@@ -33,9 +34,8 @@ def pack_sequence_as(
     remaining = iter(flat_sequence)
 
     def build(part: Any) -> Any:
-        if isinstance(part, dict):
-            found = {key: build(part[key]) for key in sorted(part)}
-            return type(part)((key, found[key]) for key in part)
+        if isinstance(part, Mapping):
+            return alike(part, {key: build(part[key]) for key in sorted(part)})
         if isinstance(part, tuple) and hasattr(part, "_fields"):
             return type(part)(*map(build, part))
         if isinstance(part, (list, tuple)):

@@ -7,11 +7,11 @@ A structure has `LEAF` where a value has a part. None is no part, and stands for
 from __future__ import annotations
 
 import enum
-from collections import OrderedDict, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-__all__ = ["LEAF", "flatten", "map_leaves", "pack", "packer", "parts_along"]
+__all__ = ["LEAF", "alike", "flatten", "map_leaves", "pack", "packer", "parts_along"]
 
 
 class _Leaf(enum.Enum):
@@ -23,13 +23,19 @@ class _Leaf(enum.Enum):
 LEAF = _Leaf.LEAF
 
 
-def _alike(value: Any, parts: Mapping[Any, Any]) -> dict[Any, Any]:
-    """A dict of the same class and order as another; a plain one for what is none."""
-    ordered = ((key, parts[key]) for key in value)
+def alike(value: Any, parts: Mapping[Any, Any]) -> Any:
+    """Return a mapping of the class and order of `value`, made as TensorFlow makes it.
+
+    A class that cannot be made of pairs becomes a dict.
+    """
+    ordered = [(key, parts[key]) for key in value]
     kind = type(value)
-    if kind is defaultdict:
-        return defaultdict(value.default_factory, ordered)
-    return kind(ordered) if kind is OrderedDict else dict(ordered)
+    if isinstance(value, defaultdict):
+        return kind(value.default_factory, ordered)
+    try:
+        return kind(ordered)
+    except TypeError:
+        return dict(ordered)
 
 
 def _is_named(value: Any) -> bool:
@@ -63,7 +69,7 @@ def flatten(value: Any, lists: bool = False, nones: bool = False) -> tuple[Any, 
         except TypeError:
             keys = list(value)
         inside = {key: inner(value[key]) for key in keys}
-        return _alike(value, inside), leaves
+        return alike(value, inside), leaves
     parts = [inner(each) for each in value]
     if _is_named(value):
         return type(value)(*parts), leaves
@@ -79,12 +85,12 @@ def pack(structure: Any, leaves: Sequence[Any], none: Any = None) -> Any:
             return next(remaining)
         if part is None:
             return none
-        if isinstance(part, dict):
+        if isinstance(part, Mapping):
             try:
                 keys = sorted(part)
             except TypeError:
                 keys = list(part)
-            return _alike(part, {key: build(part[key]) for key in keys})
+            return alike(part, {key: build(part[key]) for key in keys})
         if _is_named(part):
             return type(part)(*[build(each) for each in part])
         return tuple(build(each) for each in part)
@@ -125,7 +131,7 @@ def parts_along(value: Any, structure: Any) -> list[Any]:
         return [value]
     if value is None:
         return [None] * len(flatten(structure)[1])
-    if isinstance(structure, dict):
+    if isinstance(structure, Mapping):
         return [p for key in sorted(structure) for p in parts_along(value[key], structure[key])]
     pairs = zip(value, structure, strict=True)
     return [p for part, inner in pairs for p in parts_along(part, inner)]
