@@ -141,9 +141,9 @@ def test_messages_are_parsed_in_blocks(
     calls: list[int] = []
     inner = fastrec._core.parse_sequences
 
-    def counted(context: Any, lists: Any, records: Any) -> Any:
+    def counted(context: Any, lists: Any, records: Any, *misfits: Any) -> Any:
         calls.append(len(records))
-        return inner(context, lists, records)
+        return inner(context, lists, records, *misfits)
 
     monkeypatch.setattr(fastrec._core, "parse_sequences", counted)
     assert len(queued(paths["frames"], frames)) == COUNT

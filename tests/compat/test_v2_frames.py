@@ -171,9 +171,9 @@ def test_frames_are_parsed_in_blocks(path: str, monkeypatch: pytest.MonkeyPatch)
     calls: list[int] = []
     inner = fastrec._core.parse_sequences
 
-    def counted(context: Any, lists: Any, records: Any) -> Any:
+    def counted(context: Any, lists: Any, records: Any, *misfits: Any) -> Any:
         calls.append(len(records))
-        return inner(context, lists, records)
+        return inner(context, lists, records, *misfits)
 
     monkeypatch.setattr(fastrec._core, "parse_sequences", counted)
     dataset = tf.data.TFRecordDataset(path).map(pixels).padded_batch(25, [None, WIDTH])
@@ -221,9 +221,9 @@ def test_ways_of_blocks_are_those_of_records(path: str, monkeypatch: pytest.Monk
     calls: list[int] = []
     inner = fastrec._core.parse_sequences
 
-    def counted(context: Any, lists: Any, records: Any) -> Any:
+    def counted(context: Any, lists: Any, records: Any, *misfits: Any) -> Any:
         calls.append(len(records))
-        return inner(context, lists, records)
+        return inner(context, lists, records, *misfits)
 
     dataset = tf.data.TFRecordDataset(path).map(decided)
     monkeypatch.setattr(fastrec._core, "parse_sequences", counted)
