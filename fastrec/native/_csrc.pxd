@@ -193,6 +193,7 @@ cdef extern from "files/dataset.h" nogil:
         fr_file_map map
         fr_index index
         uint64_t first
+        bint listed
 
     ctypedef struct fr_dataset_maps:
         pass

@@ -239,6 +239,12 @@ cdef class Dataset:
         index.stamp = self.dataset.files[number].stamp
         return index
 
+    def stamp_of(self, size_t number):
+        """Size and modification time of file `number`; None before a listed file is opened."""
+        if self.dataset.files[number].listed:
+            return None
+        return self.dataset.files[number].stamp.size, self.dataset.files[number].stamp.mtime_ns
+
     def place_of(self, uint64_t number):
         """File and number within it of record `number`; the caller checks the range."""
         cdef size_t file = c.fr_dataset_find(&self.dataset, number)

@@ -63,6 +63,11 @@ class InflatedFile:
         self.index = index._core
         self.size = self.index.size
 
+    @property
+    def stamp(self) -> tuple[int, int]:
+        """Size and modification time of the compressed file."""
+        return self._checkpoints.stamp[:2]
+
     def identify(self, pause: Any) -> None:
         """Nothing: each read compares the file with what it was."""
 
@@ -125,11 +130,11 @@ class InflatedFile:
 
     def _check(self, file: NamedFile, begin: int) -> None:
         status = os.fstat(file.fileno())
-        stamp = self._checkpoints.stamp
-        if (status.st_size, status.st_mtime_ns) == stamp[:2]:
+        size = self._checkpoints.stamp.size
+        if (status.st_size, status.st_mtime_ns) == self.stamp:
             return
-        if status.st_size < stamp.size:
-            text = f"the file shrank while it was read, it had {stamp.size} bytes"
+        if status.st_size < size:
+            text = f"the file shrank while it was read, it had {size} bytes"
             raise self._error(TruncatedFileError, text, begin, "shrunk")
         text = "the file was replaced or written to while it was read"
         raise self._error(CorruptRecordError, text, begin, "changed")

@@ -19,7 +19,12 @@ from functools import cached_property, partial
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, Union
 
 from .. import _core
-from ..errors import IndexMismatchError, MissingRecordsError, RandomAccessError
+from ..errors import (
+    CorruptRecordError,
+    IndexMismatchError,
+    MissingRecordsError,
+    RandomAccessError,
+)
 from ..storage.ahead import run_all
 from ..storage.cache import ObjectCache, index_place
 from ..storage.options import StorageOptions
@@ -196,6 +201,7 @@ class RecordFiles:
         if self.is_followed:
             seconds = None if self._follow is True else float(self._follow)
             return _core.RecordReader(path, wait=Patience(seconds, lambda: self.closed), **options)
+        self._check_unchanged(number, place)
         kind = self.compression
         if kind == "auto":
             head = regular_head(place)
@@ -205,6 +211,26 @@ class RecordFiles:
         if kind is not None:
             read = self._inflate_all(number, place, kind)
         return _core.RecordReader(path, read=read, **options)
+
+    def _check_unchanged(self, number: int, place: str | bytes) -> None:
+        """Raise if a file is no longer the one whose records were numbered."""
+        dataset, stamp = self._dataset, None
+        if isinstance(dataset, _core.Dataset):
+            stamp = dataset.stamp_of(number)
+        elif isinstance(dataset, InflatedDataset):
+            stamp = dataset.inflated[number].stamp
+        if stamp is None:
+            return
+        status = os.stat(place)
+        if (status.st_size, status.st_mtime_ns) == stamp:
+            return
+        name = os.fsdecode(self.paths[number])
+        error = CorruptRecordError(
+            f"{name!a} was replaced or written to since its records were numbered; a new reader "
+            "reads it as it is now"
+        )
+        error.path, error.kind = name, "changed"
+        raise error
 
     def _check_size(self, number: int) -> None:
         """Raise unless a file is as long as the manifest says."""
