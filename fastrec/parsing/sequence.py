@@ -65,13 +65,15 @@ class SequenceParser:
         return columns, lists, lengths
 
     def _parse(self, records: Any, misfits: Misfits) -> tuple[_Columns, Any]:
-        kept = list(range(len(records))) if self._skips else []
+        if not self._skips:
+            return _core.parse_sequences(self._context, self._lists, records)
+        kept = list(range(len(records)))
         while True:
             here = Misfits()
             try:
                 columns = _core.parse_sequences(self._context, self._lists, records, here)
             except ExampleParseError as error:  # of an output that is made of columns
-                if not self._skips or error.record is None:
+                if error.record is None:
                     raise
                 row = error.record
                 misfits.append((kept[row], renumbered(error, kept.pop(row))))

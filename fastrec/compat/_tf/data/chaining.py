@@ -18,6 +18,7 @@ from ..tensor import convert_to_tensor
 from . import flow as _flow
 from . import portions as _portions
 from .batching import Batch, RaggedBatch, Unbatch
+from .depth import with_room
 from .filtering import Filter, Predicate
 from .functions import Scalar, shown
 from .interleaving import interleaved
@@ -64,6 +65,7 @@ def merged_of(node: Node) -> Options:
     return found
 
 
+@with_room
 class Chain:
     """A node, and data sets of what can come after it."""
 

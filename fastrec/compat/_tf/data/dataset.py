@@ -20,6 +20,7 @@ from ..tensor import EagerTensor, convert_to_tensor
 from ..tracing.recording import wrap
 from . import flow as _flow
 from .chaining import AUTOTUNE, Chain
+from .depth import with_room
 from .functions import Scalar, hidden, shown
 from .iterating import DatasetIterator, as_numpy, checked, signature_of
 from .joining import check_alike
@@ -70,6 +71,7 @@ def _sampled_by(
 _CHOICE = TensorSpec((), "int64")
 
 
+@with_room
 class Dataset(Chain):
     """Elements, one after the other, which are made when they are asked for.
 

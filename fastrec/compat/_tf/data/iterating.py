@@ -17,6 +17,7 @@ from ..structure import LEAF, flatten, pack, packer, parts_along
 from ..tensor import TensorShape, convert_to_tensor
 from ..tracing.calls import current_call
 from ..tracing.recording import Recording, run, wrap
+from .depth import call_with_room
 from .functions import hidden, shown
 from .pipeline import Node, spec_of
 from .streams import Value
@@ -42,7 +43,7 @@ class DatasetIterator:
         self._run: dict[Any, Any] = {} if run is None else run
         token = running.set(self._run)
         try:
-            self._values = node.stream()
+            self._values = call_with_room(node.depth, node.stream)
         finally:
             running.reset(token)
         self._pack: Callable[[Sequence[Any]], Any] | None = None
@@ -57,19 +58,22 @@ class DatasetIterator:
         with self._lock:
             token = running.set(self._run)
             try:
-                value = next(self._values)
+                value = call_with_room(self._node.depth, next, self._values)
             finally:
                 running.reset(token)
             if self._pack is None:  # some structures are only known with the first element
-                self._pack = packer(self._node.structure)
+                self._pack = call_with_room(self._node.depth, self._packer)
         return self._pack(list(map(self._show, value)))
+
+    def _packer(self) -> Callable[[Sequence[Any]], Any]:
+        return packer(self._node.structure)
 
     def parts(self) -> Value:
         """The values of the parts of the next element."""
         with self._lock:
             token = running.set(self._run)
             try:
-                return next(self._values)
+                return call_with_room(self._node.depth, next, self._values)
             finally:
                 running.reset(token)
 

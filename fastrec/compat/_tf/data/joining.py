@@ -14,7 +14,20 @@ __all__ = ["Concatenate", "check_alike"]
 
 
 class Concatenate(Node):
-    """The elements of one after those of the other."""
+    """The elements of one node after those of another.
+
+    A chain of these is one node with many inputs, so that a program may append thousands.
+    """
+
+    def __init__(self, first: Node, other: Node) -> None:
+        super().__init__(first, other)
+        first, other = self.inputs
+        self._specs = [
+            one.reshaped(_common(one, another))
+            for one, another in zip(first.specs, other.specs, strict=True)
+        ]
+        self.inputs = (*_parts(first), *_parts(other))
+        self.depth = 1 + max(first.depth - _is_chain(first), other.depth - _is_chain(other))
 
     def spend_seeds(self) -> None:
         self.inputs[0].spend_seeds()
@@ -25,14 +38,22 @@ class Concatenate(Node):
 
     @property
     def specs(self) -> list[TypeSpec]:
-        pairs = zip(*(node.specs for node in self.inputs), strict=True)
-        return [first.reshaped(_common(first, other)) for first, other in pairs]
+        return self._specs
 
     def values(self, fast: bool = True) -> Values:
         def stream(node: Node) -> Values:
             return node.stream(fast)
 
         return flattened(map(stream, self.inputs))
+
+
+def _is_chain(node: Node) -> bool:
+    """Return whether a node can be taken apart: it has no options of its own."""
+    return type(node) is Concatenate and getattr(node.dataset, "_options", None) is None
+
+
+def _parts(node: Node) -> tuple[Node, ...]:
+    return node.inputs if _is_chain(node) else (node,)
 
 
 def check_alike(first: Node, other: Node) -> None:

@@ -67,14 +67,21 @@ class Node:
     ----------
     inputs : Node
         Where its elements come from.
+
+    Attributes
+    ----------
+    depth : int
+        Number of nodes of the longest chain that ends here.
     """
 
     dataset: Any = None  # what shows it to programs
     draws = False  # whether it draws for elements
     _drawing: frozenset[int] | None = None
+    _inputs_are_pure: bool | None = None
 
     def __init__(self, *inputs: Node) -> None:
         self.inputs = inputs if len(inputs) < 2 else _apart(inputs)
+        self.depth: int = 1 + max((node.depth for node in self.inputs), default=0)
 
     @property
     def structure(self) -> Any:
@@ -89,7 +96,9 @@ class Node:
     @property
     def pure(self) -> bool:
         """Whether elements may be made ahead of time, without a visible difference."""
-        return all(node.pure for node in self.inputs)
+        if self._inputs_are_pure is None:
+            self._inputs_are_pure = all(node.pure for node in self.inputs)
+        return self._inputs_are_pure
 
     def drawing(self) -> frozenset[int]:
         """The ids of those of the steps up to this one that may draw for elements."""

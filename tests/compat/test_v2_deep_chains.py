@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs that add a step for each of thousands of files."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import fastrec.compat.v2 as tf
+
+STEPS: dict[str, Callable[[Any], Any]] = {
+    "concatenate": lambda ds: ds.concatenate(tf.data.Dataset.range(1)),
+    "concatenate before": lambda ds: tf.data.Dataset.range(1).concatenate(ds),
+    "map": lambda ds: ds.map(lambda x: x + 0),
+    "filter": lambda ds: ds.filter(lambda x: x >= 0),
+    "batches": lambda ds: ds.map(lambda x: x).batch(2).unbatch(),
+    "take": lambda ds: ds.take(-1),
+    "zip": lambda ds: tf.data.Dataset.zip((ds, tf.data.Dataset.range(9))).map(lambda a, b: a),
+    "options": lambda ds: ds.with_options(tf.data.Options()).take(-1),
+}
+
+
+@pytest.mark.parametrize("step", STEPS.values(), ids=STEPS)
+def test_a_chain_of_two_thousand_steps_is_iterated(step: Callable[[Any], Any]) -> None:
+    limit = sys.getrecursionlimit()
+    dataset = tf.data.Dataset.range(3)
+    for _ in range(2000):
+        dataset = step(dataset)
+    found = [int(element) for element in dataset]
+    assert sorted(found)[-2:] == [1, 2]
+    assert dataset.element_spec.dtype == tf.int64
+    assert int(dataset.cardinality()) in (len(found), -2)
+    assert isinstance(dataset.options(), tf.data.Options)
+    assert int(dataset.reduce(tf.constant(0, tf.int64), lambda a, b: a + b)) == 3
+    assert sys.getrecursionlimit() == limit
+
+
+def test_an_error_in_a_long_chain_reaches_the_program_and_iterating_goes_on() -> None:
+    dataset = tf.data.Dataset.range(4).map(lambda x: tf.debugging.check_numerics(6 / (x - 1), "x"))
+    for _ in range(300):
+        dataset = dataset.map(lambda x: x)
+    elements = iter(dataset)
+    assert float(next(elements)) == -6
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        next(elements)
+    assert [float(element) for element in elements] == [6, 3]
+    with pytest.raises(StopIteration):
+        next(elements)
+
+
+def test_options_of_a_part_of_a_concatenation_are_kept() -> None:
+    options = tf.data.Options()
+    options.deterministic = False
+    first = tf.data.Dataset.range(1).concatenate(tf.data.Dataset.range(2)).with_options(options)
+    whole = first.concatenate(tf.data.Dataset.range(3))
+    assert whole.options().deterministic is False
+    assert [int(element) for element in whole] == [0, 0, 1, 0, 1, 2]
