@@ -10,7 +10,7 @@ import os
 import secrets
 from collections.abc import Mapping, Sequence
 from operator import index as as_index
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -22,8 +22,9 @@ except ModuleNotFoundError as error:
     message = "fastrec.grain requires grain: pip install 'fastrec-io[grain]'"
     raise ModuleNotFoundError(message, name=error.name) from None
 
-from . import Batcher, Reader, find_shard, parse_example, parse_many
+from . import Batcher, Reader, find_shard
 from ._core import permuted
+from .images.keyed import KeyedParser
 
 __all__ = ["BatchIterDataset", "BatchMapDataset", "Source", "collate"]
 
@@ -48,6 +49,9 @@ class Source:
     features : mapping of str to feature, optional
         What to read of each record: elements are dicts of NumPy arrays. By default they are the
         records as ``bytes``.
+    seed : int, optional
+        Seed of random transforms of images, which they require. An image is a function of the seed,
+        the epoch (see :meth:`set_epoch`) and the index alone.
 
     Examples
     --------
@@ -60,26 +64,32 @@ class Source:
     [2, 3]
     """
 
-    def __init__(self, source: Any, features: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self, source: Any, features: Mapping[str, Any] | None = None, *, seed: int | None = None
+    ) -> None:
         self._reader = source if isinstance(source, Reader) else Reader(source)
         self._features = None if features is None else dict(features)
-        if self._features is not None:
-            parse_example([], self._features)  # refuses features that cannot work
+        self._parse = None if self._features is None else KeyedParser(self._features, seed)
+        self._epoch = 0
+
+    def set_epoch(self, epoch: int) -> None:
+        """Draw what random transforms do in this epoch; workers that have started do not follow."""
+        if not 0 <= as_index(epoch) < 2**62:
+            raise ValueError(f"epoch is out of range (0 to 2**62), got {epoch}")
+        self._epoch = as_index(epoch)
 
     def __len__(self) -> int:
         return len(self._reader)
 
     def __getitem__(self, index: Any) -> Any:
-        record = self._reader[as_index(index)]
-        if self._features is None:
-            return record
-        columns = parse_example([record], self._features)
-        return {name: column[0] for name, column in columns.items()}
+        if self._parse is None:
+            return self._reader[as_index(index)]
+        return self._getitems([as_index(index)])[0]
 
     def _getitems(self, indices: Sequence[int]) -> Sequence[Any]:
-        if self._features is None:
+        if self._parse is None:
             return self._reader.__getitems__(indices)
-        columns = parse_many(self._reader, indices, self._features)
+        columns = self._parse(self._reader, indices, self._epoch)
         return [{name: column[i] for name, column in columns.items()} for i in range(len(indices))]
 
     def __repr__(self) -> str:
@@ -136,7 +146,7 @@ class BatchMapDataset(grain.MapDataset):  # type: ignore[misc]
         A uniform permutation of all records, another one in each epoch (that is, each time through
         of ``repeat()``): the order of ``fastrec.Batcher(..., shuffle=True, seed=seed)``.
     seed : int
-        Of the shuffle; required with it.
+        Seed of the shuffle and of random transforms of images, which require it.
     drop_remainder : bool
         Leave out the last batch when it is short.
 
@@ -171,7 +181,7 @@ class BatchMapDataset(grain.MapDataset):  # type: ignore[misc]
         self._batch_size = batch_size
         self._seed = seed % 2**64 if shuffle and seed is not None else None
         self._drop_remainder = drop_remainder
-        parse_example([], self._features)
+        self._parse = KeyedParser(self._features, seed)
 
     def __len__(self) -> int:
         count = len(self._reader)
@@ -188,7 +198,7 @@ class BatchMapDataset(grain.MapDataset):  # type: ignore[misc]
                 numbers = np.arange(begin, end, dtype=np.uint64)
             else:
                 numbers = permuted(count, self._seed, epoch % 2**64, begin, end)
-            columns = parse_many(self._reader, numbers, self._features)
+            columns = self._parse(self._reader, numbers, epoch)
             return self._stats.record_output_spec(columns)
 
     def __str__(self) -> str:
@@ -232,7 +242,7 @@ class BatchIterDataset(grain.IterDataset):  # type: ignore[misc]
         features: Mapping[str, Any] | None = None,
         batch_size: int | None = 1,
         *,
-        shard: tuple[int, int] | str | None = None,
+        shard: tuple[int, int] | Literal["auto"] | None = None,
         seed: int | None = None,
         **options: Any,
     ) -> None:

@@ -11,6 +11,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from .. import _core
+from ..images.keyed import EPOCH_BITS
 from ..records.record_files import RecordFiles
 from ..records.recovery import Damage
 from .checkpoint import Position
@@ -19,8 +20,6 @@ from .order import OrderSpec, Pass
 __all__ = ["EPOCH_BITS", "Block", "stream"]
 
 Numbered = tuple[int, bytes]
-
-EPOCH_BITS = 40
 
 
 class Block(NamedTuple):

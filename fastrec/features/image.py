@@ -9,6 +9,7 @@ release the GIL.
 from __future__ import annotations
 
 import io
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -61,8 +62,9 @@ class ImageFeature(Feature):
         with zeros where there is nothing; or the whole is resized, bilinear with antialias.
     transforms : sequence of transforms of :mod:`fastrec.image`
         ``Resize``, ``CenterCrop``, ``RandomCrop`` or ``RandomResizedCrop``; then ``Flip``,
-        ``ColorJitter``, ``Normalize``, in this order. Random ones need a :class:`Batcher`, and
-        draw from its seed, the epoch and the number of the record: features of one record with
+        ``ColorJitter``, ``Normalize``, in this order. Random ones require a :class:`Batcher`,
+        or a map-style dataset with a `seed`. They draw from the seed, the epoch and the number of
+        the record: features of one record with
         the same transforms, such as an image and its mask, draw the same.
     dtype : {"uint8", "float32", "float16", "bfloat16"} or dtype, optional
         By default float32 with ``Normalize`` and uint8 without it; values are 0 to 255 unless
@@ -178,8 +180,8 @@ class ImageFeature(Feature):
         def build(strings: Bytes) -> NDArray[Any] | Arrays:
             if self.is_random:
                 raise ValueError(
-                    "random transforms draw by the number of the record, which a Batcher knows; "
-                    "elsewhere give keys to ImageFeature.decode()"
+                    "random transforms draw by the number of the record: use a Batcher, or a "
+                    "map-style dataset with seed, or give keys to ImageFeature.decode()"
                 )
             return self.decode(strings, f"feature {key.decode('utf-8', 'backslashreplace')!a}")
 
@@ -258,7 +260,7 @@ class ImageFeature(Feature):
         if self.channels_first:
             shape = (self.channels, *self.shape)
         out = _core.empty((len(strings), *shape), _dtype_of(fields["dtype"]), spares)
-        rows = out.view(np.uint8).reshape(len(strings), -1)
+        rows = out.view(np.uint8).reshape(len(strings), math.prod(shape) * out.itemsize)
         row, count, built_in = 0, len(strings), _built_in()
         while row < count:
             error: Exception | None = None

@@ -7,16 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from operator import index as as_index
 from typing import Any
 
+import torch
 import torch.utils.data
 
-from .. import (
-    Bytes,
-    ExampleParseError,
-    Reader,
-    parse_example,
-    parse_many,
-    parse_sequence_example,
-)
+from .. import Bytes, ExampleParseError, Reader, parse_sequence_example
+from ..images.keyed import KeyedParser
 from ..parsing.parse import located
 from .rows import Rows
 
@@ -42,6 +37,10 @@ class Dataset(torch.utils.data.Dataset):  # type: ignore[misc,type-arg,unused-ig
         then collated one by one; a function of whole batches belongs behind the DataLoader.
     sequence_features : mapping of str to feature, optional
         Features of the feature lists: the records are SequenceExamples.
+    seed : int, optional
+        Seed of random transforms of images, which they require. An image is a function of the
+        seed, the epoch and the index alone, the same as in a :class:`~fastrec.Batcher` with this
+        seed: call :meth:`set_epoch` before each pass. accelerate and Trainer do that by themselves.
 
     Examples
     --------
@@ -64,6 +63,7 @@ class Dataset(torch.utils.data.Dataset):  # type: ignore[misc,type-arg,unused-ig
         transform: Callable[[dict[str, Any]], Any] | None = None,
         *,
         sequence_features: Mapping[str, Any] | None = None,
+        seed: int | None = None,
     ) -> None:
         if transform is not None and not callable(transform):
             raise TypeError(f"transform must be callable, got {type(transform).__name__}")
@@ -74,11 +74,20 @@ class Dataset(torch.utils.data.Dataset):  # type: ignore[misc,type-arg,unused-ig
         both = self.features.keys() & (self.sequence_features or {}).keys()
         if both:
             raise ValueError(f"{min(both)!r} is in features and in sequence_features")
-        # Refuses features that cannot work.
+        # Persistent workers read the epoch from shared memory.
+        self._epoch = torch.zeros(1, dtype=torch.int64)
         if self.sequence_features is None:
-            parse_example([], self.features)
+            self._parse = KeyedParser(self.features, seed)
+            if self._parse.is_random:
+                self._epoch.share_memory_()
         else:
-            self._parse_sequences(Bytes.from_list([]))
+            self._parse_sequences(Bytes.from_list([]))  # refuses features that cannot work
+
+    def set_epoch(self, epoch: int) -> None:
+        """Draw what random transforms do in this epoch; workers follow, persistent ones too."""
+        if not 0 <= as_index(epoch) < 2**62:
+            raise ValueError(f"epoch is out of range (0 to 2**62), got {epoch}")
+        self._epoch[0] = epoch
 
     def __len__(self) -> int:
         return len(self.reader)
@@ -96,10 +105,8 @@ class Dataset(torch.utils.data.Dataset):  # type: ignore[misc,type-arg,unused-ig
         """Columns, and of padded feature lists the numbers of frames."""
         if self.sequence_features is None:
             in_worker = torch.utils.data.get_worker_info() is not None
-            columns = parse_many(
-                self.reader, indices, self.features, threads=1 if in_worker else None
-            )
-            return columns, {}
+            threads = 1 if in_worker else None
+            return self._parse(self.reader, indices, int(self._epoch), threads), {}
         try:
             return self._parse_sequences(self.reader.read_many(indices))
         except ExampleParseError as error:

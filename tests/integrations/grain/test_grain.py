@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import fastrec
+import fastrec.image
 import fastrec.tfds
 
 grain = pytest.importorskip("grain", reason="grain is not installed")
@@ -264,3 +265,37 @@ def test_a_prepared_data_set_is_a_source(tmp_path: Path) -> None:
     )
     loaded = grain.DataLoader(data_source=source, sampler=sampler, worker_count=0)
     assert sorted(int(each["x"][0]) for each in loaded) == list(range(20))
+
+
+# --- images -------------------------------------------------------------------------------------
+
+
+def test_images_in_every_kind_of_dataset(tmp_path: Path) -> None:
+    pytest.importorskip("PIL", reason="Pillow is not installed")
+    from jpegs import encode, photo
+
+    path, rng = str(tmp_path / "a.tfrecord"), np.random.default_rng(3)
+    with fastrec.Writer(path) as writer:
+        for _ in range(12):
+            writer.write({"image": encode(photo(rng, 20, 16))})
+    plain = {"image": fastrec.ImageFeature((20, 16))}
+    assert Source(path, plain)[3]["image"].shape == (20, 16, 3)
+    assert BatchMapDataset(path, plain, 5)[2]["image"].shape == (2, 20, 16, 3)
+
+    flip = fastrec.image.Flip()
+    features = {"image": fastrec.ImageFeature(transforms=[fastrec.image.RandomCrop(8), flip])}
+    source = Source(path, features, seed=4)
+    batches = BatchMapDataset(path, features, 12, seed=4)
+    for epoch, expected in enumerate(fastrec.Batcher(path, features, 12, seed=4, epochs=3)):
+        source.set_epoch(epoch)
+        images = np.stack([source[index]["image"] for index in range(12)])
+        assert np.array_equal(images, expected["image"])
+        assert np.array_equal(batches[epoch]["image"], expected["image"])
+    shuffled = fastrec.Batcher(path, features, 5, shuffle=True, seed=4)
+    ours = BatchMapDataset(path, features, 5, shuffle=True, seed=4)
+    for epoch in range(2):
+        for number, batch in enumerate(shuffled):
+            assert np.array_equal(ours[epoch * 3 + number]["image"], batch["image"])
+    for make in (Source, BatchMapDataset):
+        with pytest.raises(ValueError, match="pass seed"):
+            make(path, features, *([5] if make is BatchMapDataset else []))

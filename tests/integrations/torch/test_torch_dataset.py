@@ -11,8 +11,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from jpegs import encode, photo
 
 import fastrec
+import fastrec.image
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
@@ -299,3 +301,53 @@ def test_it_can_be_pickled(dataset: Any) -> None:
     again = pickle.loads(pickle.dumps(dataset))
     assert ids(DataLoader(again, batch_size=50)) == list(range(COUNT))
     assert "3 files" in repr(again)
+
+
+IMAGE = fastrec.ImageFeature(transforms=[fastrec.image.RandomResizedCrop(8), fastrec.image.Flip()])
+
+
+@pytest.fixture(scope="module")
+def image_file(tmp_path_factory: pytest.TempPathFactory) -> str:
+    rng = np.random.default_rng(3)
+    path = tmp_path_factory.mktemp("images") / "a.tfrecord"
+    with fastrec.Writer(path) as writer:
+        for number in range(12):
+            writer.write({"image": encode(photo(rng, 20, 16)), "id": number})
+    return str(path)
+
+
+@pytest.mark.parametrize("feature", [fastrec.ImageFeature((20, 16)), fastrec.ImageFeature()])
+def test_images_are_a_column(image_file: str, feature: Any) -> None:
+    dataset = Dataset(image_file, {"image": feature})
+    assert len(dataset) == 12
+    assert dataset[3]["image"].shape == (20, 16, 3)
+    batches = list(DataLoader(dataset, 5))
+    assert [len(batch["image"]) for batch in batches] == [5, 5, 2]
+
+
+@pytest.mark.parametrize("method", [None, "fork", pytest.param("spawn", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("persistent", [False, True])
+def test_random_images_follow_seed_and_epoch(
+    image_file: str, method: str | None, persistent: bool
+) -> None:
+    features = {"image": IMAGE, "id": fastrec.FixedLenFeature((), np.int64)}
+    dataset = Dataset(image_file, features, seed=4)
+    loader = DataLoader(
+        dataset,
+        4,
+        shuffle=True,
+        num_workers=2 if method else 0,
+        multiprocessing_context=method,
+        persistent_workers=bool(persistent and method),
+    )
+    batcher = fastrec.Batcher(image_file, features, 12, seed=4)
+    for epoch in range(3):
+        dataset.set_epoch(epoch)
+        (expected,) = batcher
+        for batch in loader:
+            images = expected["image"][batch["id"].numpy()]
+            assert np.array_equal(batch["image"].numpy(), images)
+    with pytest.raises(ValueError, match="pass seed"):
+        Dataset(image_file, features)
+    with pytest.raises(ValueError, match="epoch is out of range"):
+        dataset.set_epoch(-1)

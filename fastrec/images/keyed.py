@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Records by number, with images whose random transforms depend on seed, epoch and number."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import ExampleParseError
+from ..features.image import ImageFeature, reason
+from ..features.spec import Feature, FixedLenFeature
+from ..parsing.parse import located, parse_example, parse_many
+
+if TYPE_CHECKING:
+    from ..records.reader import Reader
+
+__all__ = ["EPOCH_BITS", "KeyedParser"]
+
+EPOCH_BITS = 40
+"""The key of an image has the number of its record in this many bits, and the epoch above it."""
+
+
+class KeyedParser:
+    """Reads records by number as a map-style dataset does, and transforms them as a Batcher does.
+
+    Parameters
+    ----------
+    features : mapping of str to feature
+    seed : int or None
+        What random transforms draw from, together with the epoch and the number of the record.
+
+    Raises
+    ------
+    ValueError
+        When a feature has random transforms and there is no seed.
+    """
+
+    def __init__(self, features: Mapping[str, Feature], seed: int | None) -> None:
+        self._random = {
+            name: feature
+            for name, feature in features.items()
+            if isinstance(feature, ImageFeature) and feature.is_random
+        }
+        if self._random and seed is None:
+            raise ValueError(f"feature {min(self._random)!a} has random transforms: pass seed")
+        self._seed = seed or 0
+        encoded = {name: FixedLenFeature((), bytes) for name in self._random}
+        self._features = {**features, **encoded}
+        parse_example([], self._features)  # refuses features that cannot work
+
+    @property
+    def is_random(self) -> bool:
+        """Whether the epoch makes a difference."""
+        return bool(self._random)
+
+    def __call__(
+        self,
+        reader: Reader,
+        indices: Sequence[int] | NDArray[Any],
+        epoch: int,
+        threads: int | None = None,
+    ) -> dict[str, Any]:
+        """Return the records with these numbers in an epoch, as columns."""
+        columns = parse_many(reader, indices, self._features, threads=threads)
+        if not self._random:
+            return columns
+        count = len(reader)
+        numbers = np.array([range(count)[index] for index in indices], np.uint64)
+        keys = numbers + np.uint64(epoch % 2**24 << EPOCH_BITS)
+        for name, feature in self._random.items():
+
+            def fail(row: int, error: Exception, name: str = name) -> None:
+                failure = ExampleParseError(f"record {row}: feature {name!a}: {reason(error)}")
+                failure.kind, failure.record = "image", row
+                path, record, _ = reader._files.dataset().position_of(int(numbers[row]))
+                raise located(failure, path, record) from error
+
+            columns[name] = feature.decode_rows(columns[name], keys, self._seed, fail)
+        return columns
