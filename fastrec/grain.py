@@ -24,6 +24,7 @@ except ModuleNotFoundError as error:
 
 from . import Batcher, Reader, find_shard
 from ._core import permuted
+from .batches.block_shuffle import Shuffle
 from .images.keyed import KeyedParser
 
 __all__ = ["BatchIterDataset", "BatchMapDataset", "Source", "collate"]
@@ -216,7 +217,7 @@ class BatchIterDataset(grain.IterDataset):  # type: ignore[misc]
 
     Parameters
     ----------
-    source, features, batch_size
+    source, features, batch_size, shuffle
         As for :class:`~fastrec.Batcher`.
     shard : (index, count), "auto" or None
         The share of this process; ``"auto"`` as :func:`~fastrec.find_shard` says, from JAX too.
@@ -243,6 +244,7 @@ class BatchIterDataset(grain.IterDataset):  # type: ignore[misc]
         batch_size: int | None = 1,
         *,
         shard: tuple[int, int] | Literal["auto"] | None = None,
+        shuffle: Shuffle = False,
         seed: int | None = None,
         **options: Any,
     ) -> None:
@@ -250,13 +252,14 @@ class BatchIterDataset(grain.IterDataset):  # type: ignore[misc]
         if isinstance(shard, str) and shard != "auto":
             raise ValueError(f"shard must be 'auto', (index, count) or None, got {shard!r}")
         index, count = find_shard() if isinstance(shard, str) else shard or (0, 1)
-        if count > 1 and seed is None and options.get("shuffle"):
+        if count > 1 and seed is None and shuffle:
             raise ValueError("shuffle in several processes requires seed, the same in all of them")
         self._options = {
             **options,
             "source": source,
             "features": features,
             "batch_size": batch_size,
+            "shuffle": shuffle,
             "seed": secrets.randbits(63) if seed is None else seed,
         }
         self._share: tuple[Any, Any] = index, count

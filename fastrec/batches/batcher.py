@@ -7,7 +7,7 @@ import warnings
 import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
 from .. import _core
 from ..errors import FastrecError
@@ -361,6 +361,12 @@ class Batcher:
         self._next = run.next_start
         self._iterators.add(batches)
         return batches
+
+    def __getitem__(self, index: object) -> NoReturn:
+        raise TypeError(
+            "a Batcher has no batches by index: iterate over it, or, in a DataLoader, use "
+            "fastrec.torch.IterableDataset with batch_size=None"
+        )
 
     def __len__(self) -> int:
         """Batches of one ``iter()``.

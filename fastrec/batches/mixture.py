@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import gcd, lcm
-from typing import Any
+from typing import Any, Literal
 
 from ..records.paths import expand
 from ..records.shard_sets import Shards
@@ -44,7 +44,7 @@ class Mixture:
 
     sources: Sequence[Any]
     weights: Sequence[float]
-    until: str = "first"
+    until: Literal["first", "last"] = "first"
 
     def __post_init__(self) -> None:
         if isinstance(self.sources, (str, bytes)):

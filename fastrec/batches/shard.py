@@ -3,27 +3,44 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
-from typing import Any
+from typing import Any, NamedTuple
 
 __all__ = ["find_rank", "find_shard", "shard_within", "torch_worker"]
 
-# Launchers write (rank, size) here; the first that is set counts.
+# Launchers write (rank, size) here; the first pair that is set counts.
 VARIABLES = (
     ("RANK", "WORLD_SIZE"),  # torchrun and most others
     ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
     ("PMI_RANK", "PMI_SIZE"),
+    # The tasks of the step. SLURM_NTASKS counts those of the job, also for the batch script itself,
+    # which is one process.
+    ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),
     ("SLURM_PROCID", "SLURM_NTASKS"),
 )
+# Steps of one process: the batch script and the shell of an interactive job.
+_SINGLE_STEPS = ("4294967291", "4294967290", "batch", "interactive")
+
+_logger = logging.getLogger("fastrec")
+_reported: set[str] = set()
+
+
+class _Rank(NamedTuple):
+    rank: int
+    size: int
+    origin: str
 
 
 def find_shard() -> tuple[int, int]:
-    """(index, count) of this process among those that train together; (0, 1) where it is alone.
+    """Return (index, count) of this process among those that train together.
 
-    Asked are, in turn, ``torch.distributed``, Ray Train and JAX, each only where it is imported
-    and running, and then the environment: ``RANK`` and ``WORLD_SIZE``, and what Open MPI, PMI and
-    Slurm set. Each worker process of a ``torch.utils.data.DataLoader`` is a shard of its rank's.
+    The first of these that is imported and running decides: ``torch.distributed``, Ray Train, JAX.
+    Otherwise environment variables do: ``RANK`` and ``WORLD_SIZE``, or those of Open MPI, PMI or
+    Slurm. Without any of them the process is alone: (0, 1). Each worker process of a
+    ``torch.utils.data.DataLoader`` has a shard of its own. What was found is logged once, at level
+    INFO of the logger ``fastrec``: programs that a rank starts inherit its environment variables.
 
     Raises
     ------
@@ -33,15 +50,23 @@ def find_shard() -> tuple[int, int]:
     Examples
     --------
     >>> import fastrec
-    >>> fastrec.find_shard()  # of a process by itself
+    >>> fastrec.find_shard()  # in a process by itself
     (0, 1)
     """
     return _of_worker(find_rank())
 
 
 def find_rank() -> tuple[int, int]:
-    """As :func:`find_shard`, of the process that trains: without the workers of a DataLoader."""
-    return _torch() or _ray() or _jax() or _environment() or (0, 1)
+    """Return (index, count) as :func:`find_shard` does, without the workers of a DataLoader."""
+    rank = _torch() or _ray() or _jax() or _environment()
+    if rank is None:
+        return 0, 1
+    if rank.size > 1 and torch_worker()[1] == 1:
+        report = f"shard {rank.rank} of {rank.size}, found in {rank.origin}"
+        if report not in _reported:
+            _reported.add(report)
+            _logger.info("%s", report)
+    return rank.rank, rank.size
 
 
 def _of_worker(rank: tuple[int, int]) -> tuple[int, int]:
@@ -50,30 +75,29 @@ def _of_worker(rank: tuple[int, int]) -> tuple[int, int]:
 
 
 def shard_within(known: tuple[int, int]) -> tuple[int, int]:
-    """As :func:`find_shard`, in a process that may not be able to find its rank.
+    """Return (index, count) as :func:`find_shard` does, where `known` is the rank of the parent.
 
-    A DataLoader's worker that is spawned has neither ``torch.distributed`` nor what another
-    launcher than the environment's said, but comes with what its parent knew.
+    A spawned DataLoader worker can find its rank only in the environment.
     """
     rank = find_rank()
     return _of_worker(rank if rank[1] > 1 else known)
 
 
 def torch_worker() -> tuple[int, int]:
-    """(index, count) of this worker process of a DataLoader; (0, 1) elsewhere."""
+    """Return (index, count) of this DataLoader worker; (0, 1) in other processes."""
     data: Any = sys.modules.get("torch.utils.data")
     info = None if data is None else data.get_worker_info()
     return (0, 1) if info is None else (info.id, info.num_workers)
 
 
-def _torch() -> tuple[int, int] | None:
+def _torch() -> _Rank | None:
     distributed: Any = sys.modules.get("torch.distributed")
     if distributed is None or not distributed.is_available() or not distributed.is_initialized():
         return None
-    return distributed.get_rank(), distributed.get_world_size()
+    return _Rank(distributed.get_rank(), distributed.get_world_size(), "torch.distributed")
 
 
-def _ray() -> tuple[int, int] | None:
+def _ray() -> _Rank | None:
     train: Any = sys.modules.get("ray.train")
     if train is None:
         return None
@@ -82,21 +106,23 @@ def _ray() -> tuple[int, int] | None:
         index, count = context.get_world_rank(), context.get_world_size()
     except RuntimeError:  # not inside of a training worker
         return None
-    return None if index is None or count is None else (index, count)
+    return None if index is None or count is None else _Rank(index, count, "Ray Train")
 
 
-def _jax() -> tuple[int, int] | None:
+def _jax() -> _Rank | None:
     jax: Any = sys.modules.get("jax")
     distributed = getattr(jax, "distributed", None)
     if distributed is None or not getattr(distributed, "is_initialized", lambda: False)():
         return None
-    return jax.process_index(), jax.process_count()
+    return _Rank(jax.process_index(), jax.process_count(), "jax.distributed")
 
 
-def _environment() -> tuple[int, int] | None:
+def _environment() -> _Rank | None:
     for rank, size in VARIABLES:
         if rank not in os.environ or size not in os.environ:
             continue
+        if rank.startswith("SLURM") and os.environ.get("SLURM_STEP_ID") in _SINGLE_STEPS:
+            return None
         try:
             index, count = int(os.environ[rank]), int(os.environ[size])
         except ValueError:
@@ -104,7 +130,7 @@ def _environment() -> tuple[int, int] | None:
         if not 0 <= index < count:
             raise ValueError(
                 f"{rank}={os.environ[rank]} and {size}={os.environ[size]} are not a rank and a "
-                f"size; pass shard=(index, count)"
+                "size: pass shard=(index, count)"
             )
-        return index, count
+        return _Rank(index, count, f"{rank} and {size}")
     return None

@@ -14,8 +14,9 @@ import torch
 import torch.utils.data
 
 from .. import Batcher, FastrecError, find_shard
+from ..batches.block_shuffle import Shuffle
 from .epochs import EpochLog, new_pass, pass_of_worker
-from .tensors import RAGGED, RaggedAs, to_tensors
+from .tensors import RAGGED, Batch, RaggedAs, to_tensors
 
 __all__ = ["IterableDataset"]
 
@@ -75,7 +76,9 @@ class _Pass(Iterator[Any]):
         except StopIteration:
             self._is_over = True
             raise
-        return self._dataset._to_tensors(batch)
+        tensors = self._dataset._to_tensors(batch)
+        # Single records are for a DataLoader to collate, unlike batches.
+        return dict(tensors) if self._dataset._by_record and type(tensors) is Batch else tensors
 
     def position(self) -> dict[str, Any]:
         """Return the state after the last batch, and whether the pass has ended.
@@ -115,7 +118,7 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc,ty
 
     Parameters
     ----------
-    source, features, batch_size
+    source, features, batch_size, shuffle, uneven
         As for :class:`~fastrec.Batcher`.
     shard : "auto", (index, count) or None
         The share of this process: as :func:`~fastrec.find_shard` says, as given, or everything.
@@ -146,7 +149,9 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc,ty
         batch_size: int | None = 1,
         *,
         shard: tuple[int, int] | Literal["auto"] | None = "auto",
+        shuffle: Shuffle = False,
         seed: int | None = None,
+        uneven: Literal["longer", "drop", "pad"] = "longer",
         ragged: RaggedAs = "nested",
         padding: Any = 0,
         **options: Any,
@@ -161,8 +166,11 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc,ty
             "source": source,
             "features": features,
             "batch_size": batch_size,
+            "shuffle": shuffle,
+            "uneven": uneven,
             "seed": secrets.randbits(63) if seed is None else seed,
         }
+        self._by_record = batch_size is None
         self._shard = shard
         self._to_tensors = partial(to_tensors, ragged=ragged, padding=padding)
         self._rank: tuple[int, int] | None = None  # of the process that made this one a worker

@@ -17,7 +17,7 @@ from torch.nn.utils.rnn import pad_sequence
 from torch.utils.data import default_collate
 from torch.utils.data._utils.collate import default_collate_fn_map
 
-from .tensors import RAGGED, Batch, RaggedAs, add_length, is_jagged, to_tensors
+from .tensors import RAGGED, Batch, RaggedAs, add_length, collate_batches, is_jagged, to_tensors
 
 __all__ = ["Row", "Rows", "collate"]
 
@@ -101,6 +101,11 @@ def collate(rows: Sequence[Any], *, ragged: RaggedAs = "nested", padding: Any = 
     ragged, padding
         As in :func:`to_tensors`.
 
+    Raises
+    ------
+    FastrecError
+        For several batches, as an :class:`IterableDataset` yields them.
+
     Examples
     --------
     >>> import torch
@@ -118,6 +123,8 @@ def collate(rows: Sequence[Any], *, ragged: RaggedAs = "nested", padding: Any = 
             add_length(out, name, lengths, batch.columns)
         return out
     first = rows[0]
+    if isinstance(first, Batch):
+        return collate_batches(rows)
     if not isinstance(first, Mapping):
         return default_collate(rows)
     out = Batch()

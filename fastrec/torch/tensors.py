@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Literal, get_args
 
@@ -23,7 +23,8 @@ class Batch(dict[str, Any]):
     """A batch as a dict of tensors, which a ``DataLoader`` leaves as it is."""
 
 
-def _collate_batches(batches: list[Batch], *, collate_fn_map: Any = None) -> Batch:
+def collate_batches(batches: Sequence[Batch], *, collate_fn_map: Any = None) -> Batch:
+    """Return the one batch, and refuse several."""
     if len(batches) != 1:
         raise FastrecError(
             "the dataset yields whole batches: pass batch_size=None to the DataLoader"
@@ -31,7 +32,7 @@ def _collate_batches(batches: list[Batch], *, collate_fn_map: Any = None) -> Bat
     return batches[0]
 
 
-default_collate_fn_map[Batch] = _collate_batches
+default_collate_fn_map[Batch] = collate_batches
 
 
 def to_tensors(batch: Any, *, ragged: RaggedAs = "nested", padding: Any = 0) -> Any:

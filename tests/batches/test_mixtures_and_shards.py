@@ -155,6 +155,61 @@ def test_the_environment_says_which_shard_it_is(
     assert drawn(Batcher(sources[0], NUMBER, 5, shard="auto")) == list(range(1002, 1040, 3))
 
 
+@pytest.mark.parametrize(
+    ("variables", "shard"),
+    [
+        # A batch script, without srun: one process.
+        ({"SLURM_NTASKS": "4", "SLURM_PROCID": "0", "SLURM_STEP_NUM_TASKS": "1"}, (0, 1)),
+        ({"SLURM_NTASKS": "4", "SLURM_PROCID": "0", "SLURM_STEP_ID": "4294967291"}, (0, 1)),
+        # The shell of an interactive job, on the first node or where it was asked for.
+        ({"SLURM_NTASKS": "4", "SLURM_PROCID": "0", "SLURM_STEP_ID": "4294967290"}, (0, 1)),
+        ({"SLURM_NTASKS": "4"}, (0, 1)),
+        # Steps of the job: all tasks, fewer, and more in turn.
+        ({"SLURM_NTASKS": "4", "SLURM_PROCID": "3", "SLURM_STEP_NUM_TASKS": "4"}, (3, 4)),
+        ({"SLURM_NTASKS": "4", "SLURM_PROCID": "0", "SLURM_STEP_NUM_TASKS": "2"}, (0, 2)),
+        ({"SLURM_NTASKS": "1", "SLURM_PROCID": "5", "SLURM_STEP_NUM_TASKS": "8"}, (5, 8)),
+        # What a launcher within the job says comes first.
+        (
+            {"SLURM_NTASKS": "4", "SLURM_PROCID": "0", "SLURM_STEP_NUM_TASKS": "1"}
+            | {"RANK": "2", "WORLD_SIZE": "4"},
+            (2, 4),
+        ),
+        (
+            {"SLURM_NTASKS": "2", "SLURM_PROCID": "1", "SLURM_STEP_NUM_TASKS": "2"}
+            | {"OMPI_COMM_WORLD_RANK": "7", "OMPI_COMM_WORLD_SIZE": "8"},
+            (7, 8),
+        ),
+    ],
+)
+def test_a_process_of_slurm_knows_the_tasks_of_its_step(
+    alone: pytest.MonkeyPatch, variables: dict[str, str], shard: tuple[int, int]
+) -> None:
+    for name, value in variables.items():
+        alone.setenv(name, value)
+    assert fastrec.find_shard() == shard
+
+
+def test_a_shard_is_reported_once(
+    alone: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    alone.setattr("fastrec.batches.shard._reported", set())
+    caplog.set_level("INFO", "fastrec")
+    fastrec.find_shard()
+    assert not caplog.records
+    alone.setenv("RANK", "1")
+    alone.setenv("WORLD_SIZE", "3")
+    for _ in range(3):
+        fastrec.find_shard()
+    assert [record.message for record in caplog.records] == [
+        "shard 1 of 3, found in RANK and WORLD_SIZE"
+    ]
+
+
+def test_a_batcher_has_no_batches_by_index(sources: list[Any]) -> None:
+    with pytest.raises(TypeError, match=r"fastrec\.torch\.IterableDataset with batch_size=None"):
+        Batcher(sources[0], NUMBER, 5)[0]
+
+
 @pytest.mark.parametrize(("rank", "size"), [("3", "3"), ("-1", "2"), ("x", "2"), ("0", "0")])
 def test_an_environment_that_cannot_be_is_refused(
     alone: pytest.MonkeyPatch, rank: str, size: str

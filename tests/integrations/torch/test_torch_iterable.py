@@ -122,6 +122,21 @@ def test_a_data_loader_does_not_batch_batches(files: str, features: dict[str, An
     assert ids(DataLoader(dataset)) == list(range(COUNT))  # batch_size=1 is the default
     with pytest.raises(fastrec.FastrecError, match="pass batch_size=None to the DataLoader"):
         next(iter(DataLoader(dataset, batch_size=4)))
+    for options in ({}, {"drop_remainder": True}):
+        dataset = IterableDataset(files, features, 10, **options)
+        loader = DataLoader(dataset, batch_size=4, collate_fn=collate)
+        with pytest.raises(fastrec.FastrecError, match="pass batch_size=None to the DataLoader"):
+            next(iter(loader))
+    assert ids(DataLoader(dataset, batch_size=1, collate_fn=collate)) == list(range(100))
+
+
+def test_a_batcher_in_a_data_loader_names_the_right_class(
+    files: str, features: dict[str, Any]
+) -> None:
+    batcher = fastrec.Batcher(files, features, 10)
+    for options in ({"batch_size": None}, {"batch_size": 4}, {"shuffle": True}):
+        with pytest.raises(TypeError, match=r"fastrec\.torch\.IterableDataset"):
+            next(iter(DataLoader(batcher, **options)))
 
 
 def test_single_records_are_batched_by_the_data_loader(
@@ -133,6 +148,8 @@ def test_single_records_are_batched_by_the_data_loader(
     assert sample["name"] == b"n0"
     loader = DataLoader(dataset, batch_size=50, collate_fn=collate)
     assert [len(batch["id"]) for batch in loader] == [50, 50, 3]
+    dense = IterableDataset(files, {"id": features["id"]}, batch_size=None)
+    assert [len(batch["id"]) for batch in DataLoader(dense, batch_size=50)] == [50, 50, 3]
 
 
 def test_options_reach_the_batcher(files: str, features: dict[str, Any]) -> None:
