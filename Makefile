@@ -341,7 +341,7 @@ TORCH ?= torch==2.13.0
 # `not slow` leaves out the tests that start many interpreters, each of which imports PyTorch.
 INTEGRATIONS_MARK ?=
 INTEGRATIONS ?= torch grain hf arrow ray spark tfds viewer remote
-NEEDS_torch = $(TORCH) torchvision pillow torchdata tensorboard tensorboardX accelerate pandas
+NEEDS_torch = $(TORCH) torchvision pillow torchdata tensorboard tensorboardX accelerate pandas lightning
 TESTS_torch = tests/integrations/torch tests/integrations/events
 NEEDS_grain = grain jax orbax-checkpoint absl-py
 TESTS_grain = tests/integrations/grain

@@ -11,11 +11,13 @@ from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import torch
+import torch.distributed
 import torch.utils.data
 
 from .. import Batcher, FastrecError, find_shard
 from ..batches.block_shuffle import Shuffle
 from .epochs import EpochLog, new_pass, pass_of_worker
+from .ranks import RankCheck, RankedPass
 from .tensors import RAGGED, Batch, RaggedAs, to_tensors
 
 __all__ = ["IterableDataset"]
@@ -51,6 +53,7 @@ class _Pass(Iterator[Any]):
         self._batches: Any = None
         self._is_over = False
         self._error: Exception | None = None
+        self._ranked: RankedPass | None = None
 
     def begin_in_worker(self) -> None:
         """Begin; an error waits for the first batch, since persistent workers die of one here."""
@@ -63,6 +66,8 @@ class _Pass(Iterator[Any]):
         self._state = self._state or self._dataset._take_state()
         self._is_over = self._state is not None and bool(self._state.get("ended"))
         self._batches = self._dataset._begin(self._state)
+        if self._batches is not None:
+            self._ranked = self._dataset._compare_ranks(self._batches.epoch)
 
     def __next__(self) -> Any:
         if self._error is not None:
@@ -75,7 +80,11 @@ class _Pass(Iterator[Any]):
             batch = next(self._batches)
         except StopIteration:
             self._is_over = True
+            if self._ranked is not None:
+                self._ranked.complete()
             raise
+        if self._ranked is not None:
+            self._ranked.count()
         tensors = self._dataset._to_tensors(batch)
         # Single records are for a DataLoader to collate, unlike batches.
         return dict(tensors) if self._dataset._by_record and type(tensors) is Batch else tensors
@@ -177,6 +186,7 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc,ty
         self._step = options.get("epochs", 1) or 1  # epochs of a pass
         self._log = EpochLog(self._step)
         self._resume: _Resume | None = None
+        self._ranks: RankCheck | None = None
         self._worker_passes = 0  # of this process, where it is a worker
         self._current: _Pass | None = None  # of this process, where it is a worker
         self._batcher: Batcher | None = None
@@ -273,6 +283,21 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc,ty
         self._worker_passes += 1
         return pass_of_worker(worker, self._worker_passes)
 
+    def _compare_ranks(self, epoch: int) -> RankedPass | None:
+        """The check of a pass of this process, where several ranks have to be in one epoch."""
+        distributed = torch.distributed
+        if (
+            torch.utils.data.get_worker_info() is not None
+            or self._shard != "auto"
+            or not (distributed.is_available() and distributed.is_initialized())
+            or distributed.get_world_size() == 1
+            or not self._get_batcher()._order.is_drawn
+        ):
+            return None
+        if self._ranks is None:
+            self._ranks = RankCheck(self._get_batcher().state_dict())
+        return self._ranks.begin(epoch)
+
     def _take_state(self) -> Mapping[str, Any] | None:
         """The state that a StatefulDataLoader gave to this worker for the next pass."""
         if self._resume is None or self._resume.entry is not None:
@@ -351,6 +376,8 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc,ty
             self._resume = self._resume._replace(has_epoch=True)
         else:
             self._get_log().set(epoch)
+        if self._ranks is not None:
+            self._ranks.forget()
 
     def state_dict(self) -> dict[str, Any]:
         """Return the state after the batch that was delivered last: :meth:`Batcher.state_dict`.
@@ -391,7 +418,7 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc,ty
     def __getstate__(self) -> dict[str, Any]:
         self._check_not_dispatched()
         rank = self._find_rank() if self._shard == "auto" else None
-        return {**self.__dict__, "_batcher": None, "_current": None, "_rank": rank}
+        return {**self.__dict__, "_batcher": None, "_current": None, "_ranks": None, "_rank": rank}
 
     def __repr__(self) -> str:
         return f"<fastrec.torch.IterableDataset of {self._get_batcher()!r}>"

@@ -150,3 +150,36 @@ def run_passes_of_rank(
     Path(out, f"{rank}.json").write_text(json.dumps(passes))
     torch.distributed.barrier()
     torch.distributed.destroy_process_group()
+
+
+def run_rank_that_looks(
+    rank: int, ranks: int, store: str, files: str, features: Any, out: str, mode: str
+) -> None:
+    """One of `ranks`, of which rank 0 alone looks at a batch first."""
+    import torch.distributed
+    from torch.utils.data import DataLoader
+
+    import fastrec.torch
+
+    torch.distributed.init_process_group(
+        "gloo", init_method=f"file://{store}", rank=rank, world_size=ranks
+    )
+    dataset = fastrec.torch.IterableDataset(files, features, BATCH, shuffle=True, seed=SEED)
+    loader = DataLoader(dataset, batch_size=None)
+    if rank == 0:
+        next(iter(loader))
+    seen: list[Any] = []
+    if mode == "rank 1 first" and rank == 0:
+        torch.distributed.barrier()
+    for epoch in range(2):
+        if mode == "set_epoch":
+            dataset.set_epoch(epoch)
+        try:
+            seen.append(ids_of(loader))
+        except fastrec.FastrecError as error:
+            seen.append(str(error))
+    if mode == "rank 1 first" and rank == 1:
+        torch.distributed.barrier()
+    Path(out, f"{rank}.json").write_text(json.dumps(seen))
+    torch.distributed.barrier()
+    torch.distributed.destroy_process_group()

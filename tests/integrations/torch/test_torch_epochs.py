@@ -25,6 +25,7 @@ from torch_passes import (  # noqa: E402
     ids_of,
     passes_after,
     run_passes_of_rank,
+    run_rank_that_looks,
 )
 
 from fastrec.torch import IterableDataset  # noqa: E402
@@ -99,6 +100,22 @@ def test_ranks_that_end_their_passes_alike_share_every_epoch(
     ranks = [json.loads((tmp_path / f"{rank}.json").read_text()) for rank in range(2)]
     passes = [first + second for first, second in zip(*ranks, strict=True)]
     check_passes(passes, epochs_of(files, ids, 2 * workers, 20))
+
+
+@pytest.mark.parametrize("mode", ["free", "rank 1 first", "set_epoch"])
+def test_a_rank_that_looks_at_a_batch_alone_is_noticed(
+    mode: str, files: str, ids: dict[str, Any], tmp_path: Any
+) -> None:
+    arguments = (2, str(tmp_path / "store"), files, ids, str(tmp_path), mode)
+    torch.multiprocessing.spawn(run_rank_that_looks, arguments, nprocs=2)
+    ranks = [json.loads((tmp_path / f"{rank}.json").read_text()) for rank in range(2)]
+    if mode == "set_epoch":
+        for first, second in zip(*ranks, strict=True):
+            assert sorted(first + second) == list(range(COUNT))
+    else:
+        errors = [seen for rank in ranks for seen in rank if isinstance(seen, str)]
+        assert errors
+        assert all("rank 0 left epoch 0 after 1 batches" in error for error in errors)
 
 
 def test_dropped_iterators_of_one_process_do_not_count(files: str, ids: dict[str, Any]) -> None:

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ranks that are in different epochs notice it: they would take shares of different orders."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from ..errors import FastrecError
+
+__all__ = ["RankCheck"]
+
+_names: Counter[str] = Counter()
+
+
+class RankCheck:
+    """Compares the passes of the ranks of ``torch.distributed``.
+
+    A rank that leaves an epoch early and begins a later one says so in the store of the process
+    group, and so does a rank that completes an epoch. Where the ranks run the same program, none
+    takes more batches of an epoch than another one that left it. No rank ever waits for another.
+
+    Parameters
+    ----------
+    state : mapping
+        A state of the dataset, which names its files and its order.
+    """
+
+    def __init__(self, state: Mapping[str, Any]) -> None:
+        identity = json.dumps([state["order"], state["source"]], sort_keys=True).encode()
+        name = hashlib.sha256(identity).hexdigest()[:16]
+        self._prefix = f"fastrec/{name}/{_names[name]}"
+        _names[name] += 1
+        self._left: tuple[int, int] | None = None
+
+    def forget(self) -> None:
+        """Take the next pass for agreed upon: set_epoch() has named its epoch."""
+        self._left = None
+
+    def begin(self, epoch: int) -> RankedPass:
+        """Begin a pass, after the one that was begun before it.
+
+        Raises
+        ------
+        FastrecError
+            When another rank completed the epoch that this rank left.
+        """
+        store, rank = _store()
+        if self._left is not None and store is not None:
+            last, count = self._left
+            if last < epoch:
+                _set(store, f"{self._prefix}/left/{last}", f"{rank} {count}")
+                other = _get(store, f"{self._prefix}/complete/{last}")
+                if other is not None and other[0] != rank and other[1] > count:
+                    raise _out_of_step(last, rank, count, other[0], other[1])
+        self._left = (epoch, 0)
+        return RankedPass(self, epoch)
+
+
+class RankedPass:
+    """The batches that this rank takes of one epoch."""
+
+    def __init__(self, check: RankCheck, epoch: int) -> None:
+        self._check = check
+        self._epoch = epoch
+        self._count = 0
+
+    def count(self) -> None:
+        """Count a batch that is delivered next.
+
+        Raises
+        ------
+        FastrecError
+            When another rank left the epoch before such a batch.
+        """
+        self._count += 1
+        self._check._left = (self._epoch, self._count)
+        if self._count < 4 or self._count & (self._count - 1) == 0:
+            self._compare()
+
+    def complete(self) -> None:
+        """Note that the epoch has no batch left."""
+        self._compare()
+        store, rank = _store()
+        if store is not None:
+            _set(store, f"{self._check._prefix}/complete/{self._epoch}", f"{rank} {self._count}")
+        self._check._left = None
+
+    def _compare(self) -> None:
+        store, rank = _store()
+        if store is None:
+            return
+        other = _get(store, f"{self._check._prefix}/left/{self._epoch}")
+        if other is not None and other[0] != rank and other[1] < self._count:
+            raise _out_of_step(self._epoch, other[0], other[1], rank, self._count)
+
+
+def _out_of_step(epoch: int, left: int, few: int, stayed: int, many: int) -> FastrecError:
+    return FastrecError(
+        f"rank {left} left epoch {epoch} after {few} batches and began a later one, and rank "
+        f"{stayed} took {many} of it: ranks in different epochs lose records. Take the same passes "
+        "in all ranks, or call set_epoch() in all of them before each pass"
+    )
+
+
+def _store() -> tuple[Any, int]:
+    """The store of the process group and the rank; None where there is one process."""
+    import torch.distributed as distributed
+
+    if not distributed.is_available() or not distributed.is_initialized():
+        return None, 0
+    from torch.distributed import distributed_c10d
+
+    get_store = getattr(distributed_c10d, "_get_default_store", None)
+    return (get_store and get_store()), distributed.get_rank()
+
+
+def _set(store: Any, key: str, value: str) -> None:
+    with contextlib.suppress(RuntimeError):  # the process that serves the store has ended
+        store.set(key, value)
+
+
+def _get(store: Any, key: str) -> tuple[int, int] | None:
+    try:
+        if not store.check([key]):
+            return None
+        rank, count = store.get(key).split()
+    except RuntimeError:
+        return None
+    return int(rank), int(count)
