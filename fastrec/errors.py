@@ -78,6 +78,9 @@ class CorruptRecordError(FastrecError, ValueError):
         The length that the header gives, in bytes, when it was readable.
     stored_crc, computed_crc : int or None
         The CRC32C in the file and that of the bytes there, unmasked, when the two differ.
+    content : str
+        What a file is that is not a TFRecord file, such as ``"Parquet"``, and what happened to all
+        records of one that was changed as a whole; empty for other damage.
 
     Examples
     --------
@@ -98,6 +101,7 @@ class CorruptRecordError(FastrecError, ValueError):
     length: int | None = None
     stored_crc: int | None = None
     computed_crc: int | None = None
+    content: str = ""
 
 
 class TruncatedFileError(CorruptRecordError, EOFError):

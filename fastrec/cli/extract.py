@@ -15,7 +15,7 @@ from fastrec.cli.rows import Row
 from fastrec.cli.select import Found, Selector
 from fastrec.cli.values import image_size
 from fastrec.columns import Bytes
-from fastrec.records.file_magic import image_format
+from fastrec.records.content import image_format
 
 __all__ = ["add_arguments", "run"]
 

@@ -11,6 +11,7 @@ import fastrec
 from fastrec.cli.files import expand, size_of
 from fastrec.cli.grammar import FINDING, USAGE, add_json, add_paths, status_of
 from fastrec.cli.report import Failure, Report, bytes_text, counted, damage_text, explained, shown
+from fastrec.records.content import LINE_ENDS
 
 __all__ = ["add_arguments", "run"]
 
@@ -78,7 +79,9 @@ def _repair(path: str, arguments: argparse.Namespace, report: Report) -> None:
         else:
             report.line(f"sound    {shown(path)}: {counted(found.records, 'record')}; not copied")
         return
-    if not found.records:
+    if found.content and found.content != LINE_ENDS:
+        raise Failure(shown(found.skipped[0].reason), FINDING)
+    if not found.records and not found.content:
         raise Failure(f"{shown(path)}: {damage_text(found.skipped[0])}; no record to save", FINDING)
     done = fastrec.repair(
         path, arguments.output, in_place=arguments.in_place, overwrite=arguments.overwrite
@@ -86,6 +89,8 @@ def _repair(path: str, arguments: argparse.Namespace, report: Report) -> None:
     if arguments.json:
         _json(path, done.path, done.records, done.bytes, done.skipped, report)
         return
+    if found.content:
+        report.line(f"restored {shown(path)}: every CR LF became LF again")
     for lost in done.skipped:
         size = "the rest" if lost.size is None else counted(lost.size, "byte")
         report.line(f"lost     {size}: {damage_text(lost)}", style="red")

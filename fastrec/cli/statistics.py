@@ -24,7 +24,7 @@ from fastrec.cli.typed import Types
 from fastrec.cli.values import image_size
 from fastrec.columns import Bytes, Ragged
 from fastrec.parsing.infer import kinds_of
-from fastrec.records.file_magic import image_format
+from fastrec.records.content import image_format
 
 __all__ = ["FeatureSummary", "Numbers", "Summary", "histogram", "summarize"]
 

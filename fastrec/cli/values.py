@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from fastrec.cli.report import count_text
 from fastrec.cli.rows import Frames, Row
 from fastrec.columns import Bytes
-from fastrec.records.file_magic import image_format
+from fastrec.records.content import image_format
 
 __all__ = ["brief", "brief_row", "image_size", "whole", "whole_row"]
 

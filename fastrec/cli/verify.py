@@ -13,6 +13,7 @@ from fastrec.cli.files import STDIN, expand, is_empty, name_of, size_of
 from fastrec.cli.grammar import FINDING, USAGE, add_json, add_paths, add_threads, status_of
 from fastrec.cli.parallel import Check, in_order
 from fastrec.cli.report import Failure, Report, bytes_text, counted, damage_text, explained, shown
+from fastrec.records.content import LINE_ENDS
 from fastrec.records.manifest import Manifest, ManifestFile
 from fastrec.records.record_files import RecordFiles
 from fastrec.records.recovery import Skipped
@@ -44,7 +45,7 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
         raise Failure("a manifest and standard input are mutually exclusive", USAGE)
     failures: list[Exception] = [*missing]
     expected = Manifest.load(arguments.manifest) if arguments.manifest else None
-    records = size = damaged = 0
+    records = size = damaged = foreign = 0
     entries: list[ManifestFile] = []
     try:
         if expected is not None:
@@ -65,7 +66,9 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
             else:
                 found, entry = result
                 entries += [] if entry is None else [entry]
-            damaged += bool(found.skipped)
+            is_foreign = found.content not in ("", LINE_ENDS)
+            foreign += is_foreign
+            damaged += bool(found.skipped) and not is_foreign
             records += found.records
             size += found.bytes
             _print(path, found, arguments.json, report)
@@ -73,10 +76,14 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
         report.complain(f"error: {explained(failure)}")
     if len(files) > 1 and not arguments.json:
         sound = f"{counted(records, 'record')}, {bytes_text(size)} of data"
-        report.line(f"total    {len(files)} files, {damaged} damaged; sound: {sound}")
+        others = f", {foreign} not readable as TFRecord" if foreign else ""
+        report.line(f"total    {len(files)} files, {damaged} damaged{others}; sound: {sound}")
+    if foreign:
+        files_text = counted(len(files), "file")
+        report.complain(f"error: {foreign} of {files_text} cannot be read as TFRecord")
     if damaged:
         report.complain(f"error: {damaged} of {counted(len(files), 'file')} damaged")
-    status = max(map(status_of, failures), default=FINDING if damaged else 0)
+    status = max(map(status_of, failures), default=FINDING if damaged or foreign else 0)
     if arguments.write_manifest and not status:
         Manifest(entries).save(arguments.write_manifest)
     return status
@@ -120,7 +127,13 @@ def _print(path: str, found: FileReport, json: bool, report: Report) -> None:
             for lost in found.skipped
         ]  # fmt: skip
         report.json(
-            {"path": name, "records": found.records, "bytes": found.bytes, "damage": damage}
+            {
+                "path": name,
+                "records": found.records,
+                "bytes": found.bytes,
+                "damage": damage,
+                "content": found.content,
+            }
         )
         return
     summary = f"{counted(found.records, 'record')}, {bytes_text(found.bytes)} of data"
@@ -128,6 +141,9 @@ def _print(path: str, found: FileReport, json: bool, report: Report) -> None:
         if not found.records and path != STDIN and is_empty(path):
             summary += " (empty file)"
         report.line(f"ok       {shown(name)}: {summary}")
+        return
+    if found.content not in ("", LINE_ENDS):
+        report.line(f"FOREIGN  {shown(name)}: {shown(found.skipped[0].reason)}", style="red")
         return
     for lost in found.skipped[:_MOST_LINES]:
         report.line(f"DAMAGED  {shown(name)}: {damage_text(lost)}", style="red")

@@ -31,7 +31,6 @@ cimport _csrc as c
 import numpy as np
 
 from . import errors
-from .records import file_magic as hints
 from .columns import Arrays, Bytes, Ragged, Sparse, take_rows
 
 # Below this many bytes a call is shorter than giving the interpreter to another thread.

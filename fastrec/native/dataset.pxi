@@ -5,16 +5,16 @@ cdef enum:
     OPENED_AT_ONCE = 256  # indexes, between looks at signals
 
 
-def heads(places, size_t most=c.FR_HEADER_SIZE):
-    """The first bytes of files, up to 512; None of what is no regular file."""
+def heads(places):
+    """Return the first 12 bytes of each file; None for a file that is not regular."""
     cdef list names = [path_bytes(place) for place in places], found = []
-    cdef char head[HEAD_SIZE]
+    cdef char head[12]
     cdef c.fr_error err
     cdef const char *raw
     cdef size_t size
     cdef int status
     for name in names:
-        raw, size = name, min(most, <size_t>HEAD_SIZE)
+        raw, size = name, sizeof(head)
         with nogil:
             status = c.fr_file_head(raw, head, &size, &err)
         if status < 0:
@@ -23,14 +23,6 @@ def heads(places, size_t most=c.FR_HEADER_SIZE):
                      else None)
         PyErr_CheckSignals()
     return found
-
-
-cdef bytes head_at(place):
-    """As :func:`heads`; None of a file that cannot be opened, too."""
-    try:
-        return heads([place], HEAD_SIZE)[0]
-    except OSError:
-        return None
 
 
 @cython.final
@@ -152,14 +144,27 @@ cdef class Dataset:
     cdef int _check(self, int status, c.fr_error *err) except -1:
         if status >= 0:
             return status
-        path = head = None
+        path = content = None
         if err.file >= 0:
             path = self.paths[err.file]
-            if err.offset == 0 and self.dataset.maps == NULL:
-                head = head_of(self.dataset.files[err.file].map.bytes)
-            elif err.offset == 0:
-                head = head_at(self.places[err.file])
-        return check(status, err, path, head)
+            if is_damage(status):
+                content = self._explain(err)
+        return check(status, err, path, content)
+
+    cdef object _explain(self, c.fr_error *err):
+        """Return the Content of a file with a damaged record, or None."""
+        cdef c.fr_span data
+        if self.dataset.maps == NULL:
+            data = self.dataset.files[err.file].map.bytes
+            return explain(data, err.offset == 0, True, tail_of(data))
+        from fastrec.records.content import EXAMINED
+        try:
+            with open(self.places[err.file], "rb") as file:
+                head = file.read(EXAMINED + 1)
+        except OSError:
+            return None
+        data.data, data.size = <const uint8_t *>PyBytes_AS_STRING(head), <size_t>len(head)
+        return explain(data, err.offset == 0, True)
 
     cdef int _scan_side_by_side(self) except -1:
         """Index the files, and leave it to :meth:`_scan` to number their records."""

@@ -2,6 +2,10 @@
 # The one place where a status becomes an exception.
 
 
+cdef enum:
+    TAIL_SIZE = 64  # bytes of a file
+
+
 cdef str _where(path):
     return "" if path is None else f" in {ascii(os.fsdecode(path) if is_path(path) else str(path))}"
 
@@ -31,17 +35,31 @@ cdef str _advice(int status, str kind):
     return "; on_error='skip' goes on after it, fastrec.repair() saves the rest"
 
 
-cdef object _data_error(int status, c.fr_error *err, path, str message, bytes head):
+cdef object explain(c.fr_span data, bint first, bint whole, bytes tail=b"", packed=None):
+    """Return the Content that explains a damaged record, or None. See `explain_damage()`."""
+    from fastrec.records.content import EXAMINED, explain_damage
+    head = PyBytes_FromStringAndSize(
+        <const char *>data.data, <Py_ssize_t>min(data.size, <size_t>EXAMINED))
+    return explain_damage(head, first=first, whole=whole and data.size <= <size_t>EXAMINED,
+                          tail=tail, packed=packed)
+
+
+cdef bytes tail_of(c.fr_span data):
+    """Return the last bytes of a file, by which some formats are known."""
+    cdef size_t size = min(data.size, <size_t>TAIL_SIZE)
+    return PyBytes_FromStringAndSize(<const char *>data.data + data.size - size, <Py_ssize_t>size)
+
+
+cdef object _data_error(int status, c.fr_error *err, path, str message, content):
     cdef str word = "truncated" if status == c.FR_ERR_TRUNCATED else "corrupted"
     cdef str kind = c.fr_fault_name(err.fault).decode("ascii")
     at = err.offset if err.offset >= 0 else "?"
     which = f" (record {err.record})" if err.record >= 0 else ""
-    found = hints.kind_of(head) if at == 0 and head is not None else None
-    if found is not None:
-        text = f"not a TFRecord file{_where(path)}: it looks like {found}; {word} record at 0" \
-               f"{which}: {message}"
+    if content is not None and not content.repairable:
+        text = f"not a TFRecord file{_where(path)}: it looks like {content}"
     else:
-        text = f"{word} record at {at}{_where(path)}{which}: {message}{_advice(status, kind)}"
+        advice = _advice(status, kind) if content is None else f"; it looks like {content}"
+        text = f"{word} record at {at}{_where(path)}{which}: {message}{advice}"
     if status == c.FR_ERR_LIMIT:
         error = errors.LimitExceededError(text)
     elif status == c.FR_ERR_TRUNCATED:
@@ -53,6 +71,8 @@ cdef object _data_error(int status, c.fr_error *err, path, str message, bytes he
     error.length = None if kind in no_length else err.length
     if kind in ("length-crc", "data-crc"):
         error.stored_crc, error.computed_crc = err.stored_crc, err.computed_crc
+    if content is not None and (not content.repairable or content.is_line_ends):
+        error.content = content.name
     return error
 
 
@@ -70,8 +90,15 @@ cdef object _example_error(int status, c.fr_error *err, path, str message):
     return error
 
 
-cdef int check(int status, c.fr_error *err, path=None, bytes head=None) except -1:
-    """Raise what a negative status stands for. 0 and positive outcomes pass through."""
+cdef bint is_damage(int status):
+    return status in (c.FR_ERR_CORRUPT, c.FR_ERR_TRUNCATED, c.FR_ERR_LIMIT)
+
+
+cdef int check(int status, c.fr_error *err, path=None, content=None) except -1:
+    """Raise the exception for a negative status; pass 0 and positive outcomes through.
+
+    `content` is what a damaged file looks like, from :func:`explain`.
+    """
     if status >= 0:
         return status
     message = err.message[:].decode("ascii", "backslashreplace")
@@ -92,7 +119,7 @@ cdef int check(int status, c.fr_error *err, path=None, bytes head=None) except -
     elif status == c.FR_ERR_MANIFEST:
         error = errors.MissingRecordsError(f"{ascii(os.fsdecode(path))} {message}")
     else:
-        error = _data_error(status, err, path, message, head)
+        error = _data_error(status, err, path, message, content)
     error.path = None if path is None else os.fsdecode(path) if is_path(path) else str(path)
     error.record = err.record if err.record >= 0 else None
     error.offset = err.offset if err.offset >= 0 else None

@@ -1,14 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
 cdef enum:
-    HEAD_SIZE = 512  # of a file, to tell what else it may be
     BLOCK_BYTES = 1 << 25  # a block that holds so much takes no other record
     SMALL_COST = 256  # what a record costs beside its bytes, in bytes
-
-
-cdef bytes head_of(c.fr_span span):
-    return PyBytes_FromStringAndSize(
-        <const char *>span.data, <Py_ssize_t>min(span.size, <size_t>HEAD_SIZE))
+    MOST_FEEDS = 8  # of a stream, to detect its format
 
 
 @cython.final
@@ -32,6 +27,7 @@ cdef class RecordReader:
     cdef size_t expected  # bytes of the next block
     cdef size_t unlooked  # bytes given since signals were looked at
     cdef object listed  # records, by a manifest
+    cdef bint explained  # whether explain() was called: once for each reader
 
     def __cinit__(self):
         self.reader.source = c.FR_SOURCE_FED
@@ -93,10 +89,39 @@ cdef class RecordReader:
         c.fr_index_free(&self.seen)
 
     cdef int _check(self, int status, c.fr_error *err) except -1:
-        head = None
-        if status < 0 and err.offset == 0:
-            head = head_of(self.reader.source.window)
-        return check(status, err, self.path, head)
+        content = None
+        if is_damage(status) and not self.explained:
+            content = self._explain(err)
+        return check(status, err, self.path, content)
+
+    cdef object _explain(self, c.fr_error *err):
+        """Return the Content of a file whose first damage this is, or None."""
+        cdef c.fr_source *source = &self.reader.source
+        cdef int feeds = 0
+        self.explained = True
+        if <uint64_t>err.offset != source.offset or self.begin:
+            return None
+        if self.read is not None:  # the first bytes come alone
+            while source.window.size < <size_t>FEED_SIZE and not source.ended and feeds < MOST_FEEDS:
+                feeds += 1
+                if self._feed_for_explanation():
+                    break
+        return explain(source.window, err.offset == 0, source.ended,
+                       b"" if source.map.entry == NULL else tail_of(source.map.bytes),
+                       getattr(self.read, "kind", None))
+
+    cdef bint _feed_for_explanation(self):
+        """Feed the source; return True if that failed, and raise the failure later."""
+        cdef c.fr_error err
+        cdef c.fr_span span
+        try:
+            chunk = self._read()
+        except Exception as error:
+            self.late = error
+            return True
+        span.data = <const uint8_t *>PyBytes_AS_STRING(chunk)
+        span.size = <size_t>PyBytes_GET_SIZE(chunk)
+        return c.fr_source_feed(&self.reader.source, span, &err) != c.FR_OK
 
     # -- More bytes ----------------------------------------------------------------------------
 
@@ -191,10 +216,14 @@ cdef class RecordReader:
         cdef c.fr_skipped skipped
         if self.damage is None:
             self._check(status, err)
+        from .records.content import LINE_ENDS
         try:
             self._check(status, err)
         except (errors.CorruptRecordError, errors.LimitExceededError) as raised:
             error = raised
+        if getattr(error, "content", "") and error.content != LINE_ENDS:
+            self._decide(error, (error.offset, None, False, False, False, True))
+            return 0
         status = c.FR_AGAIN
         while status == c.FR_AGAIN and not self.ended:
             with nogil:

@@ -13,7 +13,7 @@ from ..columns import Bytes, Ragged
 from ..features.column_spec import Feature
 from ..features.raw import RawFeature
 from ..features.spec import FixedLenFeature
-from ..records.file_magic import image_format
+from ..records.content import image_format
 
 __all__ = ["FeatureStats", "Features"]
 

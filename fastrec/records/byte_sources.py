@@ -12,7 +12,7 @@ from typing import Any
 
 from .. import _core
 from ..errors import call_out
-from .file_magic import HEADER_SIZE
+from .framing import HEADER_SIZE
 from .paths import PathLike
 
 __all__ = [

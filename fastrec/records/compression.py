@@ -6,7 +6,7 @@ from __future__ import annotations
 import zlib
 from typing import Any, Protocol
 
-from .file_magic import HEADER_SIZE
+from .framing import HEADER_SIZE
 
 __all__ = ["compressor", "detect", "normalize"]
 

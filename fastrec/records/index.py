@@ -17,7 +17,7 @@ from ..storage.remote import find_files
 from .byte_sources import NamedFile, head_of
 from .checkpoints import MAGIC, Checkpoints, Marks, Stamp, ends_crc32c, mismatch
 from .compression import detect
-from .file_magic import FRAME_OVERHEAD
+from .framing import FRAME_OVERHEAD
 from .inflated import Inflated
 from .paths import PathLike, index_path, is_remote
 from .targets import open_writer

@@ -104,6 +104,10 @@ class Inflated:
     marks : Marks, optional
         Is told of each piece.
 
+    Attributes
+    ----------
+    kind : {"GZIP", "ZLIB"}
+
     Raises
     ------
     CorruptRecordError, TruncatedFileError, LimitExceededError
@@ -131,6 +135,7 @@ class Inflated:
             max_ratio=max_ratio,
             marks=marks,
         )
+        self.kind = kind
         self._close = close
         self._channel: _Channel | None = None
         self._pid = os.getpid()

@@ -18,7 +18,7 @@ from ..storage.options import StorageOptions
 from ..threads import usable_cpus
 from .byte_sources import NamedFile
 from .checkpoints import Checkpoints, mismatch
-from .file_magic import FRAME_OVERHEAD
+from .framing import FRAME_OVERHEAD
 from .index import Index
 from .inflate import inflate
 from .paths import PathLike

@@ -11,7 +11,7 @@ from ..errors import FastrecError
 from ..storage.options import StorageOptions
 from .byte_sources import NamedFile
 from .compression import compressor
-from .file_magic import FRAME_OVERHEAD
+from .framing import FRAME_OVERHEAD
 from .inflated import Inflated
 from .targets import open_writer
 

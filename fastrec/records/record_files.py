@@ -32,7 +32,7 @@ from ..storage.remote import RemoteFile, streams_of
 from ..storage.stores import public
 from . import compression as streams
 from .byte_sources import NamedFile, NamedPipe, Patience, Stream, Summed, head_of, regular_head
-from .file_magic import HEADER_SIZE
+from .framing import HEADER_SIZE
 from .index import Index
 from .inflated import Inflated
 from .inflated_dataset import InflatedDataset, InflatedFile, SpanReader

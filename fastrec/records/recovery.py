@@ -96,6 +96,8 @@ class Damage:
         begin, end, searched, whole, ambiguous, last = skipped
         if self._on_error == "tolerate_tail" and not _is_tail(error, last):
             raise error
+        if self._on_error == "skip" and getattr(error, "content", ""):  # no record can be read
+            raise error
         if self._left is not None and self._left == 0:
             raise error
         if callable(self._on_error):
@@ -133,7 +135,8 @@ class Damage:
 
 def _is_tail(error: FastrecError, last: bool) -> bool:
     kind = getattr(error, "kind", "")
-    return last and isinstance(error, TruncatedFileError) and kind != "shrunk"
+    is_torn = isinstance(error, TruncatedFileError) and kind != "shrunk" and not error.content
+    return last and is_torn
 
 
 def _how(searched: bool, whole: bool, ambiguous: bool, last: bool) -> str:

@@ -26,7 +26,7 @@ from ..storage.stores import locate
 from .byte_sources import NamedFile
 from .compression import normalize
 from .dealing import Bucket, deal
-from .file_magic import FRAME_OVERHEAD
+from .framing import FRAME_OVERHEAD
 from .paths import PathLike, expand, is_remote, shard_paths
 from .reader import Reader
 from .record_files import RecordFiles, Source

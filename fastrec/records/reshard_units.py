@@ -28,7 +28,7 @@ from ..errors import FastrecError
 from ..storage.options import StorageOptions
 from ..storage.remote import RemoteFile
 from .compression import normalize
-from .file_magic import FRAME_OVERHEAD
+from .framing import FRAME_OVERHEAD
 from .paths import PathLike, expand, is_remote
 from .reader import Reader
 from .record_files import RecordFiles, Source

@@ -20,7 +20,7 @@ from ..storage.options import StorageOptions
 from ..storage.remote import Pause, RemoteFile
 from . import compression as streams
 from .byte_sources import head_of, is_regular
-from .file_magic import HEADER_SIZE
+from .framing import HEADER_SIZE
 from .index import Index
 from .paths import expand, is_path
 from .shard_sets import Shards

@@ -3,14 +3,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from ..errors import CorruptRecordError
 from ..storage.options import StorageOptions
 from ..storage.stores import locate
+from .content import LINE_ENDS
 from .manifest import Manifest, ManifestFile
 from .paths import PathLike, is_remote
 from .record_files import RecordFiles, Source
@@ -34,6 +37,8 @@ class FileReport:
         Sound records, and the bytes of data in them.
     skipped : tuple of Skipped
         The damage, in file order.
+    content : str
+        What a file is that is not a TFRecord file, as :class:`CorruptRecordError` has it.
 
     Examples
     --------
@@ -49,6 +54,7 @@ class FileReport:
     records: int
     bytes: int
     skipped: tuple[Skipped, ...] = ()
+    content: str = ""
 
 
 @dataclass(frozen=True)
@@ -158,7 +164,15 @@ def examined(
     )
     for part, totals in readers:
         path = os.fsdecode(part.path)
-        records, size = part.walk(progress and partial(progress, path))
+        try:
+            records, size = part.walk(progress and partial(progress, path))
+        except CorruptRecordError as error:
+            if files.on_error != "skip" or not error.content:
+                raise
+            reason = str(error)
+            all_of_it = Skipped(path, 0, None, 0, error.kind, reason)
+            yield FileReport(path, 0, 0, (all_of_it,), error.content), None
+            continue
         entry = ManifestFile.of(path, records, totals()) if totals else None
         lost = tuple(each for each in files.skipped if each.path == path)
         yield FileReport(path, records, size, lost), entry
@@ -245,6 +259,8 @@ def repair(
 ) -> Repaired:
     """Write the sound records of a damaged file to a new file. The damaged file is kept.
 
+    Line ends that a transfer as text has changed, from LF to CR LF, are restored.
+
     Parameters
     ----------
     path : path or URL
@@ -314,15 +330,44 @@ def _save(
 ) -> Repaired:
     files = RecordFiles(path, compression=compression, on_error="skip", storage_options=storage)
     kind = files.compression_of(files.paths[0])
-    size = 0
-    with ShardWriter(
-        target, compression=kind, overwrite=overwrite, storage_options=storage
-    ) as writer:
-        for part in files.readers():
-            while (block := part.take(_BLOCK_RECORDS)) is not None:
-                writer.write_many(block)
-                size += block.nbytes
-    return Repaired(target, original, writer.count, size, tuple(files.skipped))
+
+    def copy(source: RecordFiles) -> Repaired:
+        size = 0
+        with ShardWriter(
+            target, compression=kind, overwrite=overwrite, storage_options=storage
+        ) as writer:
+            for part in source.readers():
+                while (block := part.take(_BLOCK_RECORDS)) is not None:
+                    writer.write_many(block)
+                    size += block.nbytes
+        return Repaired(target, original, writer.count, size, tuple(source.skipped))
+
+    try:
+        return copy(files)
+    except CorruptRecordError as error:
+        if error.content != LINE_ENDS or kind is not None:
+            raise
+    with contextlib.closing(files.raw(0)) as file:
+        source: Any = LineEnds(file, path)
+        return copy(RecordFiles(source, compression=None, on_error="skip"))
+
+
+class LineEnds:
+    """A binary file in which every LF became CR LF, read as it was before."""
+
+    def __init__(self, file: Any, name: str) -> None:
+        self._file = file
+        self._last = b""  # a CR that the next bytes decide about
+        self.name = name
+
+    def read(self, size: int = -1) -> bytes:
+        while True:
+            more: bytes = self._file.read(max(size, 1) if size >= 0 else size)
+            data = self._last + more
+            self._last = b"\r" if more and data.endswith(b"\r") else b""
+            data = data[: len(data) - len(self._last)].replace(b"\r\n", b"\n")
+            if data or not more:
+                return data
 
 
 def _repair_in_place(path: str, compression: str | None) -> Repaired:

@@ -21,7 +21,7 @@ import fastrec
 
 from .. import _core
 from ..errors import ExampleParseError, FastrecError
-from ..records.file_magic import FRAME_OVERHEAD
+from ..records.framing import FRAME_OVERHEAD
 from ..records.paths import is_remote
 from .columns import Column, Structure
 from .dataset import check_length

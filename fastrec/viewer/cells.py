@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from fastrec.cli.rows import Frames, Row
 from fastrec.cli.values import image_size, whole
 from fastrec.columns import Bytes
-from fastrec.records.file_magic import image_format
+from fastrec.records.content import image_format
 
 __all__ = ["MEDIA", "cell", "cells", "media_of"]
 

@@ -46,7 +46,7 @@ PACKAGES = (
 )
 RANK = {name: rank for rank, names in enumerate(PACKAGES) for name in names}
 # Below all of them is the extension, which asks these while it runs.
-NATIVE = {"errors", "columns", "records.file_magic", "encoding.check_spec", "threads"}
+NATIVE = {"errors", "columns", "records.content", "encoding.check_spec", "threads"}
 # Modules that must do without the extension.
 PLAIN = (
     "fastrec.errors",
@@ -57,7 +57,7 @@ PLAIN = (
     "fastrec.encoding.check_spec",
 )
 # What `import fastrec` imports of it; the rest comes with the first name that is asked for.
-AT_IMPORT = ("_core", "columns", "errors", "records", "records.file_magic")
+AT_IMPORT = ("_core", "columns", "errors")
 OPTIONAL = (
     "google.protobuf",
     "PIL",

@@ -132,7 +132,7 @@ MISTAKES: dict[str, tuple[Callable[[Path], Any], type[Exception], str]] = {
     "a file that is text": (
         lambda d: list(fastrec.Reader(put(d, b"hello, this is a text\n" * 3))),
         fastrec.CorruptRecordError,
-        "x': it looks like text; corrupted record at 0 (record 0): length CRC32C is",
+        "x': it looks like text",
     ),
     "several records as one": (
         lambda d: fastrec.parse_single_example([RECORD], {"label": INT}),  # type: ignore[arg-type]

@@ -61,7 +61,11 @@ def check(path: Path, data: bytes, verify: bool = True) -> None:
     assert (error.kind, error.record, error.offset) == place
     assert error.path == str(path)
     says = "truncated" if torn else "corrupted"
-    assert f"{says} record at {damage.offset}" in str(error)
+    if damage.offset == 0 and getattr(error, "content", ""):
+        says = "not a TFRecord file"
+    else:
+        says = f"{says} record at {damage.offset}"
+    assert says in str(error)
     assert_one_ascii_line(error)
     with pytest.raises(fastrec.CorruptRecordError) as caught:
         fastrec.verify(path, compression=None) if verify else fastrec.count(path, compression=None)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from verbs import feed, gzipped, number_records, read, write, zlibbed
 
 import fastrec
-from fastrec.records.file_magic import FRAME_OVERHEAD, HEADER_SIZE
+from fastrec.records.framing import FRAME_OVERHEAD, HEADER_SIZE
 
 # Frames that TensorFlow wrote.
 GOLDEN = {

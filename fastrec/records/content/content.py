@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The result of a detection."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["LINE_ENDS", "Content"]
+
+LINE_ENDS = "TFRecord, LF to CR LF"
+
+
+@dataclass(frozen=True)
+class Content:
+    """What some bytes are.
+
+    Attributes
+    ----------
+    name : str
+        Short name for labels, such as ``"JPEG"``.
+    phrase : str
+        Noun phrase for sentences, such as ``"a JPEG image"``.
+    detail : str
+        Size, shape or element type, such as ``"640x480"``; empty if unknown.
+    remedy : str
+        What the user can do, as an imperative clause; empty if there is nothing to do.
+    repairable : bool
+        Whether :func:`fastrec.repair` may save records.
+    """
+
+    name: str
+    phrase: str
+    detail: str = ""
+    remedy: str = ""
+    repairable: bool = False
+
+    @property
+    def is_line_ends(self) -> bool:
+        """Whether it is a TFRecord file in which every LF became CR LF."""
+        return self.name == LINE_ENDS
+
+    @property
+    def label(self) -> str:
+        """The name and the detail."""
+        return f"{self.name} {self.detail}".rstrip()
+
+    def __str__(self) -> str:
+        detail = f" ({self.detail})" if self.detail else ""
+        remedy = f"; {self.remedy}" if self.remedy else ""
+        return f"{self.phrase}{detail}{remedy}"
