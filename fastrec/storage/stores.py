@@ -277,6 +277,11 @@ class ObstoreStore:
             return StoreError(FileExistsError(errno.EEXIST, "the object exists", name), False)
         if kind in ("PermissionDeniedError", "UnauthenticatedError"):
             return StoreError(PermissionError(errno.EACCES, text, name), False)
+        if kind == "NotSupportedError" and "Range request" in text:
+            text = (
+                "the server does not send parts of files, which reading by URL requires; "
+                "fastrec.Reader(urllib.request.urlopen(url)) reads the file in sequence"
+            )
         if kind in ("NotSupportedError", "InvalidPathError", "UnknownConfigurationKeyError"):
             return StoreError(OSError(errno.EOPNOTSUPP, text, name), False)
         if "timed out" in str(error) or "TimedOut" in str(error):
@@ -326,7 +331,10 @@ class FsspecStore:
             return
         for info in found:
             if info["type"] == "file":
-                yield info["name"], info["size"]
+                name: str = info["name"]
+                if name.startswith(f"/{folder}"):  # memory:// puts a slash before every name
+                    name = name[1:]
+                yield name, info["size"]
 
     def put(self, key: str, pieces: Iterator[bytes], size: int, *, exclusive: bool) -> None:
         if exclusive and self._fs.exists(key):

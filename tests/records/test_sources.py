@@ -3,14 +3,17 @@
 
 from __future__ import annotations
 
+import http.server
 import io
 import os
 import socket
 import subprocess
 import sys
 import threading
+import urllib.request
 import zlib
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -483,6 +486,24 @@ def test_a_damaged_input_is_an_error_however_it_is_named(packed: bytes) -> None:
             assert list(fastrec.Reader(source)), name
 
 
+def test_a_server_without_ranges_is_named_with_the_remedy(folder: Path) -> None:
+    pytest.importorskip("obstore")
+    write(folder / "x.tfrecord", RECORDS)
+
+    class Handler(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}/x.tfrecord"
+        with pytest.raises(OSError, match=r"Reader\(urllib.request.urlopen\(url\)\)"):
+            list(fastrec.Reader(url))
+        with urllib.request.urlopen(url) as stream:
+            assert list(fastrec.Reader(stream)) == RECORDS
+        server.shutdown()
+
+
 @pytest.mark.parametrize("kind", ["GZIP", "ZLIB", "gzip", None, "auto"])
 def test_a_batcher_takes_a_compression(folder: Path, kind: str | None) -> None:
     data = write(folder / "plain", RECORDS).read_bytes()
@@ -506,3 +527,36 @@ def test_every_command_reads_standard_input(
              *(extra if verb != "grep" else [])]  # fmt: skip
     done = subprocess.run(words, input=data, capture_output=True, cwd=folder)
     assert done.returncode == 0, done.stderr.decode()
+
+
+def test_objects_of_a_file_system_are_named_in_the_same_ways(folder: Path) -> None:
+    fsspec = pytest.importorskip("fsspec")
+    memory = fsspec.filesystem("memory")
+    storage = fastrec.StorageOptions(filesystem=memory)
+    names = make_shards(folder, 3)
+    for name in names:
+        memory.pipe(f"/sources/{name}", (folder / name).read_bytes())
+        memory.pipe(f"/sources/{name}.frindex", b"no record")
+    memory.pipe("/sources/t-labels.txt", b"cat")
+    memory.pipe(f"/sources/{names[0]}.00ff.part", (folder / names[0]).read_bytes())
+    count = partial(fastrec.count, storage_options=storage)
+    for source in (
+        "sources/t-*",
+        "sources",
+        "sources/",
+        "sources/t@3.tfrecord",
+        "sources/t.tfrecord@*",
+        "sources/t-0000{0..2}-of-00003.tfrecord",
+        ",".join(f"sources/{name}" for name in names),
+        [f"sources/{name}" for name in names],
+    ):
+        assert count(source) == 3, source
+    with pytest.raises(FileNotFoundError):
+        count("sources/t@4.tfrecord")
+    memory.rm(f"/sources/{names[1]}")
+    for source in ("sources/t-*", "sources", "sources/t@3.tfrecord"):
+        with pytest.raises(MissingRecordsError, match=r"t-00001-of-00003.tfrecord' is missing"):
+            count(source)
+        assert count(source, shards="any") == 2
+    assert count(f"sources/{names[0]}") == 1
+    assert count([f"sources/{names[0]}", f"sources/{names[2]}"]) == 2
