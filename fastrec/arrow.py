@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 import fastrec
 
 from . import _core
-from .parsing.feature_stats import Features
+from .parsing.feature_stats import Features, FeatureStats, InferredSequence
+from .parsing.infer import survey_features
 from .parsing.parse import located
 from .records.record_files import RecordFiles
 
@@ -147,6 +148,8 @@ class ColumnParser:
     ----------
     features, sequence : dict of str to feature
         What is parsed: a :class:`~fastrec.RaggedFeature` for an :class:`Optional`.
+    names : list of str
+        Names of the columns.
     """
 
     def __init__(
@@ -159,8 +162,8 @@ class ColumnParser:
             raise TypeError(f"features must be a mapping, got {type(features).__name__}")
         if twice := sorted(set(features).intersection(sequence or ())):
             raise ValueError(f"{twice[0]!a} is a feature of the context and a feature list")
-        self._names = [*features, *(sequence or ())]
-        if not self._names:
+        self.names = [*features, *(sequence or ())]
+        if not self.names:
             raise ValueError("features is empty: name at least one feature")
         if images := [n for n, each in features.items() if isinstance(each, fastrec.ImageFeature)]:
             raise TypeError(f"feature {images[0]!a}: an ImageFeature has no Arrow type; read bytes")
@@ -174,6 +177,11 @@ class ColumnParser:
         self.sequence = None if sequence is None else dict(sequence)
         self._threads = threads
         self(fastrec.Bytes.from_list([]))  # what cannot be read is refused at once
+
+    @property
+    def reads_records(self) -> bool:
+        """Whether a column holds whole records."""
+        return bool(self._whole)
 
     def __call__(self, records: fastrec.Bytes) -> dict[str, Any]:
         """Parse records; the columns are in the order of the features."""
@@ -196,20 +204,27 @@ class ColumnParser:
         found = dict(columns)
         found |= {name: _masked(name, found[name]) for name in self._optional}
         found |= dict.fromkeys(self._whole, records)
-        return {name: found[name] for name in self._names}
+        return {name: found[name] for name in self.names}
 
     def read(
-        self, files: RecordFiles, batch_size: int, where: Where | None = None
+        self,
+        files: RecordFiles,
+        batch_size: int,
+        where: Where | None = None,
+        inspect: Callable[[fastrec.Bytes], object] | None = None,
     ) -> Iterator[dict[str, Any]]:
         """Read files in order, in blocks of up to `batch_size` records or 32 MiB.
 
-        `where` gives the numbers, within a block, of the records that are parsed.
+        `where` gives the numbers, within a block, of the records that are parsed. `inspect` may
+        raise an :class:`fastrec.ExampleParseError` about a block before it is parsed.
         """
         for reader in files.readers():
             done = 0
             while (block := reader.take(batch_size)) is not None:
                 rows = None
                 try:
+                    if inspect is not None:
+                        inspect(block)
                     if where is None:
                         yield self(block)
                     elif len(rows := where(block)):
@@ -242,17 +257,14 @@ class Table:
         if batch_size < 1:
             raise ValueError(f"batch_size must be at least 1, got {batch_size}")
         sequence = None
-        if isinstance(features, fastrec.SequenceFeatures):
-            features, sequence = features.context, features.sequence
         if features is None:
             inferring = {name: options[name] for name in _OF_INFERRING if name in options}
-            described = fastrec.infer_features(source, None, **inferring)
-            features = with_optional(described)
-        self.description = dict(features)
+            features = columns_of(survey_features(source, None, measures=False, **inferring))
+        self.description = features
+        if isinstance(features, fastrec.SequenceFeatures):
+            features, sequence = features.context, features.sequence
         threads = options.get("threads")
-        self._parser = ColumnParser(self.description, sequence, threads)
-        if sequence is not None:
-            self.description |= sequence
+        self._parser = ColumnParser(features, sequence, threads)
         self._tensors, self._batch_size = tensors, batch_size
         self._batcher: Any = None
         if options.keys() <= _OF_READING:
@@ -263,20 +275,39 @@ class Table:
 
     def _make_batcher(self, source: Any, options: Mapping[str, Any]) -> Any:
         parser = self._parser
-        if any(isinstance(each, Record) for each in self.description.values()):
+        if parser.reads_records:
             raise TypeError("Record and options of Batcher are mutually exclusive")
         if parser.sequence is not None:
             raise TypeError("SequenceFeatures and options of Batcher are mutually exclusive")
         return fastrec.Batcher(source, parser.features, batch_size=self._batch_size, **options)
 
-    def batches(self) -> Iterator[RecordBatch]:
-        """The record batches, in the order of the files."""
+    def batches(self, *, complete: bool = False) -> Iterator[RecordBatch]:
+        """Yield the record batches, in the order of the files.
+
+        With `complete`, a record that has another feature than those of the table raises an
+        :class:`fastrec.ExampleParseError`.
+        """
         if self._batcher is None:
-            found = self._parser.read(self._files, self._batch_size)
+            inspect = self._check_names if complete else None
+            found = self._parser.read(self._files, self._batch_size, inspect=inspect)
         else:
             found = map(self._parser.finish, self._batcher)
         for columns in found:
             yield RecordBatch(columns, self._tensors)
+
+    def _check_names(self, block: fastrec.Bytes) -> None:
+        survey = _core.Survey()
+        survey.add(block)
+        for seen in survey.counts():
+            for key, (_, first, *_) in seen.items():
+                name = key.decode("utf-8", "surrogateescape")
+                if name not in self._parser.names:
+                    error = fastrec.ExampleParseError(
+                        f"feature {name!a} is not in the first records, from which the columns "
+                        f"were inferred; pass a description that has it"
+                    )
+                    error.record = min(number for number in first if number >= 0)
+                    raise error
 
     def _schema(self, requested: object) -> _core.ArrowNode:
         empty = self._parser(fastrec.Bytes.from_list([]))
@@ -290,7 +321,7 @@ class Table:
         return _core.arrow_stream_capsule(self._schema(requested_schema), nodes)
 
     def __repr__(self) -> str:
-        return f"<fastrec.arrow.Table: {', '.join(self.description)}>"
+        return f"<fastrec.arrow.Table: {', '.join(self._parser.names)}>"
 
 
 def table(
@@ -345,14 +376,47 @@ def table(
     return Table(source, features, batch_size=batch_size, tensors=tensors, **options)
 
 
-def with_optional(described: Features) -> dict[str, Any]:
-    """Inferred features; optional are those of one value at most that some records lack."""
+class TableFeatures(fastrec.SequenceFeatures):
+    """Features of SequenceExamples whose context may have an :class:`Optional`."""
+
+    def __post_init__(self) -> None:
+        pass
+
+
+def columns_of(described: Features | InferredSequence) -> dict[str, Any] | TableFeatures:
+    """Return the columns of inferred features.
+
+    A feature with at most one value that some records lack is an :class:`Optional`.
+    """
+    if isinstance(described, InferredSequence):
+        return TableFeatures(_with_optional(described.context), dict(described.sequence))
+    return _with_optional(described)
+
+
+def _with_optional(described: Features) -> dict[str, Any]:
     return {
         name: Optional(feature.dtype)
-        if isinstance(feature, fastrec.RaggedFeature) and described.stats[name].most == 1
+        if isinstance(feature, fastrec.RaggedFeature) and _is_optional(described.stats[name])
         else feature
         for name, feature in described.items()
     }
+
+
+def _is_optional(stats: FeatureStats) -> bool:
+    return stats.most == 1 or not stats.kinds
+
+
+def as_text(kind: Any) -> Any:
+    """Return a type of pyarrow with text in place of bytes."""
+    import pyarrow as pa
+
+    if pa.types.is_large_binary(kind):
+        return pa.large_string()
+    if pa.types.is_large_list(kind):
+        return pa.large_list(kind.value_field.with_type(as_text(kind.value_type)))
+    if pa.types.is_fixed_size_list(kind):
+        return pa.list_(kind.value_field.with_type(as_text(kind.value_type)), kind.list_size)
+    return kind
 
 
 def _masked(name: str, column: fastrec.Ragged) -> Any:

@@ -21,12 +21,17 @@ except ModuleNotFoundError as error:
 
 import pyarrow
 from datasets.builder import Key
+from datasets.table import table_cast
 
 from . import arrow
+from .features.spec import SequenceFeatures
+from .parsing.infer import survey_features
 from .records.shard_sets import Shards, check_shards, check_shards_option, lone_shards
 from .records.side_files import is_side_file
 
 __all__ = ["TFRecord", "TFRecordConfig", "load_dataset"]
+
+_SAMPLE = 1000  # records from which a stream infers its columns
 
 
 @dataclass
@@ -38,16 +43,20 @@ class TFRecordConfig(datasets.BuilderConfig):  # type: ignore[misc]
     description : mapping of str to feature, optional
         What to read from each record, as for :func:`fastrec.arrow.table`.
     features : datasets.Features, optional
-        Types of the columns, to which they are cast.
+        Types of the columns, to which they are cast; ``datasets.Image()`` decodes a column.
+    text : bool or list of str
+        The columns of bytes that become strings: all of them, or those with these names. A value
+        that is not UTF-8 is an error.
     batch_size : int
         Records of an Arrow table.
     shards : {"complete", "any"}
         As for :class:`fastrec.Reader`; one shard that is named alone may be read.
     """
 
-    description: Mapping[str, Any] | None = None
+    description: Mapping[str, Any] | SequenceFeatures | None = None
     features: datasets.Features | None = None
     batch_size: int = 1000
+    text: bool | Sequence[str] = False
     shards: Shards = "complete"
 
     def __post_init__(self) -> None:
@@ -72,32 +81,49 @@ class TFRecord(datasets.ArrowBasedBuilder):  # type: ignore[misc]
             if self.config.shards == "complete":  # datasets has expanded the patterns
                 check_shards(paths, lone_shards(paths))
             files = [*dl_manager.download(paths)]
-            table = arrow.table(files, self.config.description, tensors=False, shards="any")
+            description, sampled = self.config.description, False
+            if description is None:
+                limit = _SAMPLE if dl_manager.is_streaming else None
+                found = survey_features(files, limit, measures=False, shards="any")
+                sampled = found.records == limit
+                description = arrow.columns_of(found)
+            table = arrow.table(files, description, tensors=False, shards="any")
             if self.info.features is None:
                 schema = pyarrow.schema(table)
-                self.info.features = datasets.Features.from_arrow_schema(schema)
-            options = {"files": files, "description": table.description}
+                self.info.features = datasets.Features.from_arrow_schema(self._with_text(schema))
+            options = {"files": files, "description": description, "sampled": sampled}
             splits.append(datasets.SplitGenerator(name=name, gen_kwargs=options))
         return splits
 
-    def _generate_shards(
-        self, files: Sequence[str], description: Mapping[str, Any]
-    ) -> Iterator[str]:
+    def _with_text(self, schema: Any) -> Any:
+        text = self.config.text
+        if odd := sorted(set(() if isinstance(text, bool) else text).difference(schema.names)):
+            raise ValueError(f"text: {odd[0]!a} is not a column")
+        return pyarrow.schema(
+            [
+                each.with_type(arrow.as_text(each.type))
+                if text is True or (text is not False and each.name in text)
+                else each
+                for each in schema
+            ]
+        )
+
+    def _generate_shards(self, files: Sequence[str], **_: Any) -> Iterator[str]:
         yield from files
 
     def _generate_tables(
-        self, files: Sequence[str], description: Mapping[str, Any]
+        self, files: Sequence[str], description: Any, sampled: bool
     ) -> Iterator[tuple[Any, Any]]:
         schema = self.info.features.arrow_schema
         for shard, file in enumerate(files):
             rows = arrow.table(file, description, batch_size=self.config.batch_size, tensors=False)
-            for number, batch in enumerate(rows.batches()):
-                yield Key(shard, number), pyarrow.table(batch).cast(schema)
+            for number, batch in enumerate(rows.batches(complete=sampled)):
+                yield Key(shard, number), table_cast(pyarrow.table(batch), schema)
 
 
 def load_dataset(
     data_files: Any,
-    description: Mapping[str, Any] | None = None,
+    description: Mapping[str, Any] | SequenceFeatures | None = None,
     *,
     split: str | None = "train",
     streaming: bool = False,
@@ -111,7 +137,8 @@ def load_dataset(
     data_files : str, list of str, or mapping of split to these
         Paths and glob patterns; without splits they are ``"train"``.
     description : mapping of str to feature, optional
-        What to read; inferred from all records by default.
+        What to read. By default it is inferred from all records, or with `streaming` from the first
+        1,000; a later record that differs is then an :class:`fastrec.ExampleParseError`.
     split : str, optional
         The split to return; all of them, by name, when None.
     streaming : bool

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "example/diagnose.h"
+#include "format/varint.h"
 
 #define TAG_1 FR_TAG(1, FR_WIRE_SIZED)
 #define TAG_2 FR_TAG(2, FR_WIRE_SIZED)
@@ -45,7 +46,27 @@ static int grow(fr_infer *infer, fr_error *err) {
     return FR_OK;
 }
 
-static int find_or_add(fr_infer *infer, fr_span key, fr_sighting **seen, fr_error *err) {
+static void settle(fr_sighting *seen) {
+    const fr_tally *last = &seen->last;
+    if (seen->stamp == 0) return;
+    for (int kind = 0; kind < 4; kind++) {
+        seen->records[kind] += last->kinds[kind];
+        if (last->kinds[kind] && !seen->first[kind]) seen->first[kind] = seen->stamp;
+    }
+    seen->present++;
+    if (last->fewest < seen->fewest) seen->fewest = last->fewest;
+    if (last->most > seen->most) seen->most = last->most;
+    if (last->frames < seen->least_frames) seen->least_frames = last->frames;
+    if (last->frames > seen->most_frames) seen->most_frames = last->frames;
+    seen->stamp = 0;
+}
+
+void fr_infer_settle(fr_infer *infer) {
+    for (size_t i = 0; i < fr_infer_count(infer); i++)
+        settle(sighting(infer, i));
+}
+
+static int find_or_add(fr_infer *infer, fr_span key, uint32_t *number, fr_error *err) {
     size_t count = fr_infer_count(infer);
     if (!infer->slots || 2 * count > infer->slot_mask) FR_TRY(grow(infer, err));
     uint32_t *slot = slot_of(infer, key);
@@ -53,47 +74,103 @@ static int find_or_add(fr_infer *infer, fr_span key, fr_sighting **seen, fr_erro
         if (count == FR_INFER_MAX)
             return fr_fail(err, FR_ERR_SCHEMA, "the records have more than %zu different features",
                            FR_INFER_MAX);
-        fr_sighting fresh = {.key = infer->keys.size, .key_size = key.size};
+        fr_sighting fresh = {.key = infer->keys.size,
+                             .key_size = key.size,
+                             .fewest = UINT64_MAX,
+                             .least_frames = UINT64_MAX};
         FR_TRY(fr_buffer_append(&infer->sightings, &fresh, sizeof fresh, err));
         FR_TRY(fr_buffer_append(&infer->keys, key.data, key.size, err));
         *slot = (uint32_t)count + 1;
     }
-    *seen = sighting(infer, *slot - 1);
+    *number = *slot - 1;
     return FR_OK;
 }
 
 /* Notes one more entry; the last of a key takes the place of those before it in the record. */
-static int note(fr_infer *infer, fr_span key, fr_kind kind, fr_error *err) {
-    fr_sighting *seen = NULL;
-    FR_TRY(find_or_add(infer, key, &seen, err));
-    if (seen->stamp == infer->records) seen->records[seen->kind]--;
+static int note(fr_infer *infer, fr_span key, const fr_tally *tally, fr_sighting **previous,
+                fr_error *err) {
+    uint32_t number = *previous ? (*previous)->next : 0;
+    if (number >= fr_infer_count(infer) ||
+        !fr_span_equal(key_of(infer, sighting(infer, number)), key)) {
+        size_t place = *previous ? (size_t)(*previous - sighting(infer, 0)) : 0;
+        FR_TRY(find_or_add(infer, key, &number, err));
+        if (*previous) sighting(infer, place)->next = number;
+    }
+    fr_sighting *seen = sighting(infer, number);
+    if (seen->stamp != infer->records) settle(seen);
     seen->stamp = infer->records;
-    seen->kind = kind;
-    seen->records[kind]++;
+    seen->last = *tally;
+    *previous = seen;
     return FR_OK;
 }
 
-/* The kind that is set last, of a Feature that is valid; `before` when there is none. */
-static fr_kind last_kind(fr_span value, fr_kind before) {
-    fr_wire_fields fields = fr_wire_begin(value);
+/* The number of values of a list that is valid. */
+static uint64_t count_values(fr_kind kind, fr_span list) {
+    const uint32_t single = FR_TAG(1, kind == FR_KIND_FLOAT ? FR_WIRE_FIXED32 : FR_WIRE_VARINT);
+    fr_wire_fields fields = fr_wire_begin(list);
     fr_wire_field field;
-    while (fr_wire_next(&fields, &field))
-        if ((field.tag & 7) == FR_WIRE_SIZED && field.tag >> 3 <= FR_KIND_INT64)
-            before = (fr_kind)(field.tag >> 3);
-    return before;
+    uint64_t count = 0;
+    while (fr_wire_next_sized(&fields, TAG_1, &field)) {
+        if (kind != FR_KIND_BYTES && field.tag == single) count++;
+        if (field.tag != TAG_1) continue;
+        count += kind == FR_KIND_BYTES   ? 1
+                 : kind == FR_KIND_FLOAT ? field.bytes.size / 4
+                                         : fr_varint_count(field.bytes);
+    }
+    return count;
 }
 
-static bool read_entry(fr_span entry, fr_span *key, fr_kind *kind) {
+/* Adds the pieces of a Feature: a kind that is set again goes on, another kind replaces it. */
+static bool read_feature(fr_span value, fr_kind *kind, uint64_t *count) {
+    fr_wire_fields fields = fr_wire_begin(value);
+    fr_wire_field field;
+    if (!fr_feature_valid(value)) return false;
+    while (fr_wire_next(&fields, &field)) {
+        fr_kind next = (fr_kind)(field.tag >> 3);
+        if ((field.tag & 7) != FR_WIRE_SIZED || next > FR_KIND_INT64) continue;
+        uint64_t values = count_values(next, field.bytes);
+        *count = next == *kind ? *count + values : values;
+        *kind = next;
+    }
+    return true;
+}
+
+static void add_frame(fr_tally *tally, fr_kind kind, uint64_t count) {
+    tally->kinds[kind]++;
+    tally->frames++;
+    if (kind == FR_KIND_NONE) return;
+    if (count < tally->fewest) tally->fewest = count;
+    if (count > tally->most) tally->most = count;
+}
+
+static bool read_list(fr_span list, fr_tally *tally) {
+    fr_wire_fields fields = fr_wire_begin(list);
+    fr_wire_field field;
+    while (fr_wire_next(&fields, &field)) {
+        fr_kind kind = FR_KIND_NONE;
+        uint64_t count = 0;
+        if (field.tag != TAG_1) continue;
+        if (!read_feature(field.bytes, &kind, &count)) return false;
+        add_frame(tally, kind, count);
+    }
+    return !fr_wire_malformed(&fields);
+}
+
+/* The key of an entry of a map, and a tally of its Feature or, of `lists`, its FeatureList. */
+static bool read_entry(fr_span entry, bool lists, fr_span *key, fr_tally *tally) {
     fr_wire_fields fields = fr_wire_begin(entry);
     fr_wire_field field;
+    fr_kind kind = FR_KIND_NONE;
+    uint64_t count = 0;
     *key = (fr_span){fields.end, 0};
-    *kind = FR_KIND_NONE;
+    *tally = (fr_tally){.fewest = UINT64_MAX};
     while (fr_wire_next(&fields, &field)) {
         if (field.tag == TAG_1) *key = field.bytes;
         if (field.tag != TAG_2) continue;
-        if (!fr_feature_valid(field.bytes)) return false;
-        *kind = last_kind(field.bytes, *kind);
+        if (lists ? !read_list(field.bytes, tally) : !read_feature(field.bytes, &kind, &count))
+            return false;
     }
+    if (!lists) add_frame(tally, kind, count);
     return !fr_wire_malformed(&fields);
 }
 
@@ -101,32 +178,39 @@ static int malformed(fr_error *err) {
     return fr_fail(err, FR_ERR_MALFORMED, "not a valid tf.train.Example");
 }
 
-static int add_features(fr_infer *infer, fr_span features, fr_error *err) {
-    fr_wire_fields fields = fr_wire_begin(features);
+/* Walks the entries of a map; notes them unless `infer` is NULL. */
+static int walk(fr_infer *infer, bool lists, fr_span map, fr_error *err) {
+    fr_wire_fields fields = fr_wire_begin(map);
     fr_wire_field field;
+    fr_sighting *previous = NULL;
     while (fr_wire_next(&fields, &field)) {
         fr_span key;
-        fr_kind kind;
+        fr_tally tally;
         if (field.tag != TAG_1) continue;
-        if (!read_entry(field.bytes, &key, &kind)) return malformed(err);
-        FR_TRY(note(infer, key, kind, err));
+        if (!read_entry(field.bytes, lists, &key, &tally)) return malformed(err);
+        if (infer) FR_TRY(note(infer, key, &tally, &previous, err));
     }
     return fr_wire_malformed(&fields) ? malformed(err) : FR_OK;
 }
 
-static int add_example(fr_infer *infer, fr_span record, fr_error *err) {
+static int add_record(fr_infer *context, fr_infer *lists, fr_span record, fr_error *err) {
     fr_wire_fields fields = fr_wire_begin(record);
     fr_wire_field field;
-    while (fr_wire_next(&fields, &field))
-        if (field.tag == TAG_1) FR_TRY(add_features(infer, field.bytes, err));
+    while (fr_wire_next(&fields, &field)) {
+        if (field.tag == TAG_1) FR_TRY(walk(context, false, field.bytes, err));
+        if (field.tag == TAG_2 && lists && walk(NULL, true, field.bytes, NULL) == FR_OK)
+            FR_TRY(walk(lists, true, field.bytes, err));
+    }
     return fr_wire_malformed(&fields) ? malformed(err) : FR_OK;
 }
 
-int fr_infer_add(fr_infer *infer, fr_span record, fr_error *err) {
-    infer->records++;
-    int status = record.size > INT32_MAX ? malformed(err) : add_example(infer, record, err);
+int fr_infer_add(fr_infer *context, fr_infer *lists, fr_span record, fr_error *err) {
+    context->records++;
+    if (lists) lists->records = context->records;
+    int status =
+        record.size > INT32_MAX ? malformed(err) : add_record(context, lists, record, err);
     if (status == FR_ERR_MALFORMED) fr_diagnose_format(record, err);
-    if (status != FR_OK && err) err->record = (int64_t)infer->records - 1;
+    if (status != FR_OK && err) err->record = (int64_t)context->records - 1;
     return status;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The features of Examples that nobody described: their keys, their kinds, and in how many records
- * they are.
+ * A survey of the features of Examples and SequenceExamples: their keys, their kinds, and how many
+ * values they have.
  *
  * A single fr_infer is not safe to use by several threads at once.
  */
@@ -13,11 +13,23 @@
 /* More different keys than this are an error: a table of them would be of no use. */
 #define FR_INFER_MAX ((size_t)1 << 16)
 
+/* What a feature or a feature list of one record holds: a feature is one frame. */
 typedef struct {
-    size_t key, key_size; /* where the key is in fr_infer.keys */
-    uint64_t records[4];  /* by kind, in how many records it is the last of that key */
-    uint64_t stamp;       /* the last record that had it, counted from 1 */
-    fr_kind kind;         /* there */
+    uint64_t kinds[4];     /* frames by kind */
+    uint64_t fewest, most; /* values of a frame that has a kind; UINT64_MAX and 0 without any */
+    uint64_t frames;
+} fr_tally;
+
+typedef struct {
+    size_t key, key_size;         /* the place of the key in fr_infer.keys */
+    uint64_t records[4];          /* by kind: number of records, or of frames of feature lists */
+    uint64_t first[4];            /* by kind: the first record that has it, counted from 1, or 0 */
+    uint64_t present;             /* records that have the key */
+    uint64_t fewest, most;        /* as in fr_tally, of all records */
+    uint64_t least_frames, most_frames; /* in a record that has the key */
+    uint64_t stamp;               /* the record of `last`, counted from 1; 0 once it is settled */
+    fr_tally last;                /* not in the sums above yet: a later one would replace it */
+    uint32_t next;                /* number of the sighting that followed this one last time */
 } fr_sighting;
 
 /* All-zero is a valid fr_infer of no records. */
@@ -30,9 +42,17 @@ typedef struct {
     uint64_t seed;    /* of the table; one that nobody can guess keeps hostile keys apart */
 } fr_infer;
 
-/* Adds what is in a record. FR_ERR_MALFORMED when it is no Example, FR_ERR_SCHEMA when there are
-   too many keys; then `infer` can only be freed. */
-FR_NODISCARD int fr_infer_add(fr_infer *infer, fr_span record, fr_error *err);
+/*
+ * Adds the features of a record to `context`, and its feature lists to `lists` unless that is NULL.
+ * A second field that holds no feature lists is a field that an Example does not know.
+ *
+ * FR_ERR_MALFORMED when the record is not an Example, FR_ERR_SCHEMA when there are too many keys;
+ * then both can only be freed.
+ */
+FR_NODISCARD int fr_infer_add(fr_infer *context, fr_infer *lists, fr_span record, fr_error *err);
+
+/* Brings the sums of all sightings up to date. */
+void fr_infer_settle(fr_infer *infer);
 
 static inline size_t fr_infer_count(const fr_infer *infer) {
     return infer->sightings.size / sizeof(fr_sighting);

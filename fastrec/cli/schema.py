@@ -15,7 +15,7 @@ import fastrec
 from fastrec.cli.files import STDIN, expand, name_of
 from fastrec.cli.grammar import USAGE, add_json, add_paths, whole_number
 from fastrec.cli.report import Failure, Report, shown
-from fastrec.parsing.infer import Features
+from fastrec.parsing.feature_stats import Features, FeatureStats, InferredSequence
 
 __all__ = ["add_arguments", "feature_code", "feature_row", "features_code", "run"]
 
@@ -52,9 +52,9 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
     try:
         source: Any = sys.stdin.buffer if files == [STDIN] else files
         features = fastrec.infer_features(source, limit=arguments.limit or None, shards="any")
-    except fastrec.ExampleParseError as error:  # it numbers records through all files
+    except fastrec.ExampleParseError as error:
         hint = "; `fastrec head` shows records of any kind"
-        raise Failure(f"{named}: {shown(str(error))}{hint}") from error
+        raise Failure(f"{shown(str(error))}{hint}") from error
     if not features:
         raise Failure(f"{named}: no features found")
     if arguments.json:
@@ -71,19 +71,33 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
     return 0
 
 
-def _json(features: Features) -> dict[str, Any]:
-    found = {}
-    for name, feature in features.items():
-        seen = features.stats[name]
-        found[name] = {
-            "kind": seen.kinds[0],
-            "present": seen.present,
-            "values": [seen.fewest, seen.most],
-            "range": [seen.low, seen.high],
-            "format": seen.format,
-            "spec": feature_code(feature),
+def _json(features: Features | InferredSequence) -> dict[str, Any]:
+    if isinstance(features, InferredSequence):
+        parts = {"features": features.context, "feature_lists": features.sequence}
+    else:
+        parts = {"features": features}
+    found: dict[str, Any] = {"records": features.records}
+    for part, described in parts.items():
+        found[part] = {
+            name: _feature_json(described.stats[name], feature, described.of_lists)
+            for name, feature in described.items()
         }
-    return {"records": features.records, "features": found}
+    return found
+
+
+def _feature_json(seen: FeatureStats, feature: Any, of_list: bool) -> dict[str, Any]:
+    frames = {"frames": list(seen.frames)} if of_list else {}
+    return {
+        "kind": seen.kinds[0] if seen.kinds else None,
+        "present": seen.named if of_list else seen.present,
+        **frames,
+        "values": [min(seen.fewest, seen.most), seen.most],
+        "range": [seen.low, seen.high],
+        "nan": seen.nan,
+        "infinite": seen.infinite,
+        "format": seen.format,
+        "spec": feature_code(feature),
+    }
 
 
 def _prepared_json(info: Any) -> dict[str, Any]:
@@ -136,24 +150,42 @@ def feature_row(name: str, feature: Any) -> tuple[str, str, str, str]:
 
 
 def features_code(
-    path: str | Sequence[str], features: Mapping[str, Any], *, shuffle: bool = True
+    path: str | Sequence[str],
+    features: Mapping[str, Any] | fastrec.SequenceFeatures,
+    *,
+    shuffle: bool = True,
 ) -> list[str]:
     """Python that batches `path` with `features`."""
-    entries = (
-        f"    {quoted(name)}: {feature_code(features[name])},{_image_hint(features, name)}"
-        for name in sorted(features)
-    )
+    if isinstance(features, fastrec.SequenceFeatures):
+        entries = [
+            "features = fastrec.SequenceFeatures(",
+            "    context={",
+            *_entries(features.context, 8),
+            "    },",
+            "    sequence={",
+            *_entries(features.sequence, 8),
+            "    },",
+            ")",
+        ]
+    else:
+        entries = ["features = {", *_entries(features, 4), "}"]
     paths = quoted(path) if isinstance(path, str) else f"[{', '.join(map(quoted, path))}]"
     source = f"fastrec.Batcher({paths}, features, batch_size=32{', shuffle=True' * shuffle})"
     return [
         "import numpy as np",
         "import fastrec",
         "",
-        "features = {",
         *entries,
-        "}",
         f"for batch in {source}:",
         "    ...",
+    ]
+
+
+def _entries(features: Mapping[str, Any], indent: int) -> list[str]:
+    return [
+        f"{' ' * indent}{quoted(name)}: {feature_code(features[name])},"
+        f"{_image_hint(features, name)}"
+        for name in sorted(features)
     ]
 
 

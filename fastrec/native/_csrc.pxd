@@ -501,13 +501,20 @@ cdef extern from "example/infer.h" nogil:
         size_t key
         size_t key_size
         uint64_t *records
+        uint64_t *first
+        uint64_t present
+        uint64_t fewest
+        uint64_t most
+        uint64_t least_frames
+        uint64_t most_frames
 
     ctypedef struct fr_infer:
         fr_buffer keys
         uint64_t records
         uint64_t seed
 
-    int fr_infer_add(fr_infer *infer, fr_span record, fr_error *err) noexcept
+    int fr_infer_add(fr_infer *context, fr_infer *lists, fr_span record, fr_error *err) noexcept
+    void fr_infer_settle(fr_infer *infer) noexcept
     size_t fr_infer_count(const fr_infer *infer) noexcept
     const fr_sighting *fr_infer_sighting(const fr_infer *infer, size_t number) noexcept
     void fr_infer_free(fr_infer *infer) noexcept

@@ -3,18 +3,21 @@
 
 @cython.final
 cdef class Survey:
-    """Collects the features of Examples."""
+    """Collects the features and the feature lists of records."""
 
-    cdef c.fr_infer infer
+    cdef c.fr_infer context
+    cdef c.fr_infer lists
     cdef cython.pymutex lock
 
     def __cinit__(self, uint64_t first=0):
         """`first`: number of the first record, for messages."""
-        self.infer.records = first
-        self.infer.seed = int.from_bytes(os.urandom(8), "little")
+        self.context.records = first
+        self.context.seed = int.from_bytes(os.urandom(8), "little")
+        self.lists.seed = self.context.seed
 
     def __dealloc__(self):
-        c.fr_infer_free(&self.infer)
+        c.fr_infer_free(&self.context)
+        c.fr_infer_free(&self.lists)
 
     def add(self, records):
         """Look at a sequence of bytes-like records, or a Bytes."""
@@ -24,19 +27,40 @@ cdef class Survey:
         cdef size_t i
         with nogil, self.lock:
             for i in range(spans.count):
-                status = c.fr_infer_add(&self.infer, spans.spans[i], &err)
+                status = c.fr_infer_add(&self.context, &self.lists, spans.spans[i], &err)
                 if status != c.FR_OK:
                     break
         check(status, &err)
 
+    @property
+    def records(self):
+        """Number of records, those before the first included."""
+        return self.context.records
+
     def sightings(self):
         """Map keys to the number of records with no kind, bytes, floats and integers."""
-        cdef const c.fr_sighting *seen
-        cdef size_t i
-        result = {}
-        for i in range(c.fr_infer_count(&self.infer)):
-            seen = c.fr_infer_sighting(&self.infer, i)
-            key = PyBytes_FromStringAndSize(
-                <const char *>self.infer.keys.data + seen.key, seen.key_size)
-            result[key] = (seen.records[0], seen.records[1], seen.records[2], seen.records[3])
-        return result
+        return {key: counts for key, (counts, *_) in _counts(&self.context).items()}
+
+    def counts(self):
+        """Map the keys of features, and of feature lists, to what was counted.
+
+        The counts are: by kind the number of records, or of frames; by kind the first record, or
+        -1; records that have the key; fewest and most values; fewest and most frames.
+        """
+        with self.lock:
+            return _counts(&self.context), _counts(&self.lists)
+
+
+cdef dict _counts(c.fr_infer *infer):
+    cdef const c.fr_sighting *seen
+    cdef size_t i
+    cdef dict result = {}
+    c.fr_infer_settle(infer)
+    for i in range(c.fr_infer_count(infer)):
+        seen = c.fr_infer_sighting(infer, i)
+        key = PyBytes_FromStringAndSize(<const char *>infer.keys.data + seen.key, seen.key_size)
+        result[key] = (
+            (seen.records[0], seen.records[1], seen.records[2], seen.records[3]),
+            tuple([<int64_t>seen.first[kind] - 1 for kind in range(4)]),
+            seen.present, seen.fewest, seen.most, seen.least_frames, seen.most_frames)
+    return result

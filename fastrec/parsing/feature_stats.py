@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from ..columns import Bytes, Ragged
 from ..features.column_spec import Feature
 from ..features.raw import RawFeature
-from ..features.spec import FixedLenFeature
+from ..features.spec import FixedLenFeature, SequenceFeatures
 from ..records.content import image_format
 
-__all__ = ["FeatureStats", "Features"]
+__all__ = ["FeatureStats", "Features", "InferredSequence", "unusual"]
 
 KINDS = ("bytes_list", "float_list", "int64_list")
 
@@ -38,36 +38,49 @@ class Found(NamedTuple):
 
 
 class FeatureStats:
-    """Statistics of one feature.
+    """Statistics of one feature or feature list.
 
     Attributes
     ----------
     records : list of int
-        In how many records it is without a kind, of bytes, of floats and of integers.
+        Number of records without a kind, of bytes, of floats and of integers; of a feature list,
+        the number of frames.
+    first : list of int or None
+        The first record of each of these kinds.
+    named : int
+        Number of records that have the feature, with or without a kind.
     fewest, most : int
-        Values in a record that has it.
+        Values in a record, or in a frame, that has a kind.
+    frames : tuple of int
+        Fewest and most frames in a record that has the feature list; 1 and 1 for a feature.
     low, high : number or None
-        Of all values; of bytes, of their sizes.
+        The range of all finite values; of bytes, of their sizes.
+    nan, infinite : int
+        Number of values that are NaN, and of those that are infinite.
     format : str or None
         Of images, when all bytes values begin like one.
     """
 
     def __init__(self) -> None:
         self.records = [0, 0, 0, 0]
-        self.fewest, self.most = 2**63, 0
+        self.first: list[int | None] = [None] * 4
+        self.named = 0
+        self.fewest, self.most = 2**64 - 1, 0
+        self.frames = (2**64 - 1, 0)
         self.low: float | int | None = None
         self.high: float | int | None = None
+        self.nan = self.infinite = 0
         self._formats: set[str | None] = set()
         self._shapes: dict[Any, list[Any]] = {}
 
     @property
     def kinds(self) -> list[str]:
-        """The kinds that it is of."""
+        """The kinds of the feature."""
         return [kind for kind, count in zip(KINDS, self.records[1:], strict=True) if count]
 
     @property
     def present(self) -> int:
-        """Records that have it."""
+        """Number of records, or of frames, that have values of a kind."""
         return sum(self.records[1:])
 
     @property
@@ -75,22 +88,42 @@ class FeatureStats:
         """The image format of all its values."""
         return next(iter(self._formats)) if len(self._formats) == 1 else None
 
-    def add_kinds(self, counts: tuple[int, ...]) -> None:
-        """In how many more records it is of which kind."""
-        self.records = [a + b for a, b in zip(self.records, counts, strict=True)]
+    @property
+    def has_shapes(self) -> bool:
+        """Whether another feature may hold the shape of this one."""
+        return bool(self._shapes)
 
-    def add_values(self, column: Ragged) -> None:
-        """The values of some records; rows are empty where it is missing, too."""
-        lengths = column.row_lengths
-        if len(lengths):
-            self.fewest = min(self.fewest, int(lengths.min()))
-            self.most = max(self.most, int(lengths.max()))
-        values: Any = column.values
+    def add_counts(
+        self,
+        records: tuple[int, ...],
+        first: tuple[int, ...],
+        named: int,
+        fewest: int,
+        most: int,
+        least_frames: int,
+        most_frames: int,
+    ) -> None:
+        """Add the counts of more records, which come after those before."""
+        self.records = [a + b for a, b in zip(self.records, records, strict=True)]
+        self.first = [
+            old if old is not None else new if new >= 0 else None
+            for old, new in zip(self.first, first, strict=True)
+        ]
+        self.named += named
+        self.fewest, self.most = min(self.fewest, fewest), max(self.most, most)
+        self.frames = min(self.frames[0], least_frames), max(self.frames[1], most_frames)
+
+    def add_values(self, values: Any) -> None:
+        """Add the values of some records to the range."""
         if isinstance(values, Bytes):
             self._formats.update(image_format(values[i]) for i in range(len(values)))
             values = np.diff(values.offsets)
         if values.dtype.kind == "f":
-            values = values[np.isfinite(values)]
+            finite = values[np.isfinite(values)]
+            nan = int(np.isnan(values).sum())
+            self.nan += nan
+            self.infinite += len(values) - len(finite) - nan
+            values = finite
         if len(values):
             low, high = values.min().item(), values.max().item()
             self.low = low if self.low is None else min(self.low, low)
@@ -123,14 +156,31 @@ class FeatureStats:
         return None
 
 
+def source_names(key: str) -> Iterator[str]:
+    """Yield the names of features that :func:`shape_sources` looks at for a feature."""
+    yield from _names_of_shape(key)
+    for prefix in _prefixes(key):
+        yield from (f"{prefix}{side}" for side in ("height", "width", "channels", "depth"))
+
+
+def _names_of_shape(key: str) -> list[str]:
+    stem = key.rsplit("/", 1)[0]
+    names = dict.fromkeys((f"{key}/shape", f"{key}_shape", "shape", f"{stem}/shape"))
+    return [name for name in names if name != key]
+
+
+def _prefixes(key: str) -> list[str]:
+    stem = key.rsplit("/", 1)[0]
+    return list(dict.fromkeys((f"{key}/", f"{key}_", f"{stem}/", f"{stem}_", "")))
+
+
 def shape_sources(key: str, columns: Mapping[str, Ragged]) -> Iterator[Shape]:
     """Yield the columns that may hold the shape of the arrays in a feature."""
-    stem = key.rsplit("/", 1)[0]
-    for name in dict.fromkeys((f"{key}/shape", f"{key}_shape", "shape", f"{stem}/shape")):
-        shape = _whole_shape(name, columns.get(name)) if name != key else None
+    for name in _names_of_shape(key):
+        shape = _whole_shape(name, columns.get(name))
         if shape is not None:
             yield shape
-    for prefix in dict.fromkeys((f"{key}/", f"{key}_", f"{stem}/", f"{stem}_", "")):
+    for prefix in _prefixes(key):
         height = _scalar(columns.get(f"{prefix}height"))
         width = _scalar(columns.get(f"{prefix}width"))
         if height is None or width is None:
@@ -179,18 +229,24 @@ class Features(dict[str, Feature]):
     ----------
     stats : dict of str to FeatureStats
     records : int
-        How many records were looked at.
+        Number of records in the survey.
+    of_lists : bool
+        Whether these are feature lists of SequenceExamples.
     """
 
     def __init__(
-        self, features: Mapping[str, Feature], stats: Mapping[str, FeatureStats], records: int
+        self,
+        features: Mapping[str, Feature],
+        stats: Mapping[str, FeatureStats],
+        records: int,
+        of_lists: bool = False,
     ) -> None:
         super().__init__(features)
         self.stats = dict(stats)
-        self.records = records
+        self.records, self.of_lists = records, of_lists
 
     def __reduce__(self) -> Any:
-        return type(self), (dict(self), self.stats, self.records)
+        return type(self), (dict(self), self.stats, self.records, self.of_lists)
 
     def rows(self) -> list[tuple[str, ...]]:
         """The cells of the table that printing shows, its headers first."""
@@ -198,29 +254,27 @@ class Features(dict[str, Feature]):
         return [headers, *(self._row(name) for name in self)]
 
     def __str__(self) -> str:
-        rows = self.rows()
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        aligned = ("<", "<", ">", ">", "<", "<")
-        return "\n".join(
-            "  ".join(
-                f"{cell:{side}{width}}"
-                for cell, side, width in zip(row, aligned, widths, strict=True)
-            ).rstrip()
-            for row in rows
-        )
+        return table_text(self.rows())
 
     def _row(self, name: str) -> tuple[str, ...]:
         seen, feature = self.stats.get(name), self[name]
         shown = ascii(name)[1:-1]
         if seen is None:  # put in later
             return shown, "", "", "", "", _spell(feature)
-        values = str(seen.most) if seen.fewest == seen.most else f"{seen.fewest} to {seen.most}"
-        present = f"{100 * seen.present / self.records:.3g} %"
-        return shown, seen.kinds[0], values, present, self._range(seen), _spell(feature)
+        fewest = 0 if seen.fewest > seen.most or seen.named < self.records else seen.fewest
+        values = _extent(fewest, seen.most)
+        present = seen.present
+        if self.of_lists:
+            inner = _extent(min(seen.fewest, seen.most), seen.most)
+            values = f"{_extent(*seen.frames)} frames of {inner}"
+            present = seen.named
+        kind = seen.kinds[0] if seen.kinds else "none"
+        share = f"{100 * present / self.records:.3g} %"
+        return shown, kind, values, share, self._range(seen), _spell(feature)
 
     def _range(self, seen: FeatureStats) -> str:
         if seen.low is None or seen.high is None:
-            return ""
+            return unusual(seen.nan, seen.infinite)
         text = f"{seen.low:.6g}" if isinstance(seen.low, float) else str(seen.low)
         if seen.high != seen.low:
             text += f" to {seen.high:.6g}" if isinstance(seen.high, float) else f" to {seen.high}"
@@ -229,7 +283,74 @@ class Features(dict[str, Feature]):
             found = seen.shape(self.records)
             if found is not None and found.item_size > 1:
                 text += f", raw array of {found.item_size} bytes an element?"
-        return text
+        more = unusual(seen.nan, seen.infinite)
+        return f"{text}, {more}" if more else text
+
+
+class InferredSequence(SequenceFeatures):
+    """Features of SequenceExamples, with statistics; printing shows a table.
+
+    It can be read like a mapping of all names, those of the context and those of the feature lists.
+
+    Attributes
+    ----------
+    context, sequence : Features
+        The features of the context, and the feature lists.
+    records : int
+        Number of records in the survey.
+    """
+
+    context: Features
+    sequence: Features
+
+    @property
+    def records(self) -> int:
+        return self.context.records
+
+    def keys(self) -> list[str]:
+        """Return the names of the context, then those of the feature lists."""
+        return [*self.context, *self.sequence]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.keys())
+
+    def __len__(self) -> int:
+        return len(self.keys())
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.context or name in self.sequence
+
+    def __getitem__(self, name: str) -> Feature:
+        return self.sequence[name] if name in self.sequence else self.context[name]
+
+    def rows(self) -> list[tuple[str, ...]]:
+        """Return the cells of the table that printing shows, its headers first."""
+        return [*self.context.rows(), *self.sequence.rows()[1:]]
+
+    def __str__(self) -> str:
+        return table_text(self.rows())
+
+
+def _extent(low: int, high: int) -> str:
+    return str(high) if low == high else f"{low} to {high}"
+
+
+def unusual(nan: int, infinite: int) -> str:
+    """Return ``1 NaN, 2 inf``: how many values are not finite."""
+    counts = ((nan, "NaN"), (infinite, "inf"))
+    return ", ".join(f"{count:,} {name}" for count, name in counts if count)
+
+
+def table_text(rows: list[tuple[str, ...]]) -> str:
+    """Align the cells of a table, whose first row has the headers."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    aligned = ("<", "<", ">", ">", "<", "<")
+    return "\n".join(
+        "  ".join(
+            f"{cell:{side}{width}}" for cell, side, width in zip(row, aligned, widths, strict=True)
+        ).rstrip()
+        for row in rows
+    )
 
 
 def _spell(feature: Any) -> str:

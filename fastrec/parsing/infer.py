@@ -3,93 +3,188 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator, Mapping
+import os
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
 from .. import _core
+from ..columns import Bytes
 from ..errors import ExampleParseError
 from ..features.column_spec import Feature
 from ..features.raw import RawFeature
-from ..features.spec import FixedLenFeature, RaggedFeature, plan_example
+from ..features.spec import FixedLenFeature, RaggedFeature, plan_context, plan_frames
 from ..records.reader import Reader, Source
+from ..records.record_files import RecordFiles
 from ..records.recovery import OnError
 from ..records.shard_sets import Shards
 from ..storage.options import StorageOptions
-from .feature_stats import KINDS, Features, FeatureStats, shape_sources
-from .parse import Records
+from .feature_stats import (
+    KINDS,
+    Features,
+    FeatureStats,
+    InferredSequence,
+    shape_sources,
+    source_names,
+)
+from .parse import Records, located
 
-__all__ = ["Features", "infer_features", "kinds_of"]
+__all__ = ["Features", "InferredSequence", "infer_features", "kinds_of", "survey_features"]
 
 _MAX_FEATURES = 65536
-_CHUNK_RECORDS = 128
-_CHUNK_BYTES = 1 << 24
+_BLOCK_RECORDS = 1024
+_MOST_CELLS = 1 << 18  # features x records of a block, so that many names cost no quadratic time
 _DTYPES: tuple[Any, ...] = (bytes, np.float32, np.int64)
 
 
-def _chunks(source: Source, limit: int | None, options: Any) -> Iterator[list[bytes]]:
-    """Records, some at a time, not too many bytes of them."""
-    chunk: list[bytes] = []
-    size = 0
-    for record in itertools.islice(Reader(source, **options), limit):
-        chunk.append(record)
-        size += len(record)
-        if len(chunk) == _CHUNK_RECORDS or size >= _CHUNK_BYTES:
-            yield chunk
-            chunk, size = [], 0
-    if chunk:
-        yield chunk
+class _Survey:
+    """Statistics of the features and the feature lists of files."""
+
+    def __init__(self, measures: bool) -> None:
+        self.context: dict[str, FeatureStats] = {}
+        self.lists: dict[str, FeatureStats] = {}
+        self.total = 0
+        self._measures = measures
+        self._shaped = True  # some feature may have its shape from others
+        self._pending = _core.Survey()
+        self._starts: list[tuple[Any, int]] = []
+
+    def read(self, files: RecordFiles, limit: int | None) -> None:
+        """Look at up to `limit` records."""
+        for reader in files.readers():
+            self._starts.append((reader.path, self.total))
+            while limit is None or self.total < limit:
+                most = _BLOCK_RECORDS if limit is None else min(_BLOCK_RECORDS, limit - self.total)
+                block = reader.take(most)
+                if block is None:
+                    break
+                self._add(block)
+            if limit is not None and self.total >= limit:
+                break
+        self._merge(self._pending)
+
+    def _add(self, block: Bytes) -> None:
+        if self._measures or self._shaped:
+            self._measured(block)
+        else:
+            self._survey(self._pending, block)
+            self.total += len(block)
+        if not self._measures and self._shaped:
+            self._shaped = any(stats.has_shapes for stats in self.context.values())
+            self._pending = _core.Survey(self.total)
+
+    def _survey(self, survey: _core.Survey, block: Bytes) -> None:
+        try:
+            survey.add(block)
+        except ExampleParseError as error:
+            if error.record is None:
+                raise
+            raise located(error, *self._place(error.record)) from None
+
+    def _measured(self, block: Bytes) -> None:
+        """Add a block, or its halves where it has too many names for one table."""
+        survey = _core.Survey(self.total)
+        self._survey(survey, block)
+        context, lists = survey.counts()
+        if (len(context) + len(lists)) * len(block) > _MOST_CELLS and len(block) > 1:
+            half = len(block) // 2
+            self._measured(block[:half])
+            self._measured(block[half:])
+            return
+        self._merge(survey)
+        self._measure(block, map(_name, context), map(_name, lists))
+        self.total += len(block)
+
+    def _merge(self, survey: _core.Survey) -> None:
+        """Add the counts of a survey, and raise if a feature is of two kinds."""
+        for found, counts in zip((self.context, self.lists), survey.counts(), strict=True):
+            for key, count in counts.items():
+                stats = found.setdefault(_name(key), FeatureStats())
+                stats.add_counts(*count)
+                if len(stats.kinds) > 1:
+                    raise self._two_kinds(_name(key), stats)
+            if len(found) > _MAX_FEATURES:
+                raise ExampleParseError(
+                    f"the records have more than {_MAX_FEATURES} different features"
+                )
+
+    def _two_kinds(self, name: str, stats: FeatureStats) -> ExampleParseError:
+        seen = sorted(
+            (first, kind)
+            for first, kind in zip(stats.first[1:], KINDS, strict=True)
+            if first is not None
+        )
+        path, number = self._place(seen[1][0])
+        error = ExampleParseError(
+            f"feature {name!a} is {' and '.join(stats.kinds)} in different records: it is "
+            f"{seen[0][1]} in record {seen[0][0]}, and {seen[1][1]} first in record {number} of "
+            f"{path!a}"
+        )
+        error.record, error.path = number, path
+        return error
+
+    def _place(self, number: int) -> tuple[str, int]:
+        """The file of a record, and its number there."""
+        path, start = max(
+            (each for each in self._starts if each[1] <= number), key=lambda each: each[1]
+        )
+        return os.fsdecode(path), number - start
+
+    def _measure(self, block: Bytes, context: Iterable[str], lists: Iterable[str]) -> None:
+        """Measure ranges of values, and find the shapes of arrays."""
+        features, frames = self._ragged(self.context, context), self._ragged(self.lists, lists)
+        if not self._measures:
+            frames = {}
+            wanted = {
+                name
+                for key in features
+                if self.context[key].is_one_string()
+                for source in source_names(key)
+                if source in features
+                for name in (key, source)
+            }
+            features = {name: each for name, each in features.items() if name in wanted}
+        columns = _core.Schema(plan_context(features)).parse(block) if features else {}
+        found = self._frames(frames, block) if frames else {}
+        if self._measures:
+            for name, column in columns.items():
+                self.context[name].add_values(column.values)
+            for name, column in found.items():
+                self.lists[name].add_values(column.flat_values)
+        for name, column in columns.items():
+            if self.context[name].is_one_string():
+                sizes = np.diff(column.values.offsets)
+                for shape in shape_sources(name, columns):
+                    self.context[name].add_shape(shape, sizes)
+
+    def _frames(self, frames: dict[str, Feature], block: Bytes) -> dict[str, Any]:
+        schemas = _core.Schema(plan_context({})), _core.Schema(plan_frames(frames))
+        try:
+            return _core.parse_sequences(*schemas, block)[1]
+        except ExampleParseError as error:  # a second field that holds no feature lists
+            if error.record is None:
+                raise
+            raise located(error, *self._place(self.total + error.record)) from None
+
+    @staticmethod
+    def _ragged(found: dict[str, FeatureStats], names: Iterable[str]) -> dict[str, Feature]:
+        return {
+            name: RaggedFeature(_dtype(found[name])) for name in names if name and found[name].kinds
+        }
 
 
-def _survey(
-    source: Source, limit: int | None, options: dict[str, Any]
-) -> tuple[dict[str, FeatureStats], int]:
-    seen: dict[str, FeatureStats] = {}
-    total = 0
-    for chunk in _chunks(source, limit, options):
-        survey = _core.Survey(total)
-        survey.add(chunk)
-        for raw_key, counts in survey.sightings().items():
-            key = raw_key.decode("utf-8", "surrogateescape")
-            seen.setdefault(key, FeatureStats()).add_kinds(counts)
-            if len(seen) > _MAX_FEATURES:
-                raise ExampleParseError(f"more than {_MAX_FEATURES} different features")
-        _check_kinds(seen)
-        _measure(seen, chunk)
-        total += len(chunk)
-    return seen, total
+def _name(key: bytes) -> str:
+    return key.decode("utf-8", "surrogateescape")
 
 
-def _check_kinds(seen: dict[str, FeatureStats]) -> None:
-    for key, stats in seen.items():
-        kinds = stats.kinds
-        if len(kinds) > 1:
-            raise ExampleParseError(
-                f"feature {key!a} is {' and '.join(kinds)} in different records"
-            )
-
-
-def _measure(seen: dict[str, FeatureStats], chunk: list[bytes]) -> None:
-    """Measure counts, ranges and sizes of values, and find the shapes of arrays."""
-    features: dict[str, Feature] = {
-        key: RaggedFeature(_DTYPES[KINDS.index(stats.kinds[0])])
-        for key, stats in seen.items()
-        if stats.kinds
-    }
-    columns = _core.Schema(plan_example(features)).parse(chunk) if features else {}
-    for key, column in columns.items():
-        seen[key].add_values(column)
-    for key, column in columns.items():
-        if seen[key].is_one_string():
-            sizes = np.diff(column.values.offsets)
-            for shape in shape_sources(key, columns):
-                seen[key].add_shape(shape, sizes)
+def _dtype(stats: FeatureStats) -> Any:
+    """The type of the values; bytes where no record has any."""
+    return _DTYPES[KINDS.index(stats.kinds[0])] if stats.kinds else bytes
 
 
 def _feature(stats: FeatureStats, total: int) -> Feature:
-    dtype = _DTYPES[KINDS.index(stats.kinds[0])]
+    dtype = _dtype(stats)
     shape = stats.shape(total)
     if shape is not None and shape.item_size == 1:
         if shape.constant is not None:
@@ -108,7 +203,7 @@ def infer_features(
     storage_options: StorageOptions | Mapping[str, Any] | None = None,
     compression: str | None = "auto",
     shards: Shards = "complete",
-) -> Features:
+) -> Features | InferredSequence:
     """Describe the Examples in record files, ready for :class:`Batcher` or :func:`parse_example`.
 
     A feature with the same number of values in every record becomes a :class:`FixedLenFeature`,
@@ -116,7 +211,11 @@ def infer_features(
     another feature says is an array of bytes becomes a :class:`RawFeature` of uint8: one named
     ``shape`` (or ``<name>/shape``, ``<name>_shape``), of integers or of raw int32, or several named
     ``height``, ``width`` and, where there are channels, ``channels`` or ``depth``. It has that
-    shape when it is always the same, and takes it from those features otherwise.
+    shape when it is always the same, and takes it from those features otherwise. A feature without
+    values in all records becomes a :class:`RaggedFeature` of bytes.
+
+    Where records are SequenceExamples with feature lists, the result is a :class:`SequenceFeatures`
+    whose feature lists are :class:`RaggedFeature` each.
 
     Parameters
     ----------
@@ -128,9 +227,10 @@ def infer_features(
 
     Returns
     -------
-    Features
+    Features or SequenceFeatures
         A dict of features by name, sorted; ``print`` shows a table of what was seen, and its
-        ``stats`` has that by name.
+        ``stats`` has that by name. The `context` and the `sequence` of SequenceFeatures are such
+        dicts.
 
     Raises
     ------
@@ -162,9 +262,24 @@ def infer_features(
         "compression": compression,
         "shards": shards,
     }
-    seen, total = _survey(source, limit, options)
-    found = {key: _feature(seen[key], total) for key in sorted(seen) if seen[key].kinds}
-    return Features(found, {key: seen[key] for key in found}, total)
+    return survey_features(source, limit, **options)
+
+
+def survey_features(
+    source: Source, limit: int | None, *, measures: bool = True, **options: Any
+) -> Features | InferredSequence:
+    """Infer as :func:`infer_features`; without `measures`, no ranges and formats of values."""
+    survey = _Survey(measures)
+    survey.read(Reader(source, **options)._files, limit)
+    total, seen = survey.total, survey.context
+    for name in survey.lists:  # a feature list that is empty in a table is written as no value
+        if name in seen and not seen[name].kinds:
+            del seen[name]
+    context = Features({key: _feature(seen[key], total) for key in sorted(seen)}, seen, total)
+    if not survey.lists:
+        return context
+    lists = {key: RaggedFeature(_dtype(survey.lists[key])) for key in sorted(survey.lists)}
+    return InferredSequence(context, Features(lists, survey.lists, total, of_lists=True))
 
 
 def kinds_of(records: Records) -> dict[str, tuple[int, int, int, int]]:

@@ -21,6 +21,7 @@ from ray.data.datasource import Datasource, ReadTask
 import fastrec
 
 from .. import arrow
+from ..parsing.infer import survey_features
 from ..records.paths import expand, is_path, is_record_name
 from ..records.record_files import RecordFiles
 from ..records.shard_sets import Shards, check_shards, check_shards_option
@@ -145,13 +146,13 @@ class TFRecordDatasource(Datasource):  # type: ignore[misc]
             self._options["storage_options"] = self._storage
         self._include_paths, self._batch_size, self._tensors = include_paths, batch_size, tensors
         sequence: Mapping[str, Any] | None = None
+        if features is None:
+            if not self._files:
+                raise ValueError("features is required: the files have no records to infer it from")
+            features = arrow.columns_of(self._inferred(sample))
         if isinstance(features, fastrec.SequenceFeatures):
             sequence = features.sequence
             features = features.context
-        elif features is None:
-            if not self._files:
-                raise ValueError("features is required: the files have no records to infer it from")
-            features = arrow.with_optional(self._inferred(sample))
         self._features, self._sequence = dict(features), sequence and dict(sequence)
         self._manifest = None if manifest is None else self._held_against(manifest)
         self._predicate_expr: Any = None
@@ -166,7 +167,8 @@ class TFRecordDatasource(Datasource):  # type: ignore[misc]
                 self._projection_map[_PATH] = _PATH
 
     def _inferred(self, sample: int | None) -> Any:
-        return fastrec.infer_features(self._files, sample, storage_options=self._storage)
+        storage = self._storage
+        return survey_features(self._files, sample, measures=False, storage_options=storage)
 
     def _ranges(self, size: int, *, exact: bool = False) -> list[fastrec.FileRange]:
         return fastrec.file_ranges(

@@ -24,6 +24,9 @@ _BLOCK = 8192
 def inferred(paths: Sequence[Any], sample: int) -> Any:
     """A scalar where no record has several values, as spark-tfrecord has it; else an array."""
     described = fastrec.infer_features(paths, sample, shards="any")
+    if isinstance(described, fastrec.SequenceFeatures):
+        names = ", ".join(map(ascii, described.sequence))
+        raise ValueError(f"records have feature lists ({names}): set recordType to SequenceExample")
     texts = [name for name in described if "bytes_list" in described.stats[name].kinds]
     binary = _binary(paths, texts, sample)
     fields = []

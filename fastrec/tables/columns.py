@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import base64 as base64_codec
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ import fastrec
 from .. import arrow
 from ..encoding.arrow_import import import_arrow
 from ..features.raw import RawFeature
+from ..parsing.infer import survey_features
 from .formats import TEXTUAL
 from .readers import READERS, json_rows
 from .writers import TableWriter
@@ -40,17 +41,24 @@ def columns_of(
         return {RECORD: arrow.Record()}, None
     if isinstance(features, (Mapping, fastrec.SequenceFeatures)):
         return features, None
-    described = fastrec.infer_features(paths, None, **options)
+    described = survey_features(paths, None, measures=False, **options)
     if not described:
         name = os.fsdecode(paths[0])
         raise ValueError(f"{name!a} has no features: name the columns by features")
-    found = {
-        name: fastrec.FixedLenFeature((), bytes) if isinstance(each, RawFeature) else each
-        for name, each in arrow.with_optional(described).items()
-    }
-    if odd := [name for name in features or () if name not in found]:
+    if odd := [name for name in features or () if name not in described]:
         raise ValueError(f"features: {odd[0]!a} is in no record")
-    return {name: found[name] for name in (features or found)}, described.records
+    found = arrow.columns_of(described)
+    context = found.context if isinstance(found, arrow.TableFeatures) else found
+    context = {
+        name: fastrec.FixedLenFeature((), bytes) if isinstance(each, RawFeature) else each
+        for name, each in context.items()
+    }
+    wanted = list(described) if features is None else list(features)
+    kept = {name: context[name] for name in wanted if name in context}
+    if not isinstance(found, arrow.TableFeatures):
+        return kept, described.records
+    lists = {name: found.sequence[name] for name in wanted if name in found.sequence}
+    return arrow.TableFeatures(kept, lists), described.records
 
 
 def write_table(
@@ -90,7 +98,7 @@ class Types:
         every = text is True or (kind in TEXTUAL and not base64)
         self.asked = pa.schema(
             [
-                each.with_type(_as_text(each.type)) if every or each.name in names else each
+                each.with_type(arrow.as_text(each.type)) if every or each.name in names else each
                 for each in given
             ]
         )
@@ -100,7 +108,7 @@ class Types:
                 self.asked = given
         self.written = self.asked
         if base64 and kind == "csv":
-            text_types = [each.with_type(_as_text(each.type)) for each in given]
+            text_types = [each.with_type(arrow.as_text(each.type)) for each in given]
             self.written = pa.schema(text_types)
         if schema is not None:
             self.written = schema
@@ -117,16 +125,6 @@ class Types:
         except (TypeError, ValueError, OverflowError) as error:
             where = f"{path!a}: records {first} to {first + len(part) - 1}"
             raise ValueError(f"{where}: {error}") from error
-
-
-def _as_text(kind: Any) -> Any:
-    if pa.types.is_large_binary(kind):
-        return pa.large_string()
-    if pa.types.is_large_list(kind):
-        return pa.large_list(kind.value_field.with_type(_as_text(kind.value_type)))
-    if pa.types.is_fixed_size_list(kind):
-        return pa.list_(kind.value_field.with_type(_as_text(kind.value_type)), kind.list_size)
-    return kind
 
 
 def _check_flat(schema: Any) -> None:
@@ -162,8 +160,10 @@ class Tables:
     def __init__(
         self, paths: list[str], kind: str, features: Any, *, raw: bool, base64: bool
     ) -> None:
+        self._lists: set[str] = set()
         if isinstance(features, fastrec.SequenceFeatures):
-            raise TypeError("features must be a mapping: tables are written as Examples")
+            self._lists = set(features.sequence)
+            features = {**features.context, **features.sequence}
         if base64 and kind not in TEXTUAL:
             raise ValueError("base64 requires CSV or JSON lines")
         self._paths, self._kind = paths, kind
@@ -177,6 +177,7 @@ class Tables:
         return {
             name: fastrec.RaggedFeature(each.dtype) if isinstance(each, arrow.Optional) else each
             for name, each in self._features.items()
+            if name not in self._lists
         } or None
 
     def write(self, sink: fastrec.Writer) -> Iterator[int | None]:
@@ -203,6 +204,10 @@ class Tables:
         found = dict(zip(names, batch.columns, strict=True))
         if self._base64:
             found = {name: _decoded(name, column) for name, column in found.items()}
+        if lists := [name for name, column in found.items() if self._is_list(name, column.type)]:
+            for row in pa.table(found).to_pylist():
+                sink.write(self._sequence(row, lists))
+            return
         if not self._raw:
             sink.write_batch(found)
             return
@@ -210,6 +215,16 @@ class Tables:
         if not isinstance(records, fastrec.Bytes):
             raise TypeError(f"column {RECORD!a} must be binary without nulls")
         sink.write_many(records)
+
+    def _is_list(self, name: str, kind: Any) -> bool:
+        """Whether a column has lists of lists, which are the frames of a feature list."""
+        return name in self._lists or (_is_list(kind) and _is_list(kind.value_type))
+
+    def _sequence(self, row: dict[str, Any], lists: Iterable[str]) -> bytes:
+        """Encode a row as a SequenceExample; a null has no feature list."""
+        frames = {name: row[name] for name in lists if row.get(name) is not None}
+        context = {name: value for name, value in row.items() if name not in lists}
+        return fastrec.encode_sequence_example(context, frames)
 
     def _write_json(self, sink: fastrec.Writer) -> Iterator[int | None]:
         floats = {
@@ -223,7 +238,13 @@ class Tables:
             try:
                 if self._raw and not isinstance(row.get(RECORD), bytes):
                     raise TypeError(f"{RECORD!a} must be text in base64")
-                sink.write(row[RECORD] if self._raw else row)
+                lists = self._lists | {name for name, value in row.items() if _has_lists(value)}
+                if self._raw:
+                    sink.write(row[RECORD])
+                elif lists:
+                    sink.write(self._sequence(row, lists))
+                else:
+                    sink.write(row)
             except (TypeError, ValueError, OverflowError) as error:
                 raise type(error)(f"{path!a}: line {line}: {error}") from error
             if sink.count % _JSON_ROWS == 0:
@@ -253,6 +274,16 @@ def _decoded(name: str, column: Any) -> Any:
     except ValueError as error:
         raise ValueError(f"column {name!a} is not base64: {error}") from None
     return pa.array(values, pa.large_binary())
+
+
+def _is_list(kind: Any) -> bool:
+    return bool(
+        pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
+    )
+
+
+def _has_lists(value: Any) -> bool:
+    return isinstance(value, list) and any(isinstance(item, list) for item in value)
 
 
 def _arrow_type(dtype: Any) -> Any:

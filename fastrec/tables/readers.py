@@ -166,11 +166,27 @@ def _open_csv(path: str, convert: Any) -> Any:
         return pyarrow.csv.open_csv(
             pa.input_stream(path, compression="detect"),
             read_options=pyarrow.csv.ReadOptions(block_size=_TEXT_BLOCK),
-            parse_options=pyarrow.csv.ParseOptions(newlines_in_values=True),
+            parse_options=pyarrow.csv.ParseOptions(
+                newlines_in_values=True,
+                ignore_empty_lines=_columns_of(path) != 1,  # where it is one, a null is such a line
+            ),
             convert_options=convert,
         )
     except (pa.ArrowInvalid, KeyError) as error:
         raise ValueError(f"{path!a}: {error}") from error
+
+
+def _columns_of(path: str) -> int:
+    """The number of columns that the first line names; 0 for an empty file."""
+    with pa.input_stream(path, compression="detect") as file:
+        line, quoted, count = file.read(_TEXT_BLOCK), False, 0
+    for byte in line.lstrip(b"\r\n"):
+        if byte == 0x22:
+            quoted = not quoted
+        elif not quoted and byte in b"\r\n":
+            break
+        count += byte == 0x2C and not quoted
+    return count + 1 if line else 0
 
 
 READERS: dict[str, Callable[..., Iterator[Part]]] = {
@@ -196,18 +212,28 @@ class _Kinds:
         return {
             name: self._value(name, value)
             for name, value in row.items()
-            if value is not None and (self._names is None or name in self._names)
+            if self._names is None or name in self._names
         }
 
     def _value(self, name: str, value: Any) -> Any:
-        if isinstance(value, list):
-            return [self._item(name, item) for item in value]
-        return self._item(name, value)
+        if value is None:
+            return None
+        if not isinstance(value, list):
+            return self._item(name, value)
+        if any(isinstance(item, list) for item in value):
+            return [self._frame(name, item) for item in value]
+        return [self._item(name, item) for item in value]
+
+    def _frame(self, name: str, frame: Any) -> list[Any]:
+        """The values of a frame of a feature list."""
+        if not isinstance(frame, list):
+            raise ValueError(f"feature {name!a}: a list and {frame!a} are in one list")
+        return [self._item(name, item) for item in frame]
 
     def _item(self, name: str, value: Any) -> Any:
         kind = int if isinstance(value, bool) else type(value)
         if kind not in (int, float, str):
-            words: dict[Any, str] = {dict: "an object", list: "a list of lists"}
+            words: dict[Any, str] = {dict: "an object", list: "a list of lists of lists"}
             word = words.get(kind, "null in a list")
             raise ValueError(f"feature {name!a}: {word} cannot be stored")
         known = self._kinds.setdefault(name, kind)

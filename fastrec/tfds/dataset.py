@@ -341,6 +341,9 @@ def inferred(paths: Sequence[str], storage: StorageOptions) -> FeaturesDict:
     """Features of a set that does not say what its records have, as the records say it."""
     found = fastrec.infer_features(list(paths), storage_options=storage)
     features: dict[str, Any] = {}
+    if isinstance(found, fastrec.SequenceFeatures):
+        names = ", ".join(map(ascii, found.sequence))
+        raise ValueError(f"records of TFDS are Examples, got SequenceExamples with lists {names}")
     for name, feature in found.items():
         if isinstance(feature, fastrec.RawFeature):  # a guess: they are given as they are kept
             features[name] = Tensor((), bytes)

@@ -18,6 +18,7 @@ from fastrec.cli.where import parse
 from fastrec.columns import Bytes
 from fastrec.errors import FastrecError
 from fastrec.features.raw import RawFeature
+from fastrec.features.spec import SequenceFeatures
 from fastrec.parsing.infer import infer_features
 from fastrec.storage.stores import public
 from fastrec.viewer.cells import cell, cells
@@ -48,6 +49,8 @@ class Model:
             found = infer_features(io.BytesIO(_framed(records[:200])))
         except (FastrecError, ValueError):
             return {}
+        if isinstance(found, SequenceFeatures):
+            found = found.context
         return {
             name: feature.shape
             for name, feature in found.items()

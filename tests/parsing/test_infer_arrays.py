@@ -98,7 +98,7 @@ def test_the_table_has_ranges_presence_and_formats(tmp_path: Path) -> None:
     features = infer_features(path)
     assert features.records == 3
     lines = str(features).splitlines()
-    assert len(lines) == 6
+    assert len(lines) == 7
     expected = "a int64_list 1 100 % -3 to 5 FixedLenFeature((), int64)"
     assert " ".join(lines[1].split()) == expected
     assert "0 to 2" in lines[2]
@@ -107,8 +107,10 @@ def test_the_table_has_ranges_presence_and_formats(tmp_path: Path) -> None:
     assert "bytes" in lines[4]
     assert "PNG" not in lines[4]
     assert "JPEG" not in lines[4]
-    assert lines[5].startswith("\\xe9")
-    assert "e" not in features
+    assert "1 NaN" in lines[2]
+    assert " ".join(lines[5].split()) == "e none 0 0 % RaggedFeature(bytes)"
+    assert lines[6].startswith("\\xe9")
+    assert features["e"] == RaggedFeature(bytes)
     assert features["b"] == RaggedFeature(np.float32)
     assert features.stats["a"].low == -3
     again = pickle.loads(pickle.dumps(features))

@@ -6,6 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import jpegs
 import numpy as np
 import pytest
 
@@ -95,3 +96,49 @@ def test_damage_is_an_error(files: str, tmp_path: Path) -> None:
         list(load_dataset(str(path), description, streaming=True))
     with pytest.raises(FileNotFoundError):
         load_dataset(str(tmp_path / "missing.tfrecord"))
+
+
+def test_a_stream_infers_from_the_first_records(tmp_path: Path) -> None:
+    path = str(tmp_path / "a.tfrecord")
+    with fastrec.Writer(path) as writer:
+        for number in range(3000):
+            writer.write({"id": number, **({"late": 1} if number == 2500 else {})})
+    stream = load_dataset(path, streaming=True)
+    assert next(iter(stream)) == {"id": 0}
+    with pytest.raises(fastrec.ExampleParseError, match=r"record 2500: feature 'late'"):
+        list(stream)
+    loaded = load_dataset(path, cache_dir=str(tmp_path))
+    assert loaded["late"][2500] == 1
+
+
+def test_feature_lists_are_columns_of_lists(tmp_path: Path) -> None:
+    path = str(tmp_path / "a.tfrecord")
+    with fastrec.Writer(path) as writer:
+        writer.write(fastrec.encode_sequence_example({"id": 1}, {"x": [[1], [2, 3]]}))
+    for loaded in (
+        load_dataset(path, cache_dir=str(tmp_path)),
+        load_dataset(path, streaming=True),
+    ):
+        assert list(loaded) == [{"id": 1, "x": [[1], [2, 3]]}]
+
+
+def test_images_are_decoded_by_features(tmp_path: Path) -> None:
+    pytest.importorskip("PIL")
+    path = str(tmp_path / "a.tfrecord")
+    with fastrec.Writer(path) as writer:
+        writer.write({"image": jpegs.encode(np.full((4, 6, 3), 9, np.uint8), "PNG")})
+    wanted = datasets.Features({"image": datasets.Image()})
+    for streaming in (False, True):
+        loaded = load_dataset(path, streaming=streaming, features=wanted, cache_dir=str(tmp_path))
+        assert next(iter(loaded))["image"].size == (6, 4)
+
+
+@pytest.mark.parametrize("text", [True, ["word"]])
+def test_bytes_become_text_on_request(tmp_path: Path, text: bool | list[str]) -> None:
+    path = str(tmp_path / "a.tfrecord")
+    with fastrec.Writer(path) as writer:
+        writer.write({"word": "one"})
+    [row] = load_dataset(path, streaming=True, text=text)
+    assert row == {"word": "one"}
+    with pytest.raises(ValueError, match="text: 'other' is not a column"):
+        load_dataset(path, streaming=True, text=["other"])
