@@ -183,8 +183,8 @@ class Checkpoints:
     def save(self, index: Any) -> bytes:
         """These and the index of the output as one block (FORMAT.md)."""
         saved = bytes(memoryview(index))
-        ends = np.cumsum([len(window) for window in self._windows], dtype=np.uint64)
-        table = np.column_stack([self.places, ends]).astype("<u8")
+        stops = np.cumsum([len(window) for window in self._windows], dtype=np.uint64)
+        table = np.column_stack([self.places, stops]).astype("<u8")
         body = b"".join([saved, table.tobytes(), *self._windows])
         kind, (size, mtime_ns, ends) = _KINDS.index(self.kind), self.stamp
         counts = len(saved), len(self), _core.crc32c(body)

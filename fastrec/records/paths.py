@@ -60,7 +60,9 @@ def is_record_name(name: str) -> bool:
     Names with ``.tfrecord`` in them, names that end in ``.tfrec``, ``.tfr``, ``.record`` or
     ``.records``, and ``part-00000`` without a suffix, in any case, also with ``.gz`` behind.
     """
-    return name[0] != "." and not is_side_file(name) and _RECORD_NAME.fullmatch(name) is not None
+    if name[0] == "." or is_side_file(name):
+        return False
+    return ".tfrecord" in name or _RECORD_NAME.fullmatch(name) is not None
 
 
 def expand(

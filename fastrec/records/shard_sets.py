@@ -34,7 +34,8 @@ __all__ = [
 
 Shards = Literal["complete", "any"]
 
-_SHARD = re.compile(r"(?s)(.*)-(\d{1,9})-of-(\d{1,9})([^/]*)")
+_NUMBER = re.compile(r"[0-9]{1,9}")
+_COUNT = re.compile(r"([0-9]{1,9})([^/]*)")
 _REPAIRED = re.compile(r"\.repaired(?=(?:\.[^./]*){0,2}$)")
 _NAMED = 3  # missing files, in a message
 
@@ -74,10 +75,21 @@ def check_shards_option(shards: object) -> None:
         raise ValueError(f"shards must be 'complete' or 'any', got {shards!r}")
 
 
+def _parts(path: str) -> tuple[str, str, str, str] | None:
+    """Split the name of a shard into head, number, count and tail; None for another name."""
+    left, of, right = path.rpartition("-of-")
+    if not of or (match := _COUNT.fullmatch(right)) is None:
+        return None
+    head, dash, number = left.rpartition("-")
+    if not dash or _NUMBER.fullmatch(number) is None:
+        return None
+    return head, number, match[1], match[2]
+
+
 def shard_count(path: str) -> int | None:
     """Return the number of shards that the name of one announces; None for another name."""
-    match = _SHARD.fullmatch(path)
-    return None if match is None else int(match[3])
+    shard = _parts(path)
+    return None if shard is None else int(shard[2])
 
 
 def check_shards(
@@ -96,17 +108,16 @@ def check_shards(
         Naming the files.
     """
     names = [os.fsdecode(path) for path in paths]
-    originals: dict[str, str] = {}
+    present = set(names)
     sets: dict[tuple[str, str], dict[int, _Set]] = {}
     for name in names:
         original = _REPAIRED.sub("", name) if ".repaired" in name else name
-        other = originals.setdefault(original, name)
-        if other != name:
-            raise _mixed(other, name, "a file and its repaired copy")
-        match = _SHARD.fullmatch(original) if "-of-" in original else None
-        if match is None:
+        if original is not name and original != name and original in present:
+            raise _mixed(original, name, "a file and its repaired copy")
+        shard = _parts(original)
+        if shard is None:
             continue
-        head, number, count, tail = match.groups()
+        head, number, count, tail = shard
         generations = sets.setdefault((head, tail), {})
         if int(count) not in generations:
             generations[int(count)] = _Set(head, tail, int(count), len(number))
@@ -115,8 +126,8 @@ def check_shards(
         some = [next(iter(each.files.values())) for each in generations.values()]
         if len(some) > 1:
             raise _mixed(some[0], some[1], "shards of two generations of one set")
-        if (whole := originals.get(head + tail)) is not None:
-            raise _mixed(some[0], whole, "shards and an unsharded file of their name")
+        if head + tail in present:
+            raise _mixed(some[0], head + tail, "shards and an unsharded file of their name")
     for generations in sets.values():
         for each in generations.values():
             if all(name in chosen for name in each.files.values()):
@@ -130,8 +141,9 @@ def lone_shards(paths: Iterable[str]) -> set[str]:
     """Return the paths that are not shards of a set with another shard among them."""
     sets: dict[object, list[str]] = {}
     for path in paths:
-        match = _SHARD.fullmatch(path)
-        sets.setdefault(path if match is None else match.group(1, 3, 4), []).append(path)
+        shard = _parts(path)
+        key = path if shard is None else (shard[0], *shard[2:])
+        sets.setdefault(key, []).append(path)
     return {paths[0] for paths in sets.values() if len(paths) == 1}
 
 

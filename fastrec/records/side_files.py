@@ -3,14 +3,20 @@
 
 from __future__ import annotations
 
-import re
-
 __all__ = ["is_side_file", "is_side_folder"]
 
 # Indexes; what `fastrec images`, manifests and tfds write; markers and checksums of Hadoop;
 # files that a killed writer, upload or repair leaves behind.
-_SIDE_FILE = re.compile(
-    r"(?s).*(?:\.frindex|\.idx|\.json|[-.]labels\.txt|\.crc|\.damaged|\.part|\.tmp)|_SUCCESS"
+_SUFFIXES = (
+    ".frindex",
+    ".idx",
+    ".json",
+    "-labels.txt",
+    ".labels.txt",
+    ".crc",
+    ".damaged",
+    ".part",
+    ".tmp",
 )
 
 
@@ -26,7 +32,7 @@ def is_side_file(name: str) -> bool:
     >>> is_side_file("train.tfrecord.frindex"), is_side_file("train.tfrecord")
     (True, False)
     """
-    return _SIDE_FILE.fullmatch(name) is not None
+    return name.endswith(_SUFFIXES) or name == "_SUCCESS"
 
 
 def is_side_folder(name: str) -> bool:

@@ -391,10 +391,12 @@ def test_side_files_that_a_shell_names_are_left_out(
 
 def test_a_side_file_that_is_named_alone_is_an_error(folder: Path) -> None:
     [name] = make_shards(folder, 1)
-    index = fastrec.Index.build(name).save()
-    with pytest.raises(fastrec.CorruptRecordError, match="a fastrec index"):
-        list(fastrec.Reader(index))
-    assert cli.main(["count", index]) == 1
+    (folder / "x.gz").write_bytes(gzipped((folder / name).read_bytes()))
+    for path in (name, "x.gz"):
+        index = fastrec.Index.build(path).save()
+        with pytest.raises(fastrec.CorruptRecordError, match="a fastrec index"):
+            list(fastrec.Reader(index))
+        assert cli.main(["count", index]) == 1
     with pytest.raises(FileNotFoundError, match="no file matches the pattern"):
         expand("*.frindex")
 

@@ -35,6 +35,8 @@ FORMATS: tuple[tuple[int, bytes, str, str, str], ...] = (
     (0, b"SEQ\x06", "SequenceFile", "a Hadoop SequenceFile", "rewrite it with Spark"),
     (0, b"\x89FRI\r\n\x1a\n", "fastrec index", "a fastrec index, which lies beside the record file",
      "pass the record file"),
+    (0, b"\x89FRZ\r\n\x1a\n", "fastrec index", "a fastrec index, which lies beside the record file",
+     "pass the record file"),
     (0, b"version https://git-lfs", "Git LFS pointer", "a Git LFS pointer",
      "`git lfs pull` gets the file"),
     (0, b"/annex/objects/", "git-annex pointer", "a git-annex pointer",
