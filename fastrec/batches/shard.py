@@ -15,8 +15,8 @@ VARIABLES = (
     ("RANK", "WORLD_SIZE"),  # torchrun and most others
     ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
     ("PMI_RANK", "PMI_SIZE"),
-    # The tasks of the step. SLURM_NTASKS counts those of the job, also for the batch script itself,
-    # which is one process.
+    # The number of tasks in the step. SLURM_NTASKS is the number in the job, even in the batch
+    # script, which is one process.
     ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),
     ("SLURM_PROCID", "SLURM_NTASKS"),
 )

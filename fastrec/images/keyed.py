@@ -30,7 +30,7 @@ class KeyedParser:
     ----------
     features : mapping of str to feature
     seed : int or None
-        What random transforms draw from, together with the epoch and the number of the record.
+        Seed of random transforms, which also draw from the epoch and the number of the record.
 
     Raises
     ------

@@ -83,7 +83,7 @@ class RankedPass:
             self._compare()
 
     def complete(self) -> None:
-        """Note that the epoch has no batch left."""
+        """Tell the other ranks that this one has taken all batches of the epoch."""
         self._compare()
         store, rank = _store()
         if store is not None:
