@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from .. import _core
 from ..errors import FastrecError, IndexMismatchError
 from .byte_sources import NamedFile
-from .inflate import Resume, inflater_library
+from .compression import inflater_library
+from .inflate import Resume
 from .paths import PathLike
 
 __all__ = ["MAGIC", "Checkpoints", "Marks", "Stamp", "ends_crc32c", "mismatch"]

@@ -1,17 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Detection of compression, and compressors; :mod:`fastrec.records.inflated` decompresses."""
+"""Detection of compression, and the choice of the libraries that compress and decompress.
+
+:mod:`fastrec.records.inflated` decompresses.
+"""
 
 from __future__ import annotations
 
+import functools
 import zlib
 from typing import Any, Protocol
 
 from .framing import HEADER_SIZE
 
-__all__ = ["compressor", "detect", "normalize"]
+__all__ = ["compressor", "detect", "inflater_library", "normalize"]
 
 # zlib's window bits: the gzip container, the zlib container.
 _WINDOW_BITS = {"GZIP": 31, "ZLIB": 15}
+
+_STREAM, _TRAILER = zlib.compress(b"hello world " * 100)[2:-4], b"tail"  # a raw deflate stream
 
 
 class Compressor(Protocol):
@@ -70,3 +76,16 @@ def compressor(kind: str, level: int | None) -> Compressor:
     if level not in range(-1, 10):
         raise ValueError(f"level must be -1 to 9, got {level!r}")
     return zlib.compressobj(level, zlib.DEFLATED, _WINDOW_BITS[kind], 9)
+
+
+@functools.cache
+def inflater_library() -> Any:
+    """Return the module that inflates: isal's, which is several times faster, or else zlib."""
+    try:
+        from isal import isal_zlib
+    except ImportError:
+        return zlib
+    # Before 1.9, isal lost up to 7 of the bytes behind a deflate stream: the start of its trailer.
+    inflater = isal_zlib.decompressobj(-15)
+    inflater.decompress(_STREAM + _TRAILER)
+    return isal_zlib if inflater.unused_data == _TRAILER else zlib

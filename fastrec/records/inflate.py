@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""GZIP and ZLIB streams, inflated.
+"""Decompression of GZIP and ZLIB streams.
 
-isal does the work, or zlib where isal has no wheel. Containers are taken apart here, so that what a
-stream holds up to the place where it is damaged is delivered before the error.
+The library of :func:`~fastrec.records.compression.inflater_library` inflates raw deflate streams.
+Containers are parsed here, so that the output before any damage is delivered before the error.
 """
 
 from __future__ import annotations
 
 import contextlib
-import functools
 import zlib
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, Protocol
 
 from ..errors import CorruptRecordError, FastrecError, LimitExceededError, TruncatedFileError
+from .compression import inflater_library
 
-__all__ = ["SMALL", "Marks", "Resume", "inflate", "inflater_library"]
+__all__ = ["SMALL", "Marks", "Resume", "inflate"]
 
 _PIECE = 1 << 20  # of input, to inflate at once: after each, other threads may be in the way
 _CRUMB = 1 << 16  # the same, where it may have to be gone through byte by byte
@@ -26,16 +26,6 @@ _HEADER = 10  # bytes of a member's fixed header, and more than its trailer has
 _LEAST = 512  # input to inflate at once where members are small
 
 _FHCRC, _FEXTRA, _FNAME, _FCOMMENT = 2, 4, 8, 16
-
-
-@functools.cache
-def inflater_library() -> Any:
-    """isal's module in the place of zlib, where there is isal."""
-    try:
-        from isal import isal_zlib
-    except ImportError:
-        return zlib
-    return isal_zlib
 
 
 # Deflate blocks of nothing, and their bits: one of fixed codes, one that brings its codes along.
@@ -246,7 +236,7 @@ class _Stream:
             self.source.past_padding()
 
     def _inflate(self, inflater: Any) -> tuple[memoryview, bytes]:
-        """Some input, and its output."""
+        """Return the input that was used, and its output."""
         source = self.source
         piece = source.ahead(self._feed)
         try:
@@ -255,11 +245,13 @@ class _Stream:
             raise _Damaged(str(error)) from error
         if not piece and not data:
             raise _Short
-        used = len(piece) - len(inflater.unconsumed_tail) - len(inflater.unused_data)
+        # At the end of a stream, zlib may leave the bytes behind it in both attributes.
+        rest = inflater.unused_data if inflater.eof else inflater.unconsumed_tail
+        used = len(piece) - len(rest)
         source.skip(used)
         self._feed = min(2 * self._feed, _PIECE)
         self.output += len(data)
-        return piece[: max(used, 0)], data
+        return piece[:used], data
 
     def _rest_of_member(self, resume: Resume) -> Iterator[bytes]:
         """The output of a member that is gone into; what it adds up to is not known."""

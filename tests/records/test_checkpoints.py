@@ -16,7 +16,7 @@ import pytest
 
 import fastrec
 from fastrec import _core
-from fastrec.records import checkpoints, inflate, inflated_dataset
+from fastrec.records import checkpoints, compression, inflate, inflated_dataset
 
 RNG = np.random.default_rng(0)
 RECORDS = [
@@ -81,7 +81,7 @@ def test_inflating_can_begin_where_a_block_does(level: int, strategy: int) -> No
         assert walk(stream, step) == (size, found)
     for bits, output in found:
         window = TEXT[max(output - 32768, 0) : output]
-        for library in {zlib, inflate.inflater_library()}:
+        for library in {zlib, compression.inflater_library()}:
             inflater = library.decompressobj(-15, zdict=window)
             byte, shift = divmod(bits, 8)
             if shift:

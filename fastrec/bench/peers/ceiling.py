@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 import fastrec
-from fastrec.records.inflate import inflater_library
+from fastrec.records.compression import inflater_library
 from fastrec.records.inflated_dataset import InflatedFile
 
 from ..cases import Case
