@@ -7,7 +7,7 @@ import argparse
 import shlex
 from collections.abc import Iterator
 
-from fastrec.cli.grammar import VERBS, summary, verb_parser
+from fastrec.cli.grammar import VERBS, verb_parser
 from fastrec.cli.report import Report
 
 __all__ = ["add_arguments", "run"]
@@ -57,7 +57,7 @@ def _zsh() -> Iterator[str]:
     yield "    local -a verbs options"
     yield "    verbs=("
     for verb in VERBS:
-        yield f"        {shlex.quote(verb + ':' + summary(verb))}"
+        yield f"        {shlex.quote(verb + ':' + VERBS[verb].summary)}"
     yield "    )"
     yield "    if (( CURRENT == 2 )); then _describe command verbs; return; fi"
     yield "    case $words[2] in"
@@ -80,7 +80,7 @@ def _fish() -> Iterator[str]:
     yield "# fastrec completion fish > ~/.config/fish/completions/fastrec.fish"
     for verb in VERBS:
         yield (f"complete -c fastrec -f -n __fish_use_subcommand -a {verb} "
-               f"-d {_single(summary(verb))}")  # fmt: skip
+               f"-d {_single(VERBS[verb].summary)}")  # fmt: skip
     for verb in VERBS:
         for option, text in _options(verb):
             kind = f"-l {option[2:]}" if option.startswith("--") else f"-s {option[1:]}"

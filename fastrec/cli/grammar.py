@@ -8,7 +8,7 @@ import difflib
 import importlib
 import re
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from fastrec import __version__
 from fastrec.cli.report import Failure, Report
@@ -40,30 +40,64 @@ IO = 74  # EX_IOERR of sysexits.h
 INTERRUPTED = 130
 BROKEN_PIPE = 141
 
-# Loaded by name: the viewer, the demonstration and the benchmarks are built on this package.
+
+class Verb(NamedTuple):
+    """A command: its module, which is imported on use, and its line in the list of commands.
+
+    The line is repeated here because ``python -OO`` removes docstrings.
+    """
+
+    module: str
+    summary: str
+
+
 VERBS = {
-    "head": "fastrec.cli.head",
-    "cat": "fastrec.cli.cat",
-    "grep": "fastrec.cli.grep",
-    "schema": "fastrec.cli.schema",
-    "count": "fastrec.cli.count",
-    "stats": "fastrec.cli.stats",
-    "verify": "fastrec.cli.verify",
-    "repair": "fastrec.cli.repair",
-    "diff": "fastrec.cli.diff",
-    "index": "fastrec.cli.index",
-    "split": "fastrec.cli.split",
-    "merge": "fastrec.cli.merge",
-    "reshard": "fastrec.cli.reshard",
-    "shuffle": "fastrec.cli.shuffle",
-    "convert": "fastrec.cli.convert",
-    "view": "fastrec.viewer.command",
-    "extract": "fastrec.cli.extract",
-    "images": "fastrec.cli.images",
-    "demo": "fastrec.demo.command",
-    "bench": "fastrec.bench.command",
-    "completion": "fastrec.cli.completion",
-    "man": "fastrec.cli.man",
+    "head": Verb("fastrec.cli.head", "Print the first records as lines of JSON."),
+    "cat": Verb("fastrec.cli.cat", "Print records as lines of JSON."),
+    "grep": Verb("fastrec.cli.grep", "Print the records that have a text in one of their values."),
+    "schema": Verb(
+        "fastrec.cli.schema",
+        "Show which features the records of a file have, as a table and as code to paste.",
+    ),
+    "count": Verb("fastrec.cli.count", "Count the records of files."),
+    "stats": Verb(
+        "fastrec.cli.stats",
+        "Print statistics of every feature: presence, ranges, quantiles, common values.",
+    ),
+    "verify": Verb("fastrec.cli.verify", "Check every length and checksum of files."),
+    "repair": Verb("fastrec.cli.repair", "Save the sound records of damaged files to new ones."),
+    "diff": Verb("fastrec.cli.diff", "Compare the records of two files."),
+    "index": Verb(
+        "fastrec.cli.index", "Write where the records of files begin, for random access."
+    ),
+    "split": Verb("fastrec.cli.split", "Write the records of files into several, in order."),
+    "merge": Verb("fastrec.cli.merge", "Write the records of files into one."),
+    "reshard": Verb(
+        "fastrec.cli.reshard",
+        "Rewrite files as others, in order or shuffled, also if they are larger than memory.",
+    ),
+    "shuffle": Verb(
+        "fastrec.cli.shuffle",
+        "Rewrite files in a random order of all records, also if they are larger than memory.",
+    ),
+    "convert": Verb(
+        "fastrec.cli.convert",
+        "Convert record files to Parquet, Arrow, CSV or JSON lines, and these to record files.",
+    ),
+    "view": Verb("fastrec.viewer.command", "Show records on a local web page."),
+    "extract": Verb(
+        "fastrec.cli.extract", "Write the images, or other bytes, of records to files."
+    ),
+    "images": Verb("fastrec.cli.images", "Write a directory of images to record files."),
+    "demo": Verb("fastrec.demo.command", "Run an end-to-end demo on real images."),
+    "bench": Verb(
+        "fastrec.bench.command",
+        "Measure fastrec against other libraries and the limits of this machine.",
+    ),
+    "completion": Verb(
+        "fastrec.cli.completion", "Print what makes a shell complete the words of this program."
+    ),
+    "man": Verb("fastrec.cli.man", "Write manual pages."),
 }
 
 STATUS = (
@@ -102,22 +136,15 @@ def program() -> Parser:
     commands = parser.add_subparsers(
         title="commands", metavar="COMMAND", required=True, parser_class=Parser
     )
-    for name in VERBS:
-        text = summary(name)
+    for name, (_, text) in VERBS.items():
         commands.add_parser(name, help=text[0].lower() + text[1:-1])
     return parser
 
 
-def summary(verb: str) -> str:
-    """The first line of a verb's module."""
-    module = importlib.import_module(VERBS[verb])
-    return (module.__doc__ or "").strip().splitlines()[0]
-
-
 def verb_parser(verb: str) -> Parser:
     """Make the parser of one verb; no other is imported."""
-    module = importlib.import_module(VERBS[verb])
-    parser = Parser(prog=f"fastrec {verb}", description=summary(verb), epilog=STATUS)
+    module = importlib.import_module(VERBS[verb].module)
+    parser = Parser(prog=f"fastrec {verb}", description=VERBS[verb].summary, epilog=STATUS)
     module.add_arguments(parser)
     parser.add_argument("-q", "--quiet", action="store_true", help="show no progress")
     run: Callable[[argparse.Namespace, Report], int] = module.run

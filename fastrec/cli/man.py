@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator
 
 from fastrec import __version__
-from fastrec.cli.grammar import STATUS, VERBS, Parser, program, summary, verb_parser
+from fastrec.cli.grammar import STATUS, VERBS, Parser, program, verb_parser
 from fastrec.cli.report import Report, counted, shown
 
 __all__ = ["add_arguments", "page", "run"]
@@ -53,7 +53,7 @@ def _lines(verb: str | None) -> Iterator[str]:
         for each in VERBS:
             yield ".TP"
             yield f".BR fastrec\\-{each} (1)"
-            yield _roff(summary(each))
+            yield _roff(VERBS[each].summary)
     else:
         yield from _options(parser)
     yield ".SH EXIT STATUS"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Print statistics of every feature: presence, ranges, quantiles, distinct and commonest values."""
+"""Print statistics of every feature: presence, ranges, quantiles, common values."""
 
 from __future__ import annotations
 
