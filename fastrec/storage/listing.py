@@ -70,10 +70,9 @@ def _object_or_folder(
         if url.startswith(("http://", "https://")):
             raise
         location = locate(url, options)
-        try:
-            return _folder(location.at(f"{location.key}/"), options, is_record_file)
-        except FileNotFoundError:
-            pass
+        folder = location.at(f"{location.key}/")
+        if files := _files_of(folder, options, is_record_file):
+            return files
         raise
 
 
@@ -109,12 +108,18 @@ def _url_of(location: Location, key: str, options: StorageOptions) -> str:
     return key if options.filesystem is not None else location.begin + key
 
 
-def _folder(
+def _files_of(
     location: Location, options: StorageOptions, is_record_file: Callable[[str], bool]
 ) -> list[RemoteFile]:
     keys = _listed(location, location.key, False, options)
     found = (each for each in keys if is_record_file(each[0].rpartition("/")[2]))
-    files = _files(location, found, options)
+    return _files(location, found, options)
+
+
+def _folder(
+    location: Location, options: StorageOptions, is_record_file: Callable[[str], bool]
+) -> list[RemoteFile]:
+    files = _files_of(location, options, is_record_file)
     if not files:
         raise FileNotFoundError(2, "no object, and no folder with *.tfrecord* in it", location.name)
     return files

@@ -20,6 +20,8 @@ Pause = Callable[[float], None]
 
 _BACKOFF_S = 0.1
 _LONGEST_BACKOFF_S = 10.0
+_CONNECT_RETRIES = 4  # for a server that has never answered, 1.5 seconds in all
+_PREFIX = 1 << 16  # bytes for which an object may be requested whole
 _PROGRESS = 1 << 16  # bytes, for which a request counts as one that gave something new
 _LEAST_PART, _MOST_PART = 1 << 20, 16 << 20
 _QUICK_S, _SLOW_S = 0.25, 2.0  # for a part: the next ones are longer, or shorter
@@ -111,7 +113,7 @@ class RemoteFile:
 
         def attempt() -> int:
             nonlocal done
-            stat, pieces = location.store.read(location.key, begin + done, end)
+            stat, pieces = _ask(location, begin + done, end)
             if stat is None:
                 self.silent = True
             if stat is not None or not self._pinned:
@@ -137,6 +139,40 @@ class RemoteFile:
                     self.pin(stat)
             raise
         return into
+
+    def body(self, begin: int) -> Iterator[Job]:
+        """Yield jobs that return the bytes from `begin` on, to be run one after the other.
+
+        One request returns the whole object; what is before `begin` is dropped. After a broken
+        connection, another request is made.
+        """
+        location = self.location
+        pieces: Iterator[memoryview] | None = None
+        done = begin
+
+        def attempt() -> memoryview:
+            nonlocal pieces
+            try:
+                if pieces is None:
+                    stat, whole = location.store.read_all(location.key)
+                    self.pin(stat or location.store.stat(location.key))
+                    pieces = _cut(whole, done, self.size)
+                data = next(pieces, None)
+                if data is None:
+                    raise OSError(errno.EIO, f"the server sent {done} bytes of {self.size}")
+            except BaseException:
+                pieces = None
+                raise
+            return data
+
+        def run(pause: Pause) -> memoryview:
+            nonlocal done
+            data = retried(self._options.retries, location, attempt, pause, lambda: done - begin)
+            done += len(data)
+            return data
+
+        while done < self.size:
+            yield Job(run, _READ)
 
     def _changed(self) -> OSError:
         text = "the object has changed since it was opened"
@@ -169,6 +205,39 @@ class RemoteFile:
         return f"<fastrec.storage.RemoteFile {self.name!a}, {self.size} bytes>"
 
 
+def _ask(location: Location, begin: int, end: int) -> tuple[Stat | None, Iterable[Any]]:
+    """Request a range, or a short prefix as part of the whole, where the server ignores ranges."""
+    store = location.store
+    if store.ranged:
+        try:
+            return store.read(location.key, begin, end)
+        except Exception:
+            if store.ranged:
+                raise
+    if end > _PREFIX:
+        raise OSError(
+            errno.EOPNOTSUPP,
+            "the server does not support range requests, so that its objects can only be read "
+            "from start to end; StorageOptions(cache=...) allows any order",
+            location.name,
+        )
+    stat, pieces = store.read_all(location.key)
+    return stat, _cut(pieces, begin, end)
+
+
+def _cut(pieces: Iterable[Any], begin: int, end: int) -> Iterator[memoryview]:
+    """Yield bytes `begin` to `end` of buffers, and take no buffer after these."""
+    at = 0
+    for piece in pieces:
+        data = memoryview(piece).cast("B")
+        part = data[max(begin - at, 0) : end - at]
+        at += len(data)
+        if part:
+            yield part
+        if at >= end:
+            return
+
+
 def retried(
     retries: int,
     location: Location,
@@ -180,9 +249,11 @@ def retried(
     failures, reached = 0, 0
     while True:
         try:
-            return attempt()
+            result = attempt()
+            location.store.answered = True
+            return result
         except OSError as error:
-            if error.errno == errno.ESTALE:
+            if error.errno in (errno.ESTALE, errno.EOPNOTSUPP):
                 raise
             failure = location.store.failed(error, location.name)
         except Exception as error:
@@ -192,7 +263,9 @@ def retried(
         failures += 1
         if not failure.again:
             raise failure.error from None
-        if failures > retries:
+        if failures > retries or (
+            failure.unreachable and not location.store.answered and failures > _CONNECT_RETRIES
+        ):
             raise _given_up(failure, failures) from None
         import random
 
@@ -261,6 +334,7 @@ class _Parts:
 class _Pass:
     """Files that are read one after the other, with what is fetched ahead of that.
 
+    Files are fetched in parts, or each with one request if the server does not support ranges.
     Nothing of the last one after `end` is fetched ahead, if that is given.
     """
 
@@ -273,26 +347,40 @@ class _Pass:
             self.ends[-1] = end
         self._options = options
         self._ahead: Ahead[memoryview] | None = None
+        self._whole = bool(files) and not files[0].location.store.ranged  # one request per file
         self.at = 0, 0  # file and offset that the next part begins at
 
     def part(self, number: int, offset: int) -> memoryview:
         """Bytes of a file from an offset on."""
-        if self._ahead is None or self.at != (number, offset):
-            window = self._options.window_bytes
-            parts = _Parts(self.files[number:], self.ends[number:], offset, window // 4)
-            self._ahead = Ahead(parts, budget=window)
+        file = self.files[number]
         try:
+            if self._ahead is None or self.at != (number, offset):
+                self._ahead = self._begin(number, offset)
             data = next(self._ahead, None)
             if data is None:
-                raise RuntimeError(f"no part at {offset} of {self.files[number].name!a}")
-        except BaseException:
+                raise RuntimeError(f"no part at {offset} of {file.name!a}")
+        except BaseException as error:
             self._ahead = None  # the next call begins anew here
-            raise
+            if not isinstance(error, OSError) or error.errno != errno.EOPNOTSUPP or self._whole:
+                raise
+            self._whole = not file.location.store.ranged
+            if not self._whole:
+                raise
+            return self.part(number, offset)
         offset += len(data)
+        if self._whole and offset >= file.size:
+            self._ahead = None
         while number < len(self.files) and offset >= self.ends[number]:
             number, offset = number + 1, 0
         self.at = number, offset
         return data
+
+    def _begin(self, number: int, offset: int) -> Ahead[memoryview]:
+        window = self._options.window_bytes
+        if self._whole:
+            return Ahead(self.files[number].body(offset), budget=window, threads=1, most=1)
+        parts = _Parts(self.files[number:], self.ends[number:], offset, window // 4)
+        return Ahead(parts, budget=window)
 
     def extend(self, number: int) -> bool:
         """Let more of a file be fetched than up to its end here; False where there is no more."""

@@ -21,8 +21,26 @@ __all__ = ["Location", "Stat", "Store", "StoreError", "hides_something", "locate
 OBSTORE = {"s3", "s3a", "gs", "az", "azure", "adl", "abfs", "abfss", "http", "https", "memory"}
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://")
 _USER = re.compile(r"(?<=//)[^/@\s]*@")
-_QUERY = re.compile(r"\?[^\s'\"]*")
+_QUERY = re.compile(r"(?<!<)\?[^\s'\"]*")  # not the start of <?xml
 _STATUS = re.compile(r"status(?: code)?:? (\d{3})")
+_ERROR_BODY = re.compile(r"<\?xml.*|<Error>.*|\{.*", re.DOTALL)
+_ERROR_CODE = re.compile(r"<Code>([^<]{1,100})</Code>|\"(?:status|reason)\": *\"([^\"]{1,100})\"")
+_ERROR_TEXT = re.compile(r"<Message>([^<]{1,300})|\"message\": *\"([^\"]{1,300})\"")
+_METADATA = re.compile(r"//(169\.254\.16\d\.\d+|metadata[^/]*)/")  # servers that give credentials
+_CREDENTIALS = (
+    "no credentials: set the store's environment variables (AWS_ACCESS_KEY_ID and "
+    "AWS_SECRET_ACCESS_KEY for S3), pass credential_provider, or skip_signature=True for a public "
+    "bucket"
+)
+# Settings of the HTTP client, which the environment may hold as, for example, AWS_ALLOW_HTTP.
+_CLIENT = (
+    "allow_http", "allow_invalid_certificates", "connect_timeout", "default_content_type",
+    "http1_only", "http2_keep_alive_interval", "http2_keep_alive_timeout",
+    "http2_keep_alive_while_idle", "http2_max_frame_size", "http2_only", "pool_idle_timeout",
+    "pool_max_idle_per_host", "proxy_ca_certificate", "proxy_excludes", "proxy_url",
+    "randomize_addresses", "read_timeout", "timeout", "user_agent",
+)  # fmt: skip
+_PREFIXES = {"s3": "AWS_", "s3a": "AWS_", "gs": "GOOGLE_", "http": "", "https": ""}  # or AZURE_
 _PIECE = 1 << 18  # of a body, handed on at once: what a broken connection can lose
 _PART = 8 << 20  # of a multipart upload
 _SLOWEST = 20  # timeouts that a whole request may take
@@ -36,21 +54,45 @@ class Stat(NamedTuple):
 
 
 class StoreError(Exception):
-    """A failed request as an OSError, and whether another attempt may succeed."""
+    """A failed request as an OSError, and whether another attempt may succeed.
 
-    def __init__(self, error: OSError, again: bool) -> None:
+    Attributes
+    ----------
+    unreachable : bool
+        No connection could be made, so that the address may be wrong.
+    """
+
+    def __init__(self, error: OSError, again: bool, unreachable: bool = False) -> None:
         super().__init__(str(error))
         self.error = error
         self.again = again
+        self.unreachable = unreachable
 
 
 class Store(Protocol):
-    """One attempt at each request; any exception means that it failed."""
+    """One attempt at each request; any exception means that it failed.
+
+    Attributes
+    ----------
+    answered : bool
+        A request has succeeded before.
+    ranged : bool
+        The server is not known to ignore ranges; if False, only :meth:`read_all` works.
+    """
+
+    answered: bool
+    ranged: bool
+
+    def key_of(self, url: str) -> str:
+        """Return the key of an object that a URL names."""
 
     def stat(self, key: str) -> Stat: ...
 
     def read(self, key: str, begin: int, end: int) -> tuple[Stat | None, Iterable[Any]]:
         """Buffers with bytes `begin` to `end`, and the object's stat if the answer has it."""
+
+    def read_all(self, key: str) -> tuple[Stat | None, Iterable[Any]]:
+        """Return buffers with all bytes of an object, and its stat if the answer has it."""
 
     def list(self, folder: str, deep: bool) -> Iterator[tuple[str, int]]:
         """Keys and sizes of the objects in a folder, or everywhere below it."""
@@ -87,10 +129,12 @@ def locate(url: str, options: StorageOptions) -> Location:
         When the URL or an option is not valid.
     """
     if options.filesystem is not None:
-        store, key = _cached("", options, lambda: _wrapped(options.filesystem)), url
-        if match := _URL.match(url):
-            key = url[match.end() :]
-        return Location(store, key, url, url[: len(url) - len(key)])
+        store = _cached("", options, lambda: _wrapped(options.filesystem))
+        key = store.key_of(url) if _URL.match(url) else url
+        if url.endswith("/") and not key.endswith("/"):
+            key += "/"
+        name = public(url)
+        return Location(store, key, name, name[: -len(key)] if name.endswith(key) else "")
     scheme, rest = url.split("://", 1)
     if scheme not in OBSTORE:
         return _locate_fsspec(url, scheme, options)
@@ -161,9 +205,13 @@ def _open_obstore(root: str, scheme: str, options: StorageOptions) -> Store:
         "connect_timeout": timedelta(seconds=options.timeout),
         "read_timeout": timedelta(seconds=options.timeout),
         "timeout": timedelta(seconds=options.timeout * _SLOWEST),
-        "allow_http": given.pop("allow_http", scheme == "http"),
+        **_client_environment(scheme),
+        **({"allow_http": True} if scheme == "http" else {}),
+        **({"allow_http": given.pop("allow_http")} if "allow_http" in given else {}),
         **given.pop("client_options", {}),
     }
+    if scheme in ("s3", "s3a"):
+        _check_credentials(root, given)
     once = {"max_retries": 0}
     writing = given.pop("retry_config", None)
     make = HTTPStore.from_url if scheme in ("http", "https") else from_url
@@ -176,12 +224,50 @@ def _open_obstore(root: str, scheme: str, options: StorageOptions) -> Store:
     return ObstoreStore(reader, writer, options.secrets)
 
 
+def _client_environment(scheme: str) -> dict[str, str]:
+    """Return the settings of the HTTP client that the environment has for a scheme.
+
+    obstore ignores all of them as soon as one is passed.
+    """
+    prefix = _PREFIXES.get(scheme, "AZURE_")
+    found = ((key, os.environ.get(prefix + key.upper())) for key in _CLIENT if prefix)
+    return {key: value for key, value in found if value}
+
+
+def _check_credentials(root: str, given: dict[str, Any]) -> None:
+    """Refuse to look for credentials on the network where the environment forbids it.
+
+    Raises
+    ------
+    PermissionError
+    """
+    if os.environ.get("AWS_EC2_METADATA_DISABLED", "").lower() != "true":
+        return
+    sources = (
+        "AWS_ACCESS_KEY_ID", "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+        "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_SKIP_SIGNATURE",
+        "AWS_WEB_IDENTITY_TOKEN_FILE",
+    )  # fmt: skip
+    options = ("access_key_id", "credential_provider", "skip_signature", "config")
+    names = {key.lower().removeprefix("aws_") for key in given}
+    if not (any(os.environ.get(name) for name in sources) or names & set(options)):
+        raise PermissionError(errno.EACCES, _CREDENTIALS, root)
+
+
 _MEMORY: dict[str, Store] = {}  # of this process
 
 
 def _shown(error: BaseException, secrets: list[str]) -> str:
-    """The first line of what a library says, without credentials."""
-    text = str(error).partition("\n")[0] or type(error).__name__
+    """Return one line of what a library says, without credentials.
+
+    Of the body of a server's answer, it has the code and the message.
+    """
+    text = str(error).partition("\n\nDebug source:")[0]
+    if _STATUS.search(text) and (body := _ERROR_BODY.search(text)):
+        found = (pattern.search(body[0]) for pattern in (_ERROR_CODE, _ERROR_TEXT))
+        parts = [next(filter(None, match.groups())) for match in found if match]
+        text = text[: body.start()] + (": ".join(parts) or body[0])
+    text = " ".join(text.partition("\n")[0].split()) or type(error).__name__
     text = _QUERY.sub("", _USER.sub("", text))
     for secret in secrets:
         text = text.replace(secret, "***")
@@ -223,9 +309,18 @@ class ObstoreStore:
                 "processes with 'spawn' or 'forkserver'"
             )
         _PROCESS[:] = [os.getpid()]
+        self.answered, self.ranged = False, True
         self._library = obstore
         self._reader, self._writer = reader, writer  # the second one retries
         self._secrets = secrets
+
+    def key_of(self, url: str) -> str:
+        if base := getattr(self._reader, "url", None):  # HTTPStore
+            return url.removeprefix(str(base)).lstrip("/")
+        key = url[_URL.match(url).end() :]  # type: ignore[union-attr]
+        host, _, rest = key.partition("/")
+        config = getattr(self._reader, "config", {})
+        return rest if host in (config.get("bucket"), config.get("container_name")) else key
 
     def stat(self, key: str) -> Stat:
         try:
@@ -240,9 +335,18 @@ class ObstoreStore:
         return _stat_of(found.meta)
 
     def read(self, key: str, begin: int, end: int) -> tuple[Stat | None, Iterable[Any]]:
-        found = self._library.get(self._reader, key, options={"range": (begin, end)})
+        try:
+            found = self._library.get(self._reader, key, options={"range": (begin, end)})
+        except Exception as error:
+            if type(error).__name__ == "NotSupportedError" or "non-partial" in str(error):
+                self.ranged = False
+            raise
         if tuple(found.range) != (begin, end):
             raise OSError(errno.EIO, f"asked for bytes {begin} to {end}, got {found.range}")
+        return _stat_of(found.meta), found.stream(min_chunk_size=_PIECE)
+
+    def read_all(self, key: str) -> tuple[Stat | None, Iterable[Any]]:
+        found = self._library.get(self._reader, key)
         return _stat_of(found.meta), found.stream(min_chunk_size=_PIECE)
 
     def list(self, folder: str, deep: bool) -> Iterator[tuple[str, int]]:
@@ -271,11 +375,17 @@ class ObstoreStore:
 
     def failed(self, error: BaseException, name: str) -> StoreError:
         kind, text = type(error).__name__, _shown(error, self._secrets)
+        status = _STATUS.search(str(error))
+        if "NoSuchBucket" in text or (kind == "GenericError" and status and status[1] == "404"):
+            return StoreError(FileNotFoundError(errno.ENOENT, text, name), False)
         if isinstance(error, FileNotFoundError):
             return _missing(name)
         if isinstance(error, FileExistsError) or kind == "AlreadyExistsError":
             return StoreError(FileExistsError(errno.EEXIST, "the object exists", name), False)
-        if kind in ("PermissionDeniedError", "UnauthenticatedError"):
+        if _METADATA.search(text):
+            return StoreError(PermissionError(errno.EACCES, _CREDENTIALS, name), not status)
+        refused = status and status[1] in ("401", "403")
+        if refused or kind in ("PermissionDeniedError", "UnauthenticatedError"):
             return StoreError(PermissionError(errno.EACCES, text, name), False)
         if kind == "NotSupportedError" and "Range request" in text:
             text = (
@@ -286,9 +396,13 @@ class ObstoreStore:
             return StoreError(OSError(errno.EOPNOTSUPP, text, name), False)
         if "timed out" in str(error) or "TimedOut" in str(error):
             return StoreError(TimeoutError(errno.ETIMEDOUT, text, name), True)
-        status = _STATUS.search(str(error))
+        if "kind: Builder" in str(error):
+            if "BadScheme" in str(error):
+                text += "; an endpoint of http:// requires allow_http=True or AWS_ALLOW_HTTP=true"
+            return StoreError(OSError(errno.EINVAL, text, name), False)
         again = status is None or status[1] in ("408", "429") or status[1][0] == "5"
-        return StoreError(OSError(errno.EIO, text, name), again)
+        unreachable = "kind: Connect" in str(error)
+        return StoreError(OSError(errno.EIO, text, name), again, unreachable)
 
 
 def _stat_of(meta: Any) -> Stat:
@@ -302,8 +416,12 @@ class FsspecStore:
     """A file system of fsspec."""
 
     def __init__(self, filesystem: Any, secrets: list[str]) -> None:
+        self.answered = self.ranged = True  # its library decides what to retry
         self._fs = filesystem
         self._secrets = secrets
+
+    def key_of(self, url: str) -> str:
+        return str(self._fs._strip_protocol(url))
 
     def stat(self, key: str) -> Stat:
         self._fs.invalidate_cache(self._fs._parent(key))
@@ -319,6 +437,9 @@ class FsspecStore:
 
     def read(self, key: str, begin: int, end: int) -> tuple[Stat | None, Iterable[Any]]:
         return None, [self._fs.cat_file(key, start=begin, end=end)]
+
+    def read_all(self, key: str) -> tuple[Stat | None, Iterable[Any]]:
+        return None, [self._fs.cat_file(key)]
 
     def list(self, folder: str, deep: bool) -> Iterator[tuple[str, int]]:
         self._fs.invalidate_cache()
@@ -377,7 +498,11 @@ class ArrowStore:
     """A file system of ``pyarrow.fs``."""
 
     def __init__(self, filesystem: Any) -> None:
+        self.answered = self.ranged = True
         self._fs = filesystem
+
+    def key_of(self, url: str) -> str:
+        return url.partition("://")[2]
 
     def stat(self, key: str) -> Stat:
         info = self._fs.get_file_info(key)
@@ -388,6 +513,9 @@ class ArrowStore:
     def read(self, key: str, begin: int, end: int) -> tuple[Stat | None, Iterable[Any]]:
         with self._fs.open_input_file(key) as file:
             return None, [file.read_at(end - begin, begin)]
+
+    def read_all(self, key: str) -> tuple[Stat | None, Iterable[Any]]:
+        return self.read(key, 0, self.stat(key).size)
 
     def list(self, folder: str, deep: bool) -> Iterator[tuple[str, int]]:
         from pyarrow.fs import FileSelector
