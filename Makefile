@@ -37,8 +37,8 @@ WITHOUT_PNG := benchmarks/decode_ceiling.c
 endif
 LDLIBS_CORE += -lm
 
-.PHONY: bench bench-smoke guard guard-update help test quick coverage demo arm64 arm64-run windows windows-run mutants fuzz sanitize sanitize-c \
-        sanitize-fuzz sanitize-python lint lint-c lint-python oracle integrations soak faults verdicts \
+.PHONY: bench bench-smoke guard guard-update help test without quick coverage demo arm64 arm64-run windows windows-run mutants fuzz sanitize sanitize-c \
+        sanitize-fuzz sanitize-python lint lint-c lint-python oracle integrations environments soak faults verdicts \
         races docs diagrams dist release-check \
         wheel-check format clean
 .DELETE_ON_ERROR:
@@ -86,6 +86,21 @@ endef
 ## make test         the test suite and the doctests, in .venv
 test: .venv/installed-test
 	$(BIN)/pytest -n auto --doctest-modules --pyargs tests fastrec
+
+## make without      the tests that a package concerns, in .venv without that package
+WITHOUT = isal pyarrow obstore PIL rich fsspec sklearn
+WITHOUT_isal = tests/records/test_inflater_libraries.py tests/records/test_inflate.py \
+    tests/records/test_checkpoints.py tests/records/test_compression.py
+WITHOUT_pyarrow = tests/arrow tests/tables tests/cli/test_hostile_files.py
+WITHOUT_obstore = tests/project/test_mistakes.py tests/storage
+WITHOUT_PIL = tests/images tests/demo tests/cli/test_command_line_page.py tests/project/test_mistakes.py
+WITHOUT_rich = tests/cli/test_in_a_shell.py tests/cli/test_cli.py
+WITHOUT_fsspec = tests/storage/test_store_errors.py tests/storage/test_remote_libraries.py
+WITHOUT_sklearn = tests/demo tests/project/test_layering.py
+without-%: .venv/installed-test
+	FASTREC_TEST_WITHOUT=$* $(BIN)/pytest -q -n auto -m 'not slow' $(WITHOUT_$*)
+
+without: $(WITHOUT:%=without-%)
 
 ## make quick        an incremental build in place and the tests of what was changed, in a minute
 .venv-quick/installed: pyproject.toml
@@ -231,7 +246,7 @@ format: .venv/installed-lint
 	$(BIN)/ruff format
 	$(BIN)/clang-format -i $(C_SOURCES) $(C_HEADERS) $(wildcard tests/c/*.c tests/fuzz/*.c benchmarks/*.c)
 
-## make arm64        the C drivers on an emulated ARMv8 processor, where one can be had
+## make arm64        the C drivers on an emulated ARMv8 processor; needs a cross compiler and qemu
 ARM_CC ?= aarch64-linux-gnu-gcc
 ARM_RUN ?= qemu-aarch64 -L /usr/aarch64-linux-gnu
 ARM_FLAGS = $(CFLAGS_STRICT) -O2
@@ -248,10 +263,10 @@ build/arm64/%: tests/fuzz/%.c $(C_SOURCES:csrc/%.c=build/arm64/core/%.o)
 
 ARM_DRIVERS = $(C_TESTS:%=build/arm64/%)
 arm64:
-	@if command -v $(ARM_CC) >/dev/null && command -v $(firstword $(ARM_RUN)) >/dev/null; \
-	then $(MAKE) --no-print-directory -j$(JOBS) arm64-run; \
-	else echo "SKIPPED: needs $(ARM_CC) and $(ARM_RUN)" \
-	    "(apt-get install gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user)"; fi
+	@command -v $(ARM_CC) >/dev/null && command -v $(firstword $(ARM_RUN)) >/dev/null \
+	    || { echo "needs $(ARM_CC) and $(firstword $(ARM_RUN)):" \
+	    "apt-get install gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user"; exit 1; }
+	$(MAKE) --no-print-directory -j$(JOBS) arm64-run
 
 arm64-run: $(ARM_DRIVERS) build/arm64/fuzz_frame
 	@set -e; for driver in $(ARM_DRIVERS); do echo $$driver; $(ARM_RUN) $$driver; done
@@ -277,7 +292,7 @@ build/windows/%.exe: tests/fuzz/%.c $(C_SOURCES:csrc/%.c=build/windows/core/%.o)
 windows:
 	@if command -v $(WINDOWS_CC) >/dev/null && command -v $(WINE) >/dev/null; \
 	then $(MAKE) --no-print-directory -j$(JOBS) windows-run; \
-	else echo "SKIPPED: needs $(WINDOWS_CC) and $(WINE) (apt-get install gcc-mingw-w64-x86-64 wine64)"; fi
+	else echo "needs $(WINDOWS_CC) and $(WINE): apt-get install gcc-mingw-w64-x86-64 wine64"; exit 1; fi
 
 # Wine's folder links to the root of the machine: what walks this one must not find it.
 WINDOWS_DRIVERS = $(C_TESTS)
@@ -378,6 +393,9 @@ integrations-%: .venv-integrations-%/installed
 
 integrations: $(INTEGRATIONS:%=integrations-%)
 
+# The environments of the two targets above, without fastrec. It may run beside other targets.
+environments: .venv-oracle/bin/python $(INTEGRATIONS:%=.venv-integrations-%/bin/python)
+
 ## make bench        fastrec, its peers and the machine's ceilings into benchmarks/README.md
 # Some peers cannot share an environment, so each has its own. One that cannot be had is a gap.
 PEERS = array_record bagz checksums dali grain tensorboard tensorflow tfrecord tfrecords torch \
@@ -452,7 +470,7 @@ dist: .venv/installed-dist
 release-check: dist
 	$(BIN)/python tests/tools/release_check.py dist/*
 
-## make wheel-check  the wheel is a manylinux one, complete by itself, and passes the tests
+## make wheel-check  the wheel is a manylinux one, and passes the tests without any optional package
 WHEEL_MARK ?=
 wheel-check: dist
 	rm -rf wheelhouse .venv-wheel
@@ -466,7 +484,8 @@ wheel-check: dist
 	@! $(BIN)/python -m zipfile -l wheelhouse/*.whl | grep -E '\.(c|h|pyx|pxd|pxi)$$'
 	$(PYTHON) -m venv .venv-wheel
 	wheel=$$(ls wheelhouse/*.whl) && \
-	    $(PIP_ENV) .venv-wheel/bin/python -m pip install --quiet "$$wheel[test]"
+	    $(PIP_ENV) .venv-wheel/bin/python -m pip install --quiet "$$wheel[test-minimal]"
+	$(PIP_ENV) .venv-wheel/bin/python -m pip uninstall --quiet --yes isal
 	.venv-wheel/bin/pytest -p no:cacheprovider -n auto -m "$(WHEEL_MARK)" tests
 
 ## make clean        remove everything that the above made

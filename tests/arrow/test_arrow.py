@@ -9,13 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import fastrec
 from fastrec import _core, arrow
+
+pytest.importorskip("pyarrow")
+import pyarrow as pa
 
 COLUMNS: dict[str, Any] = {
     "scalar": np.array([3, 1, 2], np.int64),

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from commands import Captured
 from pets import png, write_pets
-from verbs import gzipped, promise, write, write_examples
+from verbs import gzipped, promise, skip_without_package_of, write, write_examples
 
 import fastrec
 from fastrec import cli
@@ -141,6 +141,7 @@ def run(command: str, path: Path) -> int:
 def test_a_hostile_file_has_its_status_and_moves_no_cursor(
     command: str, files: dict[str, Path], capsys: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    skip_without_package_of(command.split()[0])
     directory = files["data"].parent
     monkeypatch.chdir(directory)
     found = {}

@@ -8,10 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
 
 from fastrec.demo.contact_sheet import Tile, contact_sheet
 from fastrec.demo.contact_sheet import fitted as fitted_to
+
+pytest.importorskip("PIL")
+from PIL import Image
 
 
 def image(height: int, width: int, channels: int = 3, seed: int = 0) -> np.ndarray:

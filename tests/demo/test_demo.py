@@ -11,13 +11,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from PIL import Image
 
 import fastrec
 from fastrec import cli
-from fastrec.demo import samples as images, stages, training
-from fastrec.demo.classifier import Classifier, area_mean, scaled
 from fastrec.cli.report import Failure
+from fastrec.demo import samples as images
+from fastrec.demo import stages, training
+from fastrec.demo.classifier import Classifier, area_mean, scaled
+
+pytest.importorskip("PIL")
+from PIL import Image
 
 BROKEN = ["blue/cut.png", "bomb.ppm", "red/text.png"]
 DEMO = [sys.executable, "-m", "fastrec", "demo"]

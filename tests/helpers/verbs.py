@@ -17,9 +17,20 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 import reference
 
 import fastrec
+
+# What commands need that a platform may not have.
+_PACKAGES = {"convert": "pyarrow", "images": "PIL", "demo": "sklearn"}
+
+
+def skip_without_package_of(verb: str) -> None:
+    """Skip the test if the package that a command needs is not installed."""
+    if verb in _PACKAGES:
+        pytest.importorskip(_PACKAGES[verb])
+
 
 # --- files and bytes ----------------------------------------------------------------------------
 

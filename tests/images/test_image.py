@@ -12,9 +12,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from PIL import Image
 
 from fastrec import image
+
+pytest.importorskip("PIL")
+from PIL import Image
 
 
 def make_image(height: int, width: int, channels: int = 3, seed: int = 0) -> np.ndarray:

@@ -251,7 +251,8 @@ def test_versions_of_tensorflow_share_only_what_is_common() -> None:
 
 
 def loaded_by(statement: str) -> set[str]:
-    code = f"{statement}\nimport sys\nprint(*sys.modules, sep='\\n')"
+    names = "name for name, module in sys.modules.items() if module is not None"
+    code = f"{statement}\nimport sys\nprint(*({names}), sep='\\n')"
     run = subprocess.run(
         [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, timeout=60
     )

@@ -172,8 +172,13 @@ MISTAKES: dict[str, tuple[Callable[[Path], Any], type[Exception], str]] = {
 }
 
 
+NEEDS = {"no image": "PIL", "a URL": "obstore"}
+
+
 @pytest.mark.parametrize("name", MISTAKES)
 def test_mistakes_are_answered(name: str, tmp_path: Path) -> None:
+    if name in NEEDS:
+        pytest.importorskip(NEEDS[name])
     mistake, kind, text = MISTAKES[name]
     with pytest.raises(kind) as caught:
         mistake(tmp_path)

@@ -8,6 +8,7 @@ import random
 import sys
 import types
 import zlib
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +77,7 @@ def test_an_intact_file_of_any_size_and_ratio_is_read_completely(
     records = [text_of(ratio, size, seed + i) for i, (ratio, size) in enumerate(shapes)]
     frames = b"".join(map(_core.frame, records))
     cuts = [len(frames) * i // members for i in range(members + 1)]
-    pieces = [frames[a:b] for a, b in zip(cuts, cuts[1:], strict=False)]
+    pieces = [frames[a:b] for a, b in pairwise(cuts)]
     path = tmp_path / "file.gz"
     path.write_bytes(deflated(kind, level, strategy, pieces))
     assert list(fastrec.Reader(path)) == records

@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from verbs import gzipped, write, write_examples
+from verbs import gzipped, skip_without_package_of, write, write_examples
 
 import fastrec
 from fastrec import cli
@@ -363,6 +363,7 @@ def test_no_command_takes_a_set_of_shards_that_is_not_whole_for_all_is_well(
 def test_any_shards_has_a_command_read_them(
     folder: Path, capsys: pytest.CaptureFixture[str], verb: str
 ) -> None:
+    skip_without_package_of(verb)
     make_generations(folder)
     assert run(verb, "t*", "--any-shards") == 0, capsys.readouterr().err
 
@@ -371,6 +372,7 @@ def test_any_shards_has_a_command_read_them(
 def test_side_files_that_a_shell_names_are_left_out(
     folder: Path, capsys: pytest.CaptureFixture[str], verb: str
 ) -> None:
+    skip_without_package_of(verb)
     make_shards(folder, 2)
     for name in make_shards(folder, 2):
         fastrec.Index.build(name).save()
@@ -522,6 +524,7 @@ def test_a_batcher_takes_a_compression(folder: Path, kind: str | None) -> None:
 def test_every_command_reads_standard_input(
     folder: Path, verb: str, pack: Callable[[bytes], bytes]
 ) -> None:
+    skip_without_package_of(verb)
     data = pack(write_examples(folder / "x", [{"i": number, "s": "x"} for number in range(9)])
                 .read_bytes())  # fmt: skip
     extra = VERBS[verb]

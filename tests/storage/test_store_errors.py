@@ -221,7 +221,7 @@ def test_any_order_is_read_from_a_cache_without_ranges(server: Server, tmp_path:
 def test_random_order_without_ranges_is_refused_with_a_remedy(server: Server) -> None:
     server.objects = {"/a": FRAMES}
     reader = fastrec.Reader(f"{server.url}/a")
-    with pytest.raises(OSError, match="does not support range requests.*cache=") as caught:
+    with pytest.raises(OSError, match=r"does not support range requests.*cache=") as caught:
         reader[250]
     assert caught.value.errno == errno.EOPNOTSUPP
 
