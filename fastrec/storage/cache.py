@@ -6,8 +6,10 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import threading
 import time
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterator
 from typing import Any
 
 with contextlib.suppress(ImportError):  # on Windows, where StorageOptions refuses a cache
@@ -20,7 +22,10 @@ __all__ = ["ObjectCache", "index_place"]
 
 _COPY, _NOTE, _LOCK, _PART = ".object", ".json", ".lock", ".part"
 _POLL_S = 0.05
+_STALLED_S = 60.0  # without progress, after which another process's fetch is not waited for
 _OLD_S = 3600.0  # of a part that its process left behind
+_INDEX_OLD_S = 90 * 86400.0  # since an index was last used
+_CLEANED: set[str] = set()  # folders of indexes that this process has cleaned
 
 
 def name_of(file: RemoteFile) -> str | None:
@@ -46,14 +51,38 @@ def index_place(file: RemoteFile, options: StorageOptions) -> str | None:
         os.makedirs(folder, mode=0o700, exist_ok=True)
     except OSError:
         return None
-    return os.path.join(folder, f"{name}.frindex")
+    if folder not in _CLEANED:
+        _CLEANED.add(folder)
+        _delete_old(folder, _INDEX_OLD_S)
+    place = os.path.join(folder, f"{name}.frindex")
+    with contextlib.suppress(OSError):
+        os.utime(place, ns=(time.time_ns(), os.stat(place).st_mtime_ns))
+    return place
+
+
+def _delete_old(folder: str, age: float) -> None:
+    """Delete files of a folder that have not been used for `age` seconds."""
+    with contextlib.suppress(OSError):
+        for entry in os.scandir(folder):
+            with contextlib.suppress(OSError):
+                status = entry.stat()
+                if time.time() - max(status.st_atime, status.st_mtime) > age:
+                    os.unlink(entry.path)
 
 
 class _Hold:
-    """A lock on one copy: shared by those who use it, exclusive for who makes or deletes it."""
+    """A lock on one copy: shared while it is used, exclusive while it is fetched or deleted."""
 
     def __init__(self, path: str) -> None:
+        self.path = path
         self._number = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+
+    def is_current(self) -> bool:
+        """Return whether the locked file is still the one at its path, which may be deleted."""
+        try:
+            return os.path.samestat(os.fstat(self._number), os.stat(self.path))
+        except FileNotFoundError:
+            return False
 
     def take(self, kind: int) -> bool:
         try:
@@ -62,9 +91,14 @@ class _Hold:
             return False
         return True
 
-    def close(self) -> None:
-        if self._number >= 0:
-            os.close(self._number)
+    def unlink(self) -> None:
+        """Let the next lock of the copy be independent of this one."""
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self.path)
+
+    def close(self, _close: Callable[[int], None] = os.close) -> None:
+        if self._number >= 0:  # `os` may be gone when the interpreter ends
+            _close(self._number)
             self._number = -1
 
     def __del__(self) -> None:
@@ -137,19 +171,33 @@ class ObjectCache:
         return file.version is not None and os.path.exists(self._place(file) + _COPY)
 
     def _hold(self, file: RemoteFile, place: str, stream: RemoteStream | None) -> _Hold:
-        """Share the lock of a copy, which is fetched before if it is not there."""
-        hold = _Hold(place + _LOCK)
+        """Share the lock of a copy, which is fetched first if it is missing or damaged."""
+        began = time.monotonic()
         while True:
-            if not hold.take(fcntl.LOCK_SH):  # somebody fetches it
-                time.sleep(_POLL_S)
-            elif _is_sound(place, file.size):
+            hold = _Hold(place + _LOCK)
+            if hold.take(fcntl.LOCK_SH) and _is_sound(place, file.size) and hold.is_current():
                 return hold
-            elif hold.take(fcntl.LOCK_EX):
+            # No process waits with a share of the lock, so that one of them gets all of it.
+            hold.take(fcntl.LOCK_UN)
+            if hold.take(fcntl.LOCK_EX) and hold.is_current():
                 if not _is_sound(place, file.size):
                     self._fetch(file, place, stream or file.stream())
-            else:  # somebody else would fetch it, too: neither waits with a share in hand
-                hold.take(fcntl.LOCK_UN)
-                time.sleep(_POLL_S * (1 + os.getpid() % 7))
+            elif hold.take(fcntl.LOCK_SH) and hold.is_current():
+                # Other processes use a copy that was deleted or damaged after they opened it. With
+                # a new lock file, the new copy does not wait for them.
+                hold.unlink()
+            elif time.monotonic() - began > _STALLED_S and not _grows(place):
+                warnings.warn(
+                    f"{file.name!a} is fetched again: another process has fetched nothing of it "
+                    f"into {self._folder!a} for {_STALLED_S:.0f} s",
+                    RuntimeWarning,
+                    stacklevel=2,
+                )
+                began = time.monotonic()
+                hold.unlink()
+            else:
+                time.sleep(_POLL_S)
+            hold.close()
 
     def _fetch(self, file: RemoteFile, place: str, stream: RemoteStream) -> None:
         import json
@@ -157,7 +205,7 @@ class ObjectCache:
         from .. import _core
 
         self._make_room(file)
-        part = f"{place}.{os.getpid()}{_PART}"
+        part = f"{place}.{os.getpid()}-{threading.get_ident()}{_PART}"
         crc = 0
         try:
             with open(part, "wb") as target:
@@ -184,14 +232,19 @@ class ObjectCache:
             raise OSError(
                 errno.ENOSPC, f"the object's {file.size} bytes exceed cache_bytes", file.name
             )
-        found = []
+        found, locks = [], []
         for entry in os.scandir(self._folder):
             with contextlib.suppress(OSError):
                 status = entry.stat()
                 if entry.name.endswith(_COPY):
                     found.append((status.st_atime_ns, status.st_size, entry.path))
+                elif entry.name.endswith(_LOCK):
+                    locks.append(entry.path)
                 elif _PART in entry.name and time.time() - status.st_mtime > _OLD_S:
                     os.unlink(entry.path)
+        for lock in locks:
+            if not os.path.exists(lock.removesuffix(_LOCK) + _COPY):
+                self._delete(lock.removesuffix(_LOCK))
         total = sum(size for _, size, _ in found) + file.size
         for _, size, path in sorted(found):
             if total <= self._limit:
@@ -208,9 +261,9 @@ class ObjectCache:
     def _delete(self, place: str) -> bool:
         hold = _Hold(place + _LOCK)
         try:
-            if not hold.take(fcntl.LOCK_EX):
+            if not (hold.take(fcntl.LOCK_EX) and hold.is_current()):
                 return False
-            for suffix in (_COPY, _NOTE):
+            for suffix in (_COPY, _NOTE, _LOCK):
                 with contextlib.suppress(FileNotFoundError):
                     os.unlink(place + suffix)
             return True
@@ -219,6 +272,17 @@ class ObjectCache:
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_kept": {}}
+
+
+def _grows(place: str) -> bool:
+    """Return whether a process has written to a part of a copy within the last minute."""
+    folder, name = os.path.split(place)
+    for entry in os.scandir(folder):
+        if entry.name.startswith(f"{name}.") and _PART in entry.name:
+            with contextlib.suppress(OSError):
+                if time.time() - entry.stat().st_mtime < _STALLED_S:
+                    return True
+    return False
 
 
 def _is_sound(place: str, size: int) -> bool:

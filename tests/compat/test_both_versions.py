@@ -10,10 +10,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from PIL import Image
 
 import fastrec.compat.v1 as v1
 import fastrec.compat.v2 as v2
+
+pytest.importorskip("PIL")
+from PIL import Image
 
 ORACLE = Path(__file__).parent.parent / "oracle"
 PIXELS = np.random.RandomState(0).randint(0, 256, (5, 7, 3), np.uint8)

@@ -117,6 +117,8 @@ def test_a_loop_of_many_turns_is_gone_through_with_values() -> None:
 
 
 def test_an_error_on_one_way_comes_with_its_element() -> None:
+    pytest.importorskip("PIL")
+
     def check(i: Any) -> Any:
         if i > 2:
             return tf.io.decode_png(tf.constant(b"none"))

@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import multiprocessing
 import os
 import random
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,9 @@ from remote_reading import count_in_a_process
 
 import fastrec
 from fastrec import _core
+from fastrec.storage import cache
 from fastrec.storage.options import StorageOptions
+from fastrec.storage.remote import RemoteFile
 
 RECORDS = [random.Random(n).randbytes(n * 37 % 5000) for n in range(100)]
 DATA = b"".join(map(_core.frame, RECORDS))
@@ -196,3 +200,96 @@ def test_what_another_process_uses_is_not_deleted(tmp_path: Path) -> None:
             assert gets(server) == before
         assert read(f"{server.url}/b", tmp_path, **options) == RECORDS  # now a may go
         assert not set(held) & set(copies(tmp_path))
+
+
+# -- Processes that wait for each other --------------------------------------------------------
+
+
+def held(url: str, folder: Path) -> fastrec.Reader:
+    """A reader that uses the copy of an object."""
+    reader = fastrec.Reader(url, storage_options=StorageOptions(cache=folder))
+    assert reader[0] == RECORDS[0]
+    return reader
+
+
+@pytest.mark.parametrize("damage", ["delete", "change", "delete all"])
+def test_a_damaged_copy_is_fetched_again_while_others_use_it(tmp_path: Path, damage: str) -> None:
+    with ObjectServer(Objects({"b": DATA})) as server:
+        url = f"{server.url}/b"
+        first = held(url, tmp_path)
+        [copy] = copies(tmp_path)
+        if damage == "change":
+            copy.unlink()
+            copy.write_bytes(bytes(len(DATA)))
+        else:
+            for path in (tmp_path / "objects").iterdir() if damage == "delete all" else [copy]:
+                path.unlink()
+        began = time.monotonic()
+        second, third = held(url, tmp_path), held(url, tmp_path)
+        assert time.monotonic() - began < 10
+        assert list(second) == list(third) == RECORDS
+        assert first[5] == RECORDS[5]
+
+
+def test_many_threads_fetch_a_deleted_copy_once_or_twice(tmp_path: Path) -> None:
+    with ObjectServer(Objects({"b": DATA})) as server:
+        url = f"{server.url}/b"
+        first = held(url, tmp_path)
+        copies(tmp_path)[0].unlink()
+        with ThreadPoolExecutor(8) as pool:
+            readers = [pool.submit(held, url, tmp_path) for _ in range(16)]
+            assert all(list(reader.result(timeout=30)) == RECORDS for reader in readers)
+        assert first[1] == RECORDS[1]
+    assert len(copies(tmp_path)) == 1
+    assert not list((tmp_path / "objects").glob("*.part*"))
+
+
+def test_a_fetch_that_hangs_in_another_process_is_made_up_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cache, "_STALLED_S", 0.3)
+    with ObjectServer(Objects({"b": DATA})) as server:
+        url = f"{server.url}/b"
+        held(url, tmp_path).close()
+        [copy] = copies(tmp_path)
+        copy.unlink()
+        other = cache._Hold(str(copy.with_suffix(".lock")))
+        assert other.take(fcntl.LOCK_EX)
+        with pytest.warns(RuntimeWarning, match="another process has fetched nothing of it"):
+            assert list(held(url, tmp_path)) == RECORDS
+        other.close()
+
+
+def test_locks_and_indexes_do_not_accumulate(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    objects = Objects({"b": DATA})
+    with ObjectServer(objects) as server:
+        for number in range(12):
+            objects.put("b", DATA + _core.frame(b"%d" % number * 40))
+            read(f"{server.url}/b", tmp_path, cache_bytes=3 * len(DATA))
+        assert len(list((tmp_path / "objects").glob("*.lock"))) <= 4
+        indexes = tmp_path / "indexes"
+        indexes.mkdir(exist_ok=True)
+        old = indexes / "0.frindex"
+        old.write_bytes(b"")
+        os.utime(old, (1, 1))
+        cache._CLEANED.clear()
+        options = StorageOptions(cache=tmp_path)
+        assert cache.index_place(RemoteFile.open(f"{server.url}/b", options), options)
+        assert not old.exists()
+
+
+def test_nothing_is_printed_when_the_interpreter_ends(tmp_path: Path) -> None:
+    program = """
+import sys, fastrec
+reader = fastrec.Reader(sys.argv[1], storage_options=fastrec.StorageOptions(cache=sys.argv[2]))
+reader[0]
+sys.modules["fastrec.storage.cache"].os = None  # as at the end of an interpreter
+"""
+    with ObjectServer(Objects({"b": DATA})) as server:
+        run = subprocess.run(
+            [sys.executable, "-c", program, f"{server.url}/b", str(tmp_path)],
+            capture_output=True, text=True, timeout=60, check=True,
+        )  # fmt: skip
+    assert run.stderr == ""
