@@ -387,11 +387,6 @@ class ObstoreStore:
         refused = status and status[1] in ("401", "403")
         if refused or kind in ("PermissionDeniedError", "UnauthenticatedError"):
             return StoreError(PermissionError(errno.EACCES, text, name), False)
-        if kind == "NotSupportedError" and "Range request" in text:
-            text = (
-                "the server does not send parts of files, which reading by URL requires; "
-                "fastrec.Reader(urllib.request.urlopen(url)) reads the file in sequence"
-            )
         if kind in ("NotSupportedError", "InvalidPathError", "UnknownConfigurationKeyError"):
             return StoreError(OSError(errno.EOPNOTSUPP, text, name), False)
         if "timed out" in str(error) or "TimedOut" in str(error):
