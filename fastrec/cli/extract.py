@@ -8,10 +8,12 @@ import os
 import re
 from typing import Any
 
+import numpy as np
+
 from fastrec.cli.files import check_local, expand, name_of
 from fastrec.cli.grammar import FINDING, USAGE, add_paths, add_selection
 from fastrec.cli.report import Failure, Report, counted, shown
-from fastrec.cli.rows import Row
+from fastrec.cli.rows import Frames, Row
 from fastrec.cli.select import Found, Selector
 from fastrec.cli.values import image_size
 from fastrec.columns import Bytes
@@ -59,7 +61,7 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
             raise Failure(f"{_place(found)} is not a tf.train.Example", FINDING)
         if feature is None:
             feature = _with_images(found.row)
-        values = found.row.get(feature)
+        values = _flat(found.row.get(feature))
         if values is None:
             continue
         if not isinstance(values, Bytes):
@@ -80,12 +82,24 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
 
 def _with_images(row: Row) -> str:
     """The feature whose first value is an image."""
-    for name, values in row.items():
-        if isinstance(values, Bytes) and _image_kind(values[0]):
+    of_bytes = {name: _flat(values) for name, values in row.items()}
+    of_bytes = {name: values for name, values in of_bytes.items() if isinstance(values, Bytes)}
+    for name, values in of_bytes.items():
+        if len(values) and _image_kind(values[0]):
             return name
-    names = ", ".join(shown(name) for name, values in row.items() if isinstance(values, Bytes))
+    names = ", ".join(map(shown, of_bytes))
     hint = f"; --feature names one of: {names}" if names else ", nor other bytes"
     raise Failure(f"no feature holds images{hint}", USAGE)
+
+
+def _flat(values: Any) -> Any:
+    """The values of all frames of a feature list, one after the other."""
+    if not isinstance(values, Frames):
+        return values
+    strings = [frame for frame in values.frames if isinstance(frame, Bytes)]
+    if len(strings) != len(values.frames):
+        return np.zeros(0)  # numbers
+    return Bytes.from_list([value for frame in strings for value in frame])
 
 
 def _image_kind(value: bytes) -> str | None:

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from fastrec import _core
 from fastrec.columns import Bytes, Ragged
 from fastrec.errors import ExampleParseError
-from fastrec.features.spec import RaggedFeature, plan_example
-from fastrec.parsing.infer import kinds_of
+from fastrec.features.spec import RaggedFeature, plan_context, plan_frames
 
 __all__ = ["Frames", "Piece", "Row", "pieces", "rows_of", "sequence_mask"]
 
@@ -43,24 +42,42 @@ class Piece(NamedTuple):
     columns: dict[str, Ragged] | None
 
 
+_Kinds = tuple[tuple[str, int], ...]
+
+
 @lru_cache(maxsize=64)
-def _schema(kinds: tuple[tuple[str, int], ...]) -> _core.Schema:
-    return _core.Schema(plan_example({key: RaggedFeature(_DTYPES[kind]) for key, kind in kinds}))
+def _schema(kinds: _Kinds, frames: bool = False) -> _core.Schema:
+    features = {key: RaggedFeature(_DTYPES[kind]) for key, kind in kinds}
+    return _core.Schema(plan_frames(features) if frames else plan_context(features))
 
 
 def _columns(records: Bytes, names: Collection[str] | None) -> dict[str, Ragged]:
-    seen = kinds_of(records)
-    if len(seen) * len(records) > _MOST_CELLS and len(records) > 1:
+    survey = _core.Survey()
+    survey.add(records)
+    seen = survey.counts()
+    if sum(map(len, seen)) * len(records) > _MOST_CELLS and len(records) > 1:
         raise ExampleParseError("too many features for so many records at once")
+    context, lists = (_kinds(counts, names) for counts in seen)
+    if both := {key for key, _ in context}.intersection(key for key, _ in lists):
+        raise ExampleParseError(f"feature {min(both)!a} is also a feature list")
+    if lists:
+        found = _core.parse_sequences(_schema(context), _schema(lists, frames=True), records)
+        return dict(sorted({**found[0], **found[1]}.items()))
+    return _schema(context).parse(records) if context else {}
+
+
+def _kinds(seen: dict[bytes, Any], names: Collection[str] | None) -> _Kinds:
+    """The kind of each feature; bytes where no record has a value."""
     kinds = []
-    for key, counts in sorted(seen.items()):
+    for raw, (counts, *_) in sorted(seen.items()):
+        key = raw.decode("utf-8", "surrogateescape")
         found = [kind for kind in range(3) if counts[kind + 1]]
         if names is not None and key not in names:
             continue
         if len(found) > 1:
             raise ExampleParseError(f"feature {key!a} is of several kinds")
-        kinds += [(key, kind) for kind in found]
-    return _schema(tuple(kinds)).parse(records) if kinds else {}
+        kinds.append((key, found[0] if found else 0))
+    return tuple(kinds)
 
 
 def pieces(records: Bytes, names: Collection[str] | None = None) -> Iterator[Piece]:
@@ -79,30 +96,29 @@ def pieces(records: Bytes, names: Collection[str] | None = None) -> Iterator[Pie
 
 
 def rows_of(records: Bytes, names: Collection[str] | None = None) -> Iterator[Row | None]:
-    """Yield the values of each record; None for one that is no Example and no SequenceExample."""
+    """Yield the values of each record, or None for one that is neither kind of Example."""
     for piece in pieces(records, names):
         if piece.columns is None:
-            yield from [None] * len(piece.records)
+            yield from (_message_row(record, names) for record in piece.records)
             continue
-        lists = sequence_mask(piece.records)
         items = [
             (name, column.values, column.row_splits.tolist())
             for name, column in piece.columns.items()
         ]
         for index in range(len(piece.records)):
             row = {
-                name: values[splits[index] : splits[index + 1]]
+                name: _row_values(values, splits[index], splits[index + 1])
                 for name, values, splits in items
                 if splits[index] < splits[index + 1]
             }
-            if lists[index]:
-                more = _feature_lists(piece.records[index], names)
-                if more is None:
-                    yield None
-                    continue
-                row = dict(sorted({**row, **more}.items()))
             # A message of fields that no Example has is of another kind.
             yield None if not row and _is_other(piece.records[index]) else row
+
+
+def _row_values(values: Any, begin: int, end: int) -> Any:
+    if isinstance(values, Ragged):
+        return Frames([values[number] for number in range(begin, end)])
+    return values[begin:end]
 
 
 def _is_other(record: bytes) -> bool:
@@ -110,8 +126,11 @@ def _is_other(record: bytes) -> bool:
     return bool(record) and record[0] not in (0x0A, 0x12)
 
 
-def _feature_lists(record: bytes, names: Collection[str] | None) -> Row | None:
-    """The feature lists of a record; None if it is no SequenceExample after all."""
+def _message_row(record: bytes, names: Collection[str] | None) -> Row | None:
+    """The values of a SequenceExample whose frames differ in kind, or whose names are not unique.
+
+    A feature of the context with the name of a feature list is called ``NAME (context)``.
+    """
     from fastrec.train import SequenceExample
 
     try:
@@ -119,11 +138,16 @@ def _feature_lists(record: bytes, names: Collection[str] | None) -> Row | None:
     except Exception:  # the class of protobuf's error depends on its version
         return None
     lists = message.feature_lists.feature_list
-    return {
-        name: Frames([_values(feature) for feature in lists[name].feature])
-        for name in lists
-        if names is None or name in names
+    if not lists:
+        return None
+    context = message.context.feature
+    row = {
+        f"{name} (context)" if name in lists else name: _values(context[name])
+        for name in context
+        if context[name].WhichOneof("kind")
     }
+    row |= {name: Frames([_values(feature) for feature in lists[name].feature]) for name in lists}
+    return {name: row[name] for name in sorted(row) if names is None or name in names}
 
 
 def _values(feature: Any) -> Any:

@@ -162,7 +162,10 @@ class FeatureSummary:
 
     Attributes
     ----------
-    kind : {"bytes", "float", "int64"}
+    kind : {"bytes", "float", "int64", "none"}
+        ``"none"`` of a feature without values.
+    of_frames : bool
+        Whether this is a feature list; its lengths are numbers of frames.
     records : int
         In how many records it is.
     lengths : Numbers
@@ -188,8 +191,9 @@ class FeatureSummary:
         connector: Any = None,
     ) -> None:
         self.kind, self.records, self.connector = kind, records, connector
-        values: Any = column.values
+        self.of_frames = isinstance(column.values, Ragged)
         lengths = column.row_lengths
+        values: Any = column.flat_values
         self.lengths = Numbers(lengths[lengths > 0], draw)
         self.formats: Counter[str] = Counter()
         self.widths: Numbers | None = None
@@ -254,7 +258,7 @@ class Summary:
     others : int
         Records that are no Examples.
     sequences : int
-        Records with feature lists, of which the context alone is counted.
+        Records with feature lists.
     features : dict
         By name and kind; of more than 4,096 the others are left out.
     left_out : bool
@@ -308,15 +312,25 @@ def summarize(
         found.sequences += int(sequence_mask(piece.records).sum())
         present = kinds_of(piece.records)
         for name, column in piece.columns.items():
-            index = next(i for i in range(3) if present[name][i + 1])
-            key = name, KINDS[index]
+            frames = isinstance(column.values, Ragged)
+            key = name, _kind_of(column, (0,) * 4 if frames else present[name])
             if key not in found.features and len(found.features) >= _FEATURES:
                 found.left_out = True
                 continue
-            records_of = present[name][index + 1]
+            records_of = (
+                int(np.count_nonzero(column.row_lengths)) if frames else sum(present[name][1:])
+            )
             top, connector = key not in rare, types.get(name)
             found.add(key, FeatureSummary(key[1], records_of, column, draw, top, connector))
     return found
+
+
+def _kind_of(column: Ragged, present: tuple[int, ...]) -> str:
+    """The kind of a column: that of its values, or ``"none"`` where no record has any."""
+    values: Any = column.flat_values
+    if not isinstance(column.values, Ragged) and not any(present[1:]):
+        return "none"
+    return "bytes" if isinstance(values, Bytes) else KINDS[1 + (values.dtype.kind != "f")]
 
 
 def histogram(numbers: Numbers, bins: int) -> tuple[list[int], list[float]]:

@@ -18,6 +18,7 @@ from fastrec.cli.statistics import FeatureSummary, Numbers, Summary, histogram, 
 from fastrec.cli.typed import class_text, common_types
 from fastrec.cli.values import brief_bytes, whole
 from fastrec.columns import Bytes
+from fastrec.parsing.feature_stats import unusual
 
 __all__ = ["add_arguments", "as_json", "run", "survey", "top_text"]
 
@@ -54,10 +55,7 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
     if found.others:
         report.line(f"{counted(found.others, 'record')} not of tf.train.Example")
     if found.sequences:
-        text = (
-            f"{counted(found.sequences, 'record')} with feature lists, of which the context counts"
-        )
-        report.line(text)
+        report.line(f"{counted(found.sequences, 'record')} with feature lists")
     if found.left_out:
         report.line("more than 4,096 features: the others are left out")
     if found.features:
@@ -94,7 +92,7 @@ def _print_table(found: Summary, report: Report) -> None:
     rows = [
         [
             shown(name),
-            _kind(each),
+            _kind(each) + (" frames" if each.of_frames else ""),
             _percent(each.records, found.records),
             _lengths(each.lengths),
             _number(each.values.low),
@@ -106,6 +104,11 @@ def _print_table(found: Summary, report: Report) -> None:
         ]
         for name, each in _sorted(found)
     ]
+    extra = [unusual(each.values.nan, each.values.infinite) for _, each in _sorted(found)]
+    if any(extra):
+        headers.insert(8, "not finite")
+        for row, text in zip(rows, extra, strict=True):
+            row.insert(8, text)
     spare = ("histogram", "median", "mean", "distinct", "values", "max", "min")
     report.table(headers, rows, right=range(2, 9), spare=[headers.index(each) for each in spare])
     if any(each.kind == "bytes" for each in found.features.values()):
@@ -113,7 +116,12 @@ def _print_table(found: Summary, report: Report) -> None:
 
 
 def _sorted(found: Summary) -> list[tuple[str, FeatureSummary]]:
-    return [(name, found.features[name, kind]) for name, kind in sorted(found.features)]
+    known = {name for name, kind in found.features if kind != "none"}
+    return [
+        (name, found.features[name, kind])
+        for name, kind in sorted(found.features)
+        if kind != "none" or name not in known
+    ]
 
 
 def _print_top(found: Summary, report: Report) -> None:
@@ -226,6 +234,7 @@ def _feature_json(each: FeatureSummary) -> dict[str, Any]:
            for value, count in _ranked(each)[:_TOP_JSON]]  # fmt: skip
     found: dict[str, Any] = {
         "kind": each.kind,
+        "of_frames": each.of_frames,
         "records": each.records,
         "lengths": _numbers_json(each.lengths),
         "sizes" if each.kind == "bytes" else "values": _numbers_json(each.values),

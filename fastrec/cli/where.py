@@ -5,6 +5,10 @@
     label in (3, 5) and not name =~ "^cat"
     len(tokens) > 512 or size(image/encoded) >= 1e6 or `odd name` != "x"
 
+``isnan(loss)`` and ``isinf(loss)`` test floats, and ``nan``, ``inf`` and ``-inf`` are numbers;
+``== nan`` holds for NaN. Of a feature list, ``len`` is the number of frames, and a comparison is
+with the values of all frames.
+
 A name alone holds where a record has values of that feature. A comparison holds where it holds for
 any of the values; ``!=`` and ``!~`` hold where ``==`` and ``=~`` do not.
 """
@@ -24,7 +28,7 @@ from numpy.typing import NDArray
 
 from fastrec.columns import Bytes, Ragged
 
-__all__ = ["Where", "WhereError", "parse"]
+__all__ = ["Where", "WhereError", "parse", "without_frames"]
 
 _MOST_CHARACTERS = 4096
 _MOST_DEPTH = 64
@@ -34,7 +38,7 @@ Columns = Mapping[str, Ragged]
 
 _TOKEN = re.compile(
     r"""\s*(?:
-    (?P<number>[-+]?(?:0[xX][0-9a-fA-F]+|(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)(?![\w.]))
+    (?P<number>[-+]inf(?![\w/.:-])|[-+]?(?:0[xX][0-9a-fA-F]+|(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)(?![\w.]))
   | (?P<string>"(?:[^"\\]|\\.)*" | '(?:[^'\\]|\\.)*')
   | `(?P<quoted>[^`]+)`
   | (?P<word>[^\W\d][\w/.:-]*)
@@ -45,6 +49,8 @@ _TOKEN = re.compile(
 _ORDERS: dict[str, Callable[[Any, Any], Any]] = {
     "==": operator.eq, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
 }  # fmt: skip
+_TESTS: dict[str, Callable[[Any], Any]] = {"isnan": np.isnan, "isinf": np.isinf}
+_MEASURES = ("len", "size", *_TESTS)
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _OPERATORS = (*_ORDERS, "!=", "=~", "!~", "in")
 
@@ -176,6 +182,8 @@ class _Parser:
         negative = self._taken("not")
         token = self._peek()
         if token.text not in _OPERATORS or token.kind not in ("word", "sign"):
+            if isinstance(left, Name) and left.measure in _TESTS and not negative:
+                return _tested(left)
             if isinstance(left, Name) and not left.measure and not negative:
                 return lambda columns, count: _lengths(columns.get(left.name), count) > 0
             raise _unexpected(token, "a comparison")
@@ -191,6 +199,8 @@ class _Parser:
             if sign in ("in", "=~", "!~"):
                 raise _unexpected(token, "a feature on the left")
             left, right, sign = right, left, _MIRRORED.get(sign, sign)
+        if isinstance(left, Name) and left.measure in _TESTS:
+            raise WhereError(f"{left.measure}({left.name}) is a condition, got {sign} after it")
         if not isinstance(left, Name):
             raise WhereError(f"{left!r} {sign} {right!r} names no feature")
         if self._peek().text in _OPERATORS:
@@ -220,10 +230,12 @@ class _Parser:
             return _string(token)
         if token.kind == "word" and token.text in ("true", "false"):
             return int(token.text == "true")
+        if token.kind == "word" and token.text in ("nan", "inf"):
+            return float(token.text)
         reserved = token.kind == "word" and token.text in ("and", "or", "not", "in")
         if token.kind not in ("word", "quoted") or reserved:
             raise _unexpected(token, "a feature or a value")
-        if token.kind == "word" and token.text in ("len", "size") and self._taken("("):
+        if token.kind == "word" and token.text in _MEASURES and self._taken("("):
             inner = self._take()
             if inner.kind not in ("word", "quoted"):
                 raise _unexpected(inner, "a feature")
@@ -318,7 +330,10 @@ def _compared(left: Name, sign: str, right: Any) -> Callable[[Columns, int], Mas
             return np.asarray(test(_lengths(column, count)), np.bool_)
         if column is None:
             return np.zeros(count, np.bool_)
+        column = without_frames(column)
         values = column.values
+        if not len(values):  # then the kind is not known
+            return np.zeros(count, np.bool_)
         if left.measure == "size":
             if not isinstance(values, Bytes):
                 raise WhereError(f"feature {left.name!r} holds numbers: size() is of bytes")
@@ -329,6 +344,31 @@ def _compared(left: Name, sign: str, right: Any) -> Callable[[Columns, int], Mas
         return _any(np.asarray(test(values), np.bool_), column.row_splits)
 
     return evaluate
+
+
+def _tested(name: Name) -> Callable[[Columns, int], Mask]:
+    """Whether a record has a value for which a test of floats holds."""
+
+    def evaluate(columns: Columns, count: int) -> Mask:
+        column = columns.get(name.name)
+        if column is None:
+            return np.zeros(count, np.bool_)
+        column = without_frames(column)
+        if not len(column.values):  # then the kind is not known
+            return np.zeros(count, np.bool_)
+        if isinstance(column.values, Bytes):
+            raise WhereError(f"feature {name.name!r} holds bytes: {name.measure}() is of numbers")
+        return _any(np.asarray(_TESTS[name.measure](column.values), np.bool_), column.row_splits)
+
+    return evaluate
+
+
+def without_frames(column: Ragged) -> Ragged:
+    """Return the values of each record, those of all frames of a feature list in one row."""
+    inner = column.values
+    if not isinstance(inner, Ragged):
+        return column
+    return Ragged(inner.values, inner.row_splits[column.row_splits])
 
 
 def _any(mask: Mask, splits: NDArray[np.int64]) -> Mask:
@@ -343,7 +383,9 @@ def _number_test(sign: str, choices: tuple[Any, ...]) -> Callable[[Any], Any]:
     def test(values: NDArray[Any]) -> Any:
         found: Mask = np.zeros(len(values), np.bool_)
         for choice in choices:
-            if values.dtype == np.float32:  # 0.1 is then the 0.1 of the file
+            if choice != choice:  # NaN, which equals nothing
+                found |= values != values
+            elif values.dtype == np.float32:  # 0.1 is then the 0.1 of the file
                 with np.errstate(over="ignore"):
                     found |= order(values, np.float32(_as_float(choice)))
             else:
