@@ -35,7 +35,7 @@ FEATURES: dict[str, Any] = {
 FAULTS: dict[str, dict[str, Any]] = {
     "missing": {"pair": None},
     "kind": {"name": 3},
-    "count": {"pair": np.float32([1, 2, 3])},
+    "count": {"pair": np.array([1, 2, 3], np.float32)},
     "ragged kind": {"words": [1.5]},
     "range": {"at": [1, 2, 3]},
 }
@@ -44,7 +44,7 @@ FAULTS: dict[str, dict[str, Any]] = {
 def sound(number: int) -> dict[str, Any]:
     return {
         "id": number,
-        "pair": np.float32([number, -number]),
+        "pair": np.array([number, -number], np.float32),
         "name": b"n%d" % number,
         "tokens": list(range(number % 4)),
         "words": [b"w"] * (number % 3),
@@ -186,13 +186,14 @@ def test_the_order_of_other_records_is_that_of_a_source_without_faults(tmp_path:
     broken = make(tmp_path / "broken.tfrecord", faults)
     whole = make(tmp_path / "whole.tfrecord", [""] * 60)
     for options in ({}, {"shuffle": True}, {"shuffle": "blocks"}, {"shuffle": 9}):
-        orders = [
-            [batch["id"].tolist() for batch in Batcher(path, FEATURES, 5, seed=2, on_error=policy,
-                                                       **options)]
-            for path, policy in ((broken, "skip"), (whole, "raise"))
-        ]  # fmt: skip
-        kept = [[number for number in batch if not faults[number]] for batch in orders[1]]
-        assert orders[0] == [batch for batch in kept if batch]
+        chosen: dict[str, Any] = {"seed": 2, **options}
+        found = [
+            batch["id"].tolist()
+            for batch in Batcher(broken, FEATURES, 5, on_error="skip", **chosen)
+        ]
+        batches = [batch["id"].tolist() for batch in Batcher(whole, FEATURES, 5, **chosen)]
+        kept = [[number for number in batch if not faults[number]] for batch in batches]
+        assert found == [batch for batch in kept if batch]
 
 
 def test_damage_is_found_when_it_is_read(tmp_path: Path) -> None:

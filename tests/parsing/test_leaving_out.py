@@ -40,7 +40,7 @@ FAULTS: dict[str, dict[str, Any]] = {
 def encode(number: int, fault: str) -> bytes:
     row: dict[str, Any] = {
         "id": number,
-        "pair": np.float32([number, -number]),
+        "pair": np.array([number, -number], np.float32),
         "names": [b"n%d" % number, b""],
         "words": [b"w"] * (number % 3),
         "raw": np.full(3, number, np.uint16).tobytes(),

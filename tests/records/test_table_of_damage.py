@@ -160,7 +160,7 @@ def parse_many(place: Place) -> int:
 def parse(on_error: Any) -> Callable[[Place], int]:
     def read(place: Place) -> int:
         records = list(fastrec.Reader(place.source))
-        handler = place.lost.append if on_error == "skip" else "raise"
+        handler: Any = place.lost.append if on_error == "skip" else "raise"
         return len(fastrec.parse_example(records, FEATURES, on_error=handler)["x"])
 
     return read
