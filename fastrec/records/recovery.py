@@ -96,7 +96,7 @@ class Damage:
         begin, end, searched, whole, ambiguous, last = skipped
         if self._on_error == "tolerate_tail" and not _is_tail(error, last):
             raise error
-        if self._on_error == "skip" and bool(getattr(error, "content", None)):  # no record can be read
+        if self._on_error == "skip" and getattr(error, "content", None):  # no record can be read
             raise error
         if self._left is not None and self._left == 0:
             raise error
