@@ -142,3 +142,16 @@ def test_bytes_become_text_on_request(tmp_path: Path, text: bool | list[str]) ->
     assert row == {"word": "one"}
     with pytest.raises(ValueError, match="text: 'other' is not a column"):
         load_dataset(path, streaming=True, text=["other"])
+
+
+def test_sets_of_shards_are_checked_and_indexes_left_out(tmp_path: Path) -> None:
+    with fastrec.Writer(tmp_path / "t.tfrecord", shards=3, index=True) as writer:
+        for number in range(9):
+            writer.write({"i": number})
+    options: dict[str, Any] = {"streaming": True, "cache_dir": str(tmp_path / "cache")}
+    assert len(list(load_dataset(f"{tmp_path}/t-*", **options))) == 9
+    (tmp_path / "t-00001-of-00003.tfrecord").unlink()
+    with pytest.raises(fastrec.MissingRecordsError, match=r"00001-of-00003\.tfrecord' is missing"):
+        load_dataset(f"{tmp_path}/t-*", **options)
+    assert len(list(load_dataset(f"{tmp_path}/t-*", shards="any", **options))) == 6
+    assert len(list(load_dataset(f"{tmp_path}/t-00002-of-00003.tfrecord", **options))) == 3
