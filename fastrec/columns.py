@@ -151,12 +151,31 @@ class Bytes(_ArrowArray, Sequence[bytes]):
         array = self.to_numpy()
         return array if dtype is None else array.astype(dtype)
 
-    def __eq__(self, other: object) -> bool:
+    def __eq__(self, other: object) -> Any:
+        """Compare with another sequence as a whole, and with one string element by element.
+
+        Examples
+        --------
+        >>> Bytes.from_list([b"cat", b"dog", b"cat"]) == b"cat"
+        array([ True, False,  True])
+        """
         if isinstance(other, Bytes):
             return self.shape == other.shape and self._flat() == other._flat()
         if isinstance(other, (list, tuple)):
             return self.to_list() == list(other)
+        if isinstance(other, str):
+            other = other.encode()
+        if isinstance(other, (bytes, bytearray)):
+            count = len(self.offsets) - 1
+            equal = np.fromiter((each == other for each in self._flat()), np.bool_, count)
+            return equal.reshape(self.shape)
         return NotImplemented
+
+    def __ne__(self, other: object) -> Any:
+        equal = self.__eq__(other)
+        if equal is NotImplemented:
+            return equal
+        return ~equal if isinstance(equal, np.ndarray) else not equal
 
     def __repr__(self) -> str:
         shape = f", shape={self.shape}" if len(self.shape) > 1 else ""

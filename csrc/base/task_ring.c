@@ -180,7 +180,7 @@ static int take(fr_task_ring *ring, int timeout_ms, outcome *taken) {
 
 int fr_task_ring_next(fr_task_ring *ring, int timeout_ms, size_t *number, fr_error *err) {
     if (ring->pid != fr_process_id())
-        return fr_fail(err, FR_ERR_STATE, "made in process %lld: it works only there",
+        return fr_fail(err, FR_ERR_STATE, "created in process %lld; cannot be used after fork()",
                        (long long)ring->pid);
     if (!ring->failed.done) {
         outcome taken;

@@ -5,7 +5,7 @@ static int check_shards(const fr_order *order, fr_error *err) {
     if (order->shard_count == 0)
         return fr_fail(err, FR_ERR_ARG, "the number of shards must be at least 1, got 0");
     if (order->shard_index >= order->shard_count)
-        return fr_fail(err, FR_ERR_ARG, "shard %llu is not one of %llu, which count from 0",
+        return fr_fail(err, FR_ERR_ARG, "shard index %llu is out of range for %llu shards",
                        (unsigned long long)order->shard_index,
                        (unsigned long long)order->shard_count);
     return FR_OK;

@@ -69,7 +69,7 @@ static int find_strings(fr_span list, uint64_t offset, fr_buffer *pieces, fr_err
         FR_TRY(append(pieces, field.bytes, at, err));
     }
     if (fr_wire_malformed(&fields))
-        return fr_fail(err, FR_ERR_MALFORMED, "byte %zu is not an element of a list of bytes",
+        return fr_fail(err, FR_ERR_MALFORMED, "offset %zu is not inside a bytes_list value",
                        (size_t)(fields.p - list.data));
     return FR_OK;
 }

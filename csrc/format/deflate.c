@@ -121,7 +121,7 @@ static int read_lengths(const fr_deflate *walk, cursor *c, uint8_t *lengths, uns
         const uint32_t found = decode(&walk->distances, peek(c));
         const uint32_t symbol = found >> 4;
         c->at += found & 15;
-        if (!found) return damaged(walk, "no such code of lengths", err);
+        if (!found) return damaged(walk, "invalid code-length symbol", err);
         if (symbol < 16) {
             lengths[done++] = (uint8_t)symbol;
             continue;

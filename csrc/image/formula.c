@@ -45,7 +45,7 @@ int fr_formula_check(const fr_formula *self, fr_error *err) {
     for (size_t i = 0; i < self->result_count; i++) {
         const uint8_t from = self->results[i].place;
         if (from < self->input_count || from >= FR_FORMULA_REGISTERS || !(known >> from & 1))
-            return fr_fail(err, FR_ERR_ARG, "register %u is no result", from);
+            return fr_fail(err, FR_ERR_ARG, "register %u cannot be a result", from);
     }
     return FR_OK;
 }

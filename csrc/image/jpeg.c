@@ -347,7 +347,7 @@ static int check_region(const fr_jpeg *jpeg, const fr_jpeg_region *r, fr_error *
     const int d = r->denominator;
     if (!jpeg->open) return fr_fail(err, FR_ERR_STATE, "no JPEG is open");
     if ((d != 1 && d != 2 && d != 4 && d != 8) || (r->channels != 1 && r->channels != 3))
-        return fr_fail(err, FR_ERR_ARG, "no JPEG is decoded at 1/%d with %d channels", d,
+        return fr_fail(err, FR_ERR_ARG, "unsupported JPEG scale 1/%d with %d channels", d,
                        r->channels);
     const size_t height = fr_jpeg_reduced(jpeg->cinfo.image_height, d);
     const size_t width = fr_jpeg_reduced(jpeg->cinfo.image_width, d);

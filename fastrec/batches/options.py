@@ -113,7 +113,11 @@ class Options:
                 object.__setattr__(self, name, _whole(name, value, least, most))
         if self.seed is None:
             object.__setattr__(self, "seed", int.from_bytes(os.urandom(8), "little"))
-        object.__setattr__(self, "seed", index(self.seed) % 2**64)  # type: ignore[arg-type]
+        try:
+            seed = index(self.seed)  # type: ignore[arg-type]
+        except TypeError:
+            raise TypeError(f"seed must be an integer or None, got {self.seed!a}") from None
+        object.__setattr__(self, "seed", seed % 2**64)
         if self.threads is None:
             object.__setattr__(self, "threads", min(usable_cpus(), 8))
         if self.shard not in (None, "auto"):

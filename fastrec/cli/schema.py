@@ -19,6 +19,7 @@ from fastrec.parsing.feature_stats import Features, FeatureStats, InferredSequen
 
 __all__ = ["add_arguments", "feature_code", "feature_row", "features_code", "run"]
 
+_DECODED = ("BMP", "GIF", "JPEG", "PNG", "TIFF", "WebP")
 HEADERS = ("feature", "kind", "dtype", "shape")
 
 
@@ -190,10 +191,12 @@ def _entries(features: Mapping[str, Any], indent: int) -> list[str]:
 
 
 def _image_hint(features: Mapping[str, Any], name: str) -> str:
-    """A comment beside a feature that holds encoded images."""
+    """Return a comment beside a feature whose values have a format."""
     stats = features.stats.get(name) if isinstance(features, Features) else None
     if stats is None or not stats.format or not isinstance(features[name], fastrec.FixedLenFeature):
         return ""
+    if stats.format not in _DECODED:
+        return f"  # {stats.format}"
     return f'  # {stats.format}; fastrec.ImageFeature((224, 224), fit="resize") decodes it'
 
 

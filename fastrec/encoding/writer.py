@@ -127,8 +127,10 @@ class Writer(ShardWriter):
         # What encodes rows into the single file without a copy, where that is possible.
         self._direct = self._encoding.straight() if self._single is not None else None
 
-    def write(self, record: bytes | bytearray | memoryview | Mapping[str, Any]) -> None:
+    def write(self, record: bytes | bytearray | memoryview | Mapping[str, Any] | Any) -> None:
         """Write one record: bytes as they are, a mapping as a ``tf.train.Example``.
+
+        A protobuf message, or any object with a method ``SerializeToString``, is serialized.
 
         See :func:`fastrec.encode_example` for what a mapping may hold.
         """
@@ -140,6 +142,8 @@ class Writer(ShardWriter):
             self._check_open()
             if isinstance(record, Mapping):
                 record = self._encoding.row(record)
+            elif hasattr(record, "SerializeToString"):
+                record = record.SerializeToString()
             else:
                 _check_bytes(record)
         super().write(record)

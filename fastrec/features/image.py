@@ -20,6 +20,7 @@ from numpy.typing import DTypeLike, NDArray
 from .. import _core
 from ..columns import Arrays, Bytes
 from ..errors import ExampleParseError
+from ..records.content import image_format, value_content
 from .column_spec import Feature, ItemSpec, column_of
 from .transforms import Transform, lower
 
@@ -277,7 +278,7 @@ class ImageFeature(Feature):
                 )
             if error is not None:
                 rows[row] = 0
-                failed(row, error)
+                failed(row, _explained(error, strings[row]))
             row += 1
         return out
 
@@ -313,7 +314,7 @@ class ImageFeature(Feature):
         for row, data in enumerate(strings):
             error = self._attempt(lambda _, data=data: found.append(self._decoded(data)), row)  # type: ignore[misc]
             if error is not None:
-                failed(row, error)
+                failed(row, _explained(error, data))
                 found.append(np.zeros((0, 0, self.channels), np.uint8))
         return found
 
@@ -422,6 +423,9 @@ def _of_bytes(image: Image.Image) -> Image.Image:
     from PIL import Image
 
     # Older Pillows call those of a PNG plain integers.
+    if image.mode == "F" or (image.mode == "I" and image.format != "PNG"):
+        bits = "float32" if image.mode == "F" else "int32"
+        raise ValueError(f"{bits} samples do not fit in 8 bits; store the array as raw bytes")
     if not image.mode.startswith("I;16") and (image.mode, image.format) != ("I", "PNG"):
         return image
     return Image.fromarray((np.asarray(image) >> 8).astype(np.uint8))
@@ -437,16 +441,34 @@ def _as_arrays(rows: list[NDArray[np.uint8]], channels: int) -> Arrays:
     return Arrays(values, splits, shapes)
 
 
+def _explained(error: Exception, value: bytes) -> Exception:
+    """Return an error that names the content of a value that is not an image; or `error`."""
+    if image_format(value) is not None or _is_of_another_size(error):
+        return error
+    found = value_content(value)
+    remedy = "" if found.remedy else f"; it must be one of {', '.join(FORMATS)}"
+    explained = ValueError(f"the value is {found}{remedy}")
+    explained.__cause__ = error
+    return explained
+
+
+def _is_of_another_size(error: Exception) -> bool:
+    """Return True for the error of a sound image."""
+    return isinstance(error, ExampleParseError) and error.kind == "schema"
+
+
 def reason(error: Exception) -> str:
-    """The reason that an image was not decoded, in one line of ASCII."""
+    """Return why an image cannot be used, in one line of ASCII."""
     text = " ".join(str(error).split()) or type(error).__name__
     if type(error).__name__ == "UnidentifiedImageError":  # whose text is about the io.BytesIO
-        text = f"it is none of {', '.join(FORMATS)}"
+        text = f"it must be one of {', '.join(FORMATS)}"
+    if _is_of_another_size(error):
+        return text.encode("ascii", "backslashreplace").decode()
     return f"cannot be decoded: {text}".encode("ascii", "backslashreplace").decode()
 
 
 def _height_and_width(shape: Sequence[int]) -> tuple[int, int]:
-    if len(shape) != 2:
+    if not isinstance(shape, Sequence) or len(shape) != 2:
         raise ValueError(f"shape must be (height, width), got {shape!r}; channels is separate")
     height, width = (int(size) for size in shape)
     if not (0 < height <= _MAX_PIXELS and 0 < width <= _MAX_PIXELS // height):

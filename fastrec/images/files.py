@@ -19,6 +19,7 @@ import numpy.typing as npt
 from fastrec.errors import FastrecError
 from fastrec.features.image import FORMATS
 from fastrec.records.byte_sources import NamedFile
+from fastrec.records.content import value_content
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -162,6 +163,11 @@ def decode(
     ImportError
         Pillow is not installed.
     """
+    if isinstance(path, bytes) and value_content(path).name not in ("path", "text"):
+        raise TypeError(
+            f"path must be the path of an image, got {value_content(path).phrase}; "
+            f"fastrec.ImageFeature().decode([data]) decodes bytes"
+        )
     name = os.fsdecode(path)
     with NamedFile(path) as file:
         data = file.read()

@@ -13,10 +13,12 @@ from ..columns import Bytes, Ragged
 from ..features.column_spec import Feature
 from ..features.raw import RawFeature
 from ..features.spec import FixedLenFeature, SequenceFeatures
-from ..records.content import image_format
+from ..records.content import value_content
 
 __all__ = ["FeatureStats", "Features", "InferredSequence", "unusual"]
 
+_ARRAYS = ("TensorProto", "NPY")
+_PLAIN = ("bytes", "text", "path", "URL", "raw pixels")  # named by nothing but a guess
 KINDS = ("bytes_list", "float_list", "int64_list")
 
 
@@ -58,7 +60,7 @@ class FeatureStats:
     nan, infinite : int
         Number of values that are NaN, and of those that are infinite.
     format : str or None
-        Of images, when all bytes values begin like one.
+        Of images, sound, arrays and the like, when all bytes values have the same one.
     """
 
     def __init__(self) -> None:
@@ -71,6 +73,7 @@ class FeatureStats:
         self.high: float | int | None = None
         self.nan = self.infinite = 0
         self._formats: set[str | None] = set()
+        self._details: set[str] = set()
         self._shapes: dict[Any, list[Any]] = {}
 
     @property
@@ -85,8 +88,22 @@ class FeatureStats:
 
     @property
     def format(self) -> str | None:
-        """The image format of all its values."""
-        return next(iter(self._formats)) if len(self._formats) == 1 else None
+        """Name of the format of all its values, with the shape and type of arrays."""
+        if len(self._formats) != 1:
+            return None
+        name = next(iter(self._formats))
+        detail = next(iter(self._details)) if len(self._details) == 1 else ""
+        return f"{name} {detail}" if name in _ARRAYS and detail else name
+
+    def _add_formats(self, values: Bytes) -> None:
+        for value in values:
+            found = value_content(value)
+            if found.name == "empty":
+                continue
+            named = found.name not in _PLAIN
+            self._formats.add(found.name if named else None)
+            if found.name in _ARRAYS and len(self._details) < 2:
+                self._details.add(found.detail)
 
     @property
     def has_shapes(self) -> bool:
@@ -116,7 +133,7 @@ class FeatureStats:
     def add_values(self, values: Any) -> None:
         """Add the values of some records to the range."""
         if isinstance(values, Bytes):
-            self._formats.update(image_format(values[i]) for i in range(len(values)))
+            self._add_formats(values)
             values = np.diff(values.offsets)
         if values.dtype.kind == "f":
             finite = values[np.isfinite(values)]

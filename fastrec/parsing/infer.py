@@ -15,6 +15,7 @@ from ..errors import ExampleParseError
 from ..features.column_spec import Feature
 from ..features.raw import RawFeature
 from ..features.spec import FixedLenFeature, RaggedFeature, plan_context, plan_frames
+from ..records.content import message_content
 from ..records.reader import Reader, Source
 from ..records.record_files import RecordFiles
 from ..records.recovery import OnError
@@ -80,7 +81,9 @@ class _Survey:
         except ExampleParseError as error:
             if error.record is None:
                 raise
-            raise located(error, *self._place(error.record)) from None
+            number = error.record
+            error = _explained(error, block[number - self.total])
+            raise located(error, *self._place(number)) from None
 
     def _measured(self, block: Bytes) -> None:
         """Add a block, or its halves where it has too many names for one table."""
@@ -172,6 +175,18 @@ class _Survey:
         return {
             name: RaggedFeature(_dtype(found[name])) for name in names if name and found[name].kinds
         }
+
+
+def _explained(error: ExampleParseError, record: bytes) -> ExampleParseError:
+    """Return the error of a record that is not an Example, with what the record is."""
+    found = message_content(record)
+    if error.kind != "malformed" or found.name == "Example":
+        return error
+    text = f"record {error.record}: not a valid tf.train.Example: it is {found}"
+    explained = ExampleParseError(text)
+    explained.kind, explained.path = error.kind, error.path
+    explained.record, explained.offset = error.record, error.offset
+    return explained
 
 
 def _name(key: bytes) -> str:

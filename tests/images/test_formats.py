@@ -132,7 +132,7 @@ for feature in (fastrec.ImageFeature(), fastrec.ImageFeature((2, 2), fit="resize
     try:
         fastrec.parse_example([record], {"image": feature})
     except fastrec.ExampleParseError as error:
-        assert "it is none of BMP, GIF, JPEG, PNG, TIFF, WEBP" in str(error), error
+        assert "it must be one of BMP, GIF, JPEG, PNG, TIFF, WEBP" in str(error), error
     else:
         raise SystemExit("decoded")
 written = image.write_directory(folder + "/in", folder + "/out.tfrecord")

@@ -87,7 +87,7 @@ def test_what_is_no_formula_is_refused() -> None:
         _core.Formula(["float32"] * 2, [("power", 0, 1, 2)], [])
     with pytest.raises(ValueError, match="register 3 cannot be read"):
         _core.Formula(["float32"] * 2, [("add", 0, 3, 2)], [])
-    with pytest.raises(ValueError, match="register 0 is no result"):
+    with pytest.raises(ValueError, match="register 0 cannot be a result"):
         _core.Formula(["float32"] * 2, [("add", 0, 1, 2)], [(0, False)])
     formula = _core.Formula(["float32"] * 2, [("add", 0, 1, 2)], [(2, False)])
     with pytest.raises(ValueError, match="1 arrays, for 2"):

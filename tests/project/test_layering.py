@@ -33,7 +33,8 @@ FOLDERS = {
 PACKAGES = (
     ("errors", "columns", "threads"),
     ("storage",),
-    ("features", "records"),
+    ("records",),
+    ("features",),
     ("parsing", "encoding"),
     ("images",),
     ("batches",),

@@ -152,7 +152,7 @@ MISTAKES: dict[str, tuple[Callable[[Path], Any], type[Exception], str]] = {
     "no image": (
         lambda d: fastrec.parse_example([RECORD], {"image": fastrec.ImageFeature()}),
         fastrec.ExampleParseError,
-        "record 0: feature 'image': cannot be decoded: it is none of BMP,",
+        "record 0: feature 'image': cannot be decoded: the value is text;",
     ),
     "a file of text": (
         lambda d: fastrec.Reader(io.StringIO("text")),

@@ -328,3 +328,75 @@ def test_line_ends_are_restored_across_the_borders_of_reads(size: int) -> None:
     data = b"a\r\nb\r\r\nc\n\r\r\r\n\r"
     file = LineEnds(io.BytesIO(data.replace(b"\n", b"\r\n")), "name")
     assert b"".join(iter(lambda: file.read(size), b"")) == data
+
+
+@pytest.mark.parametrize(
+    ("value", "says"),
+    [
+        (b"", "an empty value"),
+        (VALUES["avif"][0], "an AVIF image; store it as JPEG or PNG"),
+        (VALUES["base64"][0], "base64 of a JPEG image; store base64.b64decode"),
+        (b"images/cat.jpg", "a path; read the file and store its bytes"),
+        (VALUES["tensor"][0], "a serialized TensorProto (float32 (3, 4))"),
+    ],
+)
+@pytest.mark.parametrize("shape", [None, (8, 8)])
+def test_an_image_feature_names_a_value_that_is_not_an_image(
+    value: bytes, says: str, shape: Any
+) -> None:
+    pytest.importorskip("PIL")
+    feature = fastrec.ImageFeature(shape, fit="resize" if shape else None)
+    record = fastrec.encode_example({"image": value})
+    with pytest.raises(fastrec.ExampleParseError) as caught:
+        fastrec.parse_example([record], {"image": feature})
+    assert says in str(caught.value)
+
+
+def test_samples_that_do_not_fit_are_refused() -> None:
+    image = pytest.importorskip("PIL.Image")
+    data = written(lambda file: image.fromarray(np.full((8, 8), 0.5, "f4")).save(file, "TIFF"))
+    record = fastrec.encode_example({"image": data})
+    with pytest.raises(fastrec.ExampleParseError, match="float32 samples do not fit in 8 bits"):
+        fastrec.parse_example([record], {"image": fastrec.ImageFeature()})
+
+
+def test_an_image_of_another_size_names_the_remedy() -> None:
+    image = pytest.importorskip("PIL.Image")
+    data = written(lambda file: image.new("RGB", (7, 5)).save(file, "JPEG"))
+    record = fastrec.encode_example({"image": data})
+    with pytest.raises(fastrec.ExampleParseError, match='got 5x7; fit="resize"') as caught:
+        fastrec.parse_example([record], {"image": fastrec.ImageFeature((8, 8))})
+    assert "cannot be decoded" not in str(caught.value)
+
+
+def test_inference_names_formats_and_other_messages(tmp_path: Path) -> None:
+    path = tmp_path / "a.tfrecord"
+    with fastrec.Writer(path) as writer:
+        writer.write_many([fastrec.encode_example({"mel": VALUES["tensor"][0]})] * 3)
+    features = fastrec.infer_features(path)
+    assert features.stats["mel"].format == "TensorProto float32 (3, 4)"
+    with fastrec.Writer(path) as writer:
+        writer.write(MESSAGES["gzip"][0])
+    with pytest.raises(fastrec.ExampleParseError, match="it is GZIP data"):
+        fastrec.infer_features(path)
+
+
+def test_strings_compare_with_one_string_element_by_element() -> None:
+    strings = fastrec.Bytes.from_list([b"cat", b"", b"cat"])
+    assert (strings == b"cat").tolist() == (strings == "cat").tolist() == [True, False, True]
+    assert (strings != b"cat").tolist() == [False, True, False]
+    assert strings == [b"cat", b"", b"cat"]
+    assert strings != [b"cat"]
+
+
+def test_arguments_of_the_wrong_type_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "a.tfrecord"
+    with fastrec.Writer(path) as writer:
+        writer.write(fastrec.train.Example())
+    assert list(fastrec.Reader(path)) == [b""]
+    with pytest.raises(TypeError, match="seed must be an integer or None, got '0'"):
+        fastrec.Batcher(path, None, 1, seed="0")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"shape must be \(height, width\), got 64"):
+        fastrec.ImageFeature(64)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="path must be the path of an image, got a JPEG image"):
+        fastrec.image.decode(b"\xff\xd8\xff\xe0\0")  # type: ignore[arg-type]

@@ -147,4 +147,6 @@ def message_content(record: bytes) -> Content:
         shown = ", ".join(map(str, numbers[:8])) + (", ..." if len(numbers) > 8 else "")
         remedy = "read it with fastrec.Reader and parse it with its own message class"
         return Content("protobuf", "another protobuf message", f"fields {shown}", remedy)
-    return Content("bytes", "not a protobuf message", "", "read it with fastrec.Reader")
+    return Content(
+        "bytes", "data that is not a protobuf message", "", "read it with fastrec.Reader"
+    )
