@@ -142,6 +142,11 @@ INLINE AVX512 __m512i load_part(const uint8_t *data, size_t size) {
     return _mm512_maskz_loadu_epi8(_bzhi_u64(~UINT64_C(0), (unsigned)size), data);
 }
 
+/* The first `size` bytes of `z`, 1 to 64, and zeros behind them. */
+INLINE AVX512 __m512i first_bytes(__m512i z, size_t size) {
+    return _mm512_maskz_mov_epi8(_bzhi_u64(~UINT64_C(0), (unsigned)size), z);
+}
+
 INLINE AVX512 __m512i add_state(__m512i z, uint32_t state) {
     return _mm512_xor_si512(z, _mm512_zextsi128_si512(_mm_cvtsi32_si128((int)state)));
 }
@@ -193,8 +198,9 @@ INLINE AVX512 __m512i fold_fours(__m512i z, uint8_t *dst, const uint8_t *data, s
 INLINE AVX512 uint32_t fold_all(uint32_t state, uint8_t *dst, const uint8_t *data, size_t size,
                                 bool copy) {
     size_t odd = (size - 1) % 64 + 1, i = odd;
-    if (copy) _mm512_storeu_si512(dst, _mm512_loadu_si512(data)); /* all odd bytes, and a few */
-    __m512i z = add_state(load_part(data, odd), state);
+    __m512i z = _mm512_loadu_si512(data); /* all odd bytes, and a few that the next vector has */
+    if (copy) _mm512_storeu_si512(dst, z);
+    z = add_state(first_bytes(z, odd), state);
     z = fold_bytes(z, odd, next(dst, data, &i, copy));
     if (size - i >= 192) z = fold_fours(z, dst, data, size, &i, copy);
     while (i < size)
@@ -212,12 +218,16 @@ AVX512 uint32_t fr_crc32c_avx512_extend(uint32_t crc, const uint8_t *data, size_
     return ~fold_all(~crc, NULL, data, size, false);
 }
 
+/* Loads each byte of `data` once, so that the checksum is that of the copy even if another thread
+   writes to `data` meanwhile. */
 AVX512 uint32_t fr_crc32c_avx512_extend_copy(uint32_t crc, uint8_t *dst, const uint8_t *data,
                                              size_t size) {
     if (size > 64) return ~fold_all(~crc, dst, data, size, true);
     __m512i z = load_part(data, size);
     _mm512_mask_storeu_epi8(dst, _bzhi_u64(~UINT64_C(0), (unsigned)size), z);
-    return size <= 8 ? ~chain(~crc, data, size) : ~reduce(add_state(z, ~crc), size);
+    if (size > 8) return ~reduce(add_state(z, ~crc), size);
+    const uint64_t word = (uint64_t)_mm_cvtsi128_si64(_mm512_castsi512_si128(z));
+    return ~chain(~crc, (const uint8_t *)&word, size);
 }
 
 #endif

@@ -143,7 +143,7 @@ cdef ArrowNode _arrow_flat_strings(column, ArrowSchema *wanted):
 
 cdef _checked_offsets(offsets, int64_t size):
     """The offsets as int64, never decreasing and within what they lead into."""
-    offsets = np.ascontiguousarray(offsets, np.int64)
+    offsets = np.array(offsets, np.int64)  # the caller's may change after the check
     if len(offsets) == 0 or offsets[0] < 0 or offsets[-1] > size or (
             len(offsets) > 1 and np.diff(offsets).min() < 0):
         raise ValueError("the offsets must be within the data")

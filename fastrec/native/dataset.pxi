@@ -337,6 +337,7 @@ cdef class Dataset:
         if count == 0:
             return found
         hold.count, hold.stop = 0, NULL
+        numbers = np.array(numbers, np.uint64)  # the caller's may change after the check
         first = &numbers[0]
         self._check_numbers(first, count)
         try:
@@ -355,8 +356,10 @@ cdef class Dataset:
         cdef OwnedBuffer data = OwnedBuffer(), offsets = OwnedBuffer()
         cdef c.fr_error err
         cdef size_t count = numbers.shape[0], done = 0, some
-        cdef const uint64_t *first = &numbers[0] if count else NULL
+        cdef const uint64_t *first
         cdef int status = c.FR_OK
+        numbers = np.array(numbers, np.uint64)  # the caller's may change after the check
+        first = &numbers[0] if count else NULL
         self._check_numbers(first, count)
         while status == c.FR_OK and (done < count or done == 0):
             some = min(count - done, self.slice)

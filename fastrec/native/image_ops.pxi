@@ -18,6 +18,7 @@ def distort(images, starts, size, mirror, brightness, contrast, bint standardize
     if any(len(one) != <Py_ssize_t>count
            for one in (starts, mirror, brightness, contrast) if one is not None):
         raise ValueError(f"there are {count} images")
+    starts = np.array(starts, np.int64)  # the caller's may change after the check
     room = np.subtract(images.shape[1:], size)
     if min(size) < 1 or (starts < 0).any() or (starts > room).any():
         raise ValueError(f"a cut of {size} does not fit in images of {images.shape[1:]}")

@@ -28,8 +28,13 @@ cdef class _Decoder:
             shape[0], shape[1] = <int64_t>png.height, <int64_t>png.width
         return status
 
-    cdef int decode(self, c.fr_span span, uint8_t *out, c.fr_error *err) noexcept nogil:
-        """An image that size_of() had no objections to."""
+    cdef int decode(self, c.fr_span span, const int64_t *shape, uint8_t *out,
+                    c.fr_error *err) noexcept nogil:
+        """Decode an image that size_of() accepted and found to be of that height and width.
+
+        The header is read again, from memory that another thread may have written to, so its size
+        is compared with the one that `out` was allocated for. FR_AGAIN if they differ.
+        """
         cdef c.fr_jpeg_header jpeg
         cdef c.fr_jpeg_region part
         cdef c.fr_png_header png
@@ -40,10 +45,14 @@ cdef class _Decoder:
             status = c.fr_png_read_header(span, self.max_pixels, &png, err)
             if status != c.FR_OK:
                 return status
+            if <int64_t>png.height != shape[0] or <int64_t>png.width != shape[1]:
+                return c.FR_AGAIN
             return c.fr_png_decode(span, &png, &format, out, png.width * self.channels, err)
         status = c.fr_jpeg_open(self.jpeg, span, &jpeg, err)
         if status != c.FR_OK:
             return status
+        if <int64_t>jpeg.height != shape[0] or <int64_t>jpeg.width != shape[1]:
+            return c.FR_AGAIN
         memset(&part, 0, sizeof(part))
         part.denominator, part.channels, part.fast_dct = 1, self.channels, self.fast_dct
         part.height, part.width = jpeg.height, jpeg.width
@@ -74,10 +83,11 @@ def decode_images(const uint8_t[::1] data, const int64_t[::1] offsets, int chann
     cdef int64_t[::1] splits = np.zeros(count + 1, np.int64)
     cdef int64_t[:, ::1] shapes = np.full((count, 3), channels, np.int64)
     cdef uint8_t[::1] out
+    cdef const int64_t[::1] own = np.array(offsets, np.int64)  # the caller's may change
     for row in range(count + 1):
-        if not end <= offsets[row] <= data.shape[0]:
+        if not end <= own[row] <= data.shape[0]:
             raise ValueError(f"offsets of image {row} are out of range")
-        end = offsets[row]
+        end = own[row]
     decoder.channels, decoder.fast_dct, decoder.upright = channels, fast_dct, upright
     decoder.has_jpeg, decoder.has_png, decoder.max_pixels = jpeg, png, max_pixels
     if jpeg:
@@ -85,8 +95,8 @@ def decode_images(const uint8_t[::1] data, const int64_t[::1] offsets, int chann
         check(c.fr_jpeg_new(&limits, &decoder.jpeg, &err), &err)
     with nogil:
         for row in range(count):
-            span.size = <size_t>(offsets[row + 1] - offsets[row])
-            span.data = &data[offsets[row]] if span.size else NULL
+            span.size = <size_t>(own[row + 1] - own[row])
+            span.data = &data[own[row]] if span.size else NULL
             status = decoder.size_of(span, &shapes[row, 0], &err)
             if status != c.FR_OK:
                 break
@@ -96,10 +106,10 @@ def decode_images(const uint8_t[::1] data, const int64_t[::1] offsets, int chann
     values = empty((splits[count],), np.uint8)
     out = values
     for row in range(count):
-        span.size = <size_t>(offsets[row + 1] - offsets[row])
-        span.data = &data[offsets[row]]
+        span.size = <size_t>(own[row + 1] - own[row])
+        span.data = &data[own[row]]
         with nogil:
-            status = decoder.decode(span, &out[splits[row]], &err)
+            status = decoder.decode(span, &shapes[row, 0], &out[splits[row]], &err)
         if status != c.FR_OK:
             return None
         if row % SLICE_IMAGES == SLICE_IMAGES - 1:

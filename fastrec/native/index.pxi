@@ -13,6 +13,7 @@ cdef class FileIndex:
         cdef c.fr_error err
         cdef Py_buffer view
         cdef int status
+        offsets = bytes(offsets)  # the caller's may change after the check
         PyObject_GetBuffer(offsets, &view, PyBUF_SIMPLE)
         try:
             if view.len < 8 or view.len % 8:
@@ -39,6 +40,7 @@ cdef class FileIndex:
         cdef int status
         memset(&loaded, 0, sizeof(loaded))
         chosen()
+        data = bytes(data)  # the caller's may change after the check
         PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
         try:
             file.data, file.size = <const uint8_t *>view.buf, <size_t>view.len
@@ -84,6 +86,7 @@ cdef class FileIndex:
         cdef OwnedBuffer begins = OwnedBuffer(), ends = OwnedBuffer()
         cdef c.fr_error err
         cdef size_t count = records.shape[0], i
+        records = np.array(records, np.uint64)  # the caller's may change after the check
         check(c.fr_buffer_reserve(&begins.buffer, max(count, <size_t>1) * 8, &err), &err)
         check(c.fr_buffer_reserve(&ends.buffer, max(count, <size_t>1) * 8, &err), &err)
         for i in range(count):

@@ -38,7 +38,7 @@ def read_pieces(pieces, const int[::1] fds, uint8_t[::1] out, paths):
     count = <size_t>len(pieces)
     if count == 0:
         return
-    raw = np.ascontiguousarray(pieces).view(np.uint8)
+    raw = np.array(pieces).view(np.uint8)  # the caller's may change after the check
     all = <const c.fr_piece *>&raw[0]
     for i in range(count):
         if all[i].file >= files or all[i].offset > <uint64_t>INT64_MAX - all[i].size:

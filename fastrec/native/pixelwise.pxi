@@ -27,7 +27,7 @@ cdef class PixelSteps:
         self.steps.changes = <const uint8_t *>PyBytes_AS_STRING(changes)
         self.steps.values = NULL
         if changes:
-            self.values = values
+            self.values = np.array(values, np.float32, order="C")
             if self.values.shape[0] != len(changes) or self.values.shape[1] != <Py_ssize_t>channels:
                 raise ValueError(
                     f"values must be of shape ({len(changes)}, {channels}), got {values.shape}")

@@ -68,20 +68,24 @@ cdef class Preprocessor:
         cdef c.fr_error err
         cdef c.fr_span span
         cdef int status = c.FR_OK
+        cdef bint out_of_range = False
+        cdef const int64_t[::1] own
         cdef size_t row = begin, stop, count = keys.shape[0]
-        cdef int64_t size = data.shape[0]
+        cdef int64_t size = data.shape[0], start, end
         if <size_t>offsets.shape[0] != count + 1:
             raise ValueError(f"{count} keys for {offsets.shape[0] - 1} images")
         self._check_out(out, count)
+        own = np.array(offsets, np.int64)  # the caller's may change
         while row < count:
             stop = min(count, row + SLICE_IMAGES)
             with nogil:
                 while row < stop:
-                    if not 0 <= offsets[row] <= offsets[row + 1] <= size:
-                        status = c.FR_END
+                    start, end = own[row], own[row + 1]
+                    if not 0 <= start <= end <= size:
+                        out_of_range = True
                         break
-                    span.size = <size_t>(offsets[row + 1] - offsets[row])
-                    span.data = &data[offsets[row]] if span.size else NULL
+                    span.size = <size_t>(end - start)
+                    span.data = &data[start] if span.size else NULL
                     status = c.FR_AGAIN
                     if jpeg and c.fr_jpeg_is(span):
                         status = c.fr_preprocessor_jpeg(
@@ -92,10 +96,10 @@ cdef class Preprocessor:
                     if status != c.FR_OK:
                         break
                     row += 1
+            if out_of_range:
+                raise ValueError(f"offsets of image {row} are out of range")
             if status == c.FR_AGAIN:
                 return row, None
-            if status == c.FR_END:
-                raise ValueError(f"offsets of image {row} are out of range")
             try:
                 check(status, &err)
             except (errors.FastrecError, ValueError) as error:

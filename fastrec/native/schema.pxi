@@ -210,7 +210,9 @@ cdef class Schema:
         cdef Batch batch = self.batch()
         cdef c.fr_error err
         cdef size_t count = numbers.shape[0]
-        cdef const uint64_t *first = &numbers[0] if count else NULL
+        cdef const uint64_t *first
+        numbers = np.array(numbers, np.uint64)  # the caller's may change after the check
+        first = &numbers[0] if count else NULL
         dataset._check_numbers(first, count)
         check(c.fr_pool_take(self.pool, count, &batch.batch, &err), &err)
         self._gather(dataset, first, count, threads, batch)

@@ -6,64 +6,81 @@ cdef dict NUMBER_TYPES = {
 }
 
 
-cdef int check_strings(const uint8_t[::1] data, const int64_t[::1] offsets) except -1:
-    if offsets.shape[0] == 0:
-        raise ValueError("offsets must have at least one element, got none")
-    if not c.fr_strings_valid(
-            &offsets[0], 1, <size_t>(offsets.shape[0] - 1), <size_t>data.shape[0]):
-        raise ValueError("offsets must ascend, and lie within the data")
-    return 0
+cdef object checked_offsets(
+        const uint8_t[::1] data, const int64_t[::1] offsets, size_t first=0, size_t step=1):
+    """Return a checked copy of the offsets of strings `first`, `first` + `step` and so on.
 
-
-cdef Py_ssize_t check_every(
-        const uint8_t[::1] data, const int64_t[::1] offsets, size_t first, size_t step) except -1:
-    """How many strings are `first`, `first` + `step` and so on, which alone are looked at."""
+    With a `step` of 1 the copy has one element more than there are strings; otherwise it has two
+    for each string, where the string starts and where it stops. The core uses the copy alone:
+    another thread may write to the caller's array after the check.
+    """
+    cdef const int64_t[::1] own
     if offsets.shape[0] == 0:
         raise ValueError("offsets must have at least one element, got none")
     if step < 1:
         raise ValueError("step must be at least 1, got 0")
-    cdef Py_ssize_t count = len(range(first, offsets.shape[0] - 1, step))
+    cdef size_t count = <size_t>len(range(first, offsets.shape[0] - 1, step))
+    whole = np.asarray(offsets)
+    if step == 1:
+        copy = whole[first:].copy() if count else np.zeros(1, np.int64)
+    else:
+        copy = np.stack((whole[first:-1:step], whole[first + 1::step]), axis=1).reshape(-1)
+    own = copy
     if count and not c.fr_strings_valid(
-            &offsets[first], step, <size_t>count, <size_t>data.shape[0]):
+            &own[0], 1 if step == 1 else 2, count, <size_t>data.shape[0]):
         raise ValueError("offsets must ascend, and lie within the data")
-    return count
+    return copy
 
 
 def every_string(
         const uint8_t[::1] data, const int64_t[::1] offsets, size_t first, size_t step):
     """Return strings `first`, `first` + `step` and so on, one after the other, and their begins."""
-    cdef size_t count = <size_t>check_every(data, offsets, first, step)
+    cdef const int64_t[::1] own = checked_offsets(data, offsets, first, step)
+    cdef size_t stride = 1 if step == 1 else 2
+    cdef size_t count = (<size_t>own.shape[0] - (1 if step == 1 else 0)) // stride
     cdef int64_t[::1] places
     cdef uint8_t[::1] out
     cdef c.fr_span all
     begins = np.zeros(count + 1, np.int64)
     places = begins
-    found = np.empty(
-        c.fr_strings_every(&offsets[first], step, count, &places[0]) if count else 0, np.uint8)
-    if found.size:
-        out = found
+    strings = np.empty(
+        c.fr_strings_every(&own[0], stride, count, &places[0]) if count else 0, np.uint8)
+    if strings.size:
+        out = strings
         all.data, all.size = &data[0], <size_t>data.shape[0]
         with nogil:
-            c.fr_strings_take_every(all, &offsets[first], step, count, &places[0], &out[0])
-    return found, begins
+            c.fr_strings_take_every(all, &own[0], stride, count, &places[0], &out[0])
+    return strings, begins
 
 
 def take_strings(const uint8_t[::1] data, const int64_t[::1] offsets, const int64_t[::1] order):
     """Return the strings with these numbers, one after the other, and where each begins."""
-    cdef const int64_t[::1] places
+    cdef const int64_t[::1] places, own = checked_offsets(data, offsets), numbers
     cdef uint8_t[::1] out
     cdef size_t count = <size_t>order.shape[0]
-    check_strings(data, offsets)
-    sizes = np.diff(offsets)[order]  # which looks at the bounds of the numbers
+    indices = np.array(order, np.int64)
+    sizes = np.diff(own)[indices]  # NumPy checks the bounds of the indices
     begins = np.zeros(count + 1, np.int64)
     np.cumsum(sizes, out=begins[1:])
-    found = np.empty(begins[count], np.uint8)
-    if found.size:
-        places, out = begins, found
-        order = np.asarray(order) % (offsets.shape[0] - 1)  # numbers below 0 count from the end
+    strings = np.empty(begins[count], np.uint8)
+    if strings.size:
+        places, out = begins, strings
+        numbers = indices % (own.shape[0] - 1)  # an index below 0 counts from the end
         with nogil:
-            c.fr_strings_take(&data[0], &offsets[0], &order[0], count, &places[0], &out[0])
-    return found, begins
+            c.fr_strings_take(&data[0], &own[0], &numbers[0], count, &places[0], &out[0])
+    return strings, begins
+
+
+cdef tuple own_strings(const uint8_t[::1] data, const int64_t[::1] offsets):
+    """Return copies of the strings' offsets, from 0 on, and of their bytes.
+
+    Cutting counts the separators before it allocates the result, so both passes must read the same
+    bytes.
+    """
+    own = checked_offsets(data, offsets)
+    text = np.array(data[own[0]:own[-1]], np.uint8)
+    own -= own[0]
+    return own, text
 
 
 def cut_strings(
@@ -93,26 +110,28 @@ def cut_strings(
     """
     cdef c.fr_cut how
     cdef size_t count = <size_t>offsets.shape[0] - 1, marked = 0, size
-    cdef int64_t place, first, last
+    cdef int64_t place, last
     cdef uint8_t[::1] out
     cdef int64_t[::1] places, numbers
-    check_strings(data, offsets)
+    cdef const int64_t[::1] own
+    cdef const uint8_t[::1] bytes_of
+    own, bytes_of = own_strings(data, offsets)
     for place in range(256):
         how.is_mark[place] = False
     for place in marks:
         how.is_mark[place] = True
     how.skip_empty, how.skip_nothing = skip_empty, skip_nothing
-    first, last = offsets[0], offsets[count]
+    last = own[count]
     with nogil:
-        for place in range(first, last):
-            marked += how.is_mark[data[place]]
-    size = <size_t>(last - first) - marked
+        for place in range(last):
+            marked += how.is_mark[bytes_of[place]]
+    size = <size_t>last - marked
     parts, begins = np.empty(size, np.uint8), np.empty(marked + count + 1, np.int64)
     splits = np.empty(count + 1, np.int64)
     out, places, numbers = parts, begins, splits
     with nogil:
         c.fr_strings_cut(
-            &data[0] if last > first else NULL, &offsets[0], count, &how,
+            &bytes_of[0] if last else NULL, &own[0], count, &how,
             &out[0] if size else NULL, &places[0], &numbers[0])
     return parts, begins[:numbers[count] + 1], splits
 
@@ -153,35 +172,37 @@ def cut_csv(
     cdef int64_t place, end
     cdef uint8_t[::1] out
     cdef int64_t[::1] places, numbers
-    check_strings(data, offsets)
+    cdef const int64_t[::1] own
+    cdef const uint8_t[::1] bytes_of
+    own, bytes_of = own_strings(data, offsets)
     if delimiter in b'"\n\r':
         raise ValueError("the delimiter must not be a quote or an end of a line")
     c.fr_csv_init(&csv, delimiter, quoted)
-    size = <size_t>(offsets[count] - offsets[0])
+    size = <size_t>own[count]
     if size:
         with nogil:
-            stops = c.fr_csv_stops(&csv, &data[offsets[0]], size)
+            stops = c.fr_csv_stops(&csv, &bytes_of[0], size)
     parts, begins = np.empty(size, np.uint8), np.empty(stops + count + 1, np.int64)
     splits = np.empty(stops + count + 1, np.int64)
     out, places, numbers = parts, begins, splits
     fields.out = &out[0] if size else NULL
     fields.begins, fields.splits, fields.rows = &places[0], &numbers[0], 0
     places[0] = numbers[0] = 0
-    place = offsets[0]
+    place = 0
     with nogil:
         for i in range(count):
-            end = offsets[i + 1]
-            if lines and (place == end or data[end - 1] == 10 or data[end - 1] == 13):
+            end = own[i + 1]
+            if lines and (place == end or bytes_of[end - 1] == 10 or bytes_of[end - 1] == 13):
                 break
             while place < end:
-                size = c.fr_csv_row(&csv, &data[place], <size_t>(end - place), last, &fields)
+                size = c.fr_csv_row(&csv, &bytes_of[place], <size_t>(end - place), last, &fields)
                 place += <int64_t>size
                 if lines or size == 0:
                     break
             if place < end:
                 break
     return (parts, begins[:numbers[fields.rows] + 1], splits[:fields.rows + 1],
-            place - offsets[0])
+            place)
 
 
 def read_numbers(
@@ -204,18 +225,20 @@ def read_numbers(
         Places of the strings that were not read, which are wrong or take long to round.
     """
     cdef int code
-    cdef size_t count, others
+    cdef size_t count, others, stride = 1 if step == 1 else 2
     cdef uint8_t[::1] out
     cdef int64_t[::1] places
+    cdef const int64_t[::1] own
     if dtype not in NUMBER_TYPES:
         dtype = dtype.newbyteorder("=")
     code = NUMBER_TYPES[dtype]
-    count = <size_t>check_every(data, offsets, first, step)
+    own = checked_offsets(data, offsets, first, step)
+    count = (<size_t>own.shape[0] - (1 if step == 1 else 0)) // stride
     if count == 0 or data.shape[0] == 0:
         return np.zeros(count, dtype), np.arange(count)
     numbers, left = np.empty(count, dtype), np.empty(count, np.int64)
     out, places = numbers.view(np.uint8), left
     with nogil:
         others = c.fr_numbers_read(
-            &data[0], &offsets[first], step, count, <c.fr_number_type>code, &out[0], &places[0])
+            &data[0], &own[0], stride, count, <c.fr_number_type>code, &out[0], &places[0])
     return numbers, left[:others]

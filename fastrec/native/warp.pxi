@@ -32,9 +32,9 @@ def warp(images, transforms, size_t height, size_t width, str mode, fill, *, bin
     if images.ndim != 4 or images.dtype.hasobject or fill.dtype != images.dtype \
             or fill.shape != images.shape[3:] or (bilinear and images.dtype != np.float32):
         raise TypeError(f"images of {images.dtype} and shape {images.shape} cannot be warped")
-    rows = np.ascontiguousarray(transforms, np.float32)
+    rows = np.array(transforms, np.float32, order="C")  # which pixels are inside depends on them
     count = images.shape[0]
-    if rows.shape[1] != 8 or transforms.shape[0] not in (1, images.shape[0]):
+    if rows.shape[1] != 8 or rows.shape[0] not in (1, images.shape[0]):
         raise ValueError(f"transforms must be of shape ({count}, 8), got {transforms.shape}")
     result = empty((count, height, width, images.shape[3]), images.dtype)
     if not result.size:
