@@ -1,0 +1,449 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrays that another thread writes to while a function of the core reads them.
+
+Every function of ``_core`` that takes an array is called while a thread writes to each of its
+arrays. A call may return anything or raise an error; it must not read or write out of bounds. Run
+it under AddressSanitizer too (``make sanitize-python``). ``FASTREC_RACE_SECONDS`` sets the seconds
+that each function is called for.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import io
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import fastrec
+from fastrec import _core
+from fastrec.features.spec import plan_example
+
+SECONDS = float(os.environ.get("FASTREC_RACE_SECONDS", "0.1"))
+COUNT = 2000
+
+
+class Race(NamedTuple):
+    """A call, and the arrays that a thread writes to meanwhile."""
+
+    call: Callable[[], Any]
+    arrays: list[NDArray[Any]]
+
+
+def strings(size: int = 8, byte: int = 49) -> fastrec.Bytes:
+    offsets = np.arange(COUNT + 1, dtype=np.int64) * size
+    return fastrec.Bytes(np.full(COUNT * size, byte, np.uint8), offsets)
+
+
+def images(kind: str, shape: tuple[int, int] = (16, 16), copies: int = 40) -> fastrec.Bytes:
+    image = pytest.importorskip("PIL.Image")
+    out = io.BytesIO()
+    image.fromarray(np.zeros((*shape, 3), np.uint8)).save(out, kind)
+    encoded = out.getvalue()
+    data = np.frombuffer(encoded * copies, np.uint8).copy()
+    return fastrec.Bytes(data, np.arange(copies + 1, dtype=np.int64) * len(encoded))
+
+
+def examples() -> fastrec.Bytes:
+    block = fastrec.encode_examples({"a": np.arange(COUNT), "b": [b"text"] * COUNT})
+    return fastrec.Bytes(block.data.copy(), block.offsets.copy())
+
+
+def pixels(dtype: Any = np.float32) -> NDArray[Any]:
+    return np.ones((4, 32, 32, 3), dtype)
+
+
+def file_of(path: Path) -> _core.Dataset:
+    with fastrec.Writer(path / "x.tfrecord", fsync=False) as writer:
+        writer.write_many(examples())
+    return _core.Dataset([path / "x.tfrecord"])
+
+
+def numbers() -> NDArray[np.uint64]:
+    return np.random.default_rng(0).permutation(COUNT).astype(np.uint64)
+
+
+def keys(count: int = 4) -> NDArray[np.uint64]:
+    return np.arange(count, dtype=np.uint64)
+
+
+RACES: dict[str, Callable[[Path], Race]] = {}
+
+
+def race(*names: str) -> Callable[[Callable[[Path], Race]], Callable[[Path], Race]]:
+    """Register the race of the functions of these names."""
+
+    def register(build: Callable[[Path], Race]) -> Callable[[Path], Race]:
+        for name in names:
+            RACES[name] = build
+        return build
+
+    return register
+
+
+def over(name: str, call: Callable[..., Any], *arrays: Callable[[], NDArray[Any]]) -> None:
+    """Register a race of a call that takes new arrays of these kinds."""
+
+    def build(_: Path) -> Race:
+        own = [make() for make in arrays]
+        return Race(lambda: call(*own), own)
+
+    RACES[name] = build
+
+
+def of_strings(name: str, call: Callable[..., Any], size: int = 8, comma: bool = False) -> None:
+    def build(_: Path) -> Race:
+        block = strings(size)
+        if comma:
+            block.data[size // 2 :: size] = 44
+        return Race(lambda: call(block.data, block.offsets), [block.data, block.offsets])
+
+    RACES[name] = build
+
+
+ORDER = np.random.default_rng(0).permutation(COUNT).astype(np.int64)
+of_strings("every_string", lambda d, o: _core.every_string(d, o, 0, 2))
+of_strings("cut_strings", lambda d, o: _core.cut_strings(d, o, b",", False, False), 40, True)
+of_strings("cut_csv", lambda d, o: _core.cut_csv(d, o, 44, True, True), 40, True)
+of_strings("read_numbers", lambda d, o: _core.read_numbers(d, o, np.dtype("f4")))
+of_strings("read_numbers of a column", lambda d, o: _core.read_numbers(d, o, np.dtype("i8"), 1, 3))
+over(
+    "take_strings",
+    _core.take_strings,
+    lambda: strings().data,
+    lambda: strings().offsets,
+    ORDER.copy,
+)
+over(
+    "pad_rows",
+    lambda v, b, s: _core.pad_rows(v, b, s, (3,), 0),
+    lambda: np.arange(COUNT * 3),
+    lambda: np.arange(COUNT) * 3,
+    lambda: np.full((COUNT, 1), 3),
+)
+over(
+    "augment",
+    lambda i, k: _core.augment(
+        i,
+        k,
+        {
+            "size": (8, 8),
+            "random_crop": True,
+            "flip": True,
+            "brightness": 0.1,
+            "contrast": (0.5, 1.5),
+            "standardize": True,
+            "seed": 1,
+            "floats": True,
+        },
+    ),
+    lambda: pixels(np.uint8),
+    keys,
+)
+over(
+    "change_colours",
+    lambda i, a: _core.change_colours(i, "hue", a),
+    pixels,
+    lambda: np.ones(4, np.float32),
+)
+over("mirror", _core.mirror, pixels)
+over(
+    "distort",
+    lambda i, s, m, b, c: _core.distort(i, s, (8, 8, 3), m, b, c, True),
+    lambda: pixels(np.uint8),
+    lambda: np.zeros((4, 3), np.int64),
+    lambda: np.zeros(4, np.uint8),
+    lambda: np.zeros(4, np.float32),
+    lambda: np.ones(4, np.float32),
+)
+over("resize", lambda i: _core.resize(i, 20, 20), pixels)
+over(
+    "change_pixels",
+    lambda i, v: _core.change_pixels(i[0], b"\0\2", v),
+    pixels,
+    lambda: np.ones((2, 3), np.float32),
+)
+over("elementwise", lambda x: _core.elementwise("exp", x), lambda: np.ones(COUNT, np.float32))
+over(
+    "warp",
+    lambda i, t, f: _core.warp(i, t, 32, 32, "reflect", f, bilinear=True),
+    pixels,
+    lambda: np.tile(np.array([1, 0, 0, 0, 1, 0, 0, 0], np.float32), (4, 1)),
+    lambda: np.zeros(3, np.float32),
+)
+over(
+    "warp to the nearest",
+    lambda i, t, f: _core.warp(i, t, 32, 32, "constant", f),
+    pixels,
+    lambda: np.tile(np.array([1, 0, 0, 0, 1, 0, 0, 0], np.float32), (4, 1)),
+    lambda: np.zeros(3, np.float32),
+)
+over(
+    "depthwise",
+    lambda i, w: _core.depthwise(i, w, (30, 30)),
+    pixels,
+    lambda: np.ones((3, 3, 3, 1), np.float32),
+)
+over("power", _core.power, lambda: np.ones(COUNT, np.float32), lambda: np.ones(COUNT, np.float32))
+over("from_halves", _core.from_halves, lambda: np.ones(COUNT, np.float16))
+over("to_halves", _core.to_halves, lambda: np.ones(COUNT, np.float32))
+over(
+    "select",
+    _core.select,
+    lambda: np.ones(COUNT, np.bool_),
+    lambda: np.ones(COUNT),
+    lambda: np.zeros(COUNT),
+)
+over(
+    "extremes",
+    lambda x: _core.extremes(x, 1, 2, greatest=True, places=True),
+    lambda: np.ones((40, 50), np.float32),
+)
+over("join_channels", lambda a, b: _core.join_channels([a, b]), pixels, pixels)
+over("encode_jpeg", lambda p: _core.encode_jpeg(p[0]), lambda: pixels(np.uint8))
+over("encode_png", lambda p: _core.encode_png(p[0]), lambda: pixels(np.uint8))
+over(
+    "draw_crop",
+    lambda k: _core.draw_crop("random", 99, 99, (0.1, 1.0), (0.5, 2.0), k),
+    lambda: keys(COUNT),
+)
+over("philox_blocks", lambda n: _core.philox_blocks(1, 2, n), lambda: keys(COUNT))
+over(
+    "philox_draw",
+    lambda s: _core.philox_draw(0, np.float32, s, 8),
+    lambda: np.ones((COUNT, 3), np.uint64),
+)
+over(
+    "philox_classes",
+    lambda s, x: _core.philox_classes(s, x, 8),
+    lambda: np.ones((4, 3), np.uint64),
+    lambda: np.zeros((4, 5, 6)),
+)
+over(
+    "philox_gammas",
+    lambda s, x: _core.philox_gammas(s, x, 8),
+    lambda: np.ones((4, 3), np.uint64),
+    lambda: np.ones((4, 5)),
+)
+over(
+    "find_pieces",
+    lambda d: _core.find_pieces(d, 0, len(d), 0),
+    lambda: np.frombuffer(b"\x0a\x04text" * COUNT, np.uint8).copy(),
+)
+over(
+    "FileIndex",
+    lambda o: _core.FileIndex(o, 16 * COUNT, 0),
+    lambda: np.arange(COUNT + 1, dtype=np.uint64) * 16,
+)
+for hash_name in ("farm", "murmur", "sip"):
+    of_strings(
+        f"hashes {hash_name}",
+        lambda d, o, name=hash_name: _core.hashes(name, fastrec.Bytes(d, o)),
+    )
+
+
+@race("Formula.__call__", "Formula.shape_of")
+def _formula(_: Path) -> Race:
+    formula = _core.Formula(("float32", "float32"), [("add", 0, 1, 2)], [(2, False)])
+    own = [np.ones(COUNT, np.float32), np.ones(COUNT, np.float32)]
+    return Race(lambda: formula(own), list(own))
+
+
+@race("PixelSteps.__init__")
+def _steps(_: Path) -> Race:
+    values = np.ones((2, 3), np.float32)
+    return Race(lambda: _core.PixelSteps(b"\0\2", values, 3), [values])
+
+
+@race("Dataset.records")
+def _records(path: Path) -> Race:
+    dataset, order = file_of(path), numbers()
+    return Race(lambda: dataset.records(order), [order])
+
+
+@race("Dataset.take")
+def _take(path: Path) -> Race:
+    dataset, order = file_of(path), numbers()
+    return Race(lambda: dataset.take(order), [order])
+
+
+@race("Dataset.__init__")
+def _listed(path: Path) -> Race:
+    file_of(path)
+    size = (path / "x.tfrecord").stat().st_size
+    listed = np.array([[size, COUNT]], np.uint64)
+
+    def read() -> Any:
+        dataset = _core.Dataset([path / "x.tfrecord"], listed=listed, mapped=1)
+        return dataset.take(np.arange(10, dtype=np.uint64))
+
+    return Race(read, [listed])
+
+
+@race("Schema.gather")
+def _gather(path: Path) -> Race:
+    dataset, order = file_of(path), numbers()
+    schema = _core.Schema(plan_example({"a": fastrec.FixedLenFeature((), np.int64)}))
+    return Race(lambda: schema.gather(dataset, order), [order])
+
+
+@race("FileIndex.bounds")
+def _bounds(path: Path) -> Race:
+    index, order = file_of(path).index_of(0), numbers()
+    return Race(lambda: index.bounds(order), [order])
+
+
+@race("FileIndex.load")
+def _load(path: Path) -> Race:
+    data = np.frombuffer(bytes(memoryview(file_of(path).index_of(0).save())), np.uint8).copy()
+    return Race(lambda: _core.FileIndex.load(data), [data])
+
+
+@race("read_pieces")
+def _pieces(path: Path) -> Race:
+    (path / "raw").write_bytes(bytes(COUNT))
+    pieces = np.zeros(10, _core.PIECE)
+    pieces["size"] = 8
+    pieces["crc"] = fastrec.crc32c(bytes(8))
+    fds, out = np.array([-1], np.intc), np.zeros(80, np.uint8)
+    words = pieces.view(np.uint8)
+    return Race(lambda: _core.read_pieces(pieces, fds, out, ["raw"]), [words, out])
+
+
+@race("decode_images")
+def _decode_images(_: Path) -> Race:
+    block = images("JPEG")
+    return Race(
+        lambda: _core.decode_images(block.data, block.offsets, 3), [block.data, block.offsets]
+    )
+
+
+@race("decode_images of PNG")
+def _decode_pngs(_: Path) -> Race:
+    block = images("PNG")
+    return Race(
+        lambda: _core.decode_images(block.data, block.offsets, 3), [block.data, block.offsets]
+    )
+
+
+@race("Preprocessor.images", "Preprocessor.pixels")
+def _preprocess(_: Path) -> Race:
+    block = images("PNG")
+    feature = fastrec.ImageFeature((8, 8), fit="resize")
+    return Race(lambda: feature.decode(block), [block.data, block.offsets])
+
+
+@race("Schema.parse")
+def _parse(_: Path) -> Race:
+    block = examples()
+    features = {
+        "a": fastrec.FixedLenFeature((), np.int64),
+        "b": fastrec.RaggedFeature(bytes),
+    }
+    return Race(lambda: fastrec.parse_example(block, features), [block.data, block.offsets])
+
+
+@race("Survey.add")
+def _survey(_: Path) -> Race:
+    block = examples()
+    return Race(lambda: _core.Survey().add(block), [block.data, block.offsets])
+
+
+@race("EventParser.parse")
+def _events(_: Path) -> Race:
+    block = examples()
+    return Race(lambda: _core.EventParser().parse(block), [block.data, block.offsets])
+
+
+@race("RecordWriter.write_many")
+def _write(path: Path) -> Race:
+    block = strings()
+
+    def write() -> None:
+        with fastrec.Writer(path / "y.tfrecord", fsync=False) as writer:
+            writer.write_many(block)
+
+    return Race(write, [block.data, block.offsets])
+
+
+@race("Values.encode_all")
+def _encode(_: Path) -> Race:
+    block = strings()
+    values = np.arange(3 * COUNT)
+    splits = np.arange(COUNT + 1, dtype=np.int64) * 3
+    columns = {"s": block, "r": fastrec.Ragged(values, splits)}
+    return Race(
+        lambda: fastrec.encode_examples(columns), [block.data, block.offsets, values, splits]
+    )
+
+
+@race("arrow_column")
+def _arrow(_: Path) -> Race:
+    block = strings()
+    return Race(lambda: _core.arrow_column(block), [block.data, block.offsets])
+
+
+def array_functions() -> Iterator[str]:
+    """The functions of the core whose stubs have a parameter that is an array."""
+    stub = ast.parse((Path(_core.__file__).parent / "_core.pyi").read_text())
+    for node in stub.body:
+        members = node.body if isinstance(node, ast.ClassDef) else [node]
+        for member in members:
+            if not isinstance(member, ast.FunctionDef):
+                continue
+            arguments = [*member.args.args, *member.args.kwonlyargs]
+            if any(a.annotation and "NDArray" in ast.unparse(a.annotation) for a in arguments):
+                yield f"{node.name}.{member.name}" if isinstance(node, ast.ClassDef) else node.name
+
+
+# They keep the array as it is: their results are views of it.
+KEPT = {"Schema.lend", "MaskedBytes.__init__"}
+
+
+def test_every_function_that_takes_an_array_is_raced() -> None:
+    assert set(array_functions()) - KEPT <= set(RACES)
+
+
+def spoil(arrays: list[NDArray[Any]], stop: threading.Event) -> None:
+    """Write huge, negative and random numbers to the arrays, and the right ones again."""
+    right = [array.copy() for array in arrays]
+    draw = np.random.default_rng(1)
+    while not stop.is_set():
+        for array, numbers in zip(arrays, right, strict=True):
+            raw = array.reshape(-1)
+            words = raw.view(np.uint8)
+            raw[::7] = raw.dtype.type(1) if raw.dtype == np.bool_ else draw.permutation(raw)[::7]
+            words[draw.integers(0, len(words), 9)] = draw.integers(0, 256, 9)
+            if raw.itemsize == 8:
+                raw.view(np.int64)[:: max(1, len(raw) // 5)] = 1 << 44
+            array[...] = numbers
+
+
+@pytest.mark.parametrize("name", sorted(RACES))
+def test_writing_to_an_array_during_the_call_harms_nothing_else(name: str, tmp_path: Path) -> None:
+    race = RACES[name](tmp_path)
+    race.call()
+    stop = threading.Event()
+    thread = threading.Thread(target=spoil, args=(race.arrays, stop))
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    thread.start()
+    try:
+        end = time.monotonic() + SECONDS
+        while time.monotonic() < end:
+            with contextlib.suppress(Exception):
+                race.call()
+    finally:
+        stop.set()
+        thread.join()
+        sys.setswitchinterval(interval)
+    assert not thread.is_alive()
