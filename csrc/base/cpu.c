@@ -51,7 +51,7 @@ static uint32_t look(void) {
     if (bit(seven.ebx, 8) && pext_is_fast(one)) features |= FR_CPU_FAST_PEXT;
     if ((saved & ymm_state) != ymm_state || !bit(one.ecx, 28)) return features;
 
-    if (bit(seven.ebx, 5)) features |= FR_CPU_AVX2;
+    if (bit(seven.ebx, 5) && bit(one.ecx, 29)) features |= FR_CPU_AVX2;
     bool f = bit(seven.ebx, 16), dq = bit(seven.ebx, 17);
     bool bw = bit(seven.ebx, 30), vl = bit(seven.ebx, 31);
     if ((saved & zmm_state) != zmm_state || !(f && dq && bw && vl)) return features;

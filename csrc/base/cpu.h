@@ -10,7 +10,7 @@
 enum {
     FR_CPU_SSE42 = 1u << 0,
     FR_CPU_PCLMUL = 1u << 1,
-    FR_CPU_AVX2 = 1u << 2,
+    FR_CPU_AVX2 = 1u << 2, /* and F16C, which a hypervisor may hide */
     FR_CPU_BMI2 = 1u << 3,
     FR_CPU_AVX512 = 1u << 4,      /* F, BW, DQ and VL, with the registers saved by the system */
     FR_CPU_VPCLMUL = 1u << 5,     /* VPCLMULQDQ on ZMM */

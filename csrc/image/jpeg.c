@@ -21,7 +21,6 @@
 #define PIXELS_PER_BYTE (2 * 64 * 8)
 #define ARITHMETIC_GAIN 64
 #define EXIF_MARKER (JPEG_APP0 + 1)
-#define EXIF_MAX 65533
 /* Rows begin so far beyond a multiple of ROW_ALIGNMENT. libjpeg-turbo writes rows that are aligned
    for its vectors past the caches, and to read them back would take half as long as decoding. */
 #define MISALIGNED 8
@@ -42,6 +41,7 @@ struct fr_jpeg {
     fr_buffer lines;              /* decoded rows, wider than the region */
     size_t line_step, line_count; /* and one line more, for what is not wanted */
     size_t first;                 /* the region's first column in a line */
+    int orientation;              /* by EXIF, 1 to 8 */
     bool made;                    /* there is something to destroy */
     bool open;                    /* a header was read, and nothing decoded since */
     bool cut_off;                 /* there is no end marker, so everything is decoded */
@@ -103,6 +103,46 @@ static void count_scans(j_common_ptr cinfo) {
     longjmp(jpeg->escape, 1);
 }
 
+/* The orientation that EXIF names. Its directory is TIFF's: offsets from the byte order mark. */
+static uint32_t exif_number(const uint8_t *at, int size, bool big) {
+    uint32_t value = 0;
+    for (int i = 0; i < size; i++)
+        value |= (uint32_t)at[i] << 8 * (big ? size - 1 - i : i);
+    return value;
+}
+
+static int exif_orientation(fr_span exif) {
+    if (exif.size < 14 || memcmp(exif.data, "Exif\0\0", 6) != 0) return 1;
+    const uint8_t *tiff = exif.data + 6;
+    const size_t size = exif.size - 6;
+    const bool big = tiff[0] == 'M';
+    const size_t directory = exif_number(tiff + 4, 4, big);
+    if (directory > size || size - directory < 2) return 1;
+    const size_t entries = exif_number(tiff + directory, 2, big);
+    for (size_t i = 0; i < entries && (size - directory - 2) / 12 > i; i++) {
+        const uint8_t *entry = tiff + directory + 2 + 12 * i;
+        if (exif_number(entry, 2, big) != 0x0112 || exif_number(entry + 2, 2, big) != 3) continue;
+        const uint32_t value = exif_number(entry + 8, 2, big);
+        return value >= 1 && value <= 8 ? (int)value : 1;
+    }
+    return 1;
+}
+
+/* Takes the orientation from an APP1 marker. libjpeg can save markers, but it walks along all saved
+   ones to append another, which takes quadratic time for a file full of them. */
+static boolean read_exif(j_decompress_ptr cinfo) {
+    fr_jpeg *jpeg = owner((j_common_ptr)cinfo);
+    const fr_span left = {cinfo->src->next_input_byte, cinfo->src->bytes_in_buffer};
+    if (left.size < 2) return fill_with_end(cinfo);
+    size_t size = (size_t)left.data[0] << 8 | left.data[1]; /* of itself and the data */
+    if (size < 2) size = 2;
+    const size_t there = size < left.size ? size : left.size;
+    if (jpeg->orientation == 1)
+        jpeg->orientation = exif_orientation((fr_span){left.data + 2, there - 2});
+    skip_bytes(cinfo, (long)size);
+    return TRUE;
+}
+
 /* --- inside of guarded() ---------------------------------------------------------------------- */
 
 /* Anew for each image: tables that one defines would otherwise be there for the next. */
@@ -114,7 +154,8 @@ static void make(fr_jpeg *jpeg) {
     jpeg->cinfo.client_data = jpeg;
     jpeg->cinfo.src = &jpeg->source;
     jpeg->cinfo.progress = &jpeg->progress;
-    jpeg_save_markers(&jpeg->cinfo, EXIF_MARKER, EXIF_MAX);
+    jpeg->orientation = 1;
+    jpeg_set_marker_processor(&jpeg->cinfo, EXIF_MARKER, read_exif);
 }
 
 static void read_header(fr_jpeg *jpeg) {
@@ -261,39 +302,6 @@ int fr_jpeg_new(const fr_jpeg_limits *limits, fr_jpeg **jpeg, fr_error *err) {
     return FR_OK;
 }
 
-/* The orientation that EXIF names. Its directory is TIFF's: offsets from the byte order mark. */
-static uint32_t exif_number(const uint8_t *at, int size, bool big) {
-    uint32_t value = 0;
-    for (int i = 0; i < size; i++)
-        value |= (uint32_t)at[i] << 8 * (big ? size - 1 - i : i);
-    return value;
-}
-
-static int exif_orientation(fr_span exif) {
-    if (exif.size < 14 || memcmp(exif.data, "Exif\0\0", 6) != 0) return 1;
-    const uint8_t *tiff = exif.data + 6;
-    const size_t size = exif.size - 6;
-    const bool big = tiff[0] == 'M';
-    const size_t directory = exif_number(tiff + 4, 4, big);
-    if (directory > size || size - directory < 2) return 1;
-    const size_t entries = exif_number(tiff + directory, 2, big);
-    for (size_t i = 0; i < entries && (size - directory - 2) / 12 > i; i++) {
-        const uint8_t *entry = tiff + directory + 2 + 12 * i;
-        if (exif_number(entry, 2, big) != 0x0112 || exif_number(entry + 2, 2, big) != 3) continue;
-        const uint32_t value = exif_number(entry + 8, 2, big);
-        return value >= 1 && value <= 8 ? (int)value : 1;
-    }
-    return 1;
-}
-
-static int orientation_of(const fr_jpeg *jpeg) {
-    for (jpeg_saved_marker_ptr m = jpeg->cinfo.marker_list; m; m = m->next) {
-        const int found = exif_orientation((fr_span){m->data, m->data_length});
-        if (found != 1) return found;
-    }
-    return 1;
-}
-
 /* Whether an end marker follows the header; entropy-coded data cannot hold its bytes. */
 static bool has_end(const fr_jpeg *jpeg) {
     const uint8_t *p = jpeg->data.data + jpeg->data.size;
@@ -336,7 +344,7 @@ int fr_jpeg_open(fr_jpeg *jpeg, fr_span data, fr_jpeg_header *header, fr_error *
     *header = (fr_jpeg_header){.height = cinfo->image_height,
                                .width = cinfo->image_width,
                                .channels = cinfo->num_components,
-                               .orientation = orientation_of(jpeg),
+                               .orientation = jpeg->orientation,
                                .is_progressive = cinfo->progressive_mode};
     jpeg->cut_off = !has_end(jpeg);
     jpeg->open = true;

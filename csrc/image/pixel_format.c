@@ -137,7 +137,7 @@ AVX2_INLINE size_t store_pixels(const fr_pixel_format *f, fr_pixel_type type, co
 
 /* How many numbers, or pixels, were stored by instructions that not every processor has. */
 AVX2 static size_t store_wide(fr_pixel_type type, const float *row, size_t count, uint8_t *out) {
-    if (!(fr_cpu_features() & FR_CPU_AVX2)) return 0; /* each of which has F16C, too */
+    if (!(fr_cpu_features() & FR_CPU_AVX2)) return 0;
     switch (type) {
         case FR_PIXEL_UINT8:
             return store_eights(FR_PIXEL_UINT8, row, count, out);

@@ -9,6 +9,8 @@ static const uint8_t SIGNATURE[] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'}
 
 /* The signature, then the length, name, body and checksum of IHDR. */
 enum { HEADER_SIZE = 8 + 4 + 4 + 13 + 4, SIDE_MAX = 1 << 24 };
+/* A chunk's length, name and checksum; the bytes behind the last row that are inflated. */
+enum { CHUNK_OVERHEAD = 12, REST_MAX = 8192 };
 /* Deflate makes at most so many bytes of one. */
 #define INFLATED_PER_BYTE 1032
 
@@ -51,7 +53,7 @@ enum { RED = 29900, GREEN = 58700 };
 typedef struct {
     png_structp png;
     png_infop info;
-    fr_span data; /* what is left of it */
+    fr_span file, data; /* the file, and what is left of it */
     const fr_png_header *header;
     const fr_png_format *format;
     uint8_t *out;
@@ -106,6 +108,42 @@ static void choose_bits(decoder *d) {
     png_set_swap(d->png);
 }
 
+/* PNG's checksum. It is taken bit by bit, for few files need it. */
+static uint32_t crc32_of(fr_span bytes) {
+    uint32_t crc = ~UINT32_C(0);
+    for (size_t i = 0; i < bytes.size; i++) {
+        crc ^= bytes.data[i];
+        for (int bit = 0; bit < 8; bit++)
+            crc = crc >> 1 ^ (0xedb88320 & (0u - (crc & 1)));
+    }
+    return ~crc;
+}
+
+/* Checks all chunks as far as IEND, as png_read_end() does, but inflates nothing. */
+static void check_chunks(const decoder *d) {
+    fr_span rest = fr_span_after(d->file, sizeof SIGNATURE);
+    for (bool is_last = false; !is_last;) {
+        if (rest.size < CHUNK_OVERHEAD) png_error(d->png, "the file is truncated");
+        const size_t size = big_u32(rest.data);
+        const uint8_t *name = rest.data + 4;
+        if (size > rest.size - CHUNK_OVERHEAD) png_error(d->png, "the file is truncated");
+        if (memcmp(name, "IDAT", 4) == 0 &&
+            crc32_of((fr_span){name, size + 4}) != big_u32(name + 4 + size))
+            png_error(d->png, "IDAT: CRC error");
+        is_last = memcmp(name, "IEND", 4) == 0;
+        rest = fr_span_after(rest, size + CHUNK_OVERHEAD);
+    }
+}
+
+/* png_read_end() inflates what is left of IDAT, which may be a thousand times its size, only to
+   throw it away. So it is for files that end soon after their last row. */
+static void read_end(decoder *d) {
+    if (d->data.size <= REST_MAX)
+        png_read_end(d->png, NULL);
+    else
+        check_chunks(d);
+}
+
 static void decode(decoder *d) {
     png_set_read_fn(d->png, d, give);
     png_set_keep_unknown_chunks(d->png, PNG_HANDLE_CHUNK_NEVER, NULL, -1); /* no text, profiles */
@@ -115,13 +153,16 @@ static void decode(decoder *d) {
     choose_bits(d);
     const int passes = png_set_interlace_handling(d->png);
     png_read_update_info(d->png, d->info);
+    if (png_get_image_height(d->png, d->info) != d->header->height ||
+        png_get_image_width(d->png, d->info) != d->header->width)
+        png_error(d->png, "the header changed while it was read");
     const size_t size =
         d->header->width * (size_t)d->format->channels * (size_t)d->format->bits / 8;
     if (png_get_rowbytes(d->png, d->info) != size) png_error(d->png, "rows are of another size");
     for (int pass = 0; pass < passes; pass++)
         for (size_t y = 0; y < d->header->height; y++)
             png_read_row(d->png, d->out + y * d->row_step, NULL);
-    png_read_end(d->png, NULL);
+    read_end(d);
 }
 
 /* ---------------------------------------------------------------------------------------------- */
@@ -139,7 +180,7 @@ const char *fr_png_version(void) {
 int fr_png_decode(fr_span data, const fr_png_header *header, const fr_png_format *format,
                   uint8_t *out, size_t row_step, fr_error *err) {
     decoder d = {
-        .data = data, .header = header, .format = format, .out = out, .row_step = row_step};
+        .file = data, .data = data, .header = header, .format = format, .out = out, .row_step = row_step};
     d.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &d, leave, stay_silent);
     if (d.png) d.info = png_create_info_struct(d.png);
     const int status = d.info ? guarded(&d, err) : fr_fail_nomem(err, sizeof d);

@@ -221,11 +221,11 @@ static int check_side(const fr_sampling *side, fr_error *err) {
     const size_t sizes[] = {side->size, side->total, side->count};
     for (int i = 0; i < 3; i++)
         if (sizes[i] < 1 || sizes[i] > SIDE_MAX)
-            return fr_fail(err, FR_ERR_ARG, "image side must be 1 to %zu, got %zu", SIDE_MAX,
+            return fr_fail(err, FR_ERR_MALFORMED, "image side must be 1 to %zu, got %zu", SIDE_MAX,
                            sizes[i]);
     if (!(side->length > 0 && side->length <= (float)SIDE_MAX &&
           fabsf(side->begin) <= (float)SIDE_MAX))
-        return fr_fail(err, FR_ERR_ARG, "no pixels to resize");
+        return fr_fail(err, FR_ERR_MALFORMED, "no pixels to resize");
     return FR_OK;
 }
 
@@ -240,7 +240,7 @@ int fr_taps_init(fr_taps *taps, const fr_sampling *side, const fr_interpolation 
     taps->scale = p.scale;
     if (fr_mul_overflows(taps->count, 2 * taps->reach + 1, &all) ||
         fr_mul_overflows(all, sizeof(uint32_t), &bytes))
-        return fr_fail(err, FR_ERR_ARG, "an image of %zu pixels cannot become one of %zu",
+        return fr_fail(err, FR_ERR_MALFORMED, "an image of %zu pixels cannot become one of %zu",
                        side->size, side->total);
     taps->used = malloc(bytes);
     if (!taps->used) return fr_fail_nomem(err, bytes);

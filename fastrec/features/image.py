@@ -27,12 +27,16 @@ from .transforms import Transform, lower
 if TYPE_CHECKING:
     from PIL import Image
 
-__all__ = ["FORMATS", "ImageFeature", "decoders"]
+__all__ = ["FORMATS", "ImageFeature", "decoders", "too_few"]
 
 FORMATS = ("BMP", "GIF", "JPEG", "PNG", "TIFF", "WEBP")
 """The decoders that Pillow may try on the bytes of a record. Some of its others run programs."""
 
 _MAX_PIXELS = 1 << 27
+# The most pixels that a byte of a file can stand for: a code of GIF's repeats as many.
+_PIXELS_PER_BYTE = 4096
+# An image of at most as many pixels may come from a file of any size.
+_SMALL_PIXELS = 1 << 20
 _JPEG = b"\xff\xd8\xff"
 _PNG = b"\x89PNG\r\n\x1a\n"
 _MODES = {1: "L", 3: "RGB"}
@@ -361,11 +365,25 @@ class ImageFeature(Feature):
             width, height = image.size
             if width * height > _MAX_PIXELS:
                 raise ValueError(f"{width}x{height} pixels exceed the limit of {_MAX_PIXELS}")
+            problem = too_few(len(data), width, height)
+            if problem is not None:
+                raise ValueError(problem)
             turned = _upright(image) if self.upright else image
             if turned.mode != _MODES[self.channels]:
                 turned = _of_bytes(turned).convert(_MODES[self.channels])
             pixels = np.frombuffer(turned.tobytes(), np.uint8)
         return pixels.reshape(*turned.size[::-1], self.channels)
+
+
+def too_few(size: int, width: int, height: int) -> str | None:
+    """Return why an image of these sides cannot be in `size` bytes; None if it can.
+
+    Formats that have no such bound of their own (GIF, BMP, WebP) would otherwise take memory and
+    time out of proportion to the file.
+    """
+    if width * height <= max(_SMALL_PIXELS, size * _PIXELS_PER_BYTE):
+        return None
+    return f"{size} bytes are too few for {width}x{height} pixels"
 
 
 def _built_in() -> dict[str, bool]:

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fastrec.errors import FastrecError
-from fastrec.features.image import FORMATS
+from fastrec.features.image import FORMATS, too_few
 from fastrec.records.byte_sources import NamedFile
 from fastrec.records.content import value_content
 
@@ -205,6 +205,9 @@ def _opened(name: str, data: bytes, max_pixels: int) -> Iterator[Image.Image]:
             width, height = image.size
             if width > max_pixels // max(height, 1):
                 raise ImageError(name, f"{width}x{height} pixels exceed the limit of {max_pixels}")
+            problem = too_few(len(data), width, height)
+            if problem is not None:
+                raise ImageError(name, problem)
             yield image
     except ImageError:
         raise

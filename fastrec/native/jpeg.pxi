@@ -23,7 +23,7 @@ cdef class _Jpeg:
     cdef c.fr_jpeg_header header
     cdef const uint8_t[::1] data
 
-    def __init__(self, data, uint64_t max_pixels):
+    def __cinit__(self, data, uint64_t max_pixels):
         cdef c.fr_jpeg_limits limits
         cdef c.fr_error err
         cdef c.fr_span span

@@ -14,7 +14,7 @@ cdef class Preprocessor:
     cdef c.fr_preprocessor *preprocessor
     cdef size_t size  # of an image, in bytes
 
-    def __init__(self, fields):
+    def __cinit__(self, fields):
         cdef c.fr_preprocess_options *o = &self.options
         cdef c.fr_error err
         o.crop.kind = <c.fr_crop_kind><int>CROPS.index(fields["crop"])
