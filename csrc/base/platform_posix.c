@@ -167,13 +167,14 @@ int fr_fd_sync(int fd) {
     return sync_descriptor(fd);
 }
 
-/* Not every directory can be opened, nor every file system sync one. */
+/* A directory that may not be read, or that vanished, cannot be synced, nor can every file system
+   sync one. For want of descriptors or memory it stays unsynced although it could be. */
 int fr_file_sync_folder(const char *path) {
     int fd;
     do
         fd = open(path, O_RDONLY | O_CLOEXEC);
     while (fd < 0 && errno == EINTR);
-    if (fd < 0) return 0;
+    if (fd < 0) return errno == EMFILE || errno == ENFILE || errno == ENOMEM ? -1 : 0;
     int failed = sync_descriptor(fd) == 0 ? 0 : errno;
     close(fd);
     if (failed != EIO && failed != ENOSPC) return 0;
@@ -274,6 +275,7 @@ int fr_map_watch(fr_map_lost lost) {
     struct sigaction current;
     if (sigaction(SIGBUS, NULL, &current) != 0) return -1;
     if ((current.sa_flags & SA_SIGINFO) && current.sa_sigaction == on_sigbus) return 0;
+    /* Other code put its handler in the place of ours. What it does not know goes to it. */
     is_lost = lost;
     page_size = (uintptr_t)fr_page_size();
     previous = current;

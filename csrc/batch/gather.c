@@ -55,10 +55,20 @@ static int parse_long(const fr_gather *gather, const fr_dataset_place *place, fr
     return status;
 }
 
+/* Parses a copy, whose checksum was checked: the file may be written to meanwhile. The copy stays in
+   the first-level cache. */
 static int parse_short(const fr_gather *gather, const fr_dataset_place *place, fr_columns *columns,
                        fr_error *err) {
+    const fr_dataset *dataset = gather->dataset;
+    uint8_t copy[FR_CRC32C_LONG];
     fr_record record;
-    FR_TRY(fr_dataset_read(gather->dataset, place, &record, err));
+    FR_TRY(fr_dataset_peek(dataset, place, &record, err));
+    if (record.data.size <= sizeof copy) { /* an index with gaps may give more */
+        FR_TRY(fr_dataset_copy(dataset, place->number, &record, copy, err));
+        record.data.data = copy;
+    } else {
+        FR_TRY(fr_dataset_read(dataset, place, &record, err));
+    }
     return fr_parse_row(gather->parser, record.data, columns, err);
 }
 

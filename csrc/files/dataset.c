@@ -165,6 +165,7 @@ int fr_dataset_resolve(const fr_dataset *dataset, const uint64_t *numbers, size_
         fr_dataset_let_go(dataset, hold);
         FR_TRY(hold_places(dataset, places, count, hold, err));
     }
+    fr_file_map_guard();
     resolve_frames(dataset, places, count);
     return FR_OK;
 }
@@ -224,7 +225,7 @@ int fr_dataset_record(const fr_dataset *dataset, uint64_t number, fr_record *rec
                       fr_dataset_hold *hold, fr_error *err) {
     fr_dataset_place place;
     FR_TRY(fr_dataset_resolve(dataset, &number, 1, &place, hold, err));
-    return fr_dataset_read(dataset, &place, record, err);
+    return fr_dataset_peek(dataset, &place, record, err);
 }
 
 int fr_dataset_peek(const fr_dataset *dataset, const fr_dataset_place *place, fr_record *record,
@@ -245,8 +246,21 @@ int fr_dataset_records(const fr_dataset *dataset, const uint64_t *numbers, size_
     FR_TRY(fr_dataset_resolve(dataset, numbers, count, places, hold, err));
     fr_dataset_touch(places, count);
     for (size_t i = 0; i < count; i++)
-        FR_TRY(fr_dataset_read(dataset, &places[i], &records[i], err));
+        FR_TRY(fr_dataset_peek(dataset, &places[i], &records[i], err));
     return FR_OK;
+}
+
+int fr_dataset_copy(const fr_dataset *dataset, uint64_t number, const fr_record *record,
+                    uint8_t *dst, fr_error *err) {
+    const fr_span data = record->data;
+    if (!dataset->options.verify) {
+        if (data.size) memcpy(dst, data.data, data.size);
+        return FR_OK;
+    }
+    const int status = fr_frame_copy(data, dst, err);
+    if (FR_LIKELY(status == FR_OK)) return FR_OK;
+    const fr_dataset_place place = {.number = number, .file = (uint32_t)find(dataset, number)};
+    return fail_at(dataset, &place, status, err);
 }
 
 static size_t at_once(size_t count) {
@@ -277,10 +291,13 @@ static int reserve_all(const fr_dataset *dataset, const uint64_t *numbers, size_
     return fr_buffer_reserve(data, total, err);
 }
 
-static int copy_records(const fr_record *records, size_t count, fr_buffer *data, fr_buffer *offsets,
+static int copy_records(const fr_dataset *dataset, const uint64_t *numbers,
+                        const fr_record *records, size_t count, fr_buffer *data, fr_buffer *offsets,
                         fr_error *err) {
     for (size_t i = 0; i < count; i++) {
-        FR_TRY(fr_buffer_append(data, records[i].data.data, records[i].data.size, err));
+        FR_TRY(fr_buffer_reserve(data, records[i].data.size, err));
+        FR_TRY(fr_dataset_copy(dataset, numbers[i], &records[i], data->data + data->size, err));
+        data->size += records[i].data.size;
         FR_TRY(put_end(offsets, data->size, err));
     }
     return FR_OK;
@@ -290,7 +307,7 @@ static int take_some(const fr_dataset *dataset, const uint64_t *numbers, size_t 
                      fr_dataset_hold *hold, fr_buffer *data, fr_buffer *offsets, fr_error *err) {
     fr_record records[FR_DATASET_AT_ONCE];
     FR_TRY(fr_dataset_records(dataset, numbers, count, records, hold, err));
-    FR_TRY(copy_records(records, count, data, offsets, err));
+    FR_TRY(copy_records(dataset, numbers, records, count, data, offsets, err));
     for (size_t i = 0; i < count; i++)
         FR_TRY(fr_dataset_check(dataset, numbers[i], err));
     return FR_OK;

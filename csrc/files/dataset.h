@@ -154,7 +154,8 @@ void fr_dataset_touch(const fr_dataset_place *places, size_t count);
 FR_NODISCARD int fr_dataset_read(const fr_dataset *dataset, const fr_dataset_place *place,
                                  fr_record *record, fr_error *err);
 
-/* As fr_dataset_read() of one record by its number. */
+/* The record of this number, of which only the header was checked: fr_dataset_copy() checks the
+   rest. Errors as fr_dataset_read(). */
 FR_NODISCARD int fr_dataset_record(const fr_dataset *dataset, uint64_t number, fr_record *record,
                                    fr_dataset_hold *hold, fr_error *err);
 
@@ -182,6 +183,11 @@ void fr_dataset_expect(const fr_dataset *dataset, uint64_t number);
 FR_NODISCARD int fr_dataset_records(const fr_dataset *dataset, const uint64_t *numbers,
                                     size_t count, fr_record *records, fr_dataset_hold *hold,
                                     fr_error *err);
+
+/* Copies the data of record `number`, which is held, and checks the copy as the options say: what
+   another process writes to the file meanwhile cannot come between. Errors as fr_dataset_read(). */
+FR_NODISCARD int fr_dataset_copy(const fr_dataset *dataset, uint64_t number,
+                                 const fr_record *record, uint8_t *dst, fr_error *err);
 
 /* Appends copies of records to `data` and after each the end of it to `offsets` (int64, and
    a leading 0 if it was empty). Of a file that shrank meanwhile, as fr_dataset_check(). */

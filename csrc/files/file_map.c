@@ -96,6 +96,16 @@ static int enter(fr_file_map *map, void *base, size_t size, fr_error *err) {
     return status;
 }
 
+void fr_file_map_guard(void) {
+    static _Atomic uint64_t next;
+    const uint64_t now = fr_clock_ns();
+    if (FR_LIKELY(now < atomic_load_explicit(&next, memory_order_relaxed))) return;
+    atomic_store_explicit(&next, now + FR_FILE_MAP_GUARD_NS, memory_order_relaxed);
+    lock_registry();
+    (void)fr_map_watch(find_lost);
+    unlock_registry();
+}
+
 static int stamp_of(const fr_file_info *info, fr_file_stamp *stamp, fr_error *err) {
     if (info->kind == FR_FILE_FOLDER) return fr_fail_io(err, EISDIR, "open");
     if (info->kind != FR_FILE_REGULAR) return fr_fail(err, FR_ERR_ARG, "not a regular file");

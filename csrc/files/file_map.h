@@ -84,4 +84,13 @@ bool fr_file_map_resident(const fr_file_map *map, size_t offset);
 
 void fr_file_map_close(fr_file_map *map);
 
+/*
+ * Before reading mapped bytes: puts the handler of lost pages in place again if other code replaced
+ * it since a file was opened (faulthandler.enable(), signal.signal(), a worker that was forked).
+ * Looks at most every FR_FILE_MAP_GUARD_NS nanoseconds. Best effort: without it a file that shrinks
+ * ends the process.
+ */
+#define FR_FILE_MAP_GUARD_NS 20000
+void fr_file_map_guard(void);
+
 #endif

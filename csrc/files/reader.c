@@ -3,6 +3,8 @@
 
 #include <inttypes.h>
 
+#define GUARDED 1024 /* bytes that are read between two looks at the handler of lost pages */
+
 static int stay_failed(fr_reader *reader, int status, fr_error *err) {
     fr_error *failed = &reader->failed;
     failed->record = (int64_t)reader->count;
@@ -42,7 +44,8 @@ static void add_to_index(fr_reader *reader) {
     reader->index = NULL;
 }
 
-int fr_reader_next(fr_reader *reader, fr_record *record, fr_error *err) {
+/* The next record; the reader stays before it. */
+static inline int next_frame(fr_reader *reader, bool verify, fr_record *record, fr_error *err) {
     fr_source *source = &reader->source;
     if (FR_UNLIKELY(reader->failed.status)) {
         if (err) *err = reader->failed;
@@ -53,15 +56,16 @@ int fr_reader_next(fr_reader *reader, fr_record *record, fr_error *err) {
         reader->pending = 0;
     }
     if (FR_UNLIKELY(reader->stop && source->offset >= reader->stop)) return stop_at(reader, err);
+    if (source->offset >= reader->guard_at) {
+        reader->guard_at = source->offset + GUARDED;
+        if (source->map.entry) fr_file_map_guard();
+    }
     fr_frame frame = {{0}, 0};
-    int status =
-        fr_frame_next(source->window, source->ended, &reader->options, &frame, &reader->failed);
+    const fr_frame_options options = {.verify = verify, .max_record = reader->options.max_record};
+    int status = fr_frame_next(source->window, source->ended, &options, &frame, &reader->failed);
     if (FR_LIKELY(status == FR_OK)) {
         record->data = frame.data;
         record->offset = source->offset;
-        reader->pending = frame.size;
-        reader->count++;
-        if (FR_UNLIKELY(reader->index != NULL)) add_to_index(reader);
         return FR_OK;
     }
     reader->need = frame.size;
@@ -69,6 +73,31 @@ int fr_reader_next(fr_reader *reader, fr_record *record, fr_error *err) {
     if (status == FR_END && fr_source_check(&reader->source, &reader->failed) == FR_OK)
         return reader->stop ? stop_at(reader, err) : FR_END;
     return stay_failed(reader, reader->failed.status, err);
+}
+
+static inline int go_behind(fr_reader *reader, const fr_record *record) {
+    reader->pending = record->data.size + FR_FRAME_OVERHEAD;
+    reader->count++;
+    if (FR_UNLIKELY(reader->index != NULL)) add_to_index(reader);
+    return FR_OK;
+}
+
+int fr_reader_next(fr_reader *reader, fr_record *record, fr_error *err) {
+    FR_TRY(next_frame(reader, reader->options.verify, record, err));
+    return go_behind(reader, record);
+}
+
+int fr_reader_peek(fr_reader *reader, fr_record *record, fr_error *err) {
+    return next_frame(reader, false, record, err);
+}
+
+int fr_reader_copy(fr_reader *reader, const fr_record *record, uint8_t *dst, fr_error *err) {
+    if (!reader->options.verify) {
+        if (record->data.size) memcpy(dst, record->data.data, record->data.size);
+    } else if (FR_UNLIKELY(fr_frame_copy(record->data, dst, &reader->failed) != FR_OK)) {
+        return stay_failed(reader, reader->failed.status, err);
+    }
+    return go_behind(reader, record);
 }
 
 int fr_reader_fill(fr_reader *reader, fr_error *err) {
@@ -86,11 +115,20 @@ static int put_offset(fr_buffer *offsets, size_t end, fr_error *err) {
 
 /* Copies a record that was taken; what cannot be kept would be lost without a word, so failing is
    for good. */
-static int put_record(fr_reader *reader, fr_span record, fr_buffer *data, fr_buffer *offsets,
-                      fr_error *err) {
-    int status = fr_buffer_append(data, record.data, record.size, &reader->failed);
-    if (status == FR_OK) status = put_offset(offsets, data->size, &reader->failed);
-    if (status != FR_OK && err) *err = reader->failed;
+static int put_record(fr_reader *reader, const fr_record *record, fr_buffer *data,
+                      fr_buffer *offsets, fr_error *err) {
+    const size_t size = record->data.size;
+    int status = fr_buffer_reserve(data, size, &reader->failed);
+    if (status == FR_OK) status = put_offset(offsets, data->size + size, &reader->failed);
+    if (status != FR_OK) {
+        if (err) *err = reader->failed;
+        return status;
+    }
+    status = fr_reader_copy(reader, record, data->data + data->size, err);
+    if (status == FR_OK)
+        data->size += size;
+    else
+        offsets->size -= sizeof(int64_t);
     return status;
 }
 
@@ -100,9 +138,9 @@ int fr_reader_take(fr_reader *reader, size_t count, size_t size, fr_buffer *data
     if (offsets->size == 0) FR_TRY(put_offset(offsets, 0, err));
     while (*taken < count && (*taken == 0 || data->size < size)) {
         fr_record record = {{0}, 0};
-        int status = fr_reader_next(reader, &record, err);
+        int status = fr_reader_peek(reader, &record, err);
+        if (status == FR_OK) status = put_record(reader, &record, data, offsets, err);
         if (status != FR_OK) return *taken ? FR_OK : status;
-        FR_TRY(put_record(reader, record.data, data, offsets, err));
         ++*taken;
     }
     return FR_OK;

@@ -39,6 +39,7 @@ typedef struct {
     size_t searched;     /* how much of the window, which begins at that, it has ruled out */
     bool looks_ahead;    /* the search would like to see more bytes, and can do without */
     uint64_t credit;     /* see FR_RESYNC_CREDIT */
+    uint64_t guard_at;   /* the position from which on fr_file_map_guard() is due */
     fr_index *index;     /* each record given is added to it; NULL: to none, or memory ran out */
 } fr_reader;
 
@@ -47,6 +48,15 @@ typedef struct {
  * when fr_reader_fill() has to run first, which never happens on a mapped file.
  */
 FR_NODISCARD int fr_reader_next(fr_reader *reader, fr_record *record, fr_error *err);
+
+/*
+ * As fr_reader_next() in two steps, so that the checksum is that of the copy: the record, of which
+ * only the header was checked, and which the reader stays before; then a copy of its data, which is
+ * checked as the options say, and the reader goes past the record.
+ */
+FR_NODISCARD int fr_reader_peek(fr_reader *reader, fr_record *record, fr_error *err);
+FR_NODISCARD int fr_reader_copy(fr_reader *reader, const fr_record *record, uint8_t *dst,
+                                fr_error *err);
 
 /*
  * Gives up what is before the first true frame, by searching; everything, if there is none. What a

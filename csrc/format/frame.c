@@ -91,6 +91,10 @@ int fr_frame_check(fr_span data, uint32_t crc, fr_error *err) {
     return fail_crc(err, FR_FAULT_DATA_CRC, "data", data.size, stored, crc);
 }
 
+int fr_frame_copy(fr_span data, uint8_t *dst, fr_error *err) {
+    return fr_frame_check(data, fr_crc32c_extend_copy(0, dst, data.data, data.size), err);
+}
+
 int fr_frame_next(fr_span window, bool ended, const fr_frame_options *options, fr_frame *frame,
                   fr_error *err) {
     if (FR_UNLIKELY(window.size < FR_HEADER_SIZE)) return short_header(window, ended, frame, err);

@@ -173,6 +173,9 @@ cdef extern from "files/reader.h" nogil:
         fr_index *index
 
     int fr_reader_next(fr_reader *reader, fr_record *record, fr_error *err) noexcept
+    int fr_reader_peek(fr_reader *reader, fr_record *record, fr_error *err) noexcept
+    int fr_reader_copy(fr_reader *reader, const fr_record *record, uint8_t *dst,
+                       fr_error *err) noexcept
     int fr_reader_find(fr_reader *reader, fr_error *err) noexcept
     int fr_reader_fill(fr_reader *reader, fr_error *err) noexcept
     int fr_reader_take(fr_reader *reader, size_t count, size_t size, fr_buffer *data,
@@ -231,6 +234,8 @@ cdef extern from "files/dataset.h" nogil:
     void fr_dataset_expect(const fr_dataset *dataset, uint64_t number) noexcept
     int fr_dataset_records(const fr_dataset *dataset, const uint64_t *numbers, size_t count,
                            fr_record *records, fr_dataset_hold *hold, fr_error *err) noexcept
+    int fr_dataset_copy(const fr_dataset *dataset, uint64_t number, const fr_record *record,
+                        uint8_t *dst, fr_error *err) noexcept
     int fr_dataset_take(const fr_dataset *dataset, const uint64_t *numbers, size_t count,
                         fr_buffer *data, fr_buffer *offsets, fr_error *err) noexcept
     int fr_dataset_check(const fr_dataset *dataset, uint64_t number, fr_error *err) noexcept

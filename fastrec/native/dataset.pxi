@@ -39,7 +39,7 @@ cdef class Dataset:
     cdef size_t slice  # records to read before signals are looked at
     cdef c.fr_readahead ahead  # of batches by number, as the last one left it
 
-    def __init__(self, paths, *, bint verify=True, uint64_t max_record=0, places=None,
+    def __cinit__(self, paths, *, bint verify=True, uint64_t max_record=0, places=None,
                  indexes=None, beside=None, size_t mapped=0,
                  const uint64_t[:, ::1] listed=None):
         """`places`: where the files are, when `paths` are only what messages call them.
@@ -293,11 +293,24 @@ cdef class Dataset:
                 with nogil:
                     status = c.fr_dataset_record(&self.dataset, number, &record, &hold, &err)
             self._check(status, &err)
-            data = PyBytes_FromStringAndSize(
-                <const char *>record.data.data, <Py_ssize_t>record.data.size)
+            data = self._copy(number, &record)
             self._check(c.fr_dataset_check(&self.dataset, number, &err), &err)
         finally:
             c.fr_dataset_let_go(&self.dataset, &hold)
+        return data
+
+    cdef bytes _copy(self, uint64_t number, const c.fr_record *record):
+        """Copy a record, and check the copy."""
+        cdef c.fr_error err
+        cdef int status
+        data = PyBytes_FromStringAndSize(NULL, <Py_ssize_t>record.data.size)
+        cdef uint8_t *out = <uint8_t *>PyBytes_AS_STRING(data)
+        if record.data.size < GIL_THRESHOLD:
+            status = c.fr_dataset_copy(&self.dataset, number, record, out, &err)
+        else:
+            with nogil:
+                status = c.fr_dataset_copy(&self.dataset, number, record, out, &err)
+        self._check(status, &err)
         return data
 
     cdef int _check_numbers(self, const uint64_t *numbers, size_t count) except -1:
@@ -322,8 +335,7 @@ cdef class Dataset:
                 status = c.fr_dataset_records(&self.dataset, numbers, count, records, hold, &err)
         self._check(status, &err)
         for i in range(count):
-            found.append(PyBytes_FromStringAndSize(
-                <const char *>records[i].data.data, <Py_ssize_t>records[i].data.size))
+            found.append(self._copy(numbers[i], &records[i]))
         for i in range(count if self.dataset.file_count > 1 else 1):
             self._check(c.fr_dataset_check(&self.dataset, numbers[i], &err), &err)
         return 0

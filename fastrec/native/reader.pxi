@@ -33,7 +33,7 @@ cdef class RecordReader:
         self.reader.source = c.FR_SOURCE_FED
         self.forks = forks
 
-    def __init__(self, path, *, read=None, bint verify=True, uint64_t max_record=0, damage=None,
+    def __cinit__(self, path, *, read=None, bint verify=True, uint64_t max_record=0, damage=None,
                  wait=None, bint views=False, place=None, uint64_t begin=0, uint64_t end=0,
                  indexed=None, listed=None, bint once=False):
         """From the file at `path`, or, when `read` is given, from what `read(size)` returns.
@@ -244,18 +244,14 @@ cdef class RecordReader:
     def __iter__(self):
         return self
 
-    cdef object _wrap(self, c.fr_record *record):
-        cdef Block block
-        if self.views and self.reader.source.map.entry != NULL:
-            block = Block.__new__(Block)
-            block.owner = self  # and with it the mapping
-            block.data = <uint8_t *>record.data.data
-            block.size = record.data.size
-            block.fixed = True
-            return PyMemoryView_FromObject(block)
-        data = PyBytes_FromStringAndSize(
-            <const char *>record.data.data, <Py_ssize_t>record.data.size)
-        return PyMemoryView_FromObject(data) if self.views else data
+    cdef object _view(self, c.fr_record *record):
+        """Return a view of a record where it lies in the mapped file."""
+        cdef Block block = Block.__new__(Block)
+        block.owner = self  # and with it the mapping
+        block.data = <uint8_t *>record.data.data
+        block.size = record.data.size
+        block.fixed = True
+        return PyMemoryView_FromObject(block)
 
     def __next__(self):
         data = self._next()
@@ -264,10 +260,11 @@ cdef class RecordReader:
         return data
 
     cdef object _next(self):
-        """The next record; None at the end."""
+        """Return the next record; None at the end."""
         cdef c.fr_record record
         cdef c.fr_error err
         cdef int status
+        cdef bint mapped = self.views and self.reader.source.map.entry != NULL
         self._enter()
         with self.lock:
             if self.failure is not None:
@@ -278,13 +275,22 @@ cdef class RecordReader:
                     if not self.views:
                         c.fr_source_release(&self.reader.source)
                     PyErr_CheckSignals()
-                status = c.fr_reader_next(&self.reader, &record, &err)
+                if mapped:
+                    status = c.fr_reader_next(&self.reader, &record, &err)
+                else:
+                    status = c.fr_reader_peek(&self.reader, &record, &err)
                 if status == c.FR_OK:
                     self.unlooked += record.data.size + SMALL_COST
-                    data = self._wrap(&record)
-                    status = c.fr_reader_check(&self.reader, &err)
+                    if mapped:
+                        data = self._view(&record)
+                    else:
+                        data = PyBytes_FromStringAndSize(NULL, <Py_ssize_t>record.data.size)
+                        status = c.fr_reader_copy(
+                            &self.reader, &record, <uint8_t *>PyBytes_AS_STRING(data), &err)
                     if status == c.FR_OK:
-                        return data
+                        status = c.fr_reader_check(&self.reader, &err)
+                    if status == c.FR_OK:
+                        return PyMemoryView_FromObject(data) if self.views and not mapped else data
                 if status == c.FR_END:
                     break
                 if status < 0:
@@ -471,7 +477,7 @@ cdef class RecordChain:
     cdef bint ended
     cdef cython.pymutex lock
 
-    def __init__(self, readers, size_t count=0):
+    def __cinit__(self, readers, size_t count=0):
         self.readers = iter(readers)
         self.count = count
         self.counts = []
