@@ -14,6 +14,8 @@ static fr_sighting *sighting(fr_infer *infer, size_t number) {
 }
 
 static fr_span key_of(const fr_infer *infer, const fr_sighting *seen) {
+    static const uint8_t nothing[1]; /* before the first key of some bytes there is no memory */
+    if (!seen->key_size) return (fr_span){nothing, 0};
     return (fr_span){infer->keys.data + seen->key, seen->key_size};
 }
 

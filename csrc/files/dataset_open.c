@@ -186,7 +186,7 @@ static int make_buckets(fr_dataset *dataset, fr_error *err) {
 int fr_dataset_scan(fr_dataset *dataset, uint64_t limit, fr_error *err) {
     while (dataset->indexed < dataset->file_count) {
         fr_dataset_file *file = &dataset->files[dataset->indexed];
-        const uint64_t before = file->index.done ? file->index.count : 0;
+        const uint64_t before = file->index.count;
         FR_TRY(fr_dataset_scan_file(dataset, dataset->indexed, limit, err));
         limit -= file->index.count - before;
         file->first = dataset->count;

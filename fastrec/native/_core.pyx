@@ -95,3 +95,21 @@ include "jpeg.pxi"
 include "png.pxi"
 include "images.pxi"
 include "preprocess.pxi"
+
+# Objects of these types are parts of others, which fill them in.
+cdef extern from *:
+    """
+    static PyObject *fastrec_refuse_new(PyTypeObject *type, PyObject *args, PyObject *options) {
+        (void)args, (void)options;
+        return PyErr_Format(PyExc_TypeError, "cannot create '%.100s' instances", type->tp_name);
+    }
+    static void fastrec_seal(PyObject *type) {
+        ((PyTypeObject *)type)->tp_new = fastrec_refuse_new;
+        PyType_Modified((PyTypeObject *)type);
+    }
+    """
+    void seal "fastrec_seal"(object type)
+
+for sealed in (ArrowPart, ArrowStream, Batch, Blocks, _Spread):
+    seal(sealed)
+del sealed

@@ -24,7 +24,7 @@ cdef class ArrowNode:
     cdef list buffers   # memoryviews, None where there is none
     cdef list children  # of ArrowNode
 
-    def __init__(self, bytes format, int64_t length, list buffers, list children=None,
+    def __cinit__(self, bytes format, int64_t length, list buffers, list children=None,
                  bytes metadata=None, int64_t nulls=0):
         self.format, self.length, self.metadata, self.nulls = format, length, metadata, nulls
         self.name = b""

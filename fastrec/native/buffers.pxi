@@ -28,10 +28,8 @@ cdef class Spares:
     cdef list rooms
     cdef Py_ssize_t most
 
-    def __cinit__(self, *_):
+    def __cinit__(self, Py_ssize_t most):
         self.rooms = []
-
-    def __init__(self, Py_ssize_t most):
         self.most = most
 
     cdef OwnedBuffer take(self, size_t size):

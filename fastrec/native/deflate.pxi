@@ -8,7 +8,7 @@ cdef class DeflateWalk:
     cdef c.fr_deflate walk
     cdef bytes left  # fed, and not walked
 
-    def __init__(self, uint64_t first, uint64_t every):
+    def __cinit__(self, uint64_t first, uint64_t every):
         """Blocks from `first` bytes of output on, each at least `every` behind the one before."""
         self.walk.stop, self.walk.every = first, every
         self.left = b""

@@ -88,7 +88,7 @@ cdef class Formula:
     cdef list operands
     cdef dict plans
 
-    def __init__(self, types, steps, results):
+    def __cinit__(self, types, steps, results):
         cdef c.fr_formula formula
         cdef c.fr_formula_result outs[c.FR_FORMULA_REGISTERS]
         cdef c.fr_error err

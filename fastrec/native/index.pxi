@@ -8,11 +8,14 @@ cdef class FileIndex:
     cdef c.fr_index index
     cdef c.fr_file_stamp stamp
 
-    def __init__(self, offsets, uint64_t size, int64_t mtime_ns, *, bint gaps=False):
-        """`offsets`: a block of uint64, where records begin and where the last one ends."""
+    def __cinit__(self, offsets=None, uint64_t size=0, int64_t mtime_ns=0, *, bint gaps=False):
+        """`offsets`: a block of uint64, where records begin and where the last one ends; None: of
+        a file without records, for the core to fill in."""
         cdef c.fr_error err
         cdef Py_buffer view
         cdef int status
+        if offsets is None:
+            return
         offsets = bytes(offsets)  # the caller's may change after the check
         PyObject_GetBuffer(offsets, &view, PyBUF_SIMPLE)
         try:

@@ -21,7 +21,7 @@ cdef class Loader:
     cdef readonly size_t rows  # of the last batch
     cdef object __weakref__
 
-    def __init__(self, Dataset dataset, Schema schema, Order order, *, size_t threads,
+    def __cinit__(self, Dataset dataset, Schema schema, Order order, *, size_t threads,
                  size_t prefetch, uint64_t start=0, bint numbered=False,
                  bint drop_behind=False):
         """`start`: number of the first batch. `numbered`: give (record numbers, batch).

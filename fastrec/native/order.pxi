@@ -17,7 +17,7 @@ cdef class Order:
     cdef c.fr_interleave interleave
     cdef c.fr_mix_part *parts
 
-    def __init__(self, counts, spec, *, uint64_t first_epoch=0, uint64_t start=0, parts=None,
+    def __cinit__(self, counts, spec, *, uint64_t first_epoch=0, uint64_t start=0, parts=None,
                  bint until_last=False):
         """`counts`: records of each file. `spec`: a `fastrec.batches.order.OrderSpec`. `start`:
         places of the first epoch's order that were used before; as many as there are, at most.

@@ -23,6 +23,7 @@ def pad_rows(values, begins, shapes, sizes, fill, Spares spares=None):
     cdef c.fr_padding padding
     cdef const int64_t[::1] places = np.array(begins, np.int64)
     cdef const int64_t[:, ::1] each = np.array(shapes, np.int64, order="C")
+    sizes = tuple([int(size) for size in sizes])
     cdef const int64_t[::1] row = np.array(sizes, np.int64)
     cdef size_t rows = <size_t>places.shape[0], rank = <size_t>row.shape[0], size, place
     cdef const uint8_t[::1] filler
@@ -48,7 +49,7 @@ def pad_rows(values, begins, shapes, sizes, fill, Spares spares=None):
     if rows and not c.fr_padding_valid(
             &padding, &places[0], &each[0, 0], rows, size // padding.item):
         raise ValueError("an array must lie within the values, and within its row")
-    padded = empty((rows, *row), values.dtype, spares)
+    padded = empty((rows, *sizes), values.dtype, spares)
     if padded.size:
         raw = padded.reshape(-1).view(np.uint8)
         with nogil:

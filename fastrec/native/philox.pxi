@@ -111,7 +111,7 @@ cdef class ShuffleQueue:
     cdef list items
     cdef cython.pymutex lock
 
-    def __init__(self, seed, seed2):
+    def __cinit__(self, seed, seed2):
         c.fr_philox_init(&self.philox, seed & 0xFFFFFFFFFFFFFFFF, seed2 & 0xFFFFFFFFFFFFFFFF)
         self.items = []
 
@@ -178,7 +178,7 @@ cdef class ShuffleRing:
     cdef Py_ssize_t size, start, count
     cdef bint ended
 
-    def __init__(self, items, Py_ssize_t size, seeds):
+    def __cinit__(self, items, Py_ssize_t size, seeds):
         self.items, self.seeds = iter(items), seeds
         self.ring = []
         self.size, self.start, self.count = size, 0, 0

@@ -20,7 +20,7 @@ cdef class PixelSteps:
     cdef bytes changes
     cdef const float[:, ::1] values
 
-    def __init__(self, bytes changes, values, size_t channels):
+    def __cinit__(self, bytes changes, values, size_t channels):
         cdef c.fr_error err
         self.changes = changes
         self.steps.count, self.steps.channels = len(changes), channels

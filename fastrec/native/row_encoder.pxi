@@ -19,7 +19,7 @@ cdef class RowEncoder:
     cdef dict specs
     cdef OwnedBuffer numbers, strings, out
 
-    def __init__(self, dict specs=None):
+    def __cinit__(self, dict specs=None):
         load_rule()
         self.specs = specs
         self.names = None
@@ -348,7 +348,7 @@ cdef class ExampleEncoder:
     cdef list idle
     cdef dict specs
 
-    def __init__(self, dict specs=None):
+    def __cinit__(self, dict specs=None):
         self.idle = []
         self.specs = specs
 

@@ -82,7 +82,7 @@ cdef class Schema:
     cdef tuple names  # of the outputs, when each is the column at its place as it is; or None
     cdef bint skips
 
-    def __init__(self, plan, size_t keep=4, *, bint skips=False):
+    def __cinit__(self, plan, size_t keep=4, *, bint skips=False):
         """`plan`: a `fastrec.features.column_spec.ReadPlan`. `keep`: idle batches to keep.
 
         `skips`: leave out records that do not fit the features, or whose data is damaged.

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""No type of the core ends or blocks the process, however Python creates its objects."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from fastrec import _core
+
+TYPES = sorted(
+    name
+    for name, value in vars(_core).items()
+    if isinstance(value, type) and value.__module__ in (_core.__name__, "_core")
+)
+
+# Creates an object in a way that no program should, and tries all that it has.
+PROBE = """
+import sys
+from fastrec import _core
+kind = getattr(_core, sys.argv[1])
+objects = []
+for create in (lambda: kind.__new__(kind), kind, lambda: object.__new__(kind)):
+    try:
+        objects.append(create())
+    except Exception:
+        pass
+for thing in objects:
+    for attempt in (memoryview, len, iter, next, repr, bool, lambda x: x[0], lambda x: x()):
+        try:
+            attempt(thing)
+        except Exception:
+            pass
+    for name in dir(thing):
+        for arguments in ((), (3,), (b"x",), ([],), ([], 3), ({"a": 1},), (0, 0)):
+            if name in ("__class__", "__reduce__", "__reduce_ex__"):
+                continue
+            try:
+                attribute = getattr(thing, name)
+                if callable(attribute):
+                    attribute(*arguments)
+            except Exception:
+                pass
+del objects
+"""
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_an_object_made_by_new_alone_raises_errors_only(name: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", PROBE, name],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_an_object_is_initialised_once() -> None:
+    """Construction is in ``__cinit__``, which Python cannot call again."""
+    for name in TYPES:
+        kind = getattr(_core, name)
+        assert "__init__" not in vars(kind) or name == "MaskedBytes", name
