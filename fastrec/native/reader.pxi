@@ -29,10 +29,6 @@ cdef class RecordReader:
     cdef object listed  # records, by a manifest
     cdef bint explained  # whether explain() was called: once for each reader
 
-    def __cinit__(self):
-        self.reader.source = c.FR_SOURCE_FED
-        self.forks = forks
-
     def __cinit__(self, path, *, read=None, bint verify=True, uint64_t max_record=0, damage=None,
                  wait=None, bint views=False, place=None, uint64_t begin=0, uint64_t end=0,
                  indexed=None, listed=None, bint once=False):
@@ -49,6 +45,8 @@ cdef class RecordReader:
         `listed`: how many records there have to be.
         `once`: what `read` returns cannot be read again, by a child of ``fork()`` neither.
         """
+        self.reader.source = c.FR_SOURCE_FED
+        self.forks = forks
         self.path = path
         self.read = read
         self.damage = damage

@@ -32,7 +32,7 @@ cdef class RecordSpans:
     cdef list views
     cdef Strings block  # None: there are `records`
 
-    def __init__(self, records):
+    def __cinit__(self, records):
         self.views = []
         records = as_records(records)
         if isinstance(records, Bytes):
@@ -77,7 +77,7 @@ cdef class View:
     cdef Py_buffer view
     cdef bint held
 
-    def __init__(self, data):
+    def __cinit__(self, data):
         PyObject_GetBuffer(data, &self.view, PyBUF_SIMPLE)
         self.held = True
 
@@ -92,7 +92,7 @@ cdef class Frames:
 
     cdef RecordSpans spans
 
-    def __init__(self, records):
+    def __cinit__(self, records):
         chosen()
         self.spans = RecordSpans(records)
 
@@ -121,7 +121,7 @@ cdef class RecordWriter:
     cdef cython.pymutex lock
     cdef unsigned long forks
 
-    def __init__(self, path, *, bint exclusive=False, bint sync=True, bint append=False):
+    def __cinit__(self, path, *, bint exclusive=False, bint sync=True, bint append=False):
         cdef c.fr_error err
         cdef c.fr_writer_options options
         cdef bytes name = path_bytes(path)
