@@ -165,6 +165,11 @@ class ColumnParser:
         self.names = [*features, *(sequence or ())]
         if not self.names:
             raise ValueError("features is empty: name at least one feature")
+        if odd := [name for name in self.names if not _is_utf8(name)]:
+            raise ValueError(
+                f"feature {odd[0]!a} has a name that is not UTF-8, which Arrow requires; describe "
+                f"other features"
+            )
         if images := [n for n, each in features.items() if isinstance(each, fastrec.ImageFeature)]:
             raise TypeError(f"feature {images[0]!a}: an ImageFeature has no Arrow type; read bytes")
         self._whole = [name for name, each in features.items() if isinstance(each, Record)]
@@ -404,6 +409,10 @@ def _with_optional(described: Features) -> dict[str, Any]:
 
 def _is_optional(stats: FeatureStats) -> bool:
     return stats.most == 1 or not stats.kinds
+
+
+def _is_utf8(name: str) -> bool:
+    return name.encode("utf-8", "replace") == name.encode("utf-8", "surrogateescape")
 
 
 def as_text(kind: Any) -> Any:
