@@ -122,10 +122,29 @@ static uint64_t count_values(fr_kind kind, fr_span list) {
     return count;
 }
 
+/* The values of a Feature that is one list in one run, as nearly all are. False for any other, and
+   for one that has to be checked in full. */
+static bool read_plain(fr_span value, fr_kind *kind, uint64_t *count) {
+    fr_span list, run;
+    const uint8_t *end = value.data + value.size;
+    if (value.size < 2 || (value.data[0] & 7) != FR_WIRE_SIZED) return false;
+    fr_kind found = (fr_kind)(value.data[0] >> 3);
+    if (found < FR_KIND_BYTES || found > FR_KIND_INT64) return false;
+    if (fr_wire_sized(value.data + 1, end, &list) != end) return false;
+    if (!list.size || list.data[0] != TAG_1 || fr_wire_sized(list.data + 1, end, &run) != end)
+        return false;
+    if (found == FR_KIND_FLOAT && run.size % 4) return false;
+    if (found == FR_KIND_INT64 && (run.size != 1 || run.data[0] >= 0x80)) return false;
+    *kind = found;
+    *count = found == FR_KIND_FLOAT ? run.size / 4 : 1;
+    return true;
+}
+
 /* Adds the pieces of a Feature: a kind that is set again goes on, another kind replaces it. */
 static bool read_feature(fr_span value, fr_kind *kind, uint64_t *count) {
     fr_wire_fields fields = fr_wire_begin(value);
     fr_wire_field field;
+    if (*kind == FR_KIND_NONE && read_plain(value, kind, count)) return true;
     if (!fr_feature_valid(value)) return false;
     while (fr_wire_next(&fields, &field)) {
         fr_kind next = (fr_kind)(field.tag >> 3);
@@ -166,7 +185,8 @@ static bool read_entry(fr_span entry, bool lists, fr_span *key, fr_tally *tally)
     uint64_t count = 0;
     *key = (fr_span){fields.end, 0};
     *tally = (fr_tally){.fewest = UINT64_MAX};
-    while (fr_wire_next(&fields, &field)) {
+    uint32_t expected = TAG_1;
+    for (; fr_wire_next_sized(&fields, expected, &field); expected = TAG_2) {
         if (field.tag == TAG_1) *key = field.bytes;
         if (field.tag != TAG_2) continue;
         if (lists ? !read_list(field.bytes, tally) : !read_feature(field.bytes, &kind, &count))
@@ -185,7 +205,7 @@ static int walk(fr_infer *infer, bool lists, fr_span map, fr_error *err) {
     fr_wire_fields fields = fr_wire_begin(map);
     fr_wire_field field;
     fr_sighting *previous = NULL;
-    while (fr_wire_next(&fields, &field)) {
+    while (fr_wire_next_sized(&fields, TAG_1, &field)) {
         fr_span key;
         fr_tally tally;
         if (field.tag != TAG_1) continue;
