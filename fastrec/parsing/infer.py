@@ -271,7 +271,7 @@ def infer_features(
     """
     if limit is not None and limit < 1:
         raise ValueError(f"limit must be at least 1, got {limit}")
-    options = {
+    options: dict[str, Any] = {
         "on_error": on_error,
         "storage_options": storage_options,
         "compression": compression,
