@@ -32,8 +32,9 @@ static int fail_crc(fr_error *err, fr_fault fault, const char *what, uint64_t le
                     uint32_t stored, uint32_t computed) {
     stored = fr_crc_unmask(stored);
     fr_fail(err, FR_ERR_CORRUPT,
-            "%s checksum mismatch: computed 0x%08" PRIx32 ", stored 0x%08" PRIx32 ", length %" PRIu64, what,
-            computed, stored, length);
+            "%s checksum mismatch: computed 0x%08" PRIx32 ", stored 0x%08" PRIx32
+            ", length %" PRIu64,
+            what, computed, stored, length);
     if (err) {
         err->stored_crc = stored;
         err->computed_crc = computed;

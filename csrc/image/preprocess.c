@@ -70,7 +70,9 @@ static int choose(const fr_preprocess_options *o, size_t height, size_t width, u
     }
     fr_rect box = {0, 0, height, width};
     if (c->kind == FR_CROP_EXACT && (height != c->out_height || width != c->out_width))
-        return fr_fail(err, FR_ERR_SCHEMA, "image must be %zux%zu, got %zux%zu; fit=\"resize\" scales images to one size",
+        return fr_fail(err, FR_ERR_SCHEMA,
+                       "image must be %zux%zu, got %zux%zu; "
+                       "fit=\"resize\" scales images to one size",
                        c->out_height, c->out_width, height, width);
     if (c->kind == FR_CROP_RANDOM) {
         if (height < c->out_height || width < c->out_width)

@@ -200,6 +200,11 @@ class Normalize:
             raise ValueError(
                 f"mean and std must be one number a channel, std positive, got {self!r}"
             )
+        if any(each > 2 for each in self.mean):
+            raise ValueError(
+                f"Normalize works on x / 255, so mean must be about 0 to 1, got {self.mean!r}; "
+                f"divide mean and std by 255"
+            )
         object.__setattr__(self, "mean", tuple(float(each) for each in self.mean))
         object.__setattr__(self, "std", tuple(float(each) for each in self.std))
 

@@ -265,7 +265,7 @@ def test_exponential_and_logarithm_are_exact_enough() -> None:
 
 def test_random_transforms_need_keys() -> None:
     record = fastrec.encode_example({"image": encode(photo(RNG, 20, 20))})
-    with pytest.raises(ValueError, match="which a Batcher knows"):
+    with pytest.raises(ValueError, match="draw by the number of the record: use a Batcher"):
         fastrec.parse_example([record], {"image": ImageFeature(transforms=[RandomResizedCrop(8)])})
     found = fastrec.parse_example([record], {"image": ImageFeature(transforms=[Resize((8, 8))])})
     assert found["image"].shape == (1, 8, 8, 3)

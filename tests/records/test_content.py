@@ -400,3 +400,8 @@ def test_arguments_of_the_wrong_type_are_named(tmp_path: Path) -> None:
         fastrec.ImageFeature(64)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="path must be the path of an image, got a JPEG image"):
         fastrec.image.decode(b"\xff\xd8\xff\xe0\0")  # type: ignore[arg-type]
+
+
+def test_a_mean_of_bytes_is_refused() -> None:
+    with pytest.raises(ValueError, match="divide mean and std by 255"):
+        fastrec.image.Normalize((123.7, 116.3, 103.5), (58.4, 57.1, 57.4))
