@@ -289,7 +289,7 @@ class Table:
     def batches(self, *, complete: bool = False) -> Iterator[RecordBatch]:
         """Yield the record batches, in the order of the files.
 
-        With `complete`, a record that has another feature than those of the table raises an
+        With `complete`, a record with a feature that the table lacks raises an
         :class:`fastrec.ExampleParseError`.
         """
         if self._batcher is None:

@@ -326,7 +326,7 @@ def summarize(
 
 
 def _kind_of(column: Ragged, present: tuple[int, ...]) -> str:
-    """The kind of a column: that of its values, or ``"none"`` where no record has any."""
+    """Return the kind of a column's values, or ``"none"`` without values."""
     values: Any = column.flat_values
     if not isinstance(column.values, Ragged) and not any(present[1:]):
         return "none"

@@ -6,8 +6,8 @@
     len(tokens) > 512 or size(image/encoded) >= 1e6 or `odd name` != "x"
 
 ``isnan(loss)`` and ``isinf(loss)`` test floats, and ``nan``, ``inf`` and ``-inf`` are numbers;
-``== nan`` holds for NaN. Of a feature list, ``len`` is the number of frames, and a comparison is
-with the values of all frames.
+``== nan`` holds for NaN. ``len`` of a feature list is its number of frames; comparisons use the
+values of all frames.
 
 A name alone holds where a record has values of that feature. A comparison holds where it holds for
 any of the values; ``!=`` and ``!~`` hold where ``==`` and ``=~`` do not.
@@ -347,7 +347,7 @@ def _compared(left: Name, sign: str, right: Any) -> Callable[[Columns, int], Mas
 
 
 def _tested(name: Name) -> Callable[[Columns, int], Mask]:
-    """Whether a record has a value for which a test of floats holds."""
+    """Test whether any value of a record is NaN, or infinite."""
 
     def evaluate(columns: Columns, count: int) -> Mask:
         column = columns.get(name.name)
@@ -364,7 +364,7 @@ def _tested(name: Name) -> Callable[[Columns, int], Mask]:
 
 
 def without_frames(column: Ragged) -> Ragged:
-    """Return the values of each record, those of all frames of a feature list in one row."""
+    """Return one row of values for each record, with the frames of a feature list joined."""
     inner = column.values
     if not isinstance(inner, Ragged):
         return column
