@@ -208,6 +208,8 @@ class InflatedDataset(RemoteDataset):
         if some:
             yield self._job(some)
 
+    take_jobs = jobs  # spans are kept instead of files
+
     def _job(self, ranges: list[tuple[int, int, int]]) -> Job:
         return Job(partial(self._fetch, ranges), sum(end - begin for _, begin, end in ranges))
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+import threading
+import warnings
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import pairwise
@@ -23,6 +26,9 @@ __all__ = ["Extract", "RemoteDataset", "index_mismatch", "reserve"]
 
 _GAP = 1 << 17  # bytes between two records that are fetched with them
 _MOST_RANGE = 8 << 20
+_MANY_REQUESTS = 1000  # by calls that take records in random order, after which a warning says so
+_BATCH = 16  # records of one call, for which others probably follow
+_FEW_REQUESTS = 4  # for ranges of one file, by calls for fewer records
 _PAD = 64  # before the first record of an extract: no record is at the begin of its file
 _IN_MEMORY = 64 << 20  # of an extract; a larger one is a temporary file
 
@@ -43,7 +49,8 @@ class RangedFile(Protocol):
 class RemoteDataset:
     """The records of remote files under one numbering, as ``_core.Dataset`` has local ones.
 
-    It does not change, and holds no connection: any number of threads may share one.
+    Any number of threads may share one. It holds no connection, but keeps files that records are
+    taken from again and again, if all files fit into ``window_bytes``.
 
     Parameters
     ----------
@@ -69,6 +76,7 @@ class RemoteDataset:
             if index.size != file.size:
                 raise index_mismatch(file, index)
         self._indexes = indexes
+        self._kept = _KeptFiles(files, storage)
         self._firsts = np.cumsum([0, *map(len, indexes)])
 
     def __len__(self) -> int:
@@ -140,6 +148,10 @@ class RemoteDataset:
         for file, begin, end in plan.ranges:
             yield Job(partial(_fetch, self.files[file], begin, end), end - begin)
 
+    def take_jobs(self, plan: Plan) -> Iterator[Job]:
+        """Yield the jobs for one call of :meth:`take`, after which others may follow."""
+        return self._kept.jobs(plan)
+
     def take(self, numbers: NDArray[np.uint64]) -> Bytes:
         """The records of those numbers as one block."""
         return self._extract(numbers).take(numbers)
@@ -157,15 +169,77 @@ class RemoteDataset:
 
     def _extract(self, numbers: NDArray[np.uint64]) -> Extract:
         plan = self.plan(numbers)
-        ahead: Ahead[memoryview] = Ahead(self.jobs(plan), budget=self.storage.window_bytes)
+        ahead: Ahead[memoryview] = Ahead(self.take_jobs(plan), budget=self.storage.window_bytes)
         extract = Extract(self, plan, ahead)
-        self.check_version({range[0] for range in plan.ranges})
+        self.check_version({file for file, _, _ in plan.ranges if file not in self._kept})
         return extract
 
     def check_version(self, files: Iterable[int]) -> None:
         """Ask stores whose answers do not say it whether files are what they were."""
         if silent := [self.files[number] for number in files if self.files[number].silent]:
             run_all(file.identify for file in silent)
+
+
+class _KeptFiles:
+    """Files that calls take records from again and again, kept whole if all fit into the window.
+
+    A call for a batch of records fetches the whole file if it is not the first range of the file.
+    Calls for fewer records do so after four ranges.
+    """
+
+    def __init__(self, files: Sequence[RangedFile], storage: StorageOptions) -> None:
+        self._files = files
+        self._size = sum(file.size for file in files)
+        self._fits = self._size <= storage.window_bytes
+        self._reset()
+
+    def _reset(self) -> None:
+        self._whole: dict[int, memoryview] = {}
+        self._used: Counter[int] = Counter()  # ranges of each file
+        self._locks = [threading.Lock() for _ in self._files] if self._fits else []
+        self._requests = 0
+        self._pid = os.getpid()
+
+    def __contains__(self, number: int) -> bool:
+        return number in self._whole
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_files": self._files, "_size": self._size, "_fits": self._fits}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._reset()
+
+    def jobs(self, plan: Plan) -> Iterator[Job]:
+        """Yield one job for each range of a plan."""
+        if self._pid != os.getpid():  # another thread may have held a lock during fork()
+            self._pid, self._locks = os.getpid(), [threading.Lock() for _ in self._locks]
+        self._warn_of_requests(len(plan.ranges))
+        self._used.update(file for file, _, _ in plan.ranges)
+        few = 1 if len(plan.numbers) >= _BATCH else _FEW_REQUESTS
+        for file, begin, end in plan.ranges:
+            whole = self._fits and self._used[file] > few
+            fetch = partial(self._part, file) if whole else partial(_fetch, self._files[file])
+            yield Job(partial(fetch, begin, end), end - begin)
+
+    def _part(self, number: int, begin: int, end: int, pause: Any) -> memoryview:
+        with self._locks[number]:
+            data = self._whole.get(number)
+            if data is None:
+                file = self._files[number]
+                data = self._whole[number] = _fetch(file, 0, file.size, pause)
+        return data[begin:end]
+
+    def _warn_of_requests(self, count: int) -> None:
+        before, self._requests = self._requests, self._requests + count
+        if not self._fits and before < _MANY_REQUESTS <= self._requests:
+            warnings.warn(
+                f"{self._requests} requests were made for records of {len(self._files)} objects in "
+                f"random order; a Batcher, StorageOptions(cache=...) or a window_bytes of at least "
+                f"{self._size} makes one or two for each object",
+                RuntimeWarning,
+                stacklevel=5,
+            )
 
 
 def _fetch(file: RangedFile, begin: int, end: int, pause: Any) -> memoryview:
