@@ -105,6 +105,7 @@ cdef extern from *:
     }
     static void fastrec_seal(PyObject *type) {
         ((PyTypeObject *)type)->tp_new = fastrec_refuse_new;
+        ((PyTypeObject *)type)->tp_vectorcall = NULL; /* would not ask tp_new */
         PyType_Modified((PyTypeObject *)type);
     }
     """
