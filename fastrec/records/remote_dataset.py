@@ -26,8 +26,8 @@ __all__ = ["Extract", "RemoteDataset", "index_mismatch", "reserve"]
 
 _GAP = 1 << 17  # bytes between two records that are fetched with them
 _MOST_RANGE = 8 << 20
-_MANY_REQUESTS = 1000  # by calls that take records in random order, after which a warning says so
-_BATCH = 16  # records of one call, for which others probably follow
+_MANY_REQUESTS = 1000  # in random order; then a warning reports them
+_BATCH = 16  # records of one call: more calls of this size probably follow
 _FEW_REQUESTS = 4  # for ranges of one file, by calls for fewer records
 _PAD = 64  # before the first record of an extract: no record is at the begin of its file
 _IN_MEMORY = 64 << 20  # of an extract; a larger one is a temporary file
@@ -149,7 +149,7 @@ class RemoteDataset:
             yield Job(partial(_fetch, self.files[file], begin, end), end - begin)
 
     def take_jobs(self, plan: Plan) -> Iterator[Job]:
-        """Yield the jobs for one call of :meth:`take`, after which others may follow."""
+        """Yield the jobs for one of many calls of :meth:`take`."""
         return self._kept.jobs(plan)
 
     def take(self, numbers: NDArray[np.uint64]) -> Bytes:
