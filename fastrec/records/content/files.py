@@ -391,9 +391,10 @@ def _snappy_records(head: bytes) -> Content | None:
     """Return the content of a record file in snappy without a signature."""
     if is_nearly_header(head):
         return None
-    if is_header(_unsnap(head[8:], HEADER_SIZE, 1 << 32) or b""):
+    if (block := _hadoop_block(head)) is not None and is_header(block):
         return Content("Hadoop snappy", "data in Hadoop's snappy format", "", _HADOOP_REMEDY)
-    if is_header(_unsnap(head, HEADER_SIZE, 1 << 40) or b""):
+    # A stream is at most a sixth longer than its content, and begins with the content's size.
+    if is_header(_unsnap(head, HEADER_SIZE, 1 << 40, len(head) * 6 // 7 - 32) or b""):
         remedy = "decompress it first with snappy.decompress (package python-snappy)"
         return Content("raw snappy", "a TFRecord file compressed with snappy", "", remedy)
     return None
@@ -401,13 +402,17 @@ def _snappy_records(head: bytes) -> Content | None:
 
 def _hadoop_snappy(head: bytes) -> Content | None:
     """Return the content of other data in Hadoop's snappy format, by the chain of its blocks."""
-    whole = int.from_bytes(head[:4], "big")
-    part = int.from_bytes(head[4:8], "big")
-    if not (whole and 0 < part <= 32 + whole + whole // 6 and _chains(head, part)):
-        return None
-    if _unsnap(head[8:], HEADER_SIZE, whole) is None:
+    if _hadoop_block(head) is None:
         return None
     return Content("Hadoop snappy", "data in Hadoop's snappy format", "", _HADOOP_REMEDY)
+
+
+def _hadoop_block(head: bytes) -> bytes | None:
+    """Decompress the start of the first block; None unless its sizes lead to another block."""
+    whole, part = int.from_bytes(head[:4], "big"), int.from_bytes(head[4:8], "big")
+    if not 0 < part <= 32 + whole + whole // 6 or not _chains(head, part):
+        return None
+    return _unsnap(head[8 : 8 + part], HEADER_SIZE, whole)
 
 
 def _chains(head: bytes, part: int) -> bool:
@@ -419,8 +424,8 @@ def _chains(head: bytes, part: int) -> bool:
     return len(following) == 8 and 0 < size <= 32 + whole + whole // 6
 
 
-def _unsnap(data: bytes, count: int, most: int) -> bytes | None:
-    """Decompress the first `count` bytes of a raw snappy stream of at most `most` bytes.
+def _unsnap(data: bytes, count: int, most: int, least: int = 0) -> bytes | None:
+    """Decompress the first `count` bytes of a raw snappy stream of `least` to `most` bytes.
 
     None if `data` is not one.
     """
@@ -433,7 +438,7 @@ def _unsnap(data: bytes, count: int, most: int) -> bytes | None:
             break
     else:
         return None
-    if not 0 < length <= most:
+    if not max(least, 1) <= length <= most:
         return None
     out = bytearray()
     while len(out) < min(count, length):
@@ -447,6 +452,8 @@ def _unsnap(data: bytes, count: int, most: int) -> bytes | None:
                 extra = size - 59
                 size = int.from_bytes(data[at : at + extra], "little")
                 at += extra
+            if size + 1 > length - len(out):
+                return None
             out += data[at : at + min(size + 1, count)]
             if at + min(size + 1, count) > len(data):
                 return None
