@@ -412,7 +412,7 @@ def _hadoop_block(head: bytes) -> bytes | None:
     whole, part = int.from_bytes(head[:4], "big"), int.from_bytes(head[4:8], "big")
     if not 0 < part <= 32 + whole + whole // 6 or not _chains(head, part):
         return None
-    return _unsnap(head[8 : 8 + part], HEADER_SIZE, whole)
+    return _unsnap(head[8 : 8 + part], HEADER_SIZE, whole, (part - 32) * 6 // 7)
 
 
 def _chains(head: bytes, part: int) -> bool:
@@ -421,7 +421,7 @@ def _chains(head: bytes, part: int) -> bool:
     if not following:
         return True
     whole, size = int.from_bytes(following[:4], "big"), int.from_bytes(following[4:], "big")
-    return len(following) == 8 and 0 < size <= 32 + whole + whole // 6
+    return len(following) == 8 and 0 < size <= 32 + whole + whole // 6 and whole > 0
 
 
 def _unsnap(data: bytes, count: int, most: int, least: int = 0) -> bytes | None:
