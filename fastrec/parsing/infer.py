@@ -218,7 +218,7 @@ def infer_features(
     storage_options: StorageOptions | Mapping[str, Any] | None = None,
     compression: str | None = "auto",
     shards: Shards = "complete",
-) -> Features | InferredSequence:
+) -> Features | Any:
     """Describe the Examples in record files, ready for :class:`Batcher` or :func:`parse_example`.
 
     A feature with the same number of values in every record becomes a :class:`FixedLenFeature`,

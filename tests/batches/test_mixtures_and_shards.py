@@ -51,7 +51,7 @@ def source_counts(numbers: list[int]) -> list[int]:
 
 
 @pytest.mark.parametrize("until", ["first", "last"])
-def test_every_source_has_its_share_of_every_round(sources: list[Any], until: str) -> None:
+def test_every_source_has_its_share_of_every_round(sources: list[Any], until: Any) -> None:
     mixture = Mixture(sources, [0.5, 0.125, 0.375], until)
     assert mixture.whole_weights == [4, 1, 3]
     numbers = drawn(Batcher(mixture, NUMBER, 7, shuffle=True, seed=1, epochs=2))

@@ -172,7 +172,8 @@ def test_a_state_of_a_mixture_of_the_same_files_in_other_sources_is_refused(
     options: dict[str, Any] = {"batch_size": 5, "seed": 1}
     state = Batcher(fastrec.Mixture([[a, b], c], [2, 1]), NUMBER, **options).state_dict()
     Batcher(fastrec.Mixture([[a, b], c], [2, 1]), NUMBER, **options).load_state_dict(state)
-    for sources, until in (([a, [b, c]], "first"), ([[a, b], c], "last")):
+    mixtures: list[tuple[Any, Any]] = [([a, [b, c]], "first"), ([[a, b], c], "last")]
+    for sources, until in mixtures:
         other = Batcher(fastrec.Mixture(sources, [2, 1], until), NUMBER, **options)
         with pytest.raises(fastrec.FastrecError, match="its mixture is"):
             other.load_state_dict(state)

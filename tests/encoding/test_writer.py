@@ -84,7 +84,7 @@ def test_a_record_that_cannot_be_written_leaves_the_others(target: Path) -> None
         writer.write(RECORDS[0])
         for bad in ({"a": object()}, {"a": 2**64}, 3, None, "text", [b"list"]):
             with pytest.raises((TypeError, ValueError, OverflowError)):
-                writer.write(bad)  # type: ignore[arg-type]
+                writer.write(bad)
         writer.write(RECORDS[1])
         assert writer.count == 2
     assert read(target) == (RECORDS[:2], None)

@@ -131,9 +131,10 @@ def test_a_buffer_that_closes_the_writer_is_refused(tmp_path: Path) -> None:
             writer.close()
             return memoryview(b"abc")
 
-    for write in (writer.write, lambda buffer: writer.write_many([buffer])):
+    ways: list[Any] = [writer.write, lambda buffer: writer.write_many([buffer])]
+    for write in ways:
         with pytest.raises(ValueError, match="writer is"):
-            write(Buffer())  # type: ignore[arg-type]
+            write(Buffer())
     assert read(tmp_path / "file") == ([], None)
 
 

@@ -22,7 +22,7 @@ FEATURES = {
     "tokens": fastrec.RaggedFeature(np.int64),
 }
 SIZES = [0, 23, 1, 17, 30]
-UNTIL = ["first", "last"]
+UNTIL: list[Any] = ["first", "last"]
 
 
 class Files:

@@ -54,7 +54,7 @@ class Loaders:
         self.dataset = fastrec.torch.IterableDataset(
             files, features, BATCH, shuffle=True, seed=SEED, **options
         )
-        self._loader = lambda: Loader(
+        self._loader: Callable[[], Any] = lambda: Loader(
             self.dataset,
             batch_size=None,
             num_workers=workers,

@@ -58,7 +58,7 @@ def test_no_records_are_no_images(kind: str, files: list[str]) -> None:
     ):
         assert len(columns) == 0
         if kind != "any":
-            assert columns.shape == (0, *shape)
+            assert np.shape(columns) == (0, *shape)
 
 
 @pytest.mark.parametrize("kind", [*RANDOM])

@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 
 import fastrec
-from fastrec import RaggedFeature, SequenceFeatures, infer_features
+from fastrec import RaggedFeature, infer_features
 from fastrec.cli import main
+from fastrec.parsing.infer import InferredSequence
 
 ROWS: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"id": 1, "none": None}, {"x": [[0.5, 1.5], [2.5, np.inf]], "word": [["a"], [], ["b", "c"]]}),
@@ -34,7 +35,7 @@ def path(tmp_path: Path) -> Path:
 
 def test_feature_lists_are_inferred(path: Path) -> None:
     features = infer_features(path)
-    assert isinstance(features, SequenceFeatures)
+    assert isinstance(features, InferredSequence)
     assert features.sequence == {
         "void": RaggedFeature(np.int64),
         "word": RaggedFeature(bytes),

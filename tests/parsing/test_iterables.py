@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -65,12 +66,16 @@ def _written(tmp_path: Path, records: Any, **options: Any) -> list[bytes]:
     return list(fastrec.Reader(writer.paths))
 
 
+def _parsed_on_threads(count: int, records: Any, _: Path) -> Any:
+    return fastrec.parse_example(records, FEATURES, threads=count)
+
+
 FUNCTIONS: dict[str, tuple[list[bytes], Callable[[Any, Path], Any]]] = {
     "parse_example": (RECORDS, lambda records, _: fastrec.parse_example(records, FEATURES)),
     **{
         f"parse_example, {count} threads": (
             RECORDS,
-            lambda records, _, count=count: fastrec.parse_example(records, FEATURES, threads=count),
+            functools.partial(_parsed_on_threads, count),
         )
         for count in (1, 2, 8)
     },

@@ -305,7 +305,7 @@ def _bounds(path: Path) -> Race:
 @race("FileIndex.load")
 def _load(path: Path) -> Race:
     data = np.frombuffer(bytes(memoryview(file_of(path).index_of(0).save())), np.uint8).copy()
-    return Race(lambda: _core.FileIndex.load(data), [data])
+    return Race(lambda: _core.FileIndex.load(data.data), [data])
 
 
 @race("read_pieces")
@@ -396,13 +396,14 @@ def array_functions() -> Iterator[str]:
     """The functions of the core whose stubs have a parameter that is an array."""
     stub = ast.parse((Path(_core.__file__).parent / "_core.pyi").read_text())
     for node in stub.body:
+        prefix = f"{node.name}." if isinstance(node, ast.ClassDef) else ""
         members = node.body if isinstance(node, ast.ClassDef) else [node]
         for member in members:
             if not isinstance(member, ast.FunctionDef):
                 continue
             arguments = [*member.args.args, *member.args.kwonlyargs]
             if any(a.annotation and "NDArray" in ast.unparse(a.annotation) for a in arguments):
-                yield f"{node.name}.{member.name}" if isinstance(node, ast.ClassDef) else node.name
+                yield prefix + member.name
 
 
 # They keep the array as it is: their results are views of it.

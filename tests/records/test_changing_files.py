@@ -39,7 +39,7 @@ def rewritten(tmp_path: Path) -> Iterator[Path]:
             writer.write_many([fastrec.encode_example({"x": name.encode() * SIZE})] * COUNT)
     path = tmp_path / "x.tfrecord"
     path.write_bytes((tmp_path / "A").read_bytes())
-    command = [sys.executable, "-c", REWRITE, tmp_path / "A", tmp_path / "B", path]
+    command = [sys.executable, "-c", REWRITE, *map(str, (tmp_path / "A", tmp_path / "B", path))]
     with subprocess.Popen(command) as process:
         yield path
         process.kill()

@@ -61,7 +61,7 @@ def check(path: Path, data: bytes, verify: bool = True) -> None:
     assert (error.kind, error.record, error.offset) == place
     assert error.path == str(path)
     says = "truncated" if torn else "corrupted"
-    if damage.offset == 0 and getattr(error, "content", ""):
+    if damage.offset == 0 and getattr(error, "content", None):
         says = "not a TFRecord file"
     else:
         says = f"{says} record at {damage.offset}"

@@ -414,7 +414,7 @@ PACK: dict[str, Callable[[bytes], bytes]] = {
 RECORDS = [b"record %d" % number * (number % 7) for number in range(500)]
 
 
-@pytest.fixture(params=PACK, ids=PACK.keys())
+@pytest.fixture(params=list(PACK))
 def packed(request: pytest.FixtureRequest, folder: Path) -> bytes:
     data = write(folder / "plain", RECORDS).read_bytes()
     packed = PACK[request.param](data)
@@ -456,7 +456,12 @@ def _open_inputs(data: bytes) -> Iterator[tuple[str, Any]]:
     thread.join(10)
     os.close(reading)
     ours, theirs = socket.socketpair()
-    thread = threading.Thread(target=lambda: (theirs.sendall(data), theirs.close()), daemon=True)
+
+    def send() -> None:
+        with theirs:
+            theirs.sendall(data)
+
+    thread = threading.Thread(target=send, daemon=True)
     thread.start()
     with ours, ours.makefile("rb") as stream:
         yield "socket", stream
@@ -510,7 +515,8 @@ def test_a_server_without_ranges_is_read_in_sequence(folder: Path) -> None:
 @pytest.mark.parametrize("kind", ["GZIP", "ZLIB", "gzip", None, "auto"])
 def test_a_batcher_takes_a_compression(folder: Path, kind: str | None) -> None:
     data = write(folder / "plain", RECORDS).read_bytes()
-    pack = {None: bytes, "ZLIB": zlib.compress}.get(kind, gzipped)
+    packers: dict[str | None, Any] = {None: bytes, "ZLIB": zlib.compress}
+    pack = packers.get(kind, gzipped)
     (folder / "x").write_bytes(pack(data))
     found = [each for batch in fastrec.Batcher("x", None, 64, compression=kind) for each in batch]
     assert found == RECORDS

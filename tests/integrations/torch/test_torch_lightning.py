@@ -61,7 +61,8 @@ class Data(lightning.LightningDataModule):  # type: ignore[misc,name-defined,unu
         return DataLoader(self.dataset, batch_size=None, num_workers=self.workers)
 
     def state_dict(self) -> dict[str, Any]:
-        return self.dataset.state_dict()
+        state: dict[str, Any] = self.dataset.state_dict()
+        return state
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.dataset.load_state_dict(state)
