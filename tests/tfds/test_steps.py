@@ -471,12 +471,12 @@ def test_elements_of_lists_are_found() -> None:
     assert len(_core.find_pieces(b"", 0, 0, 0)) == 0
     whole = {0, 5, 7, 310}  # bytes after which an element ends
     for size in set(range(len(record))) - whole:
-        with pytest.raises(ExampleParseError, match="is not an element"):
+        with pytest.raises(ExampleParseError, match="is not inside a bytes_list value"):
             _core.find_pieces(record, 0, size, 0)
     for data, each, message in (
-        (b"\x0a\x05abc", 0, "byte 0 is not an element"),
+        (b"\x0a\x05abc", 0, "offset 0 is not inside a bytes_list value"),
         (b"\x12\x01a", 0, "field 2 of a list of bytes is not known"),
-        (b"\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 0, "not an element"),
+        (b"\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 0, "is not inside a bytes_list value"),
         (b"12345", 4, "5 bytes are no elements of 4"),
     ):
         with pytest.raises(ExampleParseError, match=message):

@@ -149,7 +149,7 @@ def test_damage_is_shown_where_it_is(pets: Path) -> None:
     model = Model(["one.tfrecord"])
     rows = model.page(0, 10)["records"]
     assert [("error" in row) for row in rows] == [False] * 5 + [True] + [False] * 4
-    assert "data CRC32C" in rows[5]["error"]
+    assert "data checksum mismatch" in rows[5]["error"]
     [damage] = model.summary()["damage"]
     assert (damage["record"], damage["offset"]) == (5, offset)
     model = Model(["damaged.tfrecord", "pets.tfrecord"])
