@@ -86,14 +86,25 @@ static int rename_new(const char *from, const char *to) {
 #if defined(__linux__) && defined(SYS_renameat2)
     if (syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 1 /* RENAME_NOREPLACE */) == 0)
         return 0;
-    if (errno != ENOSYS && errno != EINVAL) return -1;
+    if (errno != ENOSYS && errno != EINVAL && errno != ENOTSUP) return -1;
 #elif defined(__APPLE__)
     if (renamex_np(from, to, RENAME_EXCL) == 0) return 0;
     if (errno != ENOTSUP && errno != EINVAL) return -1;
 #endif
-    if (link(from, to) != 0) return -1;
-    unlink(from);
-    return 0;
+    if (link(from, to) == 0) {
+        unlink(from);
+        return 0;
+    }
+    if (errno != EPERM && errno != ENOTSUP && errno != ENOSYS && errno != EMLINK) return -1;
+    /* Claiming the name keeps two such calls apart where the file system has no hard links. */
+    const int claim = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (claim < 0) return -1;
+    close(claim);
+    if (rename(from, to) == 0) return 0;
+    const int failed = errno;
+    unlink(to);
+    errno = failed;
+    return -1;
 }
 
 int fr_file_rename(const char *from, const char *to, bool replace) {

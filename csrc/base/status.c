@@ -54,6 +54,8 @@ const char *fr_fault_name(fr_fault fault) {
             return "changed";
         case FR_FAULT_UNSYNCED:
             return "unsynced";
+        case FR_FAULT_LOCKED:
+            return "locked";
     }
     return "";
 }

@@ -42,7 +42,8 @@ typedef enum {
     FR_FAULT_SHRUNK,      /* the file lost bytes while it was read */
     FR_FAULT_CUT,         /* a range of a file begins inside a record */
     FR_FAULT_CHANGED,     /* the file was replaced or written to while it was read */
-    FR_FAULT_UNSYNCED     /* FR_ERR_IO: a file is in its place, its directory not on the disk */
+    FR_FAULT_UNSYNCED,    /* FR_ERR_IO: a file is in its place, its directory not on the disk */
+    FR_FAULT_LOCKED       /* FR_ERR_IO: the lock of a file cannot be had */
 } fr_fault;
 
 /* The coordinates of an error; -1 where one is unknown. */

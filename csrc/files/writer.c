@@ -29,10 +29,11 @@ static void unreserve(const fr_writer *writer) {
     if (fr_fd_truncate(writer->fd, writer->written) != 0) return;
 }
 
-/* Truncates the file to what it was before appending. */
+/* Truncates the file to its size before the append. The lock is held, so no other writer has
+   appended to a file that this one created. */
 static void cut_off(const fr_writer *writer) {
     if (fr_fd_truncate(writer->fd, writer->start) != 0) return; /* nothing more can be done */
-    if (writer->created) fr_file_remove(writer->path);
+    if (writer->created && fr_writer_has_path(writer)) fr_file_remove(writer->path);
 }
 
 /* The file is its parent's: a child made by fork() may only close its descriptor. */
@@ -154,6 +155,7 @@ static int finish(fr_writer *writer, fr_error *err) {
     FR_TRY(drain(writer, err));
     unreserve(writer);
     if (!writer->options.no_sync) FR_TRY(fr_writer_sync(writer, err));
+    if (writer->options.append) FR_TRY(fr_writer_check_path(writer, err));
     int closed = writer->options.append ? close_appended(writer) : close_file(writer);
     int failed = closed == 0 || errno == EINTR ? 0 : errno;
     fr_buffer_free(&writer->buffer);

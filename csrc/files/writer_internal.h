@@ -30,6 +30,12 @@ FR_NODISCARD int fr_writer_look(const fr_writer *writer, fr_file_info *there, fr
 /* Creates the temporary file, or opens and locks the one that is appended to. */
 FR_NODISCARD int fr_writer_create(fr_writer *writer, fr_error *err);
 
+/* True if the path names the file that is open. */
+bool fr_writer_has_path(const fr_writer *writer);
+
+/* FR_ERR_IO with FR_FAULT_CHANGED if the file that is appended to was replaced or removed. */
+FR_NODISCARD int fr_writer_check_path(const fr_writer *writer, fr_error *err);
+
 /* Has the file on the disk, not just in its cache. */
 FR_NODISCARD int fr_writer_sync(const fr_writer *writer, fr_error *err);
 

@@ -46,7 +46,8 @@ static int open_temporary(fr_writer *writer, fr_error *err) {
     if (there.kind == FR_FILE_NONE) return create_temporary(writer, 0666, err);
     FR_TRY(create_temporary(writer, 0600, err));
     if (fr_fd_set_mode(writer->fd, there.mode) == 0) return FR_OK;
-    return fr_fail_io(err, errno, "setting its mode");
+    const bool fixed = errno == EPERM || errno == ENOTSUP || errno == ENOSYS || errno == EINVAL;
+    return fixed ? FR_OK : fr_fail_io(err, errno, "setting its mode"); /* fixed by the mount */
 }
 
 static int open_or_create(fr_writer *writer, fr_error *err) {
@@ -60,20 +61,58 @@ static int open_or_create(fr_writer *writer, fr_error *err) {
     return writer->fd < 0 ? fr_fail_io(err, errno, "opening it to append") : FR_OK;
 }
 
+bool fr_writer_has_path(const fr_writer *writer) {
+    fr_file_info own, there;
+    return fr_fd_stat(writer->fd, &own) == 0 && fr_file_stat(writer->path, &there) == 0 &&
+           own.device == there.device && own.inode == there.inode;
+}
+
+int fr_writer_check_path(const fr_writer *writer, fr_error *err) {
+    if (fr_writer_has_path(writer)) return FR_OK;
+    fr_fail_io(err, EBUSY, "closing");
+    if (err) err->fault = FR_FAULT_CHANGED;
+    return FR_ERR_IO;
+}
+
+/* Where another writer has the lock, the file stays even if this writer created it: the other one
+   has opened it since. */
+static int lock(fr_writer *writer, fr_error *err) {
+    int status;
+    do
+        status = fr_fd_lock(writer->fd);
+    while (status != 0 && errno == EINTR);
+    if (status == 0) return FR_OK;
+    const bool taken = errno == EWOULDBLOCK || errno == EAGAIN;
+    fr_fail_io(err, taken ? EAGAIN : errno, "locking it");
+    if (err) err->fault = FR_FAULT_LOCKED;
+    if (writer->created && !taken && fr_writer_has_path(writer)) fr_file_remove(writer->path);
+    return FR_ERR_IO;
+}
+
+static void close_again(fr_writer *writer) {
+    fr_fd_close(writer->fd);
+    writer->fd = -1;
+    writer->created = false;
+}
+
+/* Between opening and locking, the file may lose its name to another one, or be removed by a
+   writer that created it and was aborted. Then the file that has the name now is opened. */
 static int open_to_append(fr_writer *writer, fr_error *err) {
     fr_file_info there;
     FR_TRY(fr_writer_look(writer, &there, err));
-    FR_TRY(open_or_create(writer, err));
-    if (fr_fd_lock(writer->fd) != 0 || fr_fd_stat(writer->fd, &there) != 0) {
-        fr_fail_io(err, errno, "locking it");
-        if (writer->created) fr_file_remove(writer->path);
-        fr_fd_close(writer->fd);
-        writer->fd = -1;
-        return FR_ERR_IO;
+    for (int attempt = 0; attempt < NAMES_TRIED; attempt++) {
+        FR_TRY(open_or_create(writer, err));
+        int status = lock(writer, err);
+        if (status == FR_OK && fr_writer_has_path(writer)) {
+            if (fr_fd_stat(writer->fd, &there) != 0) return fr_fail_io(err, errno, "opening it");
+            writer->start = there.size;
+            writer->open = true;
+            return FR_OK;
+        }
+        close_again(writer);
+        if (status != FR_OK) return status;
     }
-    writer->start = there.size;
-    writer->open = true;
-    return FR_OK;
+    return fr_fail_io(err, EBUSY, "opening it to append");
 }
 
 int fr_writer_create(fr_writer *writer, fr_error *err) {

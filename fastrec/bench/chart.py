@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import io
 import math
+import os
 from typing import Any
 
 from .engine import Comparison, ratio
@@ -70,8 +72,8 @@ def _panel(axes: Any, title: str, bars: list[Bar]) -> None:
     axes.spines["bottom"].set_color(_FAINT)
 
 
-def draw(run: Run, path: str) -> None:
-    """Write the image to `path`, as PNG or whatever its ending says.
+def draw(run: Run, path: str) -> bytes:
+    """Return the image in the format that the suffix of `path` names, PNG by default.
 
     Raises
     ------
@@ -99,4 +101,6 @@ def draw(run: Run, path: str) -> None:
                     color=_TEXT)  # fmt: skip
     caption = f"{run.about['cpu']}, {run.about['cpus']} processors; lines: least to most"
     figure.supxlabel(caption, fontsize=7, color=_FAINT, x=0.01, ha="left")
-    figure.savefig(path)
+    image = io.BytesIO()
+    figure.savefig(image, format=os.path.splitext(path)[1][1:] or "png")
+    return image.getvalue()

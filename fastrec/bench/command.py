@@ -15,7 +15,10 @@ from fastrec.bench.data import DataFailed
 from fastrec.bench.engine import Rules
 from fastrec.bench.jobs import JOBS, PEERS
 from fastrec.bench.report import Table, headline, markdown, tables, to_json, verdict_table
+from fastrec.cli.files import check_output, write_output
+from fastrec.cli.grammar import add_overwrite
 from fastrec.cli.report import Failure, Report
+from fastrec.records.targets import write_file
 from fastrec.threads import usable_cpus
 
 __all__ = ["add_arguments", "run"]
@@ -68,6 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", metavar="FILE", help="write all results there; '-' is stdout")
     parser.add_argument("--chart", metavar="PNG", help="draw the comparison with TensorFlow")
     parser.add_argument("--markdown", metavar="FILE", help="write the tables there")
+    add_overwrite(parser)
     parser.add_argument("--crc-driver", metavar="FILE", default="",
                         help="benchmarks/crc32c_bench.c, compiled")  # fmt: skip
     parser.add_argument("--jpeg-driver", metavar="FILE", default="",
@@ -77,6 +81,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, report: Report) -> int:
     """Print the tables; 1 if results of a peer and of fastrec differ."""
     request = _request(arguments)
+    for path in filter(None, (arguments.json, arguments.markdown, arguments.chart)):
+        check_output(path, arguments.overwrite, [arguments.file] if arguments.file else [])
     if arguments.chart:
         _need_matplotlib()
     try:
@@ -89,12 +95,14 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
     else:
         _print(found, report)
     if arguments.json and arguments.json != "-":
-        _save(arguments.json, to_json(found))
+        write_output(arguments.json, to_json(found) + "\n", arguments.overwrite)
     if arguments.markdown:
-        _save(arguments.markdown, "\n".join(markdown(found, command)))
+        text = "\n".join(markdown(found, command)) + "\n"
+        write_output(arguments.markdown, text, arguments.overwrite)
     if arguments.chart:
         try:
-            chart.draw(found, arguments.chart)
+            write_file(arguments.chart, chart.draw(found, arguments.chart),
+                       overwrite=arguments.overwrite)  # fmt: skip
         except chart.NothingToDraw as error:
             report.complain(f"no chart: {error}")
     return 1 if found.disagreements else 0
@@ -156,8 +164,3 @@ def _print_table(table: Table, report: Report, right: tuple[int, ...] = (1, 2, 3
     if table.note:
         report.line(f"   {table.note}")
     report.line()
-
-
-def _save(path: str, text: str) -> None:
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(text + "\n")

@@ -8,7 +8,7 @@ from typing import Any
 
 import fastrec
 from fastrec.cli.files import STDIN, expand, spooled
-from fastrec.cli.grammar import USAGE, add_paths, add_threads, whole_number
+from fastrec.cli.grammar import USAGE, add_overwrite, add_paths, add_threads, whole_number
 from fastrec.cli.report import Failure, Report, counted, shown
 from fastrec.cli.reshard import Skip, Steps
 from fastrec.tables.formats import FORMATS, TFRECORD
@@ -49,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--row-group", type=whole_number(1), default=1 << 17, metavar="N",
         help="most rows of a row group of Parquet (default 131072)",
     )  # fmt: skip
-    parser.add_argument("--overwrite", action="store_true", help="replace an existing output")
+    add_overwrite(parser)
     parser.add_argument("--skip-damage", action="store_true", help="leave damaged records out")
     add_threads(parser)
 

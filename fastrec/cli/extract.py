@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 
 from fastrec.cli.files import check_local, expand, name_of
-from fastrec.cli.grammar import FINDING, USAGE, add_paths, add_selection
+from fastrec.cli.grammar import FINDING, USAGE, add_overwrite, add_paths, add_selection
 from fastrec.cli.report import Failure, Report, counted, shown
 from fastrec.cli.rows import Frames, Row
 from fastrec.cli.select import Found, Selector
 from fastrec.cli.values import image_size
 from fastrec.columns import Bytes
 from fastrec.records.content import image_format
+from fastrec.records.targets import write_file
 
 __all__ = ["add_arguments", "run"]
 
@@ -38,6 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--by", metavar="FEATURE", help="put the files into a directory for each of its values"
     )
+    add_overwrite(parser)
     add_selection(parser)
 
 
@@ -71,7 +73,8 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
         os.makedirs(folder, exist_ok=True)
         for index, value in enumerate(values):
             name = stem + (f"-{index}" if len(values) > 1 else "")
-            _write(os.path.join(folder, name + _suffix(value)), value)
+            path = os.path.join(folder, name + _suffix(value))
+            write_file(path, value, overwrite=arguments.overwrite, inputs=files, sync=False)
             count += 1
     if feature is not None or not selector.status:
         report.line(f"wrote    {counted(count, 'file')} into {shown(arguments.output)}")
@@ -148,8 +151,3 @@ def _safe(text: str) -> str:
 def _suffix(value: bytes) -> str:
     kind = _image_kind(value)
     return _SUFFIXES[kind] if kind else ".bin"
-
-
-def _write(path: str, value: bytes) -> None:
-    with open(path, "xb") as file:
-        file.write(value)

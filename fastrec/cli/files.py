@@ -17,9 +17,12 @@ from fastrec.cli.grammar import USAGE
 from fastrec.cli.report import Failure, shown
 from fastrec.columns import Bytes
 from fastrec.errors import MissingRecordsError
+from fastrec.records.output_rules import check_replaceable
 from fastrec.records.paths import is_remote, resolve
+from fastrec.records.shard_writer import ShardWriter
 from fastrec.records.shard_sets import check_shards, lone_shards
 from fastrec.records.side_files import is_side_file
+from fastrec.records.targets import write_file
 from fastrec.storage.remote import RemoteFile
 from fastrec.storage.stores import public
 from fastrec.tables.formats import tables_in
@@ -27,6 +30,7 @@ from fastrec.tables.formats import tables_in
 __all__ = [
     "STDIN",
     "check_local",
+    "check_output",
     "expand",
     "is_empty",
     "name_of",
@@ -34,6 +38,7 @@ __all__ = [
     "reader_of",
     "size_of",
     "spooled",
+    "write_output",
 ]
 
 STDIN = "-"
@@ -132,6 +137,20 @@ def is_empty(path: str) -> bool:
     return found.size == 0 if isinstance(found, RemoteFile) else os.path.getsize(found) == 0
 
 
+def check_output(path: str, overwrite: bool, inputs: Sequence[str]) -> None:
+    """Raise unless a file that does not hold records may be written, before the work begins."""
+    if path != STDIN and not is_remote(path, None):
+        check_replaceable(path, overwrite=overwrite, inputs=inputs)
+
+
+def write_output(path: str, text: str, overwrite: bool, inputs: Sequence[str] = ()) -> None:
+    """Write a text file, completely or not at all, or to standard output for ``-``."""
+    if path == STDIN:
+        sys.stdout.write(text)
+    else:
+        write_file(path, text.encode(), overwrite=overwrite, inputs=inputs)
+
+
 class _Stdout:
     """Writes records to standard output as they come."""
 
@@ -147,14 +166,17 @@ class _Stdout:
 
 
 @contextlib.contextmanager
-def open_output(path: str, *, compression: str = "none", overwrite: bool = False) -> Iterator[Any]:
+def open_output(
+    path: str, compression: str | None, *, overwrite: bool, inputs: Sequence[str]
+) -> Iterator[Any]:
     """Open an output for blocks of records: an atomically published file, or standard output."""
-    kind = None if compression == "none" else compression
     if path != STDIN:
-        with fastrec.Writer(path, compression=kind, overwrite=overwrite) as writer:
+        with ShardWriter(
+            path, compression=compression, overwrite=overwrite, inputs=inputs
+        ) as writer:
             yield writer
         return
-    if kind is not None:
+    if compression not in (None, "auto"):
         raise ValueError("--compression requires a file as output")
     yield _Stdout()
     sys.stdout.buffer.flush()

@@ -217,11 +217,17 @@ def add_output(parser: argparse.ArgumentParser, text: str) -> None:
     parser.add_argument(
         "--compression",
         choices=("none", "GZIP", "ZLIB"),
-        default="none",
-        type=lambda text: text if text == "none" else text.upper(),
-        help="compression of the output (default none)",
+        default="auto",
+        type=lambda text: text if text in ("none", "auto") else text.upper(),
+        help="compression of the output (default GZIP for a name that ends in .gz, else none)",
     )
-    parser.add_argument("--overwrite", action="store_true", help="replace an existing output")
+    add_overwrite(parser)
+
+
+def add_overwrite(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--overwrite", action="store_true", help="replace an existing output, but no input"
+    )
 
 
 def add_selection(parser: argparse.ArgumentParser, *, limit: int | None = None) -> None:

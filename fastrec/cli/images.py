@@ -9,7 +9,7 @@ from pathlib import Path
 
 from fastrec import image
 from fastrec.cli.files import check_local
-from fastrec.cli.grammar import USAGE, whole_number
+from fastrec.cli.grammar import USAGE, add_overwrite, whole_number
 from fastrec.cli.report import Failure, Report, counted, shown
 
 __all__ = ["add_arguments", "run"]
@@ -47,6 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--no-check", action="store_true", help="read headers only; do not check that images decode"
     )
     parser.add_argument("--restart", action="store_true", help="write finished shards again")
+    add_overwrite(parser)
 
 
 def _steps(advance: Callable[[int], object]) -> Callable[[int, int], None]:
@@ -84,6 +85,7 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
                 check=not arguments.no_check,
                 threads=arguments.threads,
                 resume=not arguments.restart,
+                overwrite=arguments.overwrite,
                 progress=_steps(advance),
             )
         except ValueError as error:
@@ -98,4 +100,6 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
         f"wrote    {counted(written.count, 'image')} of {counted(len(written.labels), 'label')} "
         f"into {counted(len(written.paths), 'file')}{resumed}; {len(written.skipped)} skipped"
     )
+    first, last = shown(written.paths[0]), shown(written.paths[-1])
+    report.line(f"files    {first}" + ("" if first == last else f" to {last}"))
     return 0 if written.count else 1

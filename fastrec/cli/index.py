@@ -7,7 +7,7 @@ import argparse
 
 import fastrec
 from fastrec.cli.files import expand
-from fastrec.cli.grammar import USAGE, add_json, add_paths, status_of
+from fastrec.cli.grammar import USAGE, add_json, add_overwrite, add_paths, status_of
 from fastrec.cli.parallel import Check, in_order
 from fastrec.cli.report import Failure, Report, counted, explained, shown
 from fastrec.records.paths import beside
@@ -24,6 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "read, as their tfrecord2idx does; default: FILE.frindex, which fastrec finds by itself",
     )
     parser.add_argument("-o", "--output", metavar="INDEX", help="write it there; for one file")
+    add_overwrite(parser)
     add_json(parser)
 
 
@@ -36,9 +37,9 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
     def build(path: str, _: Check) -> tuple[str, int]:
         index = fastrec.Index.build(path)
         if not arguments.text:
-            return index.save(arguments.output), len(index)
+            return index.save(arguments.output, overwrite=arguments.overwrite), len(index)
         target = arguments.output or beside(path, ".idx")
-        index.write_text(target)
+        index.write_text(target, overwrite=arguments.overwrite)
         return target, len(index)
 
     failures: list[Exception] = [*missing]

@@ -8,7 +8,8 @@ import os
 from collections.abc import Iterator
 
 from fastrec import __version__
-from fastrec.cli.grammar import STATUS, VERBS, Parser, program, verb_parser
+from fastrec.cli.files import write_output
+from fastrec.cli.grammar import STATUS, VERBS, Parser, add_overwrite, program, verb_parser
 from fastrec.cli.report import Report, counted, shown
 
 __all__ = ["add_arguments", "page", "run"]
@@ -18,6 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "directory", metavar="DIR", help="directory to write to, such as ~/.local/share/man/man1"
     )
+    add_overwrite(parser)
 
 
 def run(arguments: argparse.Namespace, report: Report) -> int:
@@ -25,8 +27,8 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
     os.makedirs(arguments.directory, exist_ok=True)
     for verb in (None, *VERBS):
         name = "fastrec.1" if verb is None else f"fastrec-{verb}.1"
-        with open(os.path.join(arguments.directory, name), "w", encoding="utf-8") as file:
-            file.write(page(verb))
+        path = os.path.join(arguments.directory, name)
+        write_output(path, page(verb), arguments.overwrite)
     report.line(f"wrote    {counted(len(VERBS) + 1, 'page')} into {shown(arguments.directory)}")
     return 0
 

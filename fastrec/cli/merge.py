@@ -33,7 +33,10 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
     selector.strict = True
     try:
         with open_output(
-            arguments.output, compression=arguments.compression, overwrite=arguments.overwrite
+            arguments.output,
+            None if arguments.compression == "none" else arguments.compression,
+            overwrite=arguments.overwrite,
+            inputs=files,
         ) as output:
             for block in selector.blocks(files):
                 output.write_many(block.records)

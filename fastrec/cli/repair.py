@@ -12,6 +12,7 @@ from fastrec.cli.files import expand, size_of
 from fastrec.cli.grammar import FINDING, USAGE, add_json, add_paths, status_of
 from fastrec.cli.report import Failure, Report, bytes_text, counted, damage_text, explained, shown
 from fastrec.records.content import LINE_ENDS
+from fastrec.records.output_rules import exists_error
 
 __all__ = ["add_arguments", "run"]
 
@@ -70,7 +71,7 @@ def _repair(path: str, arguments: argparse.Namespace, report: Report) -> None:
         if os.path.samefile(path, arguments.output):
             raise Failure("the output is the damaged file; --in-place keeps a copy of it", USAGE)
         if not arguments.overwrite:
-            raise FileExistsError(17, "File exists", arguments.output)
+            raise exists_error(arguments.output)
     with report.progress("reading, bytes", size_of([path])) as advance:
         [found] = fastrec.verify(path, on_error="skip", progress=step).reports
     if not found.skipped:

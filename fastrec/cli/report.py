@@ -291,7 +291,8 @@ def explained(error: BaseException) -> str:
     """One line about `error`, with the file that it is about, for somebody in a shell."""
     if isinstance(error, OSError) and error.strerror:
         where = f"{shown(os.fsdecode(error.filename))}: " if _is_name(error.filename) else ""
-        return f"{where}{error.strerror}"
+        text = error.strerror.replace("; overwrite=True replaces", "; --overwrite replaces")
+        return f"{where}{text}"
     if isinstance(error, MemoryError):
         return "out of memory"
     text, hint, _ = str(error).partition("; on_error=")

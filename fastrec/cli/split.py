@@ -12,7 +12,7 @@ from fastrec.cli.files import STDIN, expand
 from fastrec.cli.grammar import USAGE, add_output, add_paths, add_selection, whole_number
 from fastrec.cli.report import Failure, Report, counted, shown
 from fastrec.cli.select import Selector
-from fastrec.records.output_file import Output
+from fastrec.records.shard_writer import ShardWriter
 
 __all__ = ["add_arguments", "run", "size_of"]
 
@@ -72,26 +72,33 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
     return selector.status
 
 
-class _EvenWriter(fastrec.Writer):
-    """Writes `total` records into its shards one after the other, as evenly as can be."""
+class _EvenWriter(ShardWriter):
+    """Writes `total` records into its shards one after the other, as evenly as possible."""
 
     def __init__(self, path: str, total: int, shards: int, **options: Any) -> None:
         super().__init__(path, shards=shards, **options)
         self._ends = [total * (index + 1) // shards for index in range(shards)]
 
-    def _next_shard(self) -> Output:
-        return self._shards[bisect.bisect_right(self._ends, self._turn)]
+    def _write_block(self, records: Any) -> None:
+        start = 0
+        while start < len(records):
+            number = bisect.bisect_right(self._ends, self._turn)
+            stop = min(len(records), start + self._ends[number] - self._turn)
+            self._shards[number].write_many(records, start, stop)
+            self._turn += stop - start
+            start = stop
 
 
-def _writer(arguments: argparse.Namespace, files: list[str]) -> fastrec.Writer:
+def _writer(arguments: argparse.Namespace, files: list[str]) -> ShardWriter:
     options: dict[str, Any] = {
         "compression": None if arguments.compression == "none" else arguments.compression,
         "overwrite": arguments.overwrite,
+        "inputs": files,
     }
     shards = arguments.shards
     if shards is None:
         sizes = {"shard_records": arguments.records, "shard_bytes": arguments.size}
-        return fastrec.Writer(arguments.output, **sizes, **options)
+        return ShardWriter(arguments.output, **sizes, **options)
     if STDIN in files or arguments.where or arguments.skip_damage:
         raise Failure("--shards requires files, without --where and --skip-damage; --records does "
                       "not", USAGE)  # fmt: skip

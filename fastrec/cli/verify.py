@@ -9,8 +9,16 @@ import threading
 from collections.abc import Callable
 
 import fastrec
-from fastrec.cli.files import STDIN, expand, is_empty, name_of, size_of
-from fastrec.cli.grammar import FINDING, USAGE, add_json, add_paths, add_threads, status_of
+from fastrec.cli.files import STDIN, check_output, expand, is_empty, name_of, size_of
+from fastrec.cli.grammar import (
+    FINDING,
+    USAGE,
+    add_json,
+    add_overwrite,
+    add_paths,
+    add_threads,
+    status_of,
+)
 from fastrec.cli.parallel import Check, in_order
 from fastrec.cli.report import Failure, Report, bytes_text, counted, damage_text, explained, shown
 from fastrec.records.content import LINE_ENDS
@@ -32,6 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="if all files are intact, write their names, sizes, counts and checksums there",
     )
+    add_overwrite(parser)
     add_json(parser)
     add_threads(parser)
 
@@ -43,6 +52,8 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
     )
     if STDIN in files and (arguments.manifest or arguments.write_manifest):
         raise Failure("a manifest and standard input are mutually exclusive", USAGE)
+    if arguments.write_manifest:
+        check_output(arguments.write_manifest, arguments.overwrite, [*files, arguments.manifest])
     failures: list[Exception] = [*missing]
     expected = Manifest.load(arguments.manifest) if arguments.manifest else None
     records = size = damaged = foreign = 0
@@ -85,7 +96,7 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
         report.complain(f"error: {damaged} of {counted(len(files), 'file')} damaged")
     status = max(map(status_of, failures), default=FINDING if damaged or foreign else 0)
     if arguments.write_manifest and not status:
-        Manifest(entries).save(arguments.write_manifest)
+        Manifest(entries).save(arguments.write_manifest, overwrite=arguments.overwrite)
     return status
 
 

@@ -146,7 +146,7 @@ def write(
             largest = max(largest, pixels.nbytes)
             yield record_of(image, pixels)
 
-    with fastrec.Writer(path, shards=shards) as writer:
+    with fastrec.Writer(path, shards=shards, overwrite=True) as writer:
         for burst in _bursts(rows()):
             start = time.perf_counter()
             for row in burst:

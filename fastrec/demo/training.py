@@ -96,7 +96,7 @@ def reduce(
     targets = [_reduced_name(path) for path in written.paths]
     for source, target in zip(written.paths, targets, strict=True):
         batches = fastrec.Batcher([source], features_for(None), batch_size, transform=small)
-        with fastrec.Writer(target) as writer, batches:
+        with fastrec.Writer(target, overwrite=True) as writer, batches:
             for batch in batches:
                 writer.write_batch(batch)
                 advance(len(batch["label"]))

@@ -43,11 +43,15 @@ class Writer(ShardWriter):
         in the directory for temporary files. What an open stream takes is there at once, and the
         stream is not closed. With `shards`, ``train.tfrecord`` stands for
         ``train-00000-of-00004.tfrecord`` and so on.
-    compression : {None, "GZIP", "ZLIB"}
+    compression : {"auto", None, "GZIP", "ZLIB"}
+        By default GZIP for a name that ends in ``.gz``, and none for others. None writes a plain
+        file under any name.
     level : int, optional
-        Compression level, 0 to 9; requires `compression`.
-    overwrite : bool, default True
-        Replace an existing file on close. If False, an existing file is an error.
+        Compression level, 0 to 9; requires compression.
+    overwrite : bool, default False
+        Replace an existing file on close. With `shards`, `shard_bytes` or `shard_records`, the
+        shards of an earlier set of this name are replaced, and removed where the new set has
+        another number of shards. By default, any such file is an error.
     shards : int, optional
         Number of files, which take records in turn.
     shard_bytes, shard_records : int, optional
@@ -75,6 +79,8 @@ class Writer(ShardWriter):
 
     Raises
     ------
+    FileExistsError
+        If the file, or a shard of a set of this name, exists.
     OSError
         With errno and filename, for errors of the operating system. Then, and after an exception in
         the ``with`` block, nothing is published and an existing file is unchanged.
@@ -94,9 +100,9 @@ class Writer(ShardWriter):
         self,
         path: PathLike | Writable,
         *,
-        compression: str | None = None,
+        compression: str | None = "auto",
         level: int | None = None,
-        overwrite: bool = True,
+        overwrite: bool = False,
         shards: int | None = None,
         shard_bytes: int | None = None,
         shard_records: int | None = None,

@@ -17,7 +17,9 @@ from typing import Any
 
 from ..encoding.writer import Writer
 from ..records.byte_sources import NamedFile
+from ..records.output_rules import check_replaceable, remove_stale_shards, stale_shards
 from ..records.paths import shard_paths
+from ..records.targets import write_file
 from .files import MAX_PIXELS, ImageError, decode, find, inspect
 
 __all__ = ["ImageSet", "write_directory"]
@@ -76,6 +78,7 @@ def write_directory(
     check: bool = True,
     threads: int | None = None,
     resume: bool = True,
+    overwrite: bool = False,
     max_pixels: int | None = None,
     progress: Callable[[int, int], object] | None = None,
 ) -> ImageSet:
@@ -106,6 +109,8 @@ def write_directory(
         Shards at a time; by default as many as there are processors.
     resume : bool
         Leave shards alone that an earlier run finished, of the same images and options.
+    overwrite : bool, default False
+        Replace existing files, and remove shards of an earlier set of this name.
     max_pixels : int, optional
         As :func:`fastrec.decode` has it.
     progress : callable, optional
@@ -137,37 +142,34 @@ def write_directory(
     root = Path(directory)
     paths = shard_paths(output, shards)
     result = ImageSet(paths)
-    found = [path for path in find(root) if str(path) not in paths]
+    inputs = find(root)
+    for path in stale_shards(output, paths):
+        check_replaceable(path, overwrite=overwrite, records=True, inputs=inputs)
+    found = [path for path in inputs if str(path) not in paths]
     if not found:
         raise FileNotFoundError(2, "no images in this directory", os.fspath(directory))
     images, result.labels = _labelled(root, found, labels, result.skipped)
     limit = MAX_PIXELS if max_pixels is None else max_pixels
     options = _Options(raw, check, result.labels, limit)
-    work = _Work(options, _Manifest(output, resume), progress, len(images))
+    work = _Work(options, _Manifest(output, resume, overwrite), progress, len(images), overwrite)
+    if result.labels:
+        lines = "".join(f"{number}:{name}\n" for number, name in enumerate(result.labels))
+        place = Path(_stem(output) + "-labels.txt")
+        text = lines.encode("utf-8", "surrogateescape")
+        if not (resume and place.is_file() and place.read_bytes() == text):
+            write_file(place, text, overwrite=overwrite, inputs=inputs)
     parts = {path: images[number::shards] for number, path in enumerate(paths)}
     for done in _in_parallel(work, parts, threads or os.cpu_count() or 1):
         result.count += done["count"]
         result.skipped += [(name, reason) for name, reason in done["skipped"]]
         result.resumed += done.get("resumed", 0)
     result.skipped.sort()
-    if result.labels:
-        lines = "".join(f"{number}:{name}\n" for number, name in enumerate(result.labels))
-        _replace(Path(_stem(output) + "-labels.txt"), lines.encode("utf-8", "surrogateescape"))
+    remove_stale_shards(output, paths)
     return result
 
 
 def _stem(output: str | os.PathLike[str]) -> str:
     return os.path.splitext(os.fspath(output))[0]
-
-
-def _replace(path: Path, data: bytes) -> None:
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        temporary.write_bytes(data)
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
 
 
 def _labelled(
@@ -218,17 +220,21 @@ def _read_csv(path: str | os.PathLike[str]) -> dict[str, str]:
 class _Manifest:
     """The finished shards and their sources: a file beside them, which is checked, not trusted."""
 
-    def __init__(self, output: str | os.PathLike[str], resume: bool) -> None:
+    def __init__(self, output: str | os.PathLike[str], resume: bool, overwrite: bool) -> None:
         self._path = Path(_stem(output) + "-images.json")
         self._lock = threading.Lock()
-        self._shards: dict[str, dict[str, Any]] = self._load() if resume else {}
+        shards = self._load()
+        if shards is None:
+            check_replaceable(self._path, overwrite=overwrite)
+        self._shards: dict[str, dict[str, Any]] = (shards or {}) if resume else {}
 
-    def _load(self) -> dict[str, dict[str, Any]]:
+    def _load(self) -> dict[str, dict[str, Any]] | None:
+        """Read the file; None if an earlier run did not write it."""
         try:
             known = json.loads(self._path.read_bytes())
             shards = known["shards"] if known["version"] == _VERSION else {}
         except (OSError, ValueError, KeyError, TypeError):
-            return {}
+            return None
         if not isinstance(shards, dict):
             return {}
         return {name: entry for name, entry in shards.items() if _is_entry(entry)}
@@ -246,7 +252,7 @@ class _Manifest:
         with self._lock:
             self._shards[os.path.basename(path)] = entry
             text = json.dumps({"version": _VERSION, "shards": self._shards}, indent=1)
-            _replace(self._path, text.encode())
+            write_file(self._path, text.encode(), overwrite=True)
 
 
 def _is_entry(entry: Any) -> bool:
@@ -275,8 +281,9 @@ class _Work:
         manifest: _Manifest,
         progress: Callable[[int, int], object] | None,
         total: int,
+        overwrite: bool,
     ) -> None:
-        self._options, self._manifest = options, manifest
+        self._options, self._manifest, self._overwrite = options, manifest, overwrite
         self._progress, self._total, self._done = progress, total, 0
         self._lock = threading.Lock()
         self.stopping = threading.Event()
@@ -288,7 +295,7 @@ class _Work:
             self._step(len(images))
             return {**finished, "resumed": 1}
         entry: dict[str, Any] = {"plan": plan, "count": 0, "skipped": []}
-        with Writer(path) as writer:
+        with Writer(path, overwrite=self._overwrite) as writer:
             for image in images:
                 if self.stopping.is_set():
                     raise InterruptedError("stopped")

@@ -27,6 +27,8 @@ cdef extern from "base/status.h" nogil:
     ctypedef enum fr_fault:
         FR_FAULT_NONE
         FR_FAULT_UNSYNCED
+        FR_FAULT_CHANGED
+        FR_FAULT_LOCKED
 
     ctypedef struct fr_error:
         int status
@@ -41,6 +43,10 @@ cdef extern from "base/status.h" nogil:
         char message[256]
 
     const char *fr_fault_name(fr_fault fault) noexcept
+
+
+cdef extern from "base/platform.h" nogil:
+    int fr_file_rename(const char *old, const char *new_, bint replace) noexcept
 
 
 cdef extern from "base/bytes.h" nogil:

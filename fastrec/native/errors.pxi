@@ -90,6 +90,12 @@ cdef object _example_error(int status, c.fr_error *err, path, str message):
     return error
 
 
+cdef str LOCKED = "another writer holds the lock of the file and appends to it"
+cdef str NO_LOCKS = "append requires a file system with locks (flock); write a new file instead"
+# As fastrec.records.output_rules has it.
+cdef str EXISTS = "the file exists; overwrite=True replaces it"
+
+
 cdef bint is_damage(int status):
     return status in (c.FR_ERR_CORRUPT, c.FR_ERR_TRUNCATED, c.FR_ERR_LIMIT)
 
@@ -105,10 +111,15 @@ cdef int check(int status, c.fr_error *err, path=None, content=None) except -1:
     if status == c.FR_ERR_NOMEM:
         raise MemoryError(message)
     if status == c.FR_ERR_IO:
-        text = os.strerror(err.sys_errno)
+        text = EXISTS if err.sys_errno == errno.EEXIST else os.strerror(err.sys_errno)
         if err.fault == c.FR_FAULT_UNSYNCED:
             text += " while the directory was synced; the file is in its place, but may not " \
                     "survive a power failure"
+        elif err.fault == c.FR_FAULT_LOCKED:
+            text = LOCKED if err.sys_errno == errno.EAGAIN else NO_LOCKS
+        elif err.fault == c.FR_FAULT_CHANGED:
+            text = "the file was replaced or removed while a writer appended to it; the records " \
+                   "that it appended are lost"
         raise OSError(err.sys_errno, text, path)
     if status == c.FR_ERR_ARG or status == c.FR_ERR_STATE:
         raise ValueError(message + _where(path))

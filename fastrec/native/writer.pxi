@@ -23,24 +23,34 @@ cdef enum:
 
 @cython.final
 cdef class RecordSpans:
-    """The records of a Bytes, or of any sequence of bytes-like objects, some at a time."""
+    """Records of a Bytes, or of any sequence of bytes-like objects, some at a time.
+
+    Those are the records `start`, `start + step`, ... before `stop`.
+    """
 
     cdef c.fr_span spans[SPANS_AT_ONCE]
     cdef readonly Py_ssize_t count, done
+    cdef Py_ssize_t start, step
     cdef size_t size  # of the frames of the spans
     cdef tuple records
     cdef list views
     cdef Strings block  # None: there are `records`
 
-    def __cinit__(self, records):
+    def __cinit__(self, records, Py_ssize_t start=0, stop=None, Py_ssize_t step=1):
+        cdef Py_ssize_t end
         self.views = []
         records = as_records(records)
         if isinstance(records, Bytes):
             self.block = Strings(records)
-            self.count = self.block.count
+            end = self.block.count
         else:
             self.records = records
-            self.count = len(self.records)
+            end = len(self.records)
+        self.start, self.step = start, step
+        self.count = len(range(start, end if stop is None else min(stop, end), step))
+
+    cdef Py_ssize_t _number(self, size_t i) noexcept:
+        return self.start + (self.done + <Py_ssize_t>i) * self.step
 
     cdef size_t next(self) except? 0:
         """Fills in the next ones, and says how many. They are valid until the next call."""
@@ -49,9 +59,9 @@ cdef class RecordSpans:
         self.size = 0
         while some < most and self.size < SLICE_BYTES:
             if self.block is not None:
-                self.block.find(self.done + <Py_ssize_t>some, &self.spans[some])
+                self.block.find(self._number(some), &self.spans[some])
             else:
-                self._from_object(some, self.records[self.done + <Py_ssize_t>some])
+                self._from_object(some, self.records[self._number(some)])
             self.size += self.spans[some].size + c.FR_FRAME_OVERHEAD
             some += 1
         self.done += <Py_ssize_t>some
@@ -68,6 +78,18 @@ cdef class RecordSpans:
         self.spans[i].data = <const uint8_t *>view.view.buf
         self.spans[i].size = <size_t>view.view.len
         return 0
+
+
+def move(source, target, bint replace):
+    """Give a file another name; without `replace`, an existing file of that name is an error."""
+    cdef bytes old = path_bytes(source), new = path_bytes(target)
+    cdef const char *old_name = old
+    cdef const char *new_name = new
+    cdef int failed
+    with nogil:
+        failed = last_errno if c.fr_file_rename(old_name, new_name, replace) != 0 else 0
+    if failed:
+        raise OSError(failed, EXISTS if failed == errno.EEXIST else os.strerror(failed), target)
 
 
 @cython.final
@@ -92,9 +114,9 @@ cdef class Frames:
 
     cdef RecordSpans spans
 
-    def __cinit__(self, records):
+    def __cinit__(self, records, Py_ssize_t start=0, stop=None, Py_ssize_t step=1):
         chosen()
-        self.spans = RecordSpans(records)
+        self.spans = RecordSpans(records, start, stop, step)
 
     def __iter__(self):
         return self
@@ -204,9 +226,12 @@ cdef class RecordWriter:
         finally:
             PyBuffer_Release(&view)
 
-    def write_many(self, records):
-        """Write the records of a Bytes, or of a sequence of bytes-like objects; how many."""
-        cdef RecordSpans spans = RecordSpans(records)
+    def write_many(self, records, Py_ssize_t start=0, stop=None, Py_ssize_t step=1):
+        """Write records of a Bytes, or of a sequence of bytes-like objects; return their number.
+
+        The arguments select records as a slice does.
+        """
+        cdef RecordSpans spans = RecordSpans(records, start, stop, step)
         cdef c.fr_error err
         cdef size_t some
         cdef int status = c.FR_OK

@@ -20,7 +20,7 @@ from .compression import detect
 from .framing import FRAME_OVERHEAD
 from .inflated import Inflated
 from .paths import PathLike, index_path, is_remote
-from .targets import open_writer
+from .targets import open_writer, write_file
 
 __all__ = ["Index"]
 
@@ -157,18 +157,31 @@ class Index:
             return cls(path, *Checkpoints.load(saved, path))
         return cls(path, _core.FileIndex.load(saved, path))
 
-    def save(self, index: PathLike | None = None) -> str:
-        """Write it, by default beside the file, and return its path."""
-        target = os.fsdecode(index_path(self.path) if index is None else index)
-        self._finished(target).close()
-        return target
+    def save(self, index: PathLike | None = None, *, overwrite: bool = False) -> str:
+        """Write the index, by default beside the file, and return its path.
 
-    def _finished(
-        self, target: PathLike | None = None, storage: StorageOptions | None = None
-    ) -> Any:
-        """A writer of the complete file, which `close` publishes."""
-        target = index_path(self.path) if target is None else target
-        writer = open_writer(target, storage or StorageOptions())
+        Parameters
+        ----------
+        index : path, optional
+            The new file. By default the file's name with ``.frindex`` added, where an older index
+            is replaced.
+        overwrite : bool, default False
+            Replace an existing file, unless it holds records.
+
+        Raises
+        ------
+        FileExistsError
+        """
+        writer = self._writer(index, overwrite, StorageOptions())
+        writer.close()
+        return os.fsdecode(writer.path)
+
+    def _writer(self, index: PathLike | None, overwrite: bool, storage: StorageOptions) -> Any:
+        """Return a finished writer of the index, which `close` publishes."""
+        target = index_path(self.path) if index is None else index
+        writer = open_writer(
+            target, storage, overwrite=overwrite or index is None, inputs=[self.path]
+        )
         writer.write_frames(self._saved(), 0)
         writer.finish()
         return writer
@@ -195,11 +208,14 @@ class Index:
         """Modification time of the file that was indexed, in nanoseconds since 1970."""
         return self._core.mtime_ns if self.checkpoints is None else self.checkpoints.stamp.mtime_ns
 
-    def write_text(self, index: PathLike) -> None:
+    def write_text(self, index: PathLike, *, overwrite: bool = False) -> None:
         """Write lines of ``offset size``, which DALI and the ``tfrecord`` package read.
+
+        `overwrite` replaces an existing file, unless it holds records.
 
         Raises
         ------
+        FileExistsError
         RandomAccessError
             When the file is compressed.
         """
@@ -210,12 +226,7 @@ class Index:
         offsets = self.offsets
         rows = np.stack([offsets[:-1], np.diff(offsets)], axis=1).tolist()
         text = "".join([f"{offset} {size}\n" for offset, size in rows])
-        writer = open_writer(index, StorageOptions())
-        try:
-            writer.write_frames(text.encode("ascii"), 0)
-            writer.close()
-        finally:
-            writer.abort()
+        write_file(index, text.encode("ascii"), overwrite=overwrite, inputs=[self.path])
 
     @classmethod
     def read_text(cls, path: PathLike, index: PathLike) -> Index:

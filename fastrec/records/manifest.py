@@ -127,12 +127,20 @@ class Manifest(Sequence[ManifestFile]):
         self,
         path: PathLike,
         *,
+        overwrite: bool = False,
         storage_options: StorageOptions | Mapping[str, Any] | None = None,
     ) -> None:
-        """Write it as JSON, completely or not at all."""
+        """Write it as JSON, completely or not at all.
+
+        `overwrite` replaces an existing file, unless it holds records.
+
+        Raises
+        ------
+        FileExistsError
+        """
         files = [{**each._asdict(), "crc32c": f"{each.crc32c:08x}"} for each in self._files]
         text = json.dumps({"format": _FORMAT, "version": _VERSION, "files": files}, indent=1)
-        write_file(path, text.encode() + b"\n", storage_options)
+        write_file(path, text.encode() + b"\n", storage_options, overwrite=overwrite)
 
     @classmethod
     def load(

@@ -38,7 +38,7 @@ class Output:
         self._waiting = 0
         self._compressed = 0  # bytes that it has had
         self._finished = False
-        self.file = open_writer(path, storage, **options)
+        self.file = open_writer(path, storage, records=True, **options)
         self.core: _core.RecordWriter = getattr(
             self.file, "core", self.file
         )  # takes what is written
@@ -61,11 +61,14 @@ class Output:
         else:
             self.write_frames(_core.frame(record), 1)
 
-    def write_many(self, records: Any) -> None:
+    def write_many(
+        self, records: Any, start: int = 0, stop: int | None = None, step: int = 1
+    ) -> None:
+        """Write the records that such a slice selects."""
         if self._compressor is None:
-            self.core.write_many(records)
+            self.core.write_many(records, start, stop, step)
         else:
-            for frames, count in _core.Frames(records):
+            for frames, count in _core.Frames(records, start, stop, step):
                 self.write_frames(frames, count)
 
     def write_frames(self, frames: Any, count: int) -> None:

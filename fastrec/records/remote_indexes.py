@@ -135,7 +135,7 @@ def save_index(file: RemoteFile, index: _core.FileIndex, storage: StorageOptions
     if place is None:
         return False
     try:
-        Index(file.name, index).save(place)
+        Index(file.name, index).save(place, overwrite=True)
     except OSError:
         return False
     return True

@@ -27,7 +27,8 @@ from .byte_sources import NamedFile
 from .compression import normalize
 from .dealing import Bucket, deal
 from .framing import FRAME_OVERHEAD
-from .paths import PathLike, expand, is_remote, shard_paths
+from .output_rules import output_compression
+from .paths import PathLike, expand, is_remote
 from .reader import Reader
 from .record_files import RecordFiles, Source
 from .recovery import OnError
@@ -35,7 +36,7 @@ from .shard_layout import (
     Progress,
     Resharded,
     check_arguments,
-    check_none_exists,
+    check_targets,
     publish,
     shard_names,
     shard_sizes,
@@ -66,11 +67,11 @@ def reshard(
     shard_records: int | None = None,
     shuffle: bool = False,
     seed: int | None = None,
-    compression: str | None = None,
+    compression: str | None = "auto",
     level: int | None = None,
     memory: int = 256 << 20,
     resume: bool = False,
-    overwrite: bool = True,
+    overwrite: bool = False,
     on_error: OnError = "raise",
     progress: Progress | None = None,
     work: PathLike | None = None,
@@ -88,7 +89,7 @@ def reshard(
     Parameters
     ----------
     source : path, URL, glob pattern, directory, list of these
-        Plain or compressed files, which are read in this order. A target may replace one of them.
+        Plain or compressed files, which are read in this order. A target cannot replace one of them.
         Objects that have no index are read once more before, to count their records.
     target : path or URL
     shards, shard_bytes, shard_records : int, optional
@@ -106,7 +107,7 @@ def reshard(
         arguments: files and records that were written are not written again. Otherwise what a
         failed call leaves is removed.
     overwrite : bool
-        Whether existing files are replaced.
+        Replace existing files, but no source; as for :class:`fastrec.Writer`.
     on_error : {"raise", "tolerate_tail", "skip"} or callable
         Policy for damage, as for :class:`fastrec.Reader`.
     progress : callable, optional
@@ -145,6 +146,7 @@ def reshard(
     >>> sorted(fastrec.Reader(done.paths))
     [b'0', b'1', b'2', b'3', b'4', b'5', b'6', b'7', b'8']
     """
+    compression = output_compression(target, compression)
     check_arguments(
         {"shards": shards, "shard_bytes": shard_bytes, "shard_records": shard_records},
         shuffle=shuffle,
@@ -398,13 +400,11 @@ class _Work:
     def run(self, overwrite: bool, resumable: bool) -> Resharded:
         """Do what is not done yet."""
         if not self.publishing:
-            if not overwrite:
-                count = self._options["shards"]
-                names = shard_paths(self._target, count) if count else [self._target]
-                check_none_exists(names, self._storage)
+            files = {name: self._options[name] for name in _SIZES}
+            rules = {"overwrite": overwrite, "inputs": self._paths, "storage": self._storage}
+            check_targets(self._target, files, **rules)
             self._write_shards()
-            if not overwrite:
-                check_none_exists(self._targets(), self._storage)
+            check_targets(self._target, files, **rules)
             self._state["publishing"] = True
             self._save()
         return self._publish(overwrite, resumable)
@@ -460,7 +460,7 @@ class _Work:
         if self._uploads:
             upload(left, self.folder, overwrite, self._storage, resumable=resumable)
         else:
-            publish(left, self.folder, overwrite)
+            publish(left, self.folder, self._target, paths, overwrite)
         return Resharded(sum(done), paths)
 
     # -- Order -----------------------------------------------------------------------------------

@@ -29,6 +29,7 @@ from ..storage.options import StorageOptions
 from ..storage.remote import RemoteFile
 from .compression import normalize
 from .framing import FRAME_OVERHEAD
+from .output_rules import output_compression
 from .paths import PathLike, expand, is_remote
 from .reader import Reader
 from .record_files import RecordFiles, Source
@@ -37,7 +38,7 @@ from .shard_layout import (
     Progress,
     Resharded,
     check_arguments,
-    check_none_exists,
+    check_targets,
     publish,
     shard_names,
     shard_sizes,
@@ -115,10 +116,10 @@ def reshard_by(
     shard_records: int | None = None,
     shuffle: bool = False,
     seed: int | None = None,
-    compression: str | None = None,
+    compression: str | None = "auto",
     level: int | None = None,
     memory: int = 256 << 20,
-    overwrite: bool = True,
+    overwrite: bool = False,
     on_error: OnError = "raise",
     progress: Progress | None = None,
     work: PathLike | None = None,
@@ -127,6 +128,7 @@ def reshard_by(
 ) -> Resharded:
     """Rewrite record files by units that `run` calls; arguments as for :func:`reshard`."""
     files = {"shards": shards, "shard_bytes": shard_bytes, "shard_records": shard_records}
+    compression = output_compression(target, compression)
     check_policy(on_error, None)
     check_arguments(
         files,
@@ -142,8 +144,9 @@ def reshard_by(
         raise ValueError("work is a directory that all nodes see, for a target that is a URL")
     if not uploads:
         name = os.path.abspath(name)
-    if not overwrite:
-        check_none_exists(shard_names(name, shards or 1, files), storage)
+    sources = expand(source, storage, shards=source_shards)  # type: ignore[arg-type]
+    rules = {"overwrite": overwrite, "inputs": sources, "storage": storage}
+    check_targets(name, files, **rules)
     folder = f"{name}.reshard" if work is None else os.path.abspath(os.fsdecode(work))
     try:
         os.mkdir(folder)
@@ -154,7 +157,7 @@ def reshard_by(
             seed = secrets.randbits(64)
         paths = [
             path if isinstance(path, RemoteFile) else os.path.abspath(os.fsdecode(path))
-            for path in expand(source, storage, shards=source_shards)  # type: ignore[arg-type]
+            for path in sources
         ]
         parts = file_ranges(
             paths, min(_RANGE_BYTES, memory // 2), shards="any", storage_options=storage
@@ -177,8 +180,7 @@ def reshard_by(
         targeted = list(itertools.pairwise(ends.tolist()))
         places = run(_write, plan, targeted, report([end - begin for begin, end in targeted]))
         targets = shard_names(name, len(targeted), files)
-        if not overwrite:
-            check_none_exists(targets, storage)
+        check_targets(name, files, **rules)
     except BaseException:
         # Units may still run, or wait to: under another name they make nothing in it any more.
         doomed = f"{folder}.{uuid.uuid4().hex}"
@@ -190,7 +192,7 @@ def reshard_by(
     if uploads:
         upload(staged, folder, overwrite, storage, resumable=False)
     else:
-        publish(staged, folder, overwrite=True)
+        publish(staged, folder, name, targets, overwrite)
     return Resharded(total, targets)
 
 

@@ -3,14 +3,17 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
-from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
 
+from .. import _core
 from ..storage.options import StorageOptions
 from .compression import normalize
-from .paths import shard_paths
+from .output_rules import check_set, exists_error, remove_stale_shards
+from .paths import is_remote, shard_paths
 from .shard_writer import check_sizes
 from .targets import Upload, are_there
 
@@ -18,7 +21,7 @@ __all__ = [
     "Progress",
     "Resharded",
     "check_arguments",
-    "check_none_exists",
+    "check_targets",
     "publish",
     "shard_names",
     "shard_sizes",
@@ -85,20 +88,38 @@ def shard_names(target: str, count: int, files: dict[str, int | None]) -> list[s
     return shard_paths(target, count)
 
 
-def check_none_exists(paths: list[str], storage: StorageOptions | None = None) -> None:
-    """Raise if there is such a file or object."""
-    for path, there in zip(paths, are_there(paths, storage or StorageOptions()), strict=True):
-        if there:
-            raise FileExistsError(17, "the file exists", path)
-
-
-def publish(staged: list[tuple[str, str]], folder: str, overwrite: bool) -> None:
-    """Give files that were written in a folder their names, and remove the folder."""
+def check_targets(
+    target: str,
+    files: dict[str, int | None],
+    *,
+    overwrite: bool,
+    inputs: Iterable[Any],
+    storage: StorageOptions,
+) -> None:
+    """Raise unless the files may be written; `files` has their number or size."""
+    if not is_remote(target, storage):
+        sharded = any(size is not None for size in files.values())
+        check_set(target, sharded, overwrite=overwrite, records=True, inputs=inputs)
+        return
+    names = shard_names(target, files.get("shards") or 1, files)
     if not overwrite:
-        check_none_exists([path for _, path in staged])
+        for path, there in zip(names, are_there(names, storage), strict=True):
+            if there:
+                raise exists_error(path, "the object exists; overwrite=True replaces it")
+
+
+def publish(
+    staged: list[tuple[str, str]], folder: str, target: str, paths: list[str], overwrite: bool
+) -> None:
+    """Give files that were written in a folder their names, and remove the folder.
+
+    At the end, shards of the set `target` that are not among its `paths` are removed.
+    """
     for place, path in staged:
-        os.replace(place, path)
+        _core.move(place, path, overwrite)
     _sync(os.path.dirname(os.path.abspath(folder)))
+    if paths != [target]:
+        remove_stale_shards(target, paths)
     shutil.rmtree(folder)
 
 
@@ -141,5 +162,8 @@ def _sync(folder: str) -> None:
     file = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(file)
+    except OSError as error:
+        if error.errno in (errno.EIO, errno.ENOSPC):  # others: directories cannot be synced here
+            raise OSError(error.errno, error.strerror, folder) from None
     finally:
         os.close(file)

@@ -10,13 +10,18 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from .. import _core
 from ..columns import Bytes
 from ..storage.options import StorageOptions
 from .compression import normalize
+from .framing import FRAME_OVERHEAD
 from .index import Index
 from .output_file import Output
-from .paths import PathLike, shard_paths
+from .output_rules import check_set, output_compression, remove_stale_shards
+from .paths import PathLike, is_remote, shard_paths
 from .record_files import RecordFiles
 from .targets import Writable
 
@@ -30,6 +35,8 @@ _Self = TypeVar("_Self", bound="ShardWriter")
 
 class ShardWriter:
     """Writes records that are bytes; the parameters are those of :class:`fastrec.Writer`.
+
+    `inputs` are the files that the caller reads, none of which may be replaced.
 
     Examples
     --------
@@ -45,9 +52,9 @@ class ShardWriter:
         self,
         path: PathLike | Writable,
         *,
-        compression: str | None = None,
+        compression: str | None = "auto",
         level: int | None = None,
-        overwrite: bool = True,
+        overwrite: bool = False,
         shards: int | None = None,
         shard_bytes: int | None = None,
         shard_records: int | None = None,
@@ -56,6 +63,7 @@ class ShardWriter:
         fsync: bool = True,
         verify_after_write: bool = False,
         storage_options: StorageOptions | Mapping[str, Any] | None = None,
+        inputs: Iterable[Any] = (),
     ) -> None:
         self._shards: list[Output] = []
         self._open = False
@@ -65,7 +73,7 @@ class ShardWriter:
         self._pid = os.getpid()
         sizes = {"shards": shards, "shard_bytes": shard_bytes, "shard_records": shard_records}
         check_sizes(sizes, append)
-        kind = normalize(compression)
+        kind = normalize(output_compression(path, compression))
         if level is not None and kind is None:
             raise ValueError("level requires compression")
         if append and kind == "ZLIB":
@@ -78,20 +86,25 @@ class ShardWriter:
         self._storage = StorageOptions.of(storage_options)
         is_path = isinstance(path, (str, bytes, os.PathLike)) or not hasattr(path, "write")
         stream: Any = None if is_path else path
-        plain = overwrite and not (append or index or verify_after_write or any(sizes.values()))
+        plain = not (append or index or verify_after_write or any(sizes.values()))
         if stream is not None and not plain:
             raise ValueError(
-                "shards, append, index, overwrite=False and verify_after_write require a path, "
-                "got an open stream"
+                "shards, append, index and verify_after_write require a path, got an open stream"
             )
         self._path = os.fsdecode(path) if is_path else ""  # type: ignore[arg-type]
         self._most = shard_bytes, shard_records
         self._rolls = shard_bytes is not None or shard_records is not None
+        self._sharded = self._rolls or shards is not None
         self.paths = [self._path] if shards is None else shard_paths(self._path, shards)
         self._index = index
         self._verify = verify_after_write
-        self._options = {"exclusive": not (overwrite or append), "sync": fsync, "append": append}
+        self._options = {"overwrite": overwrite, "sync": fsync, "append": append}
         self._compression = kind, level
+        local = is_path and not is_remote(self._path, self._storage)
+        self._replaces_set = local and self._sharded
+        if local and not append:
+            rules = {"overwrite": overwrite, "records": True, "inputs": tuple(inputs)}
+            check_set(self._path, self._sharded, **rules)
         try:
             for each in shard_paths(self._path, 1, 0) if self._rolls else self.paths:
                 self._add(each if stream is None else stream)
@@ -175,13 +188,43 @@ class ShardWriter:
     def _write_some(self, records: Any) -> None:
         if self._single is not None:
             self._single.write_many(records)
-        elif len(self._shards) == 1 and not self._rolls:
-            with self._locked():
-                self._check_open()
-                self._shards[0].write_many(records)
-        else:
-            for record in _core.as_records(records):
-                self.write(record)
+            return
+        records = _core.as_records(records)  # checks each before the first one is written
+        with self._locked():
+            self._check_open()
+            self._write_block(records)
+
+    def _write_block(self, records: Any) -> None:
+        """Write records to the shards whose turn it is, in few native calls for each."""
+        shards = len(self._shards)
+        if not self._rolls:
+            for place in range(min(shards, len(records))):
+                shard = self._shards[(self._turn + place) % shards]
+                shard.write_many(records, place, None, shards)
+            self._turn += len(records)
+            return
+        sizes = (
+            np.diff(records.offsets) if isinstance(records, Bytes) else list(map(_size, records))
+        )
+        ends = np.cumsum(np.asarray(sizes, np.int64) + FRAME_OVERHEAD)
+        start = 0
+        while start < len(records):
+            shard = self._next_shard()
+            stop = start + self._room(shard, ends[start:], int(ends[start - 1]) if start else 0)
+            shard.write_many(records, start, stop)
+            self._turn += stop - start
+            start = stop
+
+    def _room(self, shard: Output, ends: NDArray[np.int64], before: int) -> int:
+        """Return how many records go to the shard before it is full, at least 1."""
+        most_bytes, most_records = self._most
+        count = len(ends)
+        if most_records is not None:
+            count = min(count, most_records - shard.count)
+        if most_bytes is not None:
+            full = int(np.searchsorted(ends, before + most_bytes - shard.size)) + 1
+            count = min(count, full)
+        return count
 
     def _write_frames(
         self, deal: Callable[[int], Iterator[tuple[int, Any, int]]], count: int
@@ -240,7 +283,7 @@ class ShardWriter:
                         index = Index._of(path, place)
                     else:
                         index = Index._inflated(path, place, kind, {"verify": False})
-                    files.append(index._finished(storage=self._storage))
+                    files.append(index._writer(None, True, self._storage))
             for file in files:
                 file.put_in_place()
         except BaseException as error:
@@ -252,6 +295,8 @@ class ShardWriter:
                 raise OSError(error.errno, text, error.filename) from error
             raise
         _close_all(files)
+        if self._replaces_set:
+            remove_stale_shards(self._path, self.paths)
 
     def abort(self) -> None:
         """Publish nothing of what is not published yet."""
@@ -290,6 +335,10 @@ class ShardWriter:
         state = "" if self._open else ", closed"
         records = "1 record" if self.count == 1 else f"{self.count} records"
         return f"<fastrec.{type(self).__name__} of {self._shown}, {records}{state}>"
+
+
+def _size(record: Any) -> int:
+    return len(record) if type(record) is bytes else memoryview(record).nbytes
 
 
 def _close_all(files: Iterable[Any]) -> None:

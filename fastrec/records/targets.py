@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Protocol
 
@@ -16,6 +16,7 @@ from ..storage.options import StorageOptions
 from ..storage.remote import Pause, RemoteFile, find_files, retried
 from ..storage.stores import Location, locate
 from .byte_sources import NamedFile
+from .output_rules import check_replaceable, exists_error
 from .paths import PathLike, is_remote
 
 __all__ = [
@@ -61,7 +62,7 @@ class Upload:
         self.published = False
         self._existed = False
         if exclusive and self._exists():
-            raise FileExistsError(17, "the object exists", self.name)
+            raise exists_error(self.name, "the object exists; overwrite=True replaces it")
 
     def rename(self, url: str) -> None:
         """Publish under another name."""
@@ -222,8 +223,10 @@ class StreamWriter:
     def write(self, record: Any) -> None:
         self.write_frames(_core.frame(record), 1)
 
-    def write_many(self, records: Any) -> None:
-        for frames, count in _core.Frames(records):
+    def write_many(
+        self, records: Any, start: int = 0, stop: int | None = None, step: int = 1
+    ) -> None:
+        for frames, count in _core.Frames(records, start, stop, step):
             self.write_frames(frames, count)
 
     def write_frames(self, frames: Any, count: int) -> None:
@@ -272,21 +275,36 @@ class StreamWriter:
         self.closed = True
 
 
-def open_writer(path: Any, storage: StorageOptions, **options: bool) -> Any:
-    """A RecordWriter, or what does the same for a URL or an open stream.
+def open_writer(
+    path: Any,
+    storage: StorageOptions,
+    *,
+    overwrite: bool = False,
+    records: bool = False,
+    inputs: Iterable[Any] = (),
+    sync: bool = True,
+    append: bool = False,
+) -> Any:
+    """Return a RecordWriter, or an object with its methods for a URL or an open stream.
+
+    Every file that the package writes is opened here. :mod:`fastrec.records.output_rules` explains
+    `overwrite`, `records` and `inputs`.
 
     Raises
     ------
+    FileExistsError
     ValueError
-        For ``append`` where it cannot be.
+        For `append` and a URL.
     """
     if hasattr(path, "write"):
         return StreamWriter(path)
-    if not is_remote(path, storage):
-        return _core.RecordWriter(path, **options)
-    if options.get("append"):
-        raise ValueError("append requires a local file: an object cannot be appended to")
-    return ObjectWriter(os.fsdecode(path), storage, exclusive=options.get("exclusive", False))
+    if is_remote(path, storage):
+        if append:
+            raise ValueError("append requires a local file: an object cannot be appended to")
+        return ObjectWriter(os.fsdecode(path), storage, exclusive=not overwrite)
+    if not append:
+        check_replaceable(path, overwrite=overwrite, records=records, inputs=inputs)
+    return _core.RecordWriter(path, exclusive=not (overwrite or append), sync=sync, append=append)
 
 
 def read_file(path: PathLike, storage_options: Options = None, *, limit: int = -1) -> bytes:
@@ -301,9 +319,18 @@ def read_file(path: PathLike, storage_options: Options = None, *, limit: int = -
     return bytes(run_all([partial(path.read, 0, end)])[0])
 
 
-def write_file(path: PathLike, data: Any, storage_options: Options = None) -> None:
+def write_file(
+    path: PathLike,
+    data: Any,
+    storage_options: Options = None,
+    *,
+    overwrite: bool = False,
+    inputs: Iterable[Any] = (),
+    sync: bool = True,
+) -> None:
     """Write a file or an object, completely or not at all."""
-    writer = open_writer(path, StorageOptions.of(storage_options))
+    storage = StorageOptions.of(storage_options)
+    writer = open_writer(path, storage, overwrite=overwrite, inputs=inputs, sync=sync)
     try:
         writer.write_frames(data, 0)
         writer.close()

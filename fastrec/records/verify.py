@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import filecmp
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -13,17 +14,21 @@ from typing import Any
 from ..errors import CorruptRecordError
 from ..storage.options import StorageOptions
 from ..storage.stores import locate
+from .byte_sources import NamedFile
 from .content import LINE_ENDS
 from .manifest import Manifest, ManifestFile
+from .output_rules import check_replaceable, exists_error
 from .paths import PathLike, is_remote
 from .record_files import RecordFiles, Source
 from .recovery import OnError, Skipped
 from .shard_sets import Shards
 from .shard_writer import ShardWriter
+from .targets import open_writer
 
 __all__ = ["FileReport", "Repaired", "Verified", "count", "examined", "repair", "verify"]
 
 _BLOCK_RECORDS = 4096
+_PIECE = 8 << 20
 
 
 @dataclass(frozen=True)
@@ -261,6 +266,8 @@ def repair(
 
     Line ends that a transfer as text has changed, from LF to CR LF, are restored.
 
+    Nothing is written for a file without damage; then `path` of the result is the file itself.
+
     Parameters
     ----------
     path : path or URL
@@ -269,9 +276,9 @@ def repair(
         The new file; ``train.repaired.tfrecord`` for ``train.tfrecord`` by default.
     in_place : bool
         Give the new file the name of the damaged one, which becomes ``train.tfrecord.damaged``.
-        Without damage nothing is written. Only for a local file.
+        Only for a local file.
     overwrite : bool
-        Replace an existing `output`.
+        Replace an existing `output`, or with `in_place` an existing ``.damaged`` file.
     compression
         As for :class:`Reader`; the new file has it, too.
     storage_options
@@ -302,8 +309,6 @@ def repair(
     if in_place and remote:
         shown = locate(name, storage).name
         raise ValueError(f"in_place requires a local file, got {shown!a}; pass output")
-    if in_place:
-        return _repair_in_place(name, compression)
     if output is None:
         root, suffix = os.path.splitext(name)
         target = f"{root}.repaired{suffix}"
@@ -313,10 +318,15 @@ def repair(
         same = locate(name, storage).name == locate(target, storage).name
     else:
         same = not remote and os.path.exists(target) and os.path.samefile(name, target)
-    if same:
+    if same and not in_place:
         raise ValueError(
             "output must not be the damaged file; in_place=True replaces it and keeps a copy"
         )
+    found = verify(path, compression=compression, on_error="skip", storage_options=storage)
+    if not found.reports[0].skipped:
+        return Repaired(name, name, found.records, found.bytes, ())
+    if in_place:
+        return _repair_in_place(name, overwrite, compression)
     return _save(name, target, name, overwrite, compression, storage)
 
 
@@ -370,16 +380,42 @@ class LineEnds:
                 return data
 
 
-def _repair_in_place(path: str, compression: str | None) -> Repaired:
-    found = verify(path, compression=compression, on_error="skip")
-    if not found.reports[0].skipped:
-        return Repaired(path, path, found.records, found.bytes, ())
+def _repair_in_place(path: str, overwrite: bool, compression: str | None) -> Repaired:
     target = os.path.realpath(path)
     kept = f"{target}.damaged"
-    os.link(target, kept)  # and so at no moment is there no file under the name
+    before = os.stat(target)
+    if not _is_copy(kept, target):
+        _keep(target, kept, overwrite)
     try:
         return _save(target, target, kept, True, compression)
     except BaseException:
-        if os.path.samefile(target, kept):  # otherwise the new file is in its place
+        if os.path.samestat(before, os.stat(target)):  # the new file is not in its place
             os.unlink(kept)
         raise
+
+
+def _is_copy(kept: str, target: str) -> bool:
+    """Return whether a repair that was killed has kept the damaged file already."""
+    try:
+        return os.path.samefile(kept, target) or filecmp.cmp(kept, target, shallow=False)
+    except FileNotFoundError:
+        return False
+
+
+def _keep(target: str, kept: str, overwrite: bool) -> None:
+    """Give the damaged file a second name, so that its first name always names a file."""
+    check_replaceable(kept, overwrite=overwrite, records=True)
+    if overwrite:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(kept)
+    try:
+        os.link(target, kept)
+    except FileExistsError:
+        raise exists_error(kept) from None
+    except OSError:  # the file system has no hard links
+        with (
+            NamedFile(target) as source,
+            contextlib.closing(open_writer(kept, StorageOptions(), records=True)) as copy,
+        ):
+            while piece := source.read(_PIECE):
+                copy.write_frames(piece, 0)

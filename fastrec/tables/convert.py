@@ -55,7 +55,7 @@ def convert(
     level: int | None = None,
     row_group_size: int = 1 << 17,
     shard_records: int | None = None,
-    overwrite: bool = True,
+    overwrite: bool = False,
     threads: int | None = None,
     on_error: Any = "raise",
     progress: Progress | None = None,
@@ -92,7 +92,7 @@ def convert(
     schema : pyarrow.Schema, optional
         Types that columns of a table are cast to, where no value is lost by that.
     compression : str, optional
-        Of TFRecord ``"GZIP"`` or ``"ZLIB"``; of Parquet ``"snappy"`` (the default), ``"zstd"``,
+        Of TFRecord ``"GZIP"``, ``"ZLIB"`` or ``"none"``, by default as ``.gz`` tells; of Parquet ``"snappy"`` (the default), ``"zstd"``,
         ``"gzip"``, ``"none"``; of Arrow ``"lz4"``, ``"zstd"``; of CSV and JSON lines ``"gzip"``,
         ``"zstd"``, by default as ``.csv.gz`` and ``.csv.zst`` tell. That of a source is detected.
     level : int, optional
@@ -101,8 +101,8 @@ def convert(
         Most rows of a row group of Parquet; it has fewer where they have 32 MiB.
     shard_records : int, optional
         Rows of a file; then the target is several, named as those of :class:`fastrec.Writer`.
-    overwrite : bool
-        Whether an existing target is replaced.
+    overwrite : bool, default False
+        Replace an existing target, but no source, and no record file by a table.
     threads : int, optional
         Which parse and encode.
     on_error : {"raise", "tolerate_tail", "skip"} or callable
@@ -163,14 +163,17 @@ def convert(
         if schema is not None or text:
             raise ValueError("schema and text require a target that is a table")
         tables = columns.Tables(paths, origin, features, raw=raw, base64=base64)
+        if compression in (None, "none"):
+            writing["compression"] = None if compression else "auto"
         count, written = columns.write_records(
-            tables, target, progress, threads=threads, **writing, **options
+            tables, target, paths, progress, threads=threads, **writing, **options
         )
         return Converted(count, written)
     if base64 and goal not in TEXTUAL:
         raise ValueError("base64 requires CSV or JSON lines")
     if options:
         raise TypeError(f"{next(iter(options))} requires a target that is TFRecord")
+    writing["inputs"] = paths
     writing["row_group_size"] = row_group_size
     writing["compression"] = packed(target, goal, compression)
     options = {"on_error": on_error, "storage_options": storage, "shards": "any"}

@@ -9,14 +9,15 @@ import io
 import json
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
-from ..records.paths import PathLike, shard_paths
+from ..records.output_rules import check_set, remove_stale_shards
+from ..records.paths import PathLike, is_remote, shard_paths
 from ..records.targets import open_writer
 from ..storage.options import StorageOptions
 
@@ -29,9 +30,9 @@ _SLICE_ROWS = 1024
 class _NewFile(io.RawIOBase):
     """A file that appears under its name when it is published."""
 
-    def __init__(self, path: str, exclusive: bool, storage: StorageOptions) -> None:
+    def __init__(self, path: str, overwrite: bool, storage: StorageOptions) -> None:
         super().__init__()
-        self.file = open_writer(path, storage, exclusive=exclusive)
+        self.file = open_writer(path, storage, overwrite=overwrite)
         self.discards = False
         self._size = 0
 
@@ -127,9 +128,11 @@ class TableWriter:
     shard_records : int, optional
         Rows of a file.
     overwrite : bool
-        Whether an existing file is replaced.
+        Replace existing files; :mod:`fastrec.records.output_rules` has the rules.
     storage_options : StorageOptions
         Of a path that is a URL.
+    inputs
+        Files that are read, none of which may be replaced.
     """
 
     def __init__(
@@ -144,12 +147,16 @@ class TableWriter:
         shard_records: int | None,
         overwrite: bool,
         storage_options: StorageOptions,
+        inputs: Sequence[Any],
     ) -> None:
         for name, value in (("row_group_size", row_group_size), ("shard_records", shard_records)):
             if value is not None and value < 1:
                 raise ValueError(f"{name} must be at least 1, got {value}")
+        self._sharded = shard_records is not None and not is_remote(path, storage_options)
+        if not is_remote(path, storage_options):
+            check_set(path, self._sharded, overwrite=overwrite, records=False, inputs=inputs)
         self._path, self._schema, self._most = os.fsdecode(path), schema, shard_records
-        self._exclusive, self._storage = not overwrite, storage_options
+        self._overwrite, self._storage = overwrite, storage_options
         self._open = _opener(kind, compression, level, row_group_size)
         self._files: list[_NewFile] = []
         self._writer: Any = None
@@ -163,7 +170,7 @@ class TableWriter:
         if self._most is not None:
             path = shard_paths(path, 1, len(self._files))[0]
         self._writer = None
-        self._files.append(_NewFile(path, self._exclusive, self._storage))
+        self._files.append(_NewFile(path, self._overwrite, self._storage))
         self._in_file = 0
         try:
             self._writer, self._end = self._open(self._files[-1], self._schema)
@@ -206,6 +213,8 @@ class TableWriter:
             raise
         for each in self._files:
             each.file.close()
+        if self._sharded:
+            remove_stale_shards(self._path, self.paths)
 
     def abort(self) -> None:
         """Publish nothing."""

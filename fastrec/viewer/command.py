@@ -8,8 +8,8 @@ import os
 import sys
 import webbrowser
 
-from fastrec.cli.files import expand
-from fastrec.cli.grammar import add_paths, whole_number
+from fastrec.cli.files import STDIN, check_output, expand, write_output
+from fastrec.cli.grammar import add_overwrite, add_paths, whole_number
 from fastrec.cli.report import Report, counted, shown
 from fastrec.viewer.model import Model
 from fastrec.viewer.page import single_html
@@ -21,8 +21,11 @@ __all__ = ["add_arguments", "run"]
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_paths(parser)
     parser.add_argument(
-        "--html", metavar="FILE", help="write a single page with the first records, serve nothing"
+        "--html",
+        metavar="FILE",
+        help="write a single page with the first records, serve nothing; '-' is standard output",
     )
+    add_overwrite(parser)
     parser.add_argument(
         "-n", "--limit", type=whole_number(0, 200), default=50, metavar="N",
         help="number of records in that page, up to 200 (default 50)",
@@ -39,13 +42,15 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
     files, missing = expand(arguments.paths, any_shards=arguments.any_shards)
     if missing:
         raise missing[0]
+    if arguments.html:
+        check_output(arguments.html, arguments.overwrite, files)
     model = Model(files)
     if arguments.html:
         data = {"summary": model.summary(), **model.page(0, arguments.limit, inline=True)}
-        with open(arguments.html, "w", encoding="utf-8") as file:
-            file.write(single_html(data))
-        size = counted(len(data["records"]), "record")
-        report.line(f"wrote    {shown(arguments.html)}: {size}")
+        write_output(arguments.html, single_html(data), arguments.overwrite, files)
+        if arguments.html != STDIN:
+            size = counted(len(data["records"]), "record")
+            report.line(f"wrote    {shown(arguments.html)}: {size}")
         return 0
     with Server(model, arguments.port) as server:
         try:

@@ -59,7 +59,11 @@ def test_convert_keeps_whole_records(pets: Path, capsys: Captured) -> None:
         (["damaged.tfrecord", "-o", "a.parquet"], 1, "record 7"),
         (["none.tfrecord", "-o", "a.parquet"], 74, "No such file"),
         (["pets.tfrecord", "-o", "-"], 2, "--output must be a file name"),
-        (["pets.tfrecord", "-o", "changed.parquet"], 74, "changed.parquet: File exists"),
+        (
+            ["pets.tfrecord", "-o", "changed.parquet"],
+            74,
+            "changed.parquet: the file exists; --overwrite replaces it",
+        ),
     ],
 )
 def test_convert_says_why_it_cannot(

@@ -187,7 +187,10 @@ def test_many_records_are_written_as_one_by_one(
 def test_a_block_whose_offsets_lie_is_refused(tmp_path: Path) -> None:
     for offsets in ([0, 5], [-1, 2], [2, 1]):
         block = fastrec.Bytes(np.zeros(3, np.uint8), np.array(offsets))
-        with fastrec.Writer(tmp_path / "file") as writer, pytest.raises(ValueError, match="range"):
+        with (
+            fastrec.Writer(tmp_path / "file", overwrite=True) as writer,
+            pytest.raises(ValueError, match="range"),
+        ):
             writer.write_many(block)
 
 

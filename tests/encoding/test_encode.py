@@ -307,7 +307,7 @@ def test_a_writer_writes_columns_as_their_rows(
     tmp_path: Path, table_and_rows: tuple[dict[str, Any], list[dict[str, Any]]]
 ) -> None:
     table, rows = table_and_rows
-    with fastrec.Writer(tmp_path / "file") as writer:
+    with fastrec.Writer(tmp_path / "file", overwrite=True) as writer:
         writer.write_batch(table)
         assert writer.count == len(rows)
     assert list(fastrec.Reader(tmp_path / "file")) == encode_examples(table).to_list()
@@ -317,7 +317,7 @@ def test_a_writer_writes_columns_as_their_rows(
 def test_a_writer_writes_mappings_as_examples(
     tmp_path: Path, mappings: list[dict[str, Any]]
 ) -> None:
-    with fastrec.Writer(tmp_path / "file") as writer:
+    with fastrec.Writer(tmp_path / "file", overwrite=True) as writer:
         for mapping in mappings:
             writer.write(mapping)
     assert list(fastrec.Reader(tmp_path / "file")) == [encode_example(m) for m in mappings]

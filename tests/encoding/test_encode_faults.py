@@ -35,7 +35,7 @@ def test_a_million_rows_are_written_in_flat_memory(tmp_path: Path) -> None:
         + """
 import resource, sys
 data = columns(100_000)
-with fastrec.Writer(sys.argv[1], fsync=False) as writer:
+with fastrec.Writer(sys.argv[1], fsync=False, overwrite=True) as writer:
     writer.write_batch(data)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     for _ in range(9):
@@ -56,7 +56,7 @@ def test_a_batch_takes_blocks_of_memory_and_not_all_of_its_bytes(tmp_path: Path)
         + """
 import resource, sys
 data = {"image": np.zeros((1, 1 << 16), np.uint8).repeat(2000, 0)}
-with fastrec.Writer(sys.argv[1], fsync=False) as writer:
+with fastrec.Writer(sys.argv[1], fsync=False, overwrite=True) as writer:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     writer.write_batch(data)
 grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
@@ -79,7 +79,7 @@ import errno, resource, signal, sys
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
 try:
-    with fastrec.Writer(sys.argv[1]) as writer:
+    with fastrec.Writer(sys.argv[1], overwrite=True) as writer:
         try:
             writer.write_batch(columns(50_000))
         except OSError as error:
@@ -108,7 +108,7 @@ def test_a_process_killed_within_a_batch_leaves_the_old_file_or_the_new_one(
 import sys
 data = columns(30_000)
 print("go", flush=True)
-with fastrec.Writer(sys.argv[1], fsync=False) as writer:
+with fastrec.Writer(sys.argv[1], fsync=False, overwrite=True) as writer:
     for _ in range(3):
         writer.write_batch(data)
 print("done", flush=True)
@@ -144,7 +144,7 @@ def interrupt():
     os.kill(os.getpid(), signal.SIGINT)
 thread = threading.Thread(target=interrupt)
 try:
-    with fastrec.Writer(sys.argv[1], fsync=False) as writer:
+    with fastrec.Writer(sys.argv[1], fsync=False, overwrite=True) as writer:
         thread.start()
         while True:
             writer.write_batch(data)

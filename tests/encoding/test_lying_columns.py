@@ -59,7 +59,10 @@ def test_columns_that_lie_are_refused(column: Callable[[], Any], tmp_path: Path)
     ):
         with pytest.raises(ValueError, match=REFUSED):
             encode()
-    with pytest.raises(ValueError, match=REFUSED), fastrec.Writer(tmp_path / "file") as writer:
+    with (
+        pytest.raises(ValueError, match=REFUSED),
+        fastrec.Writer(tmp_path / "file", overwrite=True) as writer,
+    ):
         writer.write_batch({"a": column()})
     assert not (tmp_path / "file").exists()
 
@@ -121,11 +124,11 @@ def test_columns_that_change_while_they_are_written_leave_memory_alone(tmp_path:
     try:
         for _ in range(20):
             with contextlib.suppress(ValueError, IndexError, OverflowError):
-                with fastrec.Writer(tmp_path / "file", fsync=False) as writer:
+                with fastrec.Writer(tmp_path / "file", fsync=False, overwrite=True) as writer:
                     writer.write_batch({"a": ragged(strings, splits), "b": ragged(offsets, splits)})
                 fastrec.verify(tmp_path / "file")
             with contextlib.suppress(ValueError):
-                with fastrec.Writer(tmp_path / "other", fsync=False) as writer:
+                with fastrec.Writer(tmp_path / "other", fsync=False, overwrite=True) as writer:
                     writer.write_many(fastrec.Bytes(strings.data, offsets))
                 fastrec.verify(tmp_path / "other")
             with contextlib.suppress(ValueError):

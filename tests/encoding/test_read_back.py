@@ -84,7 +84,9 @@ def test_a_byte_that_changed_on_the_way_to_the_disk_is_noticed(
     with (
         meddling(monkeypatch, tmp_path, flip_a_byte),
         pytest.raises(fastrec.CorruptRecordError, match="file") as caught,
-        fastrec.Writer(tmp_path / "file", verify_after_write=True, **options) as writer,
+        fastrec.Writer(
+            tmp_path / "file", verify_after_write=True, **options, overwrite=True
+        ) as writer,
     ):
         writer.write_many(RECORDS)
     assert ".tmp" not in str(caught.value)

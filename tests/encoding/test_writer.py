@@ -45,7 +45,7 @@ def assert_untouched(target: Path) -> None:
 
 
 def test_the_target_appears_when_the_writer_closes(target: Path) -> None:
-    writer = fastrec.Writer(target)
+    writer = fastrec.Writer(target, overwrite=True)
     fill(writer, number_records(20_000))
     writer.flush()
     assert not target.exists() or read(target) == (OLD, None)
@@ -60,7 +60,7 @@ def test_an_exception_inside_publishes_nothing(target: Path) -> None:
         pass
 
     def write_some() -> None:
-        with fastrec.Writer(target) as writer:
+        with fastrec.Writer(target, overwrite=True) as writer:
             fill(writer)
             raise Trouble
 
@@ -70,7 +70,7 @@ def test_an_exception_inside_publishes_nothing(target: Path) -> None:
 
 
 def test_aborting_publishes_nothing(target: Path) -> None:
-    writer = fastrec.Writer(target)
+    writer = fastrec.Writer(target, overwrite=True)
     fill(writer, number_records(20_000))
     writer.abort()
     writer.abort()
@@ -80,7 +80,7 @@ def test_aborting_publishes_nothing(target: Path) -> None:
 
 
 def test_a_record_that_cannot_be_written_leaves_the_others(target: Path) -> None:
-    with fastrec.Writer(target) as writer:
+    with fastrec.Writer(target, overwrite=True) as writer:
         writer.write(RECORDS[0])
         for bad in ({"a": object()}, {"a": 2**64}, 3, None, "text", [b"list"]):
             with pytest.raises((TypeError, ValueError, OverflowError)):
@@ -91,7 +91,7 @@ def test_a_record_that_cannot_be_written_leaves_the_others(target: Path) -> None
 
 
 def test_a_closed_writer_says_so(target: Path) -> None:
-    with fastrec.Writer(target) as writer:
+    with fastrec.Writer(target, overwrite=True) as writer:
         fill(writer)
     writer.close()
     uses: list[Callable[[], None]] = [
@@ -109,7 +109,7 @@ def test_a_closed_writer_says_so(target: Path) -> None:
 
 def test_a_writer_dropped_unclosed_warns_and_publishes_nothing(target: Path) -> None:
     def drop() -> None:
-        writer = fastrec.Writer(target)
+        writer = fastrec.Writer(target, overwrite=True)
         fill(writer)
         del writer
         gc.collect()
@@ -120,7 +120,7 @@ def test_a_writer_dropped_unclosed_warns_and_publishes_nothing(target: Path) -> 
 
 
 def test_a_writer_alive_at_exit_publishes_nothing(target: Path) -> None:
-    code = "import sys, fastrec; w = fastrec.Writer(sys.argv[1]); w.write(b'lost')"
+    code = "import sys, fastrec; w = fastrec.Writer(sys.argv[1], overwrite=True); w.write(b'lost')"
     command = [sys.executable, "-c", code, str(target)]
     done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
@@ -188,7 +188,7 @@ FULL = """
     options = {"compression": "GZIP"} if how == "gzip" else {}
     import random
     try:
-        with fastrec.Writer(target, **options) as writer:
+        with fastrec.Writer(target, overwrite=True, **options) as writer:
             for i in range(200_000):
                 writer.write(random.randbytes(20))
                 if how == "flush":
@@ -238,7 +238,7 @@ def test_a_disk_without_space_is_an_os_error_and_leaves_nothing(tmp_path: Path) 
 def test_a_replaced_file_keeps_its_mode(tmp_path: Path) -> None:
     path = write(tmp_path / "file", OLD)
     path.chmod(0o640)
-    with fastrec.Writer(path) as writer:
+    with fastrec.Writer(path, overwrite=True) as writer:
         fill(writer)
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
 
@@ -254,7 +254,7 @@ def test_a_symbolic_link_is_followed(tmp_path: Path) -> None:
     (tmp_path / "there").mkdir()
     real = write(tmp_path / "there" / "real", OLD)
     (tmp_path / "link").symlink_to(real)
-    with fastrec.Writer(tmp_path / "link") as writer:
+    with fastrec.Writer(tmp_path / "link", overwrite=True) as writer:
         fill(writer)
     assert (tmp_path / "link").is_symlink()
     assert read(real) == (RECORDS, None)
@@ -262,7 +262,7 @@ def test_a_symbolic_link_is_followed(tmp_path: Path) -> None:
 
 
 def test_of_two_writers_on_one_target_the_last_to_close_wins_whole(tmp_path: Path) -> None:
-    first, second = (fastrec.Writer(tmp_path / "file") for _ in range(2))
+    first, second = (fastrec.Writer(tmp_path / "file", overwrite=True) for _ in range(2))
     for i in range(2000):
         first.write(b"first %d" % i)
         second.write(b"second %d" % i)
@@ -324,7 +324,7 @@ def test_a_number_of_shards_that_cannot_be_is_refused(tmp_path: Path, shards: An
 ENDLESS = """
     import sys, fastrec
     for round in range(10**9):
-        with fastrec.Writer(sys.argv[1]) as writer:
+        with fastrec.Writer(sys.argv[1], overwrite=True) as writer:
             for i in range(5000):
                 writer.write(b"record %d" % i * 10)
         print(round, flush=True)

@@ -157,15 +157,15 @@ def test_a_run_goes_on_where_the_last_one_ended(pets: Path) -> None:
     after = [(os.stat(path).st_ino, Path(path).read_bytes()) for path in first.paths]
     assert [data for _, data in after] == [data for _, data in before]
     assert after[0][0] == before[0][0]
-    assert image.write_directory(pets, output, shards=3, resume=False).resumed == 0
+    assert image.write_directory(pets, output, shards=3, resume=False, overwrite=True).resumed == 0
 
 
 def test_other_images_or_options_are_other_shards(pets: Path) -> None:
     output = pets / "x.tfrecord"
     image.write_directory(pets, output, shards=2)
-    assert image.write_directory(pets, output, shards=2, raw=True).resumed == 0
+    assert image.write_directory(pets, output, shards=2, raw=True, overwrite=True).resumed == 0
     make_image(pets / "cat" / "0.png", 30, 30)
-    changed = image.write_directory(pets, output, shards=2, raw=True)
+    changed = image.write_directory(pets, output, shards=2, raw=True, overwrite=True)
     assert changed.resumed == 1
     assert records_of(changed.paths)["cat/0.png"]["image/width"] == [30]
 
@@ -178,11 +178,11 @@ def test_a_manifest_is_not_trusted(pets: Path, text: str) -> None:
     output = pets / "x.tfrecord"
     image.write_directory(pets, output)
     (pets / "x-images.json").write_text(text)
-    assert image.write_directory(pets, output).resumed == 0
+    assert image.write_directory(pets, output, overwrite=True).resumed == 0
     known = json.loads((pets / "x-images.json").read_text())
     known["shards"] = {name: {**entry, "size": "1"} for name, entry in known["shards"].items()}
     (pets / "x-images.json").write_text(json.dumps(known))
-    assert image.write_directory(pets, output).resumed == 0
+    assert image.write_directory(pets, output, overwrite=True).resumed == 0
 
 
 def test_a_failure_keeps_what_is_finished(pets: Path, monkeypatch: pytest.MonkeyPatch) -> None:

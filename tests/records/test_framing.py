@@ -66,7 +66,7 @@ def test_the_reference_agrees_with_tensorflow(record: bytes) -> None:
 @example([b""])
 @example([b"", b"", b""])
 def test_what_fastrec_writes_the_reference_reads(tmp_path: Path, records: list[bytes]) -> None:
-    with fastrec.Writer(tmp_path / "file") as writer:
+    with fastrec.Writer(tmp_path / "file", overwrite=True) as writer:
         for record in records:
             writer.write(record)
     assert reference.read_frames((tmp_path / "file").read_bytes()) == (records, None)

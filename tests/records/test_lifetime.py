@@ -223,9 +223,9 @@ def use_everything(path: Path, broken: Path, target: Path) -> None:
     for bad in (target / "absent", target):
         with contextlib.suppress(OSError):
             fastrec.Reader(bad)
-    with fastrec.Writer(target / "file", compression="GZIP") as writer:
+    with fastrec.Writer(target / "file", compression="GZIP", overwrite=True) as writer:
         writer.write(b"x")
-    writer = fastrec.Writer(target / "file")
+    writer = fastrec.Writer(target / "file", overwrite=True)
     writer.write({"a": 1})
     writer.abort()
     with contextlib.suppress(OSError):

@@ -163,7 +163,7 @@ def test_a_file_that_shrank_is_named(own: list[str]) -> None:
 @pytest.mark.usefixtures("few_maps")
 def test_a_file_that_was_replaced_is_named(own: list[str]) -> None:
     reader = dropped(own)
-    with fastrec.Writer(own[0]) as writer:
+    with fastrec.Writer(own[0], overwrite=True) as writer:
         writer.write_batch({"id": np.arange(5000, 5000 + PER_SHARD)})
     with pytest.raises(fastrec.CorruptRecordError, match="replaced") as caught:
         reader.read_many([3])

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import fastrec
+from fastrec import _core
 
 MIB = 1 << 20
 
@@ -23,7 +24,7 @@ MIB = 1 << 20
 def make(folder: Path, count: int, size: int = 0, shards: int = 3, **options: Any) -> list[str]:
     folder.mkdir(exist_ok=True)
     draw = random.Random(count)
-    with fastrec.Writer(folder / "in.tfrecord", shards=shards, **options) as writer:
+    with fastrec.Writer(folder / "in.tfrecord", shards=shards, **options, overwrite=True) as writer:
         for number in range(count):
             writer.write(b"%d " % number + draw.randbytes(draw.randrange(size + 1)))
     return list(writer.paths)
@@ -87,20 +88,25 @@ def test_shuffled_is_the_order_of_a_batcher(
 def test_a_seed_is_drawn_where_none_is_given(tmp_path: Path) -> None:
     paths = make(tmp_path / "in", 100)
     found = [
-        records(fastrec.reshard(paths, tmp_path / "out.tfrecord", shuffle=True).paths)
+        records(
+            fastrec.reshard(paths, tmp_path / "out.tfrecord", shuffle=True, overwrite=True).paths
+        )
         for _ in range(2)
     ]
     assert found[0] != found[1]
     assert sorted(found[0]) == sorted(found[1]) == sorted(records(paths))
 
 
-def test_a_source_may_be_its_own_target(tmp_path: Path) -> None:
+def test_a_source_is_never_the_target(tmp_path: Path) -> None:
     (path,) = make(tmp_path, 500, 30, shards=1)
-    wanted = shuffled(path, 1)
-    fastrec.reshard(path, path, shuffle=True, seed=1)
-    assert records(path) == wanted
-    with pytest.raises(FileExistsError):
-        fastrec.reshard(path, path, overwrite=False)
+    before = Path(path).read_bytes()
+    os.link(path, tmp_path / "twin")
+    for target in (path, tmp_path / "twin"):
+        with pytest.raises(FileExistsError, match="an input of the same call"):
+            fastrec.reshard(path, target, overwrite=True)
+        with pytest.raises(FileExistsError, match="overwrite=True"):
+            fastrec.reshard(path, target)
+    assert Path(path).read_bytes() == before
 
 
 def test_damage_leaves_nothing_or_is_skipped(tmp_path: Path) -> None:
@@ -266,18 +272,18 @@ def test_a_job_that_was_publishing_goes_on_with_its_own_arguments(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     paths = make(tmp_path, 100)
-    wanted, target = records(paths), tmp_path / "in.tfrecord"  # the shards replace the source
+    wanted, target = records(paths), tmp_path / "out.tfrecord"
     replaced: list[str] = []
 
-    def replace_once(source: str, path: str) -> None:
+    def replace_once(source: str, path: str, replace: bool) -> None:
         if replaced:
             raise StopError
         replaced.append(path)
         os.rename(source, path)
 
-    monkeypatch.setattr(os, "replace", replace_once)
+    monkeypatch.setattr(_core, "move", replace_once)
     with pytest.raises(StopError):
-        fastrec.reshard(paths, target, shards=3)
+        fastrec.reshard(paths, target, shards=3, overwrite=True)
     monkeypatch.undo()
     with pytest.raises(ValueError, match="other arguments"):
         fastrec.reshard(paths, target, shards=2, resume=True)

@@ -69,7 +69,7 @@ def test_files_are_those_of_one_process_byte_for_byte(
     for name in ("units", "one"):
         (tmp_path / name).mkdir()
     options = {**files, **order, "compression": compression, "memory": MIB}
-    there = reshard_by(run, paths, tmp_path / "units" / "x.tfrecord", **options)
+    there = reshard_by(run, paths, tmp_path / "units" / "x.tfrecord", **options, overwrite=True)
     here = fastrec.reshard(paths, tmp_path / "one" / "x.tfrecord", **options)
     assert there.records == here.records == 4501
     assert list(map(os.path.basename, there.paths)) == list(map(os.path.basename, here.paths))
@@ -92,7 +92,7 @@ def test_files_of_a_size_have_the_records_that_they_have_in_one_process(
         with fastrec.Writer(tmp_path / "few") as writer:
             writer.write_many([b"", b"x", b"yy" * 500])
         source = [str(tmp_path / "few")]
-    there = reshard_by(run, source, tmp_path / "there", **options)
+    there = reshard_by(run, source, tmp_path / "there", **options, overwrite=True)
     here = fastrec.reshard(source, tmp_path / "here", **options)
     assert contents(there.paths) == contents(here.paths)
     assert [os.path.basename(p).replace("there", "here") for p in there.paths] == [
@@ -140,10 +140,14 @@ def test_progress_is_told_in_records(paths: list[str], tmp_path: Path, order: An
 def test_what_has_no_records_makes_the_files_that_are_asked_for(tmp_path: Path) -> None:
     (tmp_path / "a.tfrecord").touch()
     for shuffle in (False, True):
-        done = reshard_by(run, tmp_path / "a.tfrecord", tmp_path / "b", shards=2, shuffle=shuffle)
+        done = reshard_by(
+            run, tmp_path / "a.tfrecord", tmp_path / "b", shards=2, shuffle=shuffle, overwrite=True
+        )
         assert done.records == 0
         assert [os.path.getsize(path) for path in done.paths] == [0, 0]
-        done = reshard_by(run, tmp_path / "a.tfrecord", tmp_path / "c", shard_bytes=9)
+        done = reshard_by(
+            run, tmp_path / "a.tfrecord", tmp_path / "c", shard_bytes=9, overwrite=True
+        )
         here = fastrec.reshard(tmp_path / "a.tfrecord", tmp_path / "d", shard_bytes=9)
         assert [os.path.getsize(path) for path in done.paths] == [0] * len(here.paths) == [0]
 
@@ -156,7 +160,7 @@ def test_a_source_that_changes_between_rounds_is_refused(
     path = tmp_path / "a.tfrecord"
 
     def write(count: int) -> None:
-        with fastrec.Writer(path, compression="GZIP") as writer:
+        with fastrec.Writer(path, compression="GZIP", overwrite=True) as writer:
             writer.write_many([b"%d" % i for i in range(count)])
 
     def changing(

@@ -198,12 +198,12 @@ def _in_mixture(source: Any, **options: Any) -> object:
 
 
 def _by_reshard(source: Any, shards: Any = "complete") -> object:
-    return fastrec.reshard(source, "out.tfr", source_shards=shards)
+    return fastrec.reshard(source, "out.tfr", source_shards=shards, overwrite=True)
 
 
 def _by_convert(source: Any, shards: Any = "complete") -> object:
     pytest.importorskip("pyarrow")
-    return fastrec.convert(source, "out.jsonl", source_shards=shards)
+    return fastrec.convert(source, "out.jsonl", source_shards=shards, overwrite=True)
 
 
 def _as_table(source: Any, **options: Any) -> object:

@@ -151,7 +151,7 @@ def test_short_and_interrupted_writes_are_gone_on_from(
     shim: Path, folder: Path, limit: int
 ) -> None:
     (folder / "file").write_bytes(OLD)
-    code = WRITE.format(options="")
+    code = WRITE.format(options=", overwrite=True")
     run(shim, folder, code, limit=limit, call="write", errno=errno.EINTR, at=-3)
     assert (folder / "file").read_bytes() == NEW
 
@@ -159,13 +159,13 @@ def test_short_and_interrupted_writes_are_gone_on_from(
 @pytest.mark.parametrize(
     "scenario",
     [
-        ("", "file", True),
+        (", overwrite=True", "file", True),
         ("", "file", False),
         (", overwrite=False", "file", False),
-        (", compression='GZIP'", "file", True),
+        (", compression='GZIP', overwrite=True", "file", True),
         (", shards=3", "file-00001-of-00003", False),
         (", shard_records=4", "file-00002-of-00003", False),
-        (", verify_after_write=True", "file", True),
+        (", verify_after_write=True, overwrite=True", "file", True),
     ],
     ids=str,
 )
@@ -183,7 +183,7 @@ def test_after_a_power_failure_a_file_is_the_old_one_or_the_new_one(
 
 
 def test_without_fsync_the_model_finds_what_may_be_lost(shim: Path, tmp_path: Path) -> None:
-    states, new = states_of(shim, tmp_path / "under", ", fsync=False", "file", True)
+    states, new = states_of(shim, tmp_path / "under", ", fsync=False, overwrite=True", "file", True)
     assert any(found - {OLD, new} for found in states)
     assert states[-1] > {OLD, new}
 

@@ -45,7 +45,7 @@ def examples(path: Any) -> list[dict[str, Any]]:
 
 
 def put(path: Path, rows: list[Any]) -> Path:
-    with fastrec.Writer(path) as writer:
+    with fastrec.Writer(path, overwrite=True) as writer:
         for row in rows:
             writer.write(row)
     return path
@@ -205,11 +205,11 @@ def test_text_schema_row_groups_and_compression(mixed: Path, tmp_path: Path) -> 
     assert file.metadata.row_group(0).column(0).compression == "ZSTD"
     assert file.schema_arrow.types == [pa.large_string(), pa.int64()]
     schema = pa.schema([("word", pa.string()), ("id", pa.int16())])
-    fastrec.convert(mixed, target, text=True, schema=schema, **options)
+    fastrec.convert(mixed, target, text=True, schema=schema, **options, overwrite=True)
     assert pq.read_schema(target).equals(schema)
     narrow = pa.schema([("word", pa.string()), ("id", pa.int8())])
     with pytest.raises(ValueError, match=r"records 0 to 999: .*not in range"):
-        fastrec.convert(mixed, target, text=True, schema=narrow, **options)
+        fastrec.convert(mixed, target, text=True, schema=narrow, **options, overwrite=True)
     assert pq.read_schema(target).equals(schema)
 
 
@@ -272,11 +272,14 @@ def test_damage_publishes_nothing_or_is_skipped(mixed: Path, tmp_path: Path) -> 
     target.write_bytes(b"old")
     features = {"id": fastrec.FixedLenFeature((), np.int64)}
     with pytest.raises(fastrec.CorruptRecordError, match=r"mixed\.tfrecord"):
-        fastrec.convert(mixed, target, features=features)
+        fastrec.convert(mixed, target, features=features, overwrite=True)
     assert target.read_bytes() == b"old"
     assert sorted(os.listdir(tmp_path)) == ["a.parquet", "mixed.tfrecord"]
-    assert fastrec.convert(mixed, target, features=features, on_error="skip").records == 999
-    assert fastrec.convert(mixed, target, on_error="skip").records == 999
+    assert (
+        fastrec.convert(mixed, target, features=features, on_error="skip", overwrite=True).records
+        == 999
+    )
+    assert fastrec.convert(mixed, target, on_error="skip", overwrite=True).records == 999
 
 
 @pytest.mark.parametrize(
@@ -346,7 +349,7 @@ def test_no_features_and_no_records(tmp_path: Path) -> None:
     features = {"a": arrow.Optional("int64")}
     for kind in (*TABLES, "csv"):
         fastrec.convert(tmp_path / "a.tfrecord", tmp_path / f"a.{kind}", features=features)
-        back = fastrec.convert(tmp_path / f"a.{kind}", tmp_path / "b.tfrecord")
+        back = fastrec.convert(tmp_path / f"a.{kind}", tmp_path / "b.tfrecord", overwrite=True)
         assert back.records == 0
 
 

@@ -211,7 +211,7 @@ def test_a_shard_of_another_length(path: Path) -> None:
     first = shards(path)[0]
     records = list(fastrec.Reader(first))
     for changed, count in ((records[:-1], str(len(records) - 1)), (records * 2, "more than")):
-        with fastrec.Writer(first) as writer:
+        with fastrec.Writer(first, overwrite=True) as writer:
             writer.write_many(changed)
         for use in (list, lambda ds: ds[0], lambda ds: ds.batches(4), lambda ds: list(ds[:1])):
             dataset = fastrec.tfds.load(path, split="train")
@@ -233,7 +233,7 @@ def test_records_that_are_not_as_described(path: Path) -> None:
     first = shards(path)[0]
     records = list(fastrec.Reader(first))
     records[2] = fastrec.encode_example({"x": [1.0], "label": 0})
-    with fastrec.Writer(first) as writer:
+    with fastrec.Writer(first, overwrite=True) as writer:
         writer.write_many(records)
     dataset = fastrec.tfds.load(path, split="train")
     for use in (list, lambda ds: ds[2], lambda ds: ds[-18]):
@@ -272,7 +272,7 @@ def test_values_that_are_not_as_described(
     else:
         found.int64_list.value.extend(value)
     records[1] = example.SerializeToString()
-    with fastrec.Writer(file) as writer:
+    with fastrec.Writer(file, overwrite=True) as writer:
         writer.write_many(records)
     dataset = fastrec.tfds.load(tmp_path, split="train")
     name = feature.removesuffix("/shape")
@@ -289,7 +289,7 @@ def test_a_stream_that_inflates_to_too_much(tmp_path: Path) -> None:
     examples = [{"x": np.array([1, 2], np.int8)}]
     path = fastrec.tfds.write(tmp_path, "bomb", {"train": examples}, described)
     (file,) = Path(path).glob("*.tfrecord*")
-    with fastrec.Writer(file) as writer:
+    with fastrec.Writer(file, overwrite=True) as writer:
         writer.write(fastrec.encode_example({"x": zlib.compress(bytes(1 << 24))}))
     with pytest.raises(fastrec.ExampleParseError, match="must inflate to at most 2"):
         fastrec.tfds.load(path, split="train")[0]

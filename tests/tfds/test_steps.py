@@ -324,7 +324,7 @@ def rewrite(path: str, change: Any) -> None:
         example = fastrec.train.Example.FromString(record)
         change(example.features.feature)
         records.append(example.SerializeToString())
-    with fastrec.Writer(file) as writer:
+    with fastrec.Writer(file, overwrite=True) as writer:
         writer.write_many(records)
 
 

@@ -24,7 +24,7 @@ class _Plain:
     def __init__(self, path: str) -> None:
         with open(path, "wb"):
             pass  # truncates, whatever comes later
-        self._writer = fastrec.Writer(path, append=True, fsync=False)
+        self._writer = fastrec.Writer(path, compression=None, append=True, fsync=False)
         self.write = self._writer.write
         self.flush = self._writer.flush
         self.close = self._writer.close

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a new file may replace.
+
+Every function and command that writes a file obeys these rules (docs/writing.md states them for
+users):
+
+* An existing file is replaced only with ``overwrite=True``.
+* An input of the same call is never replaced. Files are compared by device and inode, so that hard
+  links, symbolic links and relative names of an input are recognised.
+* A record file is replaced by records only, never by a table, an index, a manifest or a page.
+* A set of shards replaces a whole set: a set of the same name with another number of shards is an
+  error without ``overwrite``, and is removed with it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import stat
+import zlib
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from .. import _core
+from .compression import detect
+from .paths import PathLike, shard_paths
+
+__all__ = [
+    "EXISTS",
+    "check_replaceable",
+    "check_set",
+    "exists_error",
+    "holds_records",
+    "output_compression",
+    "remove_stale_shards",
+    "stale_shards",
+]
+
+EXISTS = "the file exists; overwrite=True replaces it"
+
+_HEAD = 1 << 20  # bytes that are searched for a record
+
+_Identity = tuple[int, int]
+
+
+def exists_error(path: str, text: str = EXISTS) -> FileExistsError:
+    """Return the error for an output that must not be replaced."""
+    return FileExistsError(17, text, path)
+
+
+def output_compression(path: Any, compression: str | None) -> str | None:
+    """Return the compression of a new file; ``"auto"`` is GZIP for a name that ends in ``.gz``."""
+    if compression != "auto":
+        return compression
+    is_name = isinstance(path, (str, bytes, os.PathLike))
+    return "GZIP" if is_name and os.fsdecode(path).lower().endswith(".gz") else None
+
+
+def check_replaceable(
+    path: PathLike, *, overwrite: bool, records: bool = False, inputs: Iterable[Any] = ()
+) -> None:
+    """Raise unless a new file may be written to a local path.
+
+    Parameters
+    ----------
+    records
+        The new file will hold records, so it may replace a record file.
+    inputs
+        Paths or open files that the same call reads; URLs among them are ignored.
+
+    Raises
+    ------
+    FileExistsError
+    """
+    name = os.fsdecode(path)
+    try:
+        there = os.stat(name)
+    except FileNotFoundError:
+        return
+    if not overwrite:
+        raise exists_error(name)
+    if (there.st_dev, there.st_ino) in _identities(inputs):
+        raise exists_error(name, "an input of the same call cannot be replaced; name another file")
+    if not records and stat.S_ISREG(there.st_mode) and holds_records(name):
+        raise exists_error(
+            name, "a record file cannot be replaced by another kind of file; name another file"
+        )
+
+
+def check_set(
+    path: PathLike, sharded: bool, *, overwrite: bool, records: bool, inputs: Iterable[Any] = ()
+) -> None:
+    """Raise unless new files may be written under the name of a set, as `check_replaceable` does.
+
+    With `sharded`, `path` stands for its shards, and those of every number of shards are checked.
+    """
+    for each in _shards_of(path) if sharded else [path]:
+        check_replaceable(each, overwrite=overwrite, records=records, inputs=inputs)
+
+
+def remove_stale_shards(path: PathLike, written: Sequence[str]) -> None:
+    """Remove the shards of the set `path` that `written` does not replace, and their indexes."""
+    for each in stale_shards(path, written):
+        for stale in (each, f"{each}.frindex"):
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(stale)
+
+
+def stale_shards(path: PathLike, written: Sequence[str]) -> list[str]:
+    """Return the existing shards of the set `path` that are not among `written`."""
+    new = {os.path.basename(each) for each in written}
+    return [each for each in _shards_of(path) if os.path.basename(each) not in new]
+
+
+def _shards_of(path: PathLike) -> list[str]:
+    """Return the existing shards of a set, whatever their number."""
+    folder, name = os.path.split(os.fsdecode(path))
+    [first] = shard_paths(name, 1)
+    head, _, tail = first.rpartition("-00000-of-00001")
+    pattern = re.compile(re.escape(head) + "-[0-9]{5}-of-[0-9]{5}" + re.escape(tail))
+    try:
+        names = os.listdir(folder or ".")
+    except (FileNotFoundError, NotADirectoryError):
+        return []  # creating the file reports it
+    return [os.path.join(folder, each) for each in sorted(names) if pattern.fullmatch(each)]
+
+
+def _identities(inputs: Iterable[Any]) -> set[_Identity]:
+    found: set[_Identity] = set()
+    for each in inputs:
+        with contextlib.suppress(OSError, ValueError, TypeError, AttributeError):
+            status = os.fstat(each.fileno()) if hasattr(each, "fileno") else os.stat(each)
+            found.add((status.st_dev, status.st_ino))
+    return found
+
+
+def holds_records(path: str) -> bool:
+    """Return whether a file holds a TFRecord record within its first MiB, once decompressed."""
+    try:
+        with open(path, "rb") as file:
+            head = file.read(_HEAD)
+    except OSError:
+        return True  # it may hold records
+    if detect(head) is not None:
+        with contextlib.suppress(zlib.error):
+            head = zlib.decompressobj(47).decompress(head, _HEAD)
+    if len(head) < 12:
+        return False
+    if head[8:12] == _core.masked_crc32c(head[:8]).to_bytes(4, "little"):
+        return True  # also a record of more than a MiB
+    found, _ = _core.RecordReader(path, read=io.BytesIO(head).read, begin=0).find()
+    return found is not None

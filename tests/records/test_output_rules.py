@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Nothing that exists is replaced unless it was named for that."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import hashlib
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fastrec
+from fastrec import cli
+from fastrec.cli.grammar import VERBS, verb_parser
+
+SHARDS = [f"train-{number:05d}-of-00002.tfrecord" for number in range(2)]
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    with fastrec.Writer("train.tfrecord", shards=2) as writer:
+        for number in range(6):
+            writer.write({"label": number, "text": b"word"})
+    for name in ("part-0.tfrecord", "packed.tfrecord.gz"):
+        with fastrec.Writer(name) as single:
+            single.write({"label": 1, "text": b"word"})
+    Path("notes.txt").write_text("notes\n")
+    os.link("part-0.tfrecord", "twin.tfrecord")
+    os.symlink("part-0.tfrecord", "link.tfrecord")
+    return tmp_path
+
+
+def contents(folder: Path) -> dict[str, tuple[int, str]]:
+    """The inode and the digest of each file."""
+    return {
+        str(path): (path.stat().st_ino, hashlib.sha256(path.read_bytes()).hexdigest())
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def options_of(verb: str) -> list[str]:
+    """Every option of a command that takes a word, and so may take a path."""
+    return [
+        action.option_strings[-1]
+        for action in verb_parser(verb)._actions
+        if action.option_strings and action.nargs is None and action.choices is None
+        and not isinstance(action, argparse._HelpAction)
+    ]  # fmt: skip
+
+
+# Without --html, `view` runs a server; `bench` and `demo` run for minutes.
+CASES = [
+    (verb, option)
+    for verb in VERBS
+    if verb not in ("bench", "demo")
+    for option in [None, *options_of(verb)]
+    if not (verb == "view" and option != "--html")
+]
+
+
+def run(*words: str) -> None:
+    with contextlib.suppress(SystemExit):
+        cli.main(list(words))
+
+
+@pytest.mark.parametrize(("verb", "option"), CASES, ids=lambda each: str(each))
+@pytest.mark.parametrize("files", [SHARDS, ["part-0.tfrecord", "twin.tfrecord"]], ids=len)
+def test_no_command_that_is_given_existing_files_changes_one(
+    here: Path, verb: str, option: str | None, files: list[str], capfd: Any
+) -> None:
+    before = contents(here)
+    named = verb in ("merge", "reshard", "shuffle") and option == "--output"
+    for overwrite in ([], ["--overwrite"]):
+        if option is None:
+            run(verb, *files, *overwrite)
+            continue
+        run(verb, files[0], option, files[0], *overwrite)
+        if overwrite and named:
+            continue  # other record files are named to be replaced
+        run(verb, option, *files, *overwrite)
+        run(verb, files[0], option, "link.tfrecord", *overwrite)
+    after = contents(here)
+    assert {path: after.get(path) for path in before} == before
+
+
+@pytest.mark.parametrize("option", ["--html", "--output", "--write-manifest"])
+def test_a_record_file_is_never_replaced_by_another_kind_of_file(
+    here: Path, option: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    verb = {"--html": "view", "--output": "index", "--write-manifest": "verify"}[option]
+    before = contents(here)
+    for target in ("packed.tfrecord.gz", "link.tfrecord", SHARDS[1]):
+        assert cli.main(
+            [verb, SHARDS[0], "--any-shards", option, target, "--overwrite"]
+            if verb != "index"
+            else [verb, SHARDS[0], option, target, "--overwrite"]
+        )
+        assert "cannot be replaced" in capsys.readouterr().err
+    assert contents(here) == before
+
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "Writer": lambda target, **options: fastrec.Writer(target, **options).abort(),
+    "reshard": lambda target, **options: fastrec.reshard("part-0.tfrecord", target, **options),
+    "convert": lambda target, **options: fastrec.convert(
+        "part-0.tfrecord", target, target_format="jsonl", **options
+    ),
+    "Index.save": lambda target, **options: fastrec.Index.build("part-0.tfrecord").save(
+        target, **options
+    ),
+    "Index.write_text": lambda target, **options: fastrec.Index.build("part-0.tfrecord").write_text(
+        target, **options
+    ),
+    "Manifest.save": lambda target, **options: fastrec.Manifest.build("part-0.tfrecord").save(
+        target, **options
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_every_function_refuses_a_file_that_exists(here: Path, name: str) -> None:
+    before = contents(here)
+    for target in ("notes.txt", "part-0.tfrecord", "packed.tfrecord.gz"):
+        with pytest.raises(FileExistsError, match="overwrite=True"):
+            FUNCTIONS[name](target)
+    assert contents(here) == before
+
+
+@pytest.mark.parametrize("name", [each for each in FUNCTIONS if each != "Writer"])
+def test_no_function_replaces_its_input_or_records_by_another_kind(here: Path, name: str) -> None:
+    before = contents(here)
+    targets = ["part-0.tfrecord", "twin.tfrecord", "link.tfrecord", "./part-0.tfrecord"]
+    for target in targets + (["packed.tfrecord.gz"] if name != "reshard" else []):
+        with pytest.raises(FileExistsError, match="cannot be replaced"):
+            FUNCTIONS[name](target, overwrite=True)
+    assert contents(here) == before
+
+
+def test_a_set_is_replaced_as_a_whole(here: Path) -> None:
+    for sizes in ({"shards": 3}, {"shard_records": 1}, {"shard_bytes": 10}):
+        with pytest.raises(FileExistsError, match="train-00000-of-00002"):
+            fastrec.Writer("train.tfrecord", **sizes)  # type: ignore[arg-type]
+    fastrec.Index.build(SHARDS[1]).save()
+    with fastrec.Writer("train.tfrecord", shards=1, overwrite=True) as writer:
+        writer.write(b"new")
+    assert sorted(each.name for each in here.glob("train*")) == ["train-00000-of-00001.tfrecord"]
+    assert list(fastrec.Reader("train*")) == [b"new"]
+
+
+def test_a_name_that_ends_in_gz_is_written_as_gzip(here: Path) -> None:
+    fastrec.reshard("part-0.tfrecord", "a.tfrecord.gz")
+    assert cli.main(["merge", "part-0.tfrecord", "-o", "b.tfrecord.gz"]) == 0
+    assert cli.main(["split", "part-0.tfrecord", "--records", "1", "-o", "c.tfrecord.gz"]) == 0
+    fastrec.convert("part-0.tfrecord", "a.jsonl")
+    fastrec.convert("a.jsonl", "d.tfrecord.gz")
+    for name in ("packed.tfrecord.gz", "a.tfrecord.gz", "b.tfrecord.gz", "d.tfrecord.gz",
+                 "c-00000-of-00001.tfrecord.gz"):  # fmt: skip
+        assert Path(name).read_bytes()[:2] == b"\x1f\x8b", name
+    with fastrec.Writer("plain.gz", compression=None) as writer:
+        writer.write(b"plain")
+    assert cli.main(["merge", "part-0.tfrecord", "-o", "e.gz", "--compression", "none"]) == 0
+    for name in ("plain.gz", "e.gz"):
+        assert Path(name).read_bytes()[:2] != b"\x1f\x8b", name
+
+
+def test_an_append_and_a_replacement_do_not_both_succeed(here: Path) -> None:
+    writer = fastrec.Writer("part-0.tfrecord", append=True)
+    writer.write(b"appended")
+    with fastrec.Writer("part-0.tfrecord", overwrite=True) as other:
+        other.write(b"new")
+    with pytest.raises(OSError, match="replaced or removed while a writer appended") as caught:
+        writer.close()
+    assert caught.value.filename == "part-0.tfrecord"
+    assert list(fastrec.Reader("part-0.tfrecord")) == [b"new"]
+
+
+def test_a_second_append_names_the_lock(here: Path) -> None:
+    with fastrec.Writer("part-0.tfrecord", append=True), pytest.raises(OSError, match="lock"):
+        fastrec.Writer("part-0.tfrecord", append=True)
+
+
+def test_a_page_goes_to_standard_output(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["view", "part-0.tfrecord", "--html", "-"]) == 0
+    assert capsys.readouterr().out.startswith("<!")
+    assert not Path("-").exists()
+
+
+def test_a_repair_in_place_that_was_killed_runs_again(here: Path) -> None:
+    with fastrec.Writer("a.tfrecord") as writer:
+        writer.write_many([b"one", b"two"])
+    os.truncate("a.tfrecord", 30)
+    os.link("a.tfrecord", "a.tfrecord.damaged")  # what a killed repair leaves
+    assert fastrec.repair("a.tfrecord", in_place=True).records == 1
+    os.truncate("a.tfrecord", 10)
+    with pytest.raises(FileExistsError) as caught:
+        fastrec.repair("a.tfrecord", in_place=True)
+    assert str(caught.value.filename).endswith("a.tfrecord.damaged")
+    before = contents(here)
+    sound = fastrec.repair("part-0.tfrecord")
+    assert sound.path == "part-0.tfrecord" and contents(here) == before
