@@ -19,8 +19,8 @@ from fastrec.columns import Bytes
 from fastrec.errors import MissingRecordsError
 from fastrec.records.output_rules import check_replaceable
 from fastrec.records.paths import is_remote, resolve
-from fastrec.records.shard_writer import ShardWriter
 from fastrec.records.shard_sets import check_shards, lone_shards
+from fastrec.records.shard_writer import ShardWriter
 from fastrec.records.side_files import is_side_file
 from fastrec.records.targets import write_file
 from fastrec.storage.remote import RemoteFile

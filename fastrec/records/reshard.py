@@ -89,7 +89,7 @@ def reshard(
     Parameters
     ----------
     source : path, URL, glob pattern, directory, list of these
-        Plain or compressed files, which are read in this order. A target cannot replace one of them.
+        Plain or compressed files, which are read in this order. A target cannot replace a source.
         Objects that have no index are read once more before, to count their records.
     target : path or URL
     shards, shard_bytes, shard_records : int, optional

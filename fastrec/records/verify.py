@@ -322,9 +322,13 @@ def repair(
         raise ValueError(
             "output must not be the damaged file; in_place=True replaces it and keeps a copy"
         )
-    found = verify(path, compression=compression, on_error="skip", storage_options=storage)
-    if not found.reports[0].skipped:
-        return Repaired(name, name, found.records, found.bytes, ())
+    try:
+        found = verify(path, compression=compression, on_error="skip", storage_options=storage)
+        if not found.reports[0].skipped:
+            return Repaired(name, name, found.records, found.bytes, ())
+    except CorruptRecordError as error:
+        if error.content != LINE_ENDS:
+            raise
     if in_place:
         return _repair_in_place(name, overwrite, compression)
     return _save(name, target, name, overwrite, compression, storage)

@@ -92,7 +92,8 @@ def convert(
     schema : pyarrow.Schema, optional
         Types that columns of a table are cast to, where no value is lost by that.
     compression : str, optional
-        Of TFRecord ``"GZIP"``, ``"ZLIB"`` or ``"none"``, by default as ``.gz`` tells; of Parquet ``"snappy"`` (the default), ``"zstd"``,
+        Of TFRecord ``"GZIP"``, ``"ZLIB"`` or ``"none"``, by default GZIP for a name that ends in
+        ``.gz``; of Parquet ``"snappy"`` (the default), ``"zstd"``,
         ``"gzip"``, ``"none"``; of Arrow ``"lz4"``, ``"zstd"``; of CSV and JSON lines ``"gzip"``,
         ``"zstd"``, by default as ``.csv.gz`` and ``.csv.zst`` tell. That of a source is detected.
     level : int, optional

@@ -203,4 +203,5 @@ def test_a_repair_in_place_that_was_killed_runs_again(here: Path) -> None:
     assert str(caught.value.filename).endswith("a.tfrecord.damaged")
     before = contents(here)
     sound = fastrec.repair("part-0.tfrecord")
-    assert sound.path == "part-0.tfrecord" and contents(here) == before
+    assert sound.path == "part-0.tfrecord"
+    assert contents(here) == before
