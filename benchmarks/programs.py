@@ -49,7 +49,7 @@ def written(folder: Path, name: str, rows: Iterator[dict[str, Any]], shards: int
     paths = [str(folder / f"{name}-{number:05}.tfrecord") for number in range(shards)]
     kept = list(rows)
     for number, path in enumerate(paths):
-        with fastrec.Writer(path) as writer:
+        with fastrec.Writer(path, overwrite=True) as writer:
             for row in kept[number::shards]:
                 writer.write(row)
     return paths
@@ -59,7 +59,7 @@ def make_videos(folder: Path, draw: np.random.Generator) -> list[str]:
     """Frames of quantized features, as YouTube-8M's."""
     train = ours2.train
     path = str(folder / "videos.tfrecord")
-    with fastrec.Writer(path) as writer:
+    with fastrec.Writer(path, overwrite=True) as writer:
         for number in range(VIDEOS):
             frames = [draw.integers(0, 256, 1024, np.uint8).tobytes() for _ in range(number % 30)]
             each = [train.Feature(bytes_list=train.BytesList(value=[frame])) for frame in frames]

@@ -48,7 +48,7 @@ def test_write_rows(measure: Any, case: Case, columns: cases.Columns, tmp_path: 
     rows = list(cases.rows(columns, case.write_records))
 
     def once() -> None:
-        with fastrec.Writer(tmp_path / "rows.tfrecord", fsync=False) as writer:
+        with fastrec.Writer(tmp_path / "rows.tfrecord", fsync=False, overwrite=True) as writer:
             for row in rows:
                 writer.write(row)
 
@@ -59,7 +59,7 @@ def test_write_columns(measure: Any, case: Case, columns: cases.Columns, tmp_pat
     values = {name: given(column) for name, column in columns.items()}
 
     def once() -> None:
-        with fastrec.Writer(tmp_path / "columns.tfrecord", fsync=False) as writer:
+        with fastrec.Writer(tmp_path / "columns.tfrecord", fsync=False, overwrite=True) as writer:
             writer.write_batch(values)
 
     measure(once, records=case.write_records, size=encoded_size(columns))

@@ -33,7 +33,7 @@ Program = Callable[[Any, Any], Any]
 
 def write_images(path: Path) -> str:
     draw = np.random.default_rng(1)
-    with fastrec.Writer(path) as writer:
+    with fastrec.Writer(path, overwrite=True) as writer:
         images = draw.integers(0, 256, (IMAGES, 32 * 32 * 3), np.uint8)
         writer.write_batch({"image": images, "label": np.arange(IMAGES) % 10})
     return str(path)
@@ -41,7 +41,7 @@ def write_images(path: Path) -> str:
 
 def numbers(path: Path) -> str:
     draw = np.random.default_rng(2)
-    with fastrec.Writer(path) as writer:
+    with fastrec.Writer(path, overwrite=True) as writer:
         columns = {f"f{i:02}": draw.random(ROWS, np.float32) for i in range(NUMBERS)}
         writer.write_batch(columns)
     return str(path)

@@ -29,7 +29,7 @@ def write(path: Path, count: int) -> None:
     for image, label in zip(images, labels, strict=True):
         top, left = divmod(int(label), 2)
         image[:, top * half : (top + 1) * half, left * half : (left + 1) * half] += 100
-    with fastrec.Writer(path) as writer:
+    with fastrec.Writer(path, overwrite=True) as writer:
         writer.write_batch({"image": images, "label": labels})
 
 

@@ -33,7 +33,7 @@ def write(directory: str, count: int = 512) -> str:
     rng = np.random.default_rng(0)
     sources = [Image.fromarray(pixels) for pixels in load_sample_images().images]
     path = os.path.join(directory, "train-00000-of-00001")
-    with fastrec.Writer(path) as writer:
+    with fastrec.Writer(path, overwrite=True) as writer:
         for number in range(count):
             source = sources[number % 2]
             left, top = (int(n) for n in rng.integers(0, (source.width - 300, source.height - 250)))

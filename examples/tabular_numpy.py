@@ -23,7 +23,7 @@ def write(path: Path, count: int) -> None:
     numbers = rng.standard_normal((count, COLUMNS)).astype(np.float32)
     shop = rng.integers(0, 3, count)
     score = numbers @ np.linspace(-1, 1, COLUMNS) + np.array([-1.0, 0.0, 1.0])[shop]
-    with fastrec.Writer(path) as writer:
+    with fastrec.Writer(path, overwrite=True) as writer:
         writer.write_batch({"numbers": numbers, "shop": shop, "bought": (score > 0).astype(int)})
 
 

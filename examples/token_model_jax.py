@@ -28,7 +28,7 @@ def write(path: Path, count: int) -> None:
     rng = np.random.default_rng(0)
     steps = np.arange(LENGTH + 1) * 5
     tokens = (rng.integers(0, VOCABULARY, count)[:, None] + steps) % VOCABULARY
-    with fastrec.Writer(path) as writer:
+    with fastrec.Writer(path, overwrite=True) as writer:
         writer.write_batch({"tokens": tokens})
 
 

@@ -29,6 +29,7 @@ from .paths import PathLike, shard_paths
 
 __all__ = [
     "EXISTS",
+    "check_not_input",
     "check_replaceable",
     "check_set",
     "exists_error",
@@ -40,6 +41,7 @@ __all__ = [
 
 EXISTS = "the file exists; overwrite=True replaces it"
 
+_INPUT = "an input of the same call cannot be replaced; name another file"
 _HEAD = 1 << 20  # bytes that are searched for a record
 
 _Identity = tuple[int, int]
@@ -82,11 +84,19 @@ def check_replaceable(
     if not overwrite:
         raise exists_error(name)
     if (there.st_dev, there.st_ino) in _identities(inputs):
-        raise exists_error(name, "an input of the same call cannot be replaced; name another file")
+        raise exists_error(name, _INPUT)
     if not records and stat.S_ISREG(there.st_mode) and holds_records(name):
         raise exists_error(
             name, "a record file cannot be replaced by another kind of file; name another file"
         )
+
+
+def check_not_input(url: str, inputs: Iterable[Any]) -> None:
+    """Raise FileExistsError if a URL that is to be written is an input of the same call."""
+    for each in inputs:
+        name = getattr(each, "name", each)
+        if isinstance(name, (str, bytes, os.PathLike)) and os.fsdecode(name) == url:
+            raise exists_error(url, _INPUT)
 
 
 def check_set(

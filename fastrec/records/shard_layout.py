@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from .. import _core
 from ..storage.options import StorageOptions
 from .compression import normalize
-from .output_rules import check_set, exists_error, remove_stale_shards
+from .output_rules import check_not_input, check_set, exists_error, remove_stale_shards
 from .paths import is_remote, shard_paths
 from .shard_writer import check_sizes
 from .targets import Upload, are_there
@@ -102,6 +102,8 @@ def check_targets(
         check_set(target, sharded, overwrite=overwrite, records=True, inputs=inputs)
         return
     names = shard_names(target, files.get("shards") or 1, files)
+    for name in names:
+        check_not_input(name, inputs)
     if not overwrite:
         for path, there in zip(names, are_there(names, storage), strict=True):
             if there:

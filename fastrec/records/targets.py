@@ -16,7 +16,7 @@ from ..storage.options import StorageOptions
 from ..storage.remote import Pause, RemoteFile, find_files, retried
 from ..storage.stores import Location, locate
 from .byte_sources import NamedFile
-from .output_rules import check_replaceable, exists_error
+from .output_rules import check_not_input, check_replaceable, exists_error
 from .paths import PathLike, is_remote
 
 __all__ = [
@@ -301,6 +301,7 @@ def open_writer(
     if is_remote(path, storage):
         if append:
             raise ValueError("append requires a local file: an object cannot be appended to")
+        check_not_input(os.fsdecode(path), inputs)
         return ObjectWriter(os.fsdecode(path), storage, exclusive=not overwrite)
     if not append:
         check_replaceable(path, overwrite=overwrite, records=records, inputs=inputs)

@@ -360,15 +360,31 @@ class ObstoreStore:
                 yield meta["path"], meta["size"]
 
     def put(self, key: str, pieces: Iterator[bytes], size: int, *, exclusive: bool) -> None:
-        if size <= _PART:
-            mode = "create" if exclusive else "overwrite"
-            self._library.put(self._writer, key, b"".join(pieces), mode=mode, use_multipart=False)
-            return
-        if exclusive:  # a multipart upload has no condition
+        data = b"".join(pieces) if size <= _PART else None
+        if exclusive and (data is None or not self._create(key, data)):
             with contextlib.suppress(FileNotFoundError):
                 self._library.head(self._reader, key)
                 raise FileExistsError(errno.EEXIST, "the object exists")
-        self._library.put(self._writer, key, pieces, chunk_size=_PART, max_concurrency=8)
+        elif exclusive:
+            return
+        if data is not None:
+            self._library.put(self._writer, key, data, use_multipart=False)
+        else:
+            self._library.put(self._writer, key, pieces, chunk_size=_PART, max_concurrency=8)
+
+    def _create(self, key: str, data: bytes) -> bool:
+        """Put an object that must not exist; return False if the store has no such request.
+
+        Plain HTTP servers have none, and multipart uploads of other stores have none either.
+        """
+        try:
+            self._library.put(self._writer, key, data, mode="create", use_multipart=False)
+        except Exception as error:
+            is_missing = type(error).__name__ == "NotSupportedError"
+            if not is_missing and "not yet implemented" not in str(error):
+                raise
+            return False
+        return True
 
     def delete(self, key: str) -> None:
         self._library.delete(self._writer, key)

@@ -86,7 +86,7 @@ def records_of(rows: list[Row]) -> list[bytes]:
 
 def load(tmp_path: Path, records: list[bytes], description: Any = None) -> list[Row]:
     path = tmp_path / "mixed.tfrecord"
-    with fastrec.Writer(path) as writer:
+    with fastrec.Writer(path, overwrite=True) as writer:
         writer.write_many(records)
     return list(tfrecord.tfrecord_loader(path, None, description))
 

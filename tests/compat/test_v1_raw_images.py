@@ -34,7 +34,7 @@ def row(i: int) -> Row:
 
 
 def write(path: Path, change: Callable[[int, Row], Row] = lambda i, row: row) -> Path:
-    with fastrec.Writer(path) as writer:
+    with fastrec.Writer(path, overwrite=True) as writer:
         for i in range(COUNT):
             writer.write(change(i, row(i)))
     return path

@@ -276,7 +276,7 @@ def test_damage_to_a_file_stops_the_stages(tmp_path: Path) -> None:
 
 def test_a_lost_file_is_noticed_by_verify(tmp_path: Path) -> None:
     written = small_set(tmp_path)
-    with fastrec.Writer(written.paths[0]):
+    with fastrec.Writer(written.paths[0], overwrite=True):
         pass
     with pytest.raises(Failure, match="25 records instead of 50"):
         stages.verify(written)

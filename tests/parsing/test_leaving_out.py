@@ -82,7 +82,7 @@ def test_what_is_left_is_what_parsing_the_sound_records_gives(
     good = [record for record, fault in zip(records, faults, strict=True) if not fault]
     bad = [number for number, fault in enumerate(faults) if fault]
     path = tmp_path / "a.tfrecord"
-    with fastrec.Writer(path) as writer:
+    with fastrec.Writer(path, overwrite=True) as writer:
         writer.write_many(records)
     reader = fastrec.Reader(path)
     numbers = np.arange(len(records))[::-1]
@@ -108,7 +108,7 @@ def test_what_is_left_is_what_parsing_the_sound_records_gives(
 
 def test_damaged_data_is_left_out_of_records_by_index(tmp_path: Path) -> None:
     path = tmp_path / "a.tfrecord"
-    with fastrec.Writer(path) as writer:
+    with fastrec.Writer(path, overwrite=True) as writer:
         writer.write_batch({"x": np.arange(20)})
     data = bytearray(path.read_bytes())
     size = len(data) // 20

@@ -46,7 +46,7 @@ def survey(records: Any) -> int:
 
 
 def write_many(records: Any, path: Path) -> int:
-    with fastrec.Writer(path, fsync=False) as writer:
+    with fastrec.Writer(path, fsync=False, overwrite=True) as writer:
         writer.write_many(records)
     return fastrec.count(path)
 

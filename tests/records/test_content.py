@@ -375,7 +375,7 @@ def test_inference_names_formats_and_other_messages(tmp_path: Path) -> None:
         writer.write_many([fastrec.encode_example({"mel": VALUES["tensor"][0]})] * 3)
     features = fastrec.infer_features(path)
     assert features.stats["mel"].format == "TensorProto float32 (3, 4)"
-    with fastrec.Writer(path) as writer:
+    with fastrec.Writer(path, overwrite=True) as writer:
         writer.write(MESSAGES["gzip"][0])
     with pytest.raises(fastrec.ExampleParseError, match="it is GZIP data"):
         fastrec.infer_features(path)
@@ -391,7 +391,7 @@ def test_strings_compare_with_one_string_element_by_element() -> None:
 
 def test_arguments_of_the_wrong_type_are_named(tmp_path: Path) -> None:
     path = tmp_path / "a.tfrecord"
-    with fastrec.Writer(path) as writer:
+    with fastrec.Writer(path, overwrite=True) as writer:
         writer.write(fastrec.train.Example())
     assert list(fastrec.Reader(path)) == [b""]
     with pytest.raises(TypeError, match="seed must be an integer or None, got '0'"):

@@ -43,7 +43,7 @@ def sources(memory: Any) -> list[str]:
 def local_copy(folder: Path) -> list[str]:
     paths = [str(folder / f"in-{i}.tfrecord") for i in range(len(SHARES))]
     for path, share in zip(paths, SHARES, strict=True):
-        with fastrec.Writer(path) as writer:
+        with fastrec.Writer(path, overwrite=True) as writer:
             writer.write_many(share)
     return paths
 
@@ -136,12 +136,12 @@ def test_what_had_replaced_others_is_named_and_kept(
     with ObjectServer(backend, broken(2)) as server:
         target = f"{server.url}/t.tfrecord"
         with pytest.raises(OSError, match=r"00003\.tfrecord'; all shards are in") as caught:
-            fastrec.reshard(sources, target, shards=3)
+            fastrec.reshard(sources, target, shards=3, overwrite=True)
         assert backend.names() == ["t-00001-of-00003.tfrecord"]
         [folder] = glob.glob(f"{scratch}/*.reshard")
         assert repr(folder) in str(caught.value)
         server.faults = lambda request, number: Fault()
-        done = fastrec.reshard(sources, target, shards=3, work=folder, resume=True)
+        done = fastrec.reshard(sources, target, shards=3, work=folder, resume=True, overwrite=True)
         assert list(fastrec.Reader(done.paths)) == RECORDS
 
 
@@ -183,7 +183,7 @@ def test_a_job_of_objects_goes_on_after_an_interruption(
     found = fastrec.Reader(f"{memory.url}/out-*")
     assert list(found) == list(fastrec.Reader(expected.paths))
     with pytest.raises(KeyboardInterrupt):
-        fastrec.reshard(sources, target, work=work, progress=stop, **options)
+        fastrec.reshard(sources, target, work=work, progress=stop, overwrite=True, **options)
     assert not work.exists()
 
 
@@ -218,13 +218,17 @@ def test_a_state_has_no_credentials(memory: Any, tmp_path: Path) -> None:
 def test_existing_objects_are_kept(memory: Any, sources: list[str]) -> None:
     memory.put("out.tfrecord", b"old")
     with pytest.raises(FileExistsError, match=r"out\.tfrecord"):
-        fastrec.reshard(sources, f"{memory.url}/out.tfrecord", overwrite=False)
+        fastrec.reshard(sources, f"{memory.url}/out.tfrecord")
     assert memory.get("out.tfrecord") == b"old"
 
 
-def test_a_source_may_be_its_own_target(memory: Any, sources: list[str]) -> None:
-    fastrec.reshard(sources, sources[0], shuffle=True, seed=5)
-    assert sorted(fastrec.Reader(sources[0])) == sorted(RECORDS)
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_a_source_cannot_be_its_own_target(
+    memory: Any, sources: list[str], overwrite: bool
+) -> None:
+    with pytest.raises(FileExistsError, match=r"in-0\.tfrecord"):
+        fastrec.reshard(sources, sources[0], shuffle=True, seed=5, overwrite=overwrite)
+    assert sorted(fastrec.Reader(sources)) == sorted(RECORDS)
 
 
 @pytest.mark.parametrize(

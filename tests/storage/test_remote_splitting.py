@@ -43,7 +43,7 @@ def test_objects_are_cut_where_files_are(memory: Any, tmp_path: Path) -> None:
 
 def test_ranges_are_sources_of_batches_and_whole_objects_too(memory: Any) -> None:
     url = memory.put("a.tfrecord", b"")
-    with fastrec.Writer(url) as writer:
+    with fastrec.Writer(url, overwrite=True) as writer:
         writer.write_batch({"x": list(range(1000))})
     features = {"x": fastrec.FixedLenFeature((), "int64")}
     for size in (2000, 1 << 30):

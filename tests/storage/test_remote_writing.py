@@ -81,7 +81,7 @@ def test_an_exception_sends_nothing(memory: Any, scratch: Path) -> None:
     memory.put("t.tfrecord", b"old")
     with (
         pytest.raises(TypeError, match="bytes"),
-        fastrec.Writer(f"{memory.url}/t.tfrecord") as writer,
+        fastrec.Writer(f"{memory.url}/t.tfrecord", overwrite=True) as writer,
     ):
         writer.write_many([b"new", 3])  # type: ignore[list-item]
     assert memory.get("t.tfrecord") == b"old"
@@ -98,13 +98,13 @@ def test_an_exception_sends_nothing(memory: Any, scratch: Path) -> None:
 def test_what_exists_is_replaced_or_kept(memory: Any, scratch: Path) -> None:
     url = f"{memory.url}/t.tfrecord"
     for word in (b"one", b"two"):
-        with fastrec.Writer(url) as writer:
+        with fastrec.Writer(url, overwrite=word == b"two") as writer:
             writer.write(word)
     assert read(url) == [b"two"]
     with pytest.raises(FileExistsError) as caught:
-        fastrec.Writer(url, overwrite=False)
+        fastrec.Writer(url)
     assert caught.value.filename == url
-    racing = fastrec.Writer(f"{memory.url}/new.tfrecord", overwrite=False)
+    racing = fastrec.Writer(f"{memory.url}/new.tfrecord")
     memory.put("new.tfrecord", b"somebody else's")
     with pytest.raises(FileExistsError):
         racing.close()
@@ -211,7 +211,7 @@ def test_errors_of_streams(tmp_path: Path) -> None:
         with pytest.raises(OSError, match="no space"):
             writer.flush()
     writer.abort()
-    for wrong in ({"shards": 2}, {"index": True}, {"overwrite": False}, {"shard_bytes": 9}):
+    for wrong in ({"shards": 2}, {"index": True}, {"shard_bytes": 9}):
         with pytest.raises(ValueError, match="require a path"):
             fastrec.Writer(io.BytesIO(), **wrong)
     with pytest.raises(TypeError):
@@ -261,11 +261,11 @@ def test_any_file_system_will_do(make: Any, tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         fastrec.Reader(f"{folder}/no", storage_options=options)
     with pytest.raises(FileExistsError):
-        fastrec.Writer(f"{folder}/t-0.tfrecord", overwrite=False, storage_options=options)
+        fastrec.Writer(f"{folder}/t-0.tfrecord", storage_options=options)
     lasting = StorageOptions(filesystem=make)
     again = pickle.loads(pickle.dumps(fastrec.Reader(f"{folder}/t-*", storage_options=lasting)))
     assert again[5] == RECORDS[5]
-    with fastrec.Writer(f"{tmp_path}/t-1.tfrecord") as other:
+    with fastrec.Writer(f"{tmp_path}/t-1.tfrecord", overwrite=True) as other:
         other.write_many(RECORDS[::-1])
     with pytest.raises(OSError, match="changed"):
         list(iter(reader))

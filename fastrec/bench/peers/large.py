@@ -26,7 +26,7 @@ _FEATURES = {
 
 def _frame(path: str) -> bytes:
     """A record as it stands in a file."""
-    with fastrec.Writer(path, fsync=False) as writer:
+    with fastrec.Writer(path, fsync=False, overwrite=True) as writer:
         writer.write({"image": np.zeros((32, 32, 3), np.uint8), "label": 7})
     with open(path, "rb") as file:
         return file.read()

@@ -197,7 +197,7 @@ def _write_rows(task: Task) -> Trial:
     rows = list(cases.rows(columns, task.case.write_records))
 
     def once() -> None:
-        with fastrec.Writer(task.out, fsync=False) as writer:
+        with fastrec.Writer(task.out, fsync=False, overwrite=True) as writer:
             for row in rows:
                 writer.write(row)
 
@@ -219,7 +219,7 @@ def _write_columns(task: Task) -> Trial:
     values = {name: given(cases.head(column, n)) for name, column in columns.items()}
 
     def once() -> None:
-        with fastrec.Writer(task.out, fsync=False) as writer:
+        with fastrec.Writer(task.out, fsync=False, overwrite=True) as writer:
             writer.write_batch(values)
 
     return Trial(once, records=n)
@@ -234,7 +234,7 @@ def _encode(task: Task) -> Trial:
 
 def _make(task: Task) -> Trial:
     def once() -> None:
-        with fastrec.Writer(task.out, fsync=False) as writer:
+        with fastrec.Writer(task.out, fsync=False, overwrite=True) as writer:
             if not task.case.fields:
                 for record in cases.raw_records(task.case, task.seed).to_list():
                     writer.write(record)

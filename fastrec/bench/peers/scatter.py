@@ -28,7 +28,7 @@ _FEATURES = {
 
 
 def _write(path: str, first: int, count: int) -> None:
-    with fastrec.Writer(path, fsync=False) as writer:
+    with fastrec.Writer(path, fsync=False, overwrite=True) as writer:
         for begin in range(first, first + count, 1 << 18):
             numbers = np.arange(begin, min(begin + (1 << 18), first + count))
             writer.write_batch({"identity": numbers, "weight01": np.zeros(len(numbers), "f4")})
