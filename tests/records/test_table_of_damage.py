@@ -169,7 +169,7 @@ def parse(on_error: Any) -> Callable[[Place], int]:
 def repair(place: Place) -> int:
     saved = fastrec.repair(place.source, place.output)
     place.lost[:] = saved.skipped
-    return fastrec.verify(place.output).records
+    return fastrec.verify(saved.path).records
 
 
 def reshard(place: Place) -> int:
