@@ -30,7 +30,7 @@ class Output:
         level: int | None,
         verify: bool,
         storage: StorageOptions,
-        **options: bool,
+        **options: Any,
     ) -> None:
         self._kind, self._verify = kind, verify
         self._compressor = None if kind is None else compressor(kind, level)

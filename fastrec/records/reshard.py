@@ -401,7 +401,11 @@ class _Work:
         """Do what is not done yet."""
         if not self.publishing:
             files = {name: self._options[name] for name in _SIZES}
-            rules = {"overwrite": overwrite, "inputs": self._paths, "storage": self._storage}
+            rules: dict[str, Any] = {
+                "overwrite": overwrite,
+                "inputs": self._paths,
+                "storage": self._storage,
+            }
             check_targets(self._target, files, **rules)
             self._write_shards()
             check_targets(self._target, files, **rules)

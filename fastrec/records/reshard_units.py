@@ -145,7 +145,7 @@ def reshard_by(
     if not uploads:
         name = os.path.abspath(name)
     sources = expand(source, storage, shards=source_shards)  # type: ignore[arg-type]
-    rules = {"overwrite": overwrite, "inputs": sources, "storage": storage}
+    rules: dict[str, Any] = {"overwrite": overwrite, "inputs": sources, "storage": storage}
     check_targets(name, files, **rules)
     folder = f"{name}.reshard" if work is None else os.path.abspath(os.fsdecode(work))
     try:

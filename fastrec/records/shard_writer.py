@@ -103,7 +103,11 @@ class ShardWriter:
         local = is_path and not is_remote(self._path, self._storage)
         self._replaces_set = local and self._sharded
         if local and not append:
-            rules = {"overwrite": overwrite, "records": True, "inputs": tuple(inputs)}
+            rules: dict[str, Any] = {
+                "overwrite": overwrite,
+                "records": True,
+                "inputs": tuple(inputs),
+            }
             check_set(self._path, self._sharded, **rules)
         try:
             for each in shard_paths(self._path, 1, 0) if self._rolls else self.paths:

@@ -148,9 +148,8 @@ def test_what_has_no_records_makes_the_files_that_are_asked_for(tmp_path: Path) 
         done = reshard_by(
             run, tmp_path / "a.tfrecord", tmp_path / "c", shard_bytes=9, overwrite=True
         )
-        here = fastrec.reshard(
-            tmp_path / "a.tfrecord", tmp_path / "d", shard_bytes=9, overwrite=True
-        )
+        options: dict[str, Any] = {"shard_bytes": 9, "overwrite": True}
+        here = fastrec.reshard(tmp_path / "a.tfrecord", tmp_path / "d", **options)
         assert [os.path.getsize(path) for path in done.paths] == [0] * len(here.paths) == [0]
 
 
