@@ -79,8 +79,8 @@ class CorruptRecordError(FastrecError, ValueError):
     stored_crc, computed_crc : int or None
         The CRC32C in the file and that of the bytes there, unmasked, when the two differ.
     content : str
-        What a file is that is not a TFRecord file, such as ``"Parquet"``, and what happened to all
-        records of one that was changed as a whole; empty for other damage.
+        Format of a file that is not a TFRecord file, such as ``"Parquet"``, or the change that a
+        whole TFRecord file has undergone; empty for other damage.
 
     Examples
     --------

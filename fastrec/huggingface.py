@@ -31,7 +31,7 @@ from .records.side_files import is_side_file
 
 __all__ = ["TFRecord", "TFRecordConfig", "load_dataset"]
 
-_SAMPLE = 1000  # records from which a stream infers its columns
+_SAMPLE = 1000  # records that a stream reads to infer its columns
 
 
 @dataclass

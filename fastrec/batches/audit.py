@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Audit", "AuditLog"]
 
-_FEW = 32  # failures from the start on, after which a sample of the whole source is tried
-_MANY = 1000  # failures from the start on, after which a sequential source is refused
+_FEW = 32  # initial failures before a sample of the whole source is tried
+_MANY = 1000  # initial failures before a sequential source is refused
 _JUDGED = 100  # records before their share of failures is judged
-_SEEN_BY = 1000  # records after which a similar name in the records is taken for the right one
+_SEEN_BY = 1000  # records before a similar feature name counts as the intended one
 
 
 class AuditLog:

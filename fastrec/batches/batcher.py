@@ -389,7 +389,7 @@ class Batcher:
         return run.steps_left if run.is_counted and run.spec.epochs else None
 
     def _is_over(self) -> bool:
-        """Whether no shard has a batch left of the pass that the next ``iter()`` goes on with."""
+        """Return whether every shard has delivered all batches of the pass that comes next."""
         run = self._pass(self._next)
         return run.is_counted and bool(run.spec.epochs) and not run.most_steps_left
 

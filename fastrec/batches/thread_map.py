@@ -206,7 +206,7 @@ class Pipeline(Iterator[Any]):
             self.close()
 
 
-_gave_up_at = -_JOIN_S  # time at which a wait for threads last timed out
+_gave_up_at = -_JOIN_S  # time of the last wait for threads that timed out
 
 
 def close_together(pipelines: Iterable[Pipeline]) -> None:

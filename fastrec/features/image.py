@@ -33,9 +33,9 @@ FORMATS = ("BMP", "GIF", "JPEG", "PNG", "TIFF", "WEBP")
 """The decoders that Pillow may try on the bytes of a record. Some of its others run programs."""
 
 _MAX_PIXELS = 1 << 27
-# The most pixels that a byte of a file can stand for: a code of GIF's repeats as many.
+# Upper bound of the pixels per byte of a file: one GIF code repeats up to 4096 pixels.
 _PIXELS_PER_BYTE = 4096
-# An image of at most as many pixels may come from a file of any size.
+# An image of at most this size may come from a file of any size.
 _SMALL_PIXELS = 1 << 20
 _JPEG = b"\xff\xd8\xff"
 _PNG = b"\x89PNG\r\n\x1a\n"
@@ -378,8 +378,8 @@ class ImageFeature(Feature):
 def too_few(size: int, width: int, height: int) -> str | None:
     """Return why an image of these sides cannot be in `size` bytes; None if it can.
 
-    Formats that have no such bound of their own (GIF, BMP, WebP) would otherwise take memory and
-    time out of proportion to the file.
+    GIF, BMP and WebP define no such bound, so a small file could otherwise take any amount of
+    memory and time.
     """
     if width * height <= max(_SMALL_PIXELS, size * _PIXELS_PER_BYTE):
         return None

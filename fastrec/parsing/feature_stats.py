@@ -48,7 +48,7 @@ class FeatureStats:
         Number of records without a kind, of bytes, of floats and of integers; of a feature list,
         the number of frames.
     first : list of int or None
-        The first record of each of these kinds.
+        Number of the first record of each kind.
     named : int
         Number of records that have the feature, with or without a kind.
     fewest, most : int
@@ -60,7 +60,7 @@ class FeatureStats:
     nan, infinite : int
         Number of values that are NaN, and of those that are infinite.
     format : str or None
-        Of images, sound, arrays and the like, when all bytes values have the same one.
+        Format that all bytes values share, such as that of an image or an array.
     """
 
     def __init__(self) -> None:
@@ -307,7 +307,7 @@ class Features(dict[str, Feature]):
 class InferredSequence(SequenceFeatures):
     """Features of SequenceExamples, with statistics; printing shows a table.
 
-    It can be read like a mapping of all names, those of the context and those of the feature lists.
+    It can be read like a mapping from the names of the context and the feature lists.
 
     Attributes
     ----------
@@ -325,7 +325,7 @@ class InferredSequence(SequenceFeatures):
         return self.context.records
 
     def keys(self) -> list[str]:
-        """Return the names of the context, then those of the feature lists."""
+        """Return the names of the context, then the names of the feature lists."""
         return [*self.context, *self.sequence]
 
     def __iter__(self) -> Iterator[str]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a new file may replace.
+"""Rules for replacing files.
 
 Every function and command that writes a file obeys these rules (docs/writing.md states them for
 users):
@@ -104,7 +104,7 @@ def check_set(
 ) -> None:
     """Raise unless new files may be written under the name of a set, as `check_replaceable` does.
 
-    With `sharded`, `path` stands for its shards, and those of every number of shards are checked.
+    With `sharded`, `path` names a set of shards, and existing sets of any size are checked.
     """
     for each in _shards_of(path) if sharded else [path]:
         check_replaceable(each, overwrite=overwrite, records=records, inputs=inputs)

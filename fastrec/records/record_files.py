@@ -342,8 +342,7 @@ class RecordFiles:
     def readers(
         self, damage: Damage | None = None, *, views: bool = False
     ) -> Iterator[_core.RecordReader]:
-        """Open the files one after the other, for one pass, with a :meth:`policy` of the caller's
-        or with one of their own."""
+        """Open the files one by one for a pass, with `damage` or a new :meth:`policy`."""
         self._check_open()
         damage = damage or self.policy()
         if self.file is not None:
@@ -372,7 +371,7 @@ class RecordFiles:
 
     @property
     def skipped(self) -> list[Skipped]:
-        """What was skipped so far, in any pass: each region once, in the order of the files."""
+        """The regions skipped so far in any pass, each once, in the order of the files."""
         order = {os.fsdecode(path): number for number, path in enumerate(self.paths)}
 
         def place(each: Skipped) -> tuple[int, int, float]:

@@ -36,7 +36,7 @@ _Self = TypeVar("_Self", bound="ShardWriter")
 class ShardWriter:
     """Writes records that are bytes; the parameters are those of :class:`fastrec.Writer`.
 
-    `inputs` are the files that the caller reads, none of which may be replaced.
+    The caller's `inputs` must not be replaced.
 
     Examples
     --------

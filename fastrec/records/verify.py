@@ -43,7 +43,7 @@ class FileReport:
     skipped : tuple of Skipped
         The damage, in file order.
     content : str
-        What a file is that is not a TFRecord file, as :class:`CorruptRecordError` has it.
+        Format of a file that is not a TFRecord file, as in :class:`CorruptRecordError`.
 
     Examples
     --------
@@ -367,7 +367,7 @@ def _save(
 
 
 class LineEnds:
-    """A binary file in which every LF became CR LF, read as it was before."""
+    """A reader that restores the LF line ends of a file that has CR LF instead."""
 
     def __init__(self, file: Any, name: str) -> None:
         self._file = file

@@ -373,9 +373,9 @@ class ObstoreStore:
             self._library.put(self._writer, key, pieces, chunk_size=_PART, max_concurrency=8)
 
     def _create(self, key: str, data: bytes) -> bool:
-        """Put an object that must not exist; return False if the store has no such request.
+        """Create an object; return False if the store does not support exclusive creation.
 
-        Plain HTTP servers have none, and multipart uploads of other stores have none either.
+        Plain HTTP servers do not support it, and neither do multipart uploads.
         """
         try:
             self._library.put(self._writer, key, data, mode="create", use_multipart=False)

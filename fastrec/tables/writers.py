@@ -132,7 +132,7 @@ class TableWriter:
     storage_options : StorageOptions
         Of a path that is a URL.
     inputs
-        Files that are read, none of which may be replaced.
+        Input files, which must not be replaced.
     """
 
     def __init__(

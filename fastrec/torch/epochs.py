@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The epoch of each pass over a dataset, on which a process and its DataLoader workers agree."""
+"""Agreement of a process and its DataLoader workers on the epoch of each pass."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Begun(NamedTuple):
 
 
 class EpochLog:
-    """The passes over a dataset and the changes of its epoch, in the order in which they happened.
+    """Log of the passes over a dataset and of the changes of its epoch, in order.
 
     A process shares the log with the workers of its DataLoaders. Each worker of a pass asks for the
     pass by a key that all of them know, and the first to ask appends it. Entries are appended by
@@ -73,7 +73,7 @@ class EpochLog:
             self._owner = state["owner"]
 
     def copy(self) -> EpochLog:
-        """Return a log with the same entries, to which this process appends alone."""
+        """Return a copy of the log that only this process appends to."""
         self._read()
         log = EpochLog(self._step)
         log._array[: self._end] = self._array[: self._end]
@@ -135,7 +135,7 @@ class EpochLog:
         return self._passes[key]
 
     def set(self, epoch: int, *, is_state: bool = False) -> int:
-        """Have the next pass begin with `epoch`, or go on from a state; return the entry."""
+        """Begin the next pass with `epoch`, or resume it from a state; return the entry."""
         self._read()
         while not self._append(_change(epoch, is_state=is_state)):
             self._read()

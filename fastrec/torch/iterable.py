@@ -31,7 +31,7 @@ _TWICE = (
 
 
 class _Resume(NamedTuple):
-    """A state that the next pass goes on from."""
+    """A state from which the next pass resumes."""
 
     state: Mapping[str, Any]
     entry: int | None
@@ -101,7 +101,7 @@ class _Pass(Iterator[Any]):
         return {**state, "ended": self._is_over}
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the exact position, from which even a pass without a batch left goes on.
+        """Return the exact position, even at the end of a pass.
 
         A StatefulDataLoader asks for it; of a worker, the state of the dataset is enough.
         """
@@ -265,7 +265,7 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc,ty
         return self._log
 
     def _has_state(self) -> bool:
-        """Whether the next pass goes on from a state that was loaded."""
+        """Return whether the next pass resumes from a loaded state."""
         entry = self._get_log().next.state
         return self._resume is not None and entry is not None and entry == self._resume.entry
 
@@ -306,7 +306,7 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc,ty
         return state
 
     def _begin(self, state: Mapping[str, Any] | None) -> Any:
-        """Begin the next pass, or the rest of the one of a StatefulDataLoader's state.
+        """Begin the next pass, or resume the pass of a StatefulDataLoader's state.
 
         Returns
         -------
@@ -404,7 +404,7 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc,ty
         return self._go_to(self._log.next.epoch).state_dict()
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Have the next pass go on where `state` says: :meth:`Batcher.load_state_dict`.
+        """Resume the next pass from `state`, as :meth:`Batcher.load_state_dict` does.
 
         Where no batch is left in the state's epoch, the next pass begins the epoch after it, unless
         :meth:`set_epoch` asks for the state's own.

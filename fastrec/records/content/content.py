@@ -12,7 +12,7 @@ LINE_ENDS = "TFRecord, LF to CR LF"
 
 @dataclass(frozen=True)
 class Content:
-    """What some bytes are.
+    """The detected content of some bytes.
 
     Attributes
     ----------
@@ -23,7 +23,7 @@ class Content:
     detail : str
         Size, shape or element type, such as ``"640x480"``; empty if unknown.
     remedy : str
-        What the user can do, as an imperative clause; empty if there is nothing to do.
+        Advice to the user as an imperative clause, possibly empty.
     repairable : bool
         Whether :func:`fastrec.repair` may save records.
     """
@@ -36,7 +36,7 @@ class Content:
 
     @property
     def is_line_ends(self) -> bool:
-        """Whether it is a TFRecord file in which every LF became CR LF."""
+        """Whether every LF of a TFRecord file has become CR LF."""
         return self.name == LINE_ENDS
 
     @property

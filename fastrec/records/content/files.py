@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a file is: TFRecord, a TFRecord file that something has changed, or another format."""
+"""Detection of the content of files: TFRecord, a changed TFRecord file, or another format."""
 
 from __future__ import annotations
 

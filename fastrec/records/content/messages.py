@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which protobuf message a record is."""
+"""Detection of the protobuf message in a record."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the values of a bytes feature are: images, sound, arrays, text."""
+"""Detection of the content of bytes values: images, sound, arrays, text."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ _MEDIA: tuple[tuple[int, bytes, str, str, str], ...] = (
     (0, b"\0\0\x01\xba", "MPEG", "an MPEG video", _VIDEO),
     (0, b"\x30\x26\xb2\x75\x8e\x66\xcf\x11", "ASF", "a WMV or WMA file", _VIDEO),
 )
-# What a file holds whose first bytes have a container's name, which is checked beside the table.
+# Content types within containers, by the name of their container.
 _CONTAINED = {b"WEBP": b"RIFF", b"WAVE": b"RIFF", b"AVI ": b"RIFF", b"AIFF": b"FORM"}
 _BRANDS = {
     b"avif": ("AVIF", "an AVIF image", _OTHER_IMAGE),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Long chains of data sets, whose nodes call each other deeper than the usual stack allows.
+"""Long chains of datasets, whose nodes call each other more deeply than the stack allows.
 
 Such a call runs on a thread with a larger stack, and the caller waits for its result. Programs that
 add a step for each of thousands of files need that; all others never notice it.
@@ -111,7 +111,7 @@ def _method_with_room(method: _F) -> _F:
 
 
 def with_room(kind: type[_T]) -> type[_T]:
-    """Have the public methods of a class of data sets called with room for long chains."""
+    """Wrap the public methods of a dataset class so that long chains do not overflow the stack."""
     special = ("__iter__", "__len__", "__repr__")
     for name, member in list(vars(kind).items()):
         if name.startswith("_") and name not in special:
