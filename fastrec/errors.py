@@ -8,7 +8,10 @@ of the operating system are plain :class:`OSError` with ``errno`` and ``filename
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import index
 from typing import Any, TypeVar
+
+from numpy import generic
 
 __all__ = [
     "CorruptRecordError",
@@ -20,6 +23,8 @@ __all__ = [
     "RandomAccessError",
     "TruncatedFileError",
     "call_out",
+    "check_flags",
+    "check_int",
 ]
 
 _Result = TypeVar("_Result")
@@ -35,6 +40,34 @@ def call_out(function: Callable[..., _Result], *arguments: Any) -> _Result:
     except StopIteration as error:
         name = getattr(function, "__qualname__", type(function).__qualname__)
         raise RuntimeError(f"{name} raised StopIteration") from error
+
+
+def check_int(name: str, value: Any, least: int, most: int) -> int:
+    """Return an argument as an int.
+
+    Raises
+    ------
+    TypeError
+        If it is not an integer.
+    ValueError
+        If it is less than `least` or more than `most`.
+    """
+    try:
+        number = index(value)
+    except TypeError:
+        raise TypeError(f"{name} must be an int, got {value!r}") from None
+    if number < least:
+        raise ValueError(f"{name} must be at least {least}, got {number}")
+    if number > most:
+        raise ValueError(f"{name} must be at most {most}, got {number}")
+    return number
+
+
+def check_flags(**flags: Any) -> None:
+    """Raise TypeError unless each argument is True or False: ``"no"`` would count as True."""
+    for name, value in flags.items():
+        if not (isinstance(value, (int, generic)) and value in (True, False)):
+            raise TypeError(f"{name} must be True or False, got {value!r}")
 
 
 class FastrecError(Exception):
@@ -159,7 +192,7 @@ class IndexMismatchError(FastrecError, ValueError):
     >>> with fastrec.Writer(path) as writer:
     ...     writer.write_many([b"one", b"two", b"three"])
     >>> index = fastrec.Index.build(path).save()
-    >>> with fastrec.Writer(path) as writer:
+    >>> with fastrec.Writer(path, overwrite=True) as writer:
     ...     writer.write(b"another file")
     >>> try:
     ...     fastrec.Index.load(path)

@@ -55,8 +55,8 @@ static int parse_long(const fr_gather *gather, const fr_dataset_place *place, fr
     return status;
 }
 
-/* Parses a copy, whose checksum was checked: the file may be written to meanwhile. The copy stays in
-   the first-level cache. */
+/* Parses a copy, whose checksum was checked: the file may be written to meanwhile. The copy stays
+   in the first-level cache. */
 static int parse_short(const fr_gather *gather, const fr_dataset_place *place, fr_columns *columns,
                        fr_error *err) {
     const fr_dataset *dataset = gather->dataset;

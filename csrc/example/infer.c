@@ -125,7 +125,7 @@ static uint64_t count_values(fr_kind kind, fr_span list) {
 /* The values of a Feature that is one list in one run, as nearly all are. False for any other, and
    for one that has to be checked in full. */
 static bool read_plain(fr_span value, fr_kind *kind, uint64_t *count) {
-    fr_span list, run;
+    fr_span list = {0}, run = {0};
     const uint8_t *end = value.data + value.size;
     if (value.size < 2 || (value.data[0] & 7) != FR_WIRE_SIZED) return false;
     fr_kind found = (fr_kind)(value.data[0] >> 3);
@@ -229,8 +229,7 @@ static int add_record(fr_infer *context, fr_infer *lists, fr_span record, fr_err
 int fr_infer_add(fr_infer *context, fr_infer *lists, fr_span record, fr_error *err) {
     context->records++;
     if (lists) lists->records = context->records;
-    int status =
-        record.size > INT32_MAX ? malformed(err) : add_record(context, lists, record, err);
+    int status = record.size > INT32_MAX ? malformed(err) : add_record(context, lists, record, err);
     if (status == FR_ERR_MALFORMED) fr_diagnose_format(record, err);
     if (status != FR_OK && err) err->record = (int64_t)context->records - 1;
     return status;

@@ -21,15 +21,15 @@ typedef struct {
 } fr_tally;
 
 typedef struct {
-    size_t key, key_size;         /* the place of the key in fr_infer.keys */
-    uint64_t records[4];          /* by kind: number of records, or of frames of feature lists */
-    uint64_t first[4];            /* by kind: the first record that has it, counted from 1, or 0 */
-    uint64_t present;             /* records that have the key */
-    uint64_t fewest, most;        /* as in fr_tally, of all records */
+    size_t key, key_size;  /* the place of the key in fr_infer.keys */
+    uint64_t records[4];   /* by kind: number of records, or of frames of feature lists */
+    uint64_t first[4];     /* by kind: the first record that has it, counted from 1, or 0 */
+    uint64_t present;      /* records that have the key */
+    uint64_t fewest, most; /* as in fr_tally, of all records */
     uint64_t least_frames, most_frames; /* in a record that has the key */
-    uint64_t stamp;               /* the record of `last`, counted from 1; 0 once it is settled */
-    fr_tally last;                /* not in the sums above yet: a later one would replace it */
-    uint32_t next;                /* number of the sighting that followed this one last time */
+    uint64_t stamp; /* the record of `last`, counted from 1; 0 once it is settled */
+    fr_tally last;  /* not in the sums above yet: a later one would replace it */
+    uint32_t next;  /* number of the sighting that followed this one last time */
 } fr_sighting;
 
 /* All-zero is a valid fr_infer of no records. */

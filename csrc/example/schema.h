@@ -92,9 +92,9 @@ typedef struct {
     size_t count;
     uint32_t *slots; /* open addressing: feature number + 1, or 0 */
     size_t slot_mask;
-    uint8_t *bytes; /* prefixes, of which keys are pieces, and fallbacks */
+    uint8_t *bytes;         /* prefixes, of which keys are pieces, and fallbacks */
     _Atomic(uint8_t) *seen; /* per feature: 1 once a parser has found its key in a record */
-    bool skips; /* unusable records are left out of the rows: fr_columns_leave_out() */
+    bool skips;             /* unusable records are left out of the rows: fr_columns_leave_out() */
 } fr_schema;
 
 /* Copies `features` with their keys and fallbacks. Several may have the same key. */

@@ -52,7 +52,8 @@ FR_NODISCARD int fr_frame_next(fr_span window, bool ended, const fr_frame_option
 FR_NODISCARD int fr_frame_check(fr_span data, uint32_t crc, fr_error *err);
 
 /* Copies the data of a frame to `dst`, and checks the copy: whatever another process writes to the
-   file meanwhile, `dst` has what the footer is the checksum of, or the error of fr_frame_check(). */
+   file meanwhile, `dst` has what the footer is the checksum of, or the error of fr_frame_check().
+ */
 FR_NODISCARD int fr_frame_copy(fr_span data, uint8_t *dst, fr_error *err);
 
 /* True, and the data's length, when the 12 bytes at `p` are a header that agrees with its CRC. */

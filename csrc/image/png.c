@@ -179,8 +179,12 @@ const char *fr_png_version(void) {
 
 int fr_png_decode(fr_span data, const fr_png_header *header, const fr_png_format *format,
                   uint8_t *out, size_t row_step, fr_error *err) {
-    decoder d = {
-        .file = data, .data = data, .header = header, .format = format, .out = out, .row_step = row_step};
+    decoder d = {.file = data,
+                 .data = data,
+                 .header = header,
+                 .format = format,
+                 .out = out,
+                 .row_step = row_step};
     d.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &d, leave, stay_silent);
     if (d.png) d.info = png_create_info_struct(d.png);
     const int status = d.info ? guarded(&d, err) : fr_fail_nomem(err, sizeof d);

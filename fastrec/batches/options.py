@@ -10,6 +10,7 @@ from functools import cached_property
 from operator import index
 from typing import Any, Literal
 
+from ..errors import check_flags, check_int
 from ..features.column_spec import RECORD, ReadPlan
 from ..features.image import ImageFeature
 from ..features.raw import RawFeature
@@ -27,25 +28,16 @@ from .order import OrderSpec
 
 __all__ = ["Options"]
 
+_FLAGS = (
+    "drop_remainder", "batch_across_epochs", "pin_memory", "drop_behind", "verify", "progress"
+)  # fmt: skip
 _ROWS = 64  # records that are parsed together where single ones are delivered
-
-
-def _whole(name: str, value: Any, least: int, most: int) -> int:
-    try:
-        number = index(value)
-    except TypeError:
-        raise TypeError(f"{name} must be an int, got {value!r}") from None
-    if number < least:
-        raise ValueError(f"{name} must be at least {least}, got {number}")
-    if number > most:
-        raise ValueError(f"{name} must be at most {most}, got {number}")
-    return number
 
 
 def _pair(shard: Any) -> tuple[int, int]:
     if not isinstance(shard, (tuple, list)) or len(shard) != 2:
         raise ValueError(f"shard must be (index, count), 'auto' or None, got {shard!r}")
-    number, count = (_whole("a number of shard", each, 0, 2**62) for each in shard)
+    number, count = (check_int("a number of shard", each, 0, 2**62) for each in shard)
     if number >= count:
         raise ValueError(f"shard must be (index, count) with index < count, got {shard!r}")
     return number, count
@@ -110,7 +102,7 @@ class Options:
         ):
             value = getattr(self, name)
             if value is not None:
-                object.__setattr__(self, name, _whole(name, value, least, most))
+                object.__setattr__(self, name, check_int(name, value, least, most))
         if self.seed is None:
             object.__setattr__(self, "seed", int.from_bytes(os.urandom(8), "little"))
         try:
@@ -124,6 +116,7 @@ class Options:
             object.__setattr__(self, "shard", _pair(self.shard))
 
     def _check_kinds(self) -> None:
+        check_flags(**{name: getattr(self, name) for name in _FLAGS})
         features = self.features
         if isinstance(features, int):
             raise TypeError(

@@ -17,7 +17,7 @@ from typing import Any
 
 from ..encoding.writer import Writer
 from ..records.byte_sources import NamedFile
-from ..records.output_rules import check_replaceable, remove_stale_shards, stale_shards
+from ..records.output_rules import check_replaceable, remove_shards, stale_shards
 from ..records.paths import shard_paths
 from ..records.targets import write_file
 from .files import MAX_PIXELS, ImageError, decode, find, inspect
@@ -143,7 +143,8 @@ def write_directory(
     paths = shard_paths(output, shards)
     result = ImageSet(paths)
     inputs = find(root)
-    for path in stale_shards(output, paths):
+    stale = stale_shards(output, paths)
+    for path in stale:
         check_replaceable(path, overwrite=overwrite, records=True, inputs=inputs)
     found = [path for path in inputs if str(path) not in paths]
     if not found:
@@ -164,7 +165,7 @@ def write_directory(
         result.skipped += [(name, reason) for name, reason in done["skipped"]]
         result.resumed += done.get("resumed", 0)
     result.skipped.sort()
-    remove_stale_shards(output, paths)
+    remove_shards(stale)
     return result
 
 

@@ -35,7 +35,7 @@ __all__ = [
     "exists_error",
     "holds_records",
     "output_compression",
-    "remove_stale_shards",
+    "remove_shards",
     "stale_shards",
 ]
 
@@ -110,12 +110,12 @@ def check_set(
         check_replaceable(each, overwrite=overwrite, records=records, inputs=inputs)
 
 
-def remove_stale_shards(path: PathLike, written: Sequence[str]) -> None:
-    """Remove the shards of the set `path` that `written` does not replace, and their indexes."""
-    for each in stale_shards(path, written):
-        for stale in (each, f"{each}.frindex"):
+def remove_shards(paths: Iterable[str]) -> None:
+    """Remove stale shards and their indexes, after the files of the new set are in place."""
+    for path in paths:
+        for each in (path, f"{path}.frindex"):
             with contextlib.suppress(FileNotFoundError):
-                os.unlink(stale)
+                os.unlink(each)
 
 
 def stale_shards(path: PathLike, written: Sequence[str]) -> list[str]:
@@ -151,8 +151,10 @@ def holds_records(path: str) -> bool:
     try:
         with open(path, "rb") as file:
             head = file.read(_HEAD)
-    except OSError:
-        return True  # it may hold records
+    except InterruptedError:
+        pass  # Only close() passes it on, once the bytes are there.
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, path) from None
     if detect(head) is not None:
         with contextlib.suppress(zlib.error):
             head = zlib.decompressobj(47).decompress(head, _HEAD)

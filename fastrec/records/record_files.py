@@ -24,6 +24,7 @@ from ..errors import (
     IndexMismatchError,
     MissingRecordsError,
     RandomAccessError,
+    check_int,
 )
 from ..storage.ahead import run_all
 from ..storage.cache import ObjectCache, index_place
@@ -587,6 +588,4 @@ def _head_of(file: RemoteFile, pause: Any) -> bytes:
 
 
 def _limit(name: str, value: int | None) -> int | None:
-    if value is not None and value < 1:
-        raise ValueError(f"{name} must be at least 1, got {value}")
-    return value
+    return None if value is None else check_int(name, value, 1, 2**63 - 1)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from .. import _core
 from ..storage.options import StorageOptions
 from .compression import normalize
-from .output_rules import check_not_input, check_set, exists_error, remove_stale_shards
+from .output_rules import check_not_input, check_set, exists_error, remove_shards, stale_shards
 from .paths import is_remote, shard_paths
 from .shard_writer import check_sizes
 from .targets import Upload, are_there
@@ -117,11 +117,11 @@ def publish(
 
     At the end, shards of the set `target` that are not among its `paths` are removed.
     """
+    stale = stale_shards(target, paths) if paths != [target] else []
     for place, path in staged:
         _core.move(place, path, overwrite)
     _sync(os.path.dirname(os.path.abspath(folder)))
-    if paths != [target]:
-        remove_stale_shards(target, paths)
+    remove_shards(stale)
     shutil.rmtree(folder)
 
 

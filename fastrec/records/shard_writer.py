@@ -15,12 +15,13 @@ from numpy.typing import NDArray
 
 from .. import _core
 from ..columns import Bytes
+from ..errors import check_flags, check_int
 from ..storage.options import StorageOptions
 from .compression import normalize
 from .framing import FRAME_OVERHEAD
 from .index import Index
 from .output_file import Output
-from .output_rules import check_set, output_compression, remove_stale_shards
+from .output_rules import check_set, output_compression, remove_shards, stale_shards
 from .paths import PathLike, is_remote, shard_paths
 from .record_files import RecordFiles
 from .targets import Writable
@@ -72,6 +73,8 @@ class ShardWriter:
         self._turn = 0  # of shards that take records in turn
         self._pid = os.getpid()
         sizes = {"shards": shards, "shard_bytes": shard_bytes, "shard_records": shard_records}
+        flags = {"overwrite": overwrite, "append": append, "index": index, "fsync": fsync}
+        check_flags(**flags, verify_after_write=verify_after_write)
         check_sizes(sizes, append)
         kind = normalize(output_compression(path, compression))
         if level is not None and kind is None:
@@ -288,6 +291,7 @@ class ShardWriter:
                     else:
                         index = Index._inflated(path, place, kind, {"verify": False})
                     files.append(index._writer(None, True, self._storage))
+            stale = stale_shards(self._path, self.paths) if self._replaces_set else []
             for file in files:
                 file.put_in_place()
         except BaseException as error:
@@ -299,8 +303,7 @@ class ShardWriter:
                 raise OSError(error.errno, text, error.filename) from error
             raise
         _close_all(files)
-        if self._replaces_set:
-            remove_stale_shards(self._path, self.paths)
+        remove_shards(stale)
 
     def abort(self) -> None:
         """Publish nothing of what is not published yet."""
@@ -359,8 +362,7 @@ def _close_all(files: Iterable[Any]) -> None:
 
 def check_sizes(sizes: dict[str, int | None], append: bool) -> None:
     for name, value in sizes.items():
-        most = _MOST_SHARDS if name == "shards" else 2**63 - 1
-        if value is not None and not 1 <= value <= most:
-            raise ValueError(f"{name} must be at least 1, got {value}")
+        if value is not None:
+            check_int(name, value, 1, _MOST_SHARDS if name == "shards" else 2**63 - 1)
     if sum(value is not None for value in sizes.values()) + append > 1:
         raise ValueError("shards, shard_bytes, shard_records and append are mutually exclusive")

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
-from ..records.output_rules import check_set, remove_stale_shards
+from ..records.output_rules import check_set, remove_shards, stale_shards
 from ..records.paths import PathLike, is_remote, shard_paths
 from ..records.targets import open_writer
 from ..storage.options import StorageOptions
@@ -205,6 +205,7 @@ class TableWriter:
             for each, path in zip(self._files, self.paths, strict=True):
                 each.file.rename(path)
         try:
+            stale = stale_shards(self._path, self.paths) if self._sharded else []
             for each in self._files:
                 each.file.put_in_place()
         except BaseException:
@@ -213,8 +214,7 @@ class TableWriter:
             raise
         for each in self._files:
             each.file.close()
-        if self._sharded:
-            remove_stale_shards(self._path, self.paths)
+        remove_shards(stale)
 
     def abort(self) -> None:
         """Publish nothing."""

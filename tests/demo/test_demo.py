@@ -20,6 +20,7 @@ from fastrec.demo import stages, training
 from fastrec.demo.classifier import Classifier, area_mean, scaled
 
 pytest.importorskip("PIL")
+pytest.importorskip("sklearn")
 from PIL import Image
 
 BROKEN = ["blue/cut.png", "bomb.ppm", "red/text.png"]

@@ -26,6 +26,7 @@ from verbs import (
 )
 
 import fastrec
+from fastrec.records.content.files import explain_damage
 
 RECORDS = number_records(6)
 FRAMES = reference.write_frames(RECORDS)
@@ -92,7 +93,13 @@ def is_subsequence(some: list[bytes], whole: list[bytes]) -> bool:
 def test_records_that_damage_does_not_touch_are_read(
     tmp_path: Path, at: int, size: int, instead: bytes
 ) -> None:
-    records = account(FRAMES[:at] + instead + FRAMES[at + size :], tmp_path / "file")
+    data = FRAMES[:at] + instead + FRAMES[at + size :]
+    content = explain_damage(data, first=True, whole=True)
+    if at == 0 and content is not None and not content.repairable:  # such as a snappy signature
+        with pytest.raises(fastrec.CorruptRecordError, match="not a TFRecord file"):
+            account(data, tmp_path / "file")
+        return
+    records = account(data, tmp_path / "file")
     before = [r for r, end in zip(RECORDS, OFFSETS[1:], strict=True) if end <= at]
     after = [r for r, begin in zip(RECORDS, OFFSETS, strict=False) if begin >= at + size]
     assert records[: len(before)] == before

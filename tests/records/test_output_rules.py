@@ -105,12 +105,15 @@ def test_a_record_file_is_never_replaced_by_another_kind_of_file(
     assert contents(here) == before
 
 
+def convert(target: Any, **options: Any) -> Any:
+    pytest.importorskip("pyarrow")
+    return fastrec.convert("part-0.tfrecord", target, target_format="jsonl", **options)
+
+
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "Writer": lambda target, **options: fastrec.Writer(target, **options).abort(),
     "reshard": lambda target, **options: fastrec.reshard("part-0.tfrecord", target, **options),
-    "convert": lambda target, **options: fastrec.convert(
-        "part-0.tfrecord", target, target_format="jsonl", **options
-    ),
+    "convert": convert,
     "Index.save": lambda target, **options: fastrec.Index.build("part-0.tfrecord").save(
         target, **options
     ),
@@ -154,6 +157,7 @@ def test_a_set_is_replaced_as_a_whole(here: Path) -> None:
 
 
 def test_a_name_that_ends_in_gz_is_written_as_gzip(here: Path) -> None:
+    pytest.importorskip("pyarrow")
     fastrec.reshard("part-0.tfrecord", "a.tfrecord.gz")
     assert cli.main(["merge", "part-0.tfrecord", "-o", "b.tfrecord.gz"]) == 0
     assert cli.main(["split", "part-0.tfrecord", "--records", "1", "-o", "c.tfrecord.gz"]) == 0

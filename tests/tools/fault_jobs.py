@@ -59,7 +59,7 @@ def furnish(folder: str) -> None:
         with open(f"{folder}/{name}", "wb") as file:
             file.write(data)
     fastrec.Index.build(f"{folder}/a.tfrecord").save()
-    fastrec.Manifest.build([f"{folder}/a.tfrecord"]).save(f"{folder}/manifest.json")
+    fastrec.Manifest.build([f"{folder}/a.tfrecord"]).save(f"{folder}/manifest.json", overwrite=True)
 
 
 # -- Reading -----------------------------------------------------------------------------------
@@ -169,7 +169,7 @@ def build_index(folder: str, found: Found) -> None:
 
 
 def build_manifest(folder: str, found: Found) -> None:
-    fastrec.Manifest.build([f"{folder}/a.tfrecord"]).save(f"{folder}/manifest.json")
+    fastrec.Manifest.build([f"{folder}/a.tfrecord"]).save(f"{folder}/manifest.json", overwrite=True)
 
 
 class _Armed:
