@@ -83,7 +83,17 @@ def _refuse(key: Any, value: object, accepted: str = ACCEPTED) -> TypeError:
             f"feature {key!a}: {type(value).__name__} is a path: pass str(path) for its name, or "
             f"path.read_bytes() for its contents"
         )
+    if _is_pillow_image(value):
+        return TypeError(
+            f"feature {key!a}: a Pillow image cannot be stored as pixels alone, which lose its size "
+            f"and mode: pass its encoded bytes (image.save), or np.asarray(image) for a RawFeature"
+        )
     return TypeError(f"feature {key!a}: {type_name(value)} cannot be stored; {accepted}")
+
+
+def _is_pillow_image(value: object) -> bool:
+    """Return whether a value is a Pillow image, without importing Pillow."""
+    return any(each.__module__ == "PIL.Image" for each in type(value).__mro__)
 
 
 def one_row(key: Any, value: Any) -> Column:
@@ -193,7 +203,7 @@ def as_array(key: Any, value: Any, accepted: str = ACCEPTED) -> Any:
                 f"filled() does"
             )
         return np.asarray(value)
-    if isinstance(value, os.PathLike):
+    if isinstance(value, os.PathLike) or _is_pillow_image(value):
         raise _refuse(key, value, accepted)
     if hasattr(value, "__arrow_c_array__") or hasattr(value, "__arrow_c_stream__"):
         from .arrow_import import import_arrow

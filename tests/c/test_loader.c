@@ -100,7 +100,7 @@ static void an_error_comes_at_its_place(size_t threads, uint64_t number) {
         memset(&err, 0, sizeof err);
         CHECK(next(loader, &batch, &err) == FR_ERR_CORRUPT && err.fault == FR_FAULT_DATA_CRC);
         CHECK(err.file == file && err.record == (int64_t)number % RECORDS);
-        CHECK(err.offset == (int64_t)offset && strstr(err.message, "CRC32C"));
+        CHECK(err.offset == (int64_t)offset && strstr(err.message, "checksum mismatch"));
     }
     CHECK(next(loader, &batch, NULL) == FR_ERR_CORRUPT);
     fr_loader_free(loader);

@@ -379,3 +379,13 @@ def test_what_is_parsed_can_be_encoded_again(data: bytes, draw: Any) -> None:
             assert values == expected
         else:
             assert values.tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("kind", ["value", "list", "column"])
+def test_a_pillow_image_is_refused_because_pixels_lose_its_size(kind: str) -> None:
+    image = pytest.importorskip("PIL.Image").new("RGB", (2, 3))
+    with pytest.raises(TypeError, match=r"a Pillow image cannot be stored as pixels alone"):
+        if kind == "column":
+            fastrec.encode_examples({"image": [image]})
+        else:
+            fastrec.encode_example({"image": image if kind == "value" else [image]})
