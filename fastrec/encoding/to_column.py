@@ -85,8 +85,9 @@ def _refuse(key: Any, value: object, accepted: str = ACCEPTED) -> TypeError:
         )
     if _is_pillow_image(value):
         return TypeError(
-            f"feature {key!a}: a Pillow image cannot be stored as pixels alone, which lose its size "
-            f"and mode: pass its encoded bytes (image.save), or np.asarray(image) for a RawFeature"
+            f"feature {key!a}: a Pillow image cannot be stored as pixels alone, which lose its "
+            f"size and mode: pass its encoded bytes (image.save), or np.asarray(image) for a "
+            f"RawFeature"
         )
     return TypeError(f"feature {key!a}: {type_name(value)} cannot be stored; {accepted}")
 

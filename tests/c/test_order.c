@@ -293,7 +293,7 @@ static void an_impossible_order_is_refused(void) {
     order = good, order.shard_count = 0;
     CHECK(fr_order_check(&order, &err) == FR_ERR_ARG && strstr(err.message, "shards"));
     order = good, order.shard_index = 1;
-    CHECK(fr_order_check(&order, &err) == FR_ERR_ARG && strstr(err.message, "shard 1 "));
+    CHECK(fr_order_check(&order, &err) == FR_ERR_ARG && strstr(err.message, "shard index 1 "));
     order = good, order.count = UINT64_MAX;
     CHECK(fr_order_check(&order, &err) == FR_ERR_ARG);
 }

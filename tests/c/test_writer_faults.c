@@ -172,6 +172,13 @@ static void room_that_cannot_be_reserved_is_not_missed(char letter) {
     CHECK_CASE(write_all(&w, NULL) == FR_OK && holds_new(), "%c", letter);
 }
 
+static void a_mode_that_the_mount_fixes_is_no_failure(int sys_errno) {
+    fr_writer w = {0};
+    put_old();
+    fail('m', 0, sys_errno);
+    CHECK_CASE(write_all(&w, NULL) == FR_OK && holds_new(), "%d", sys_errno);
+}
+
 static void short_writes_go_on(size_t limit) {
     write_limit = limit;
     it_all_goes_well();
@@ -248,7 +255,9 @@ int main(void) {
     short_writes_go_on(1001);
     an_interrupted_write_goes_on();
     a_failure_leaves_the_old_file('o', 0, EACCES);
-    a_failure_leaves_the_old_file('m', 0, EPERM);
+    a_failure_leaves_the_old_file('m', 0, EIO);
+    a_mode_that_the_mount_fixes_is_no_failure(EPERM);
+    a_mode_that_the_mount_fixes_is_no_failure(ENOSYS);
     for (long turn = 0; turn < 3; turn++)
         a_failure_leaves_the_old_file('w', turn, ENOSPC);
     a_failure_leaves_the_old_file('s', 0, EIO);
