@@ -397,7 +397,9 @@ def test_resharding_that_fails_changes_nothing(large: str, tmp_path: Path) -> No
     (tmp_path / "damaged.tfrecord").write_bytes(data)
     (tmp_path / "out.tfrecord").write_bytes(b"old")
     with pytest.raises(fastrec.CorruptRecordError, match=r"corrupted record at \d+") as caught:
-        reshard(tmp_path / "damaged.tfrecord", tmp_path / "out.tfrecord", shuffle=True)
+        reshard(
+            tmp_path / "damaged.tfrecord", tmp_path / "out.tfrecord", shuffle=True, overwrite=True
+        )
     assert caught.value.path == str(tmp_path / "damaged.tfrecord")
     assert sorted(os.listdir(tmp_path)) == ["damaged.tfrecord", "out.tfrecord"]
     assert (tmp_path / "out.tfrecord").read_bytes() == b"old"
