@@ -340,7 +340,7 @@ def test_a_folder_of_a_store_is_read_by_the_executors(
 ) -> None:
     client, options = s3
     for key, begin in (("k=1/a", 0), ("k=2/a", 1000), ("b", 2000), ("_temporary/c", 3000)):
-        with fastrec.Writer(tmp_path / "x") as writer:
+        with fastrec.Writer(tmp_path / "x", overwrite=True) as writer:
             writer.write_batch({"id": np.arange(begin, begin + 1000)})
         public = {"ACL": "public-read"}
         client.upload_file(str(tmp_path / "x"), "data-set", f"train/{key}", ExtraArgs=public)
