@@ -14,7 +14,7 @@ from fastrec.cli.rows import rows_of
 from fastrec.cli.statistics import FeatureSummary, Summary, histogram, summarize
 from fastrec.cli.stats import top_text
 from fastrec.cli.typed import common_types, typed_row
-from fastrec.cli.where import parse
+from fastrec.parsing.where import parse
 from fastrec.columns import Bytes
 from fastrec.errors import FastrecError
 from fastrec.features.raw import RawFeature

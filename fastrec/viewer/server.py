@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from fastrec.cli.report import explained
-from fastrec.cli.where import WhereError
+from fastrec.parsing.where import WhereError
 from fastrec.errors import FastrecError
 from fastrec.viewer.cells import MEDIA, media_of
 from fastrec.viewer.model import Model

@@ -13,7 +13,7 @@ import numpy as np
 from fastrec.cli.files import STDIN, name_of, reader_of
 from fastrec.cli.report import damage_text, explained
 from fastrec.cli.rows import pieces
-from fastrec.cli.where import Where
+from fastrec.parsing.where import Where
 from fastrec.columns import Bytes
 from fastrec.errors import FastrecError
 from fastrec.records.record_files import RecordFiles

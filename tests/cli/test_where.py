@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import fastrec
 from fastrec.cli.rows import pieces, rows_of
-from fastrec.cli.where import WhereError, parse
+from fastrec.parsing.where import WhereError, parse
 from fastrec.columns import Bytes
 
 ROWS: list[dict[str, Any]] = [

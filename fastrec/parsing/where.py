@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The expressions of ``--where``: parsed here, evaluated on columns, never by Python.
+"""Conditions on records: the expressions of ``--where`` and of ``Batcher(where=)``.
+
+They are parsed here and evaluated on columns, never by Python::
 
     label == 3
     label in (3, 5) and not name =~ "^cat"
@@ -21,20 +23,22 @@ import operator
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fastrec.columns import Bytes, Ragged
+from ..columns import Bytes, Ragged
 
-__all__ = ["Where", "WhereError", "parse", "without_frames"]
+__all__ = ["Name", "Terms", "Where", "WhereError", "parse", "parse_names", "without_frames"]
 
 _MOST_CHARACTERS = 4096
 _MOST_DEPTH = 64
 
 Mask = NDArray[np.bool_]
 Columns = Mapping[str, Ragged]
+Values = tuple[Any, NDArray[np.int64]]
+"""Values of all records, and the row splits that divide them among the records."""
 
 _TOKEN = re.compile(
     r"""\s*(?:
@@ -53,6 +57,7 @@ _TESTS: dict[str, Callable[[Any], Any]] = {"isnan": np.isnan, "isinf": np.isinf}
 _MEASURES = ("len", "size", *_TESTS)
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _OPERATORS = (*_ORDERS, "!=", "=~", "!~", "in")
+_RESERVED = ("and", "or", "not", "in", "true", "false", "nan", "inf")
 
 
 class WhereError(ValueError):
@@ -66,10 +71,65 @@ class _Token(NamedTuple):
 
 
 class Name(NamedTuple):
-    """A feature: its values, or with `measure` their number or their bytes."""
+    """A feature: its values, or with `measure` their number or their size in bytes."""
 
     name: str
     measure: str = ""
+
+    def __str__(self) -> str:
+        plain = re.fullmatch(r"[^\W\d][\w/.:-]*", self.name) and self.name not in _RESERVED
+        name = self.name if plain else f"`{self.name}`"
+        return f"{self.measure}({name})" if self.measure else name
+
+
+class Terms(Protocol):
+    """What a condition asks about the records: their values, counts of values, and sizes."""
+
+    count: int
+    """Number of records."""
+
+    def lengths(self, name: str) -> NDArray[np.int64]:
+        """Return the number of values, or of frames, of each record; 0 without the feature."""
+
+    def values(self, name: str) -> Values | None:
+        """Return the values of all records; None if no record has any."""
+
+    def sizes(self, name: str) -> Values | None:
+        """Return the size in bytes of each value; None if no record has any."""
+
+
+class _ParsedTerms:
+    """Answers from the columns that a parser returned.
+
+    Parameters
+    ----------
+    columns : mapping of str to Ragged
+    count : int
+        Number of records.
+    """
+
+    def __init__(self, columns: Columns, count: int) -> None:
+        self._columns = columns
+        self.count = count
+
+    def lengths(self, name: str) -> NDArray[np.int64]:
+        column = self._columns.get(name)
+        return np.zeros(self.count, np.int64) if column is None else column.row_lengths
+
+    def values(self, name: str) -> Values | None:
+        column = self._columns.get(name)
+        if column is None:
+            return None
+        column = without_frames(column)
+        return (column.values, column.row_splits) if len(column.values) else None
+
+    def sizes(self, name: str) -> Values | None:
+        found = self.values(name)
+        if found is None:
+            return None
+        if not isinstance(found[0], Bytes):
+            raise WhereError(f"feature {name!r} holds numbers: size() is of bytes")
+        return np.diff(found[0].offsets), found[1]
 
 
 @dataclass(frozen=True)
@@ -80,10 +140,13 @@ class Where:
     ----------
     names : frozenset of str
         The features that it asks for.
+    terms : tuple of Name
+        The same features as the condition measures them, without repetitions.
     """
 
     names: frozenset[str]
-    _evaluate: Callable[[Columns, int], Mask]
+    terms: tuple[Name, ...]
+    _evaluate: Callable[[Terms], Mask]
 
     def mask(self, columns: Columns, count: int) -> Mask:
         """Tell for which of `count` records it holds.
@@ -93,7 +156,17 @@ class Where:
         WhereError
             When a feature holds bytes and is compared with a number, or the other way round.
         """
-        return self._evaluate(columns, count)
+        return self._evaluate(_ParsedTerms(columns, count))
+
+    def mask_of(self, terms: Terms) -> Mask:
+        """Tell for which records it holds, from other answers than a parser's columns.
+
+        Raises
+        ------
+        WhereError
+            When a feature holds bytes and is compared with a number, or the other way round.
+        """
+        return self._evaluate(terms)
 
 
 def parse(text: str) -> Where:
@@ -118,7 +191,29 @@ def parse(text: str) -> Where:
     parser = _Parser(text)
     found = parser.either(0)
     parser.end()
-    return Where(frozenset(parser.names), found)
+    terms = tuple(dict.fromkeys(parser.terms))
+    return Where(frozenset(term.name for term in terms), terms, found)
+
+
+def parse_names(text: str) -> list[Name]:
+    """Parse a list of features, their lengths and their sizes, separated by commas.
+
+    Raises
+    ------
+    WhereError
+        With the place of what is wrong.
+
+    Examples
+    --------
+    >>> [str(name) for name in parse_names("label, len(tokens), size(`my image`)")]
+    ['label', 'len(tokens)', 'size(`my image`)']
+    """
+    parser = _Parser(text)
+    names = [parser.name()]
+    while parser.has_another():
+        names.append(parser.name())
+    parser.end()
+    return names
 
 
 class _Parser:
@@ -127,7 +222,7 @@ class _Parser:
             raise WhereError(f"the expression is longer than {_MOST_CHARACTERS} characters")
         self._tokens = list(_tokens(text))
         self._next = 0
-        self.names: set[str] = set()
+        self.terms: list[Name] = []
 
     def _peek(self) -> _Token:
         return self._tokens[self._next]
@@ -152,7 +247,19 @@ class _Parser:
         if self._peek().kind != "end":
             raise _unexpected(self._peek(), "'and', 'or' or the end")
 
-    def either(self, depth: int) -> Callable[[Columns, int], Mask]:
+    def has_another(self) -> bool:
+        """Take the comma before another item of a list, if there is one."""
+        return self._taken(",")
+
+    def name(self) -> Name:
+        """Take a feature, its length or its size."""
+        token = self._peek()
+        term = self._term()
+        if not isinstance(term, Name) or term.measure in _TESTS:
+            raise _unexpected(token, "a feature, len(feature) or size(feature)")
+        return term
+
+    def either(self, depth: int) -> Callable[[Terms], Mask]:
         if depth > _MOST_DEPTH:
             raise WhereError(f"parentheses and 'not' are nested deeper than {_MOST_DEPTH}")
         parts = [self._both(depth)]
@@ -160,13 +267,13 @@ class _Parser:
             parts.append(self._both(depth))
         return parts[0] if len(parts) == 1 else _joined(np.logical_or, parts)
 
-    def _both(self, depth: int) -> Callable[[Columns, int], Mask]:
+    def _both(self, depth: int) -> Callable[[Terms], Mask]:
         parts = [self._inverted(depth)]
         while self._taken("and"):
             parts.append(self._inverted(depth))
         return parts[0] if len(parts) == 1 else _joined(np.logical_and, parts)
 
-    def _inverted(self, depth: int) -> Callable[[Columns, int], Mask]:
+    def _inverted(self, depth: int) -> Callable[[Terms], Mask]:
         if self._taken("not"):
             if depth > _MOST_DEPTH:
                 raise WhereError(f"parentheses and 'not' are nested deeper than {_MOST_DEPTH}")
@@ -177,7 +284,7 @@ class _Parser:
             return found
         return self._comparison()
 
-    def _comparison(self) -> Callable[[Columns, int], Mask]:
+    def _comparison(self) -> Callable[[Terms], Mask]:
         left = self._term()
         negative = self._taken("not")
         token = self._peek()
@@ -185,7 +292,7 @@ class _Parser:
             if isinstance(left, Name) and left.measure in _TESTS and not negative:
                 return _tested(left)
             if isinstance(left, Name) and not left.measure and not negative:
-                return lambda columns, count: _lengths(columns.get(left.name), count) > 0
+                return lambda terms: terms.lengths(left.name) > 0
             raise _unexpected(token, "a comparison")
         sign = self._take().text
         if negative and sign != "in":
@@ -232,7 +339,7 @@ class _Parser:
             return int(token.text == "true")
         if token.kind == "word" and token.text in ("nan", "inf"):
             return float(token.text)
-        reserved = token.kind == "word" and token.text in ("and", "or", "not", "in")
+        reserved = token.kind == "word" and token.text in _RESERVED
         if token.kind not in ("word", "quoted") or reserved:
             raise _unexpected(token, "a feature or a value")
         if token.kind == "word" and token.text in _MEASURES and self._taken("("):
@@ -240,10 +347,10 @@ class _Parser:
             if inner.kind not in ("word", "quoted"):
                 raise _unexpected(inner, "a feature")
             self._expect(")")
-            self.names.add(inner.text)
-            return Name(inner.text, token.text)
-        self.names.add(token.text)
-        return Name(token.text)
+            self.terms.append(Name(inner.text, token.text))
+        else:
+            self.terms.append(Name(token.text))
+        return self.terms[-1]
 
 
 def _tokens(text: str) -> Iterator[_Token]:
@@ -287,26 +394,22 @@ def _string(token: _Token) -> str:
 
 
 def _joined(
-    join: Callable[[Mask, Mask], Mask], parts: list[Callable[[Columns, int], Mask]]
-) -> Callable[[Columns, int], Mask]:
-    def evaluate(columns: Columns, count: int) -> Mask:
-        found = parts[0](columns, count)
+    join: Callable[[Mask, Mask], Mask], parts: list[Callable[[Terms], Mask]]
+) -> Callable[[Terms], Mask]:
+    def evaluate(terms: Terms) -> Mask:
+        mask = parts[0](terms)
         for part in parts[1:]:
-            found = join(found, part(columns, count))
-        return found
+            mask = join(mask, part(terms))
+        return mask
 
     return evaluate
 
 
-def _inverse(part: Callable[[Columns, int], Mask]) -> Callable[[Columns, int], Mask]:
-    return lambda columns, count: ~part(columns, count)
+def _inverse(part: Callable[[Terms], Mask]) -> Callable[[Terms], Mask]:
+    return lambda terms: ~part(terms)
 
 
-def _lengths(column: Ragged | None, count: int) -> NDArray[np.int64]:
-    return np.zeros(count, np.int64) if column is None else column.row_lengths
-
-
-def _compared(left: Name, sign: str, right: Any) -> Callable[[Columns, int], Mask]:
+def _compared(left: Name, sign: str, right: Any) -> Callable[[Terms], Mask]:
     choices = right if isinstance(right, tuple) else (right,)
     strings = {isinstance(choice, str) for choice in choices}
     if len(strings) > 1:
@@ -324,41 +427,32 @@ def _compared(left: Name, sign: str, right: Any) -> Callable[[Columns, int], Mas
     else:
         test = _number_test(sign, choices)
 
-    def evaluate(columns: Columns, count: int) -> Mask:
-        column = columns.get(left.name)
+    def evaluate(terms: Terms) -> Mask:
         if left.measure == "len":
-            return np.asarray(test(_lengths(column, count)), np.bool_)
-        if column is None:
-            return np.zeros(count, np.bool_)
-        column = without_frames(column)
-        values = column.values
-        if not len(values):  # then the kind is not known
-            return np.zeros(count, np.bool_)
-        if left.measure == "size":
-            if not isinstance(values, Bytes):
-                raise WhereError(f"feature {left.name!r} holds numbers: size() is of bytes")
-            values = np.diff(values.offsets)
-        elif isinstance(values, Bytes) != text:
+            return np.asarray(test(terms.lengths(left.name)), np.bool_)
+        found = terms.sizes(left.name) if left.measure else terms.values(left.name)
+        if found is None:  # then the kind is not known
+            return np.zeros(terms.count, np.bool_)
+        values, splits = found
+        if not left.measure and isinstance(values, Bytes) != text:
             holds, wanted = ("bytes", "in quotes") if not text else ("numbers", "without quotes")
             raise WhereError(f"feature {left.name!r} holds {holds}: compare with a value {wanted}")
-        return _any(np.asarray(test(values), np.bool_), column.row_splits)
+        return _any(np.asarray(test(values), np.bool_), splits)
 
     return evaluate
 
 
-def _tested(name: Name) -> Callable[[Columns, int], Mask]:
+def _tested(name: Name) -> Callable[[Terms], Mask]:
     """Test whether any value of a record is NaN, or infinite."""
 
-    def evaluate(columns: Columns, count: int) -> Mask:
-        column = columns.get(name.name)
-        if column is None:
-            return np.zeros(count, np.bool_)
-        column = without_frames(column)
-        if not len(column.values):  # then the kind is not known
-            return np.zeros(count, np.bool_)
-        if isinstance(column.values, Bytes):
+    def evaluate(terms: Terms) -> Mask:
+        found = terms.values(name.name)
+        if found is None:  # then the kind is not known
+            return np.zeros(terms.count, np.bool_)
+        values, splits = found
+        if isinstance(values, Bytes):
             raise WhereError(f"feature {name.name!r} holds bytes: {name.measure}() is of numbers")
-        return _any(np.asarray(_TESTS[name.measure](column.values), np.bool_), column.row_splits)
+        return _any(np.asarray(_TESTS[name.measure](values), np.bool_), splits)
 
     return evaluate
 
