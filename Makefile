@@ -8,7 +8,7 @@ JOBS ?= $(shell getconf _NPROCESSORS_ONLN)
 BUILD_REQUIRES = 'setuptools>=77' 'Cython>=3.1'
 
 SOURCES := $(wildcard pyproject.toml setup.py pyspark_fastrec.py README.md) \
-           $(shell find csrc fastrec -type f ! -name '*.so' ! -name '*.pyc' ! -name _core.c)
+           $(shell find csrc fastrec -type f ! -name '*.so' ! -name '*.pyc' ! -name '_*.c')
 C_SOURCES := $(wildcard csrc/*/*.c)
 C_HEADERS := $(wildcard csrc/*/*.h tests/c/*.h tests/fuzz/*.h)
 C_TESTS := $(patsubst tests/c/%.c,%,$(wildcard tests/c/test_*.c))
@@ -226,7 +226,7 @@ lint-python: .venv/installed-test .venv/installed-lint
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
-	$(BIN)/stubtest --mypy-config-file pyproject.toml fastrec._core
+	$(BIN)/stubtest --mypy-config-file pyproject.toml fastrec._core fastrec._tensor
 	$(BIN)/pytest -q tests/project/test_layering.py tests/project/test_declarations.py
 
 lint-c: .venv/installed-lint
@@ -490,6 +490,6 @@ wheel-check: dist
 
 ## make clean        remove everything that the above made
 clean:
-	rm -rf build dist wheelhouse demo .venv .venv-quick .venv-bench-* .venv-oracle .venv-integrations-* .venv-wheel fastrec/native/_core.c fastrec/*.so \
+	rm -rf build dist wheelhouse demo .venv .venv-quick .venv-bench-* .venv-oracle .venv-integrations-* .venv-wheel fastrec/native/_*.c fastrec/*.so \
 	    *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

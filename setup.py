@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one extension; everything else about the package is in pyproject.toml.
+"""The two extensions; everything else about the package is in pyproject.toml.
 
 FASTREC_DEBUG=1                      no optimisation, assertions on
 FASTREC_SANITIZE=address,undefined   with sanitizers (or thread)
@@ -124,8 +124,9 @@ def check_windows_compiler(kind: str) -> None:
     try:
         compiles("clang", [])
     except subprocess.CalledProcessError:  # gcc takes the stack to be aligned to its vectors
-        core.extra_compile_args += ["-Wa,-muse-unaligned-vector-move"]
-        core.extra_link_args += ["-static-libgcc"]
+        for each in (core, tensor):
+            each.extra_compile_args += ["-Wa,-muse-unaligned-vector-move"]
+            each.extra_link_args += ["-static-libgcc"]
 
 
 def is_stale(object_file: Path, command: str) -> bool:
@@ -157,6 +158,7 @@ class build_in_parallel(build_ext):  # type: ignore[misc]
         if WINDOWS:
             check_windows_compiler(self.compiler.compiler_type)
         self.compiler.compile = self._compile
+        self._jobs, self.parallel = self.parallel or os.cpu_count(), None  # they share objects
         super().build_extensions()
 
     def _compile(
@@ -185,7 +187,7 @@ class build_in_parallel(build_ext):  # type: ignore[misc]
                 compiler._compile(name, source, suffix, arguments, [*extra, *listing], options)
                 target.with_suffix(".command").write_text(command)
 
-        with ThreadPoolExecutor(self.parallel or os.cpu_count()) as pool:
+        with ThreadPoolExecutor(self._jobs) as pool:
             list(pool.map(compile_one, objects))
         return list(objects)
 
@@ -209,17 +211,39 @@ def readme(home: str) -> str:
     return re.sub(r"((?<!!)\[[^\]]*\]\()(?!\w+:|#)", rf"\g<1>{home}/blob/HEAD/", text)
 
 
-core = Extension(
-    "fastrec._core",
-    sources=["fastrec/native/_core.pyx", *sorted(glob("csrc/*/*.c"))],
-    depends=sorted(glob("csrc/*/*.h") + glob("fastrec/native/*.px[di]")),
-    include_dirs=["csrc", "fastrec/native"],
-    extra_compile_args=compile_args,
-    extra_link_args=link_args,
-)
+def extension(name: str, sources: list[str], depends: list[str]) -> Extension:
+    """An extension of the package, whose module is declared in ``fastrec/native``."""
+    return Extension(
+        f"fastrec.{name}",
+        sources=[f"fastrec/native/{name}.pyx", *sorted(sources)],
+        depends=sorted(glob("csrc/*/*.h") + depends),
+        include_dirs=["csrc", "fastrec/native"],
+        extra_compile_args=[*compile_args],
+        extra_link_args=[*link_args],
+    )
+
+
+def c_files(*parts: str) -> list[str]:
+    """The C files of these parts of ``csrc/``, each with those whose names begin with its own."""
+    return [file for part in parts for file in glob(f"csrc/{part}*.c")]
+
+
+shared = glob("fastrec/native/*.p*[di]")
+folders = ("base", "format", "files", "example", "batch", "image")
+core = extension("_core", c_files(*(f"{folder}/" for folder in folders)), shared)
+# These files of the other folders are in both extensions. Their only state is freed memory that is
+# kept for the next buffer, so two copies do not have to agree.
+tensor = extension(
+    "_tensor",
+    c_files(
+        "tensor/", "base/bytes", "base/cpu", "base/philox", "base/platform", "base/status",
+        "base/strings", "image/image_ops", "image/pixel_format", "image/resample", "image/taps",
+    ),
+    [*shared, *glob("fastrec/native/tensor/*.pxi")],
+)  # fmt: skip
 home = os.environ.get("FASTREC_HOME", "").rstrip("/")
 setup(
-    ext_modules=[core],
+    ext_modules=[core, tensor],
     cmdclass={"build_ext": build_in_parallel},
     project_urls=project_urls(home) if home else {},
     long_description=readme(home),

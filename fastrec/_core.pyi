@@ -19,9 +19,6 @@ def masked_crc32c(data: Buffer) -> int: ...
 def crc32c_implementation() -> str: ...
 def crc32c_implementations() -> list[str]: ...
 def crc32c_with(name: str, data: Buffer, value: int = 0) -> int: ...
-def hashes(
-    function: str, texts: Bytes | list[bytes], key: Sequence[int] = (0, 0)
-) -> npt.NDArray[np.uint64]: ...
 def frame(data: Buffer) -> bytes: ...
 def encode_sequence(context: Mapping[str, Any], lists: Mapping[str, Any]) -> bytes: ...
 def column_values(
@@ -327,19 +324,6 @@ class Loader:
 def take_strings(
     data: npt.NDArray[np.uint8], offsets: npt.NDArray[np.int64], order: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]: ...
-
-_Data = npt.NDArray[np.uint8]
-_Offsets = npt.NDArray[np.int64]
-
-def every_string(
-    data: _Data, offsets: _Offsets, first: int, step: int
-) -> tuple[_Data, _Offsets]: ...
-def cut_strings(
-    data: _Data, offsets: _Offsets, marks: bytes, skip_empty: bool, skip_nothing: bool
-) -> tuple[_Data, _Offsets, _Offsets]: ...
-def cut_csv(
-    data: _Data, offsets: _Offsets, delimiter: int, quoted: bool, lines: bool, last: bool = True
-) -> tuple[_Data, _Offsets, _Offsets, int]: ...
 def pad_rows(
     values: npt.NDArray[Any],
     begins: npt.NDArray[np.int64],
@@ -348,13 +332,6 @@ def pad_rows(
     fill: Any,
     spares: Spares | None = None,
 ) -> npt.NDArray[Any]: ...
-def read_numbers(
-    data: npt.NDArray[np.uint8],
-    offsets: npt.NDArray[np.int64],
-    dtype: np.dtype[Any],
-    first: int = 0,
-    step: int = 1,
-) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]: ...
 
 PIECE: np.dtype[Any]
 
@@ -378,10 +355,6 @@ def empty(
 def augment(
     images: npt.NDArray[np.uint8], keys: npt.NDArray[np.uint64], fields: Mapping[str, Any]
 ) -> npt.NDArray[Any]: ...
-def change_colours(
-    images: npt.NDArray[np.float32], change: str, amounts: npt.NDArray[Any] | None = None
-) -> npt.NDArray[np.float32]: ...
-def mirror(images: npt.NDArray[Any]) -> npt.NDArray[Any]: ...
 def distort(
     images: npt.NDArray[Any],
     starts: npt.NDArray[np.int64],
@@ -391,87 +364,6 @@ def distort(
     contrast: npt.NDArray[np.float32] | None,
     standardize: bool,
 ) -> npt.NDArray[np.float32]: ...
-def resize(
-    images: npt.NDArray[Any],
-    height: int,
-    width: int,
-    method: str = "bilinear",
-    *,
-    antialias: bool = False,
-    align_corners: bool = False,
-    half_pixel_centers: bool = True,
-    scale: float = 1.0,
-    mirror: bool = False,
-    changes: bytes = b"",
-    values: npt.NDArray[np.float32] | None = None,
-    out: npt.NDArray[np.float32] | None = None,
-) -> npt.NDArray[np.float32]: ...
-
-PIXEL_CHANGES: tuple[str, ...]
-
-@final
-class PixelSteps:
-    def __new__(
-        cls, changes: bytes, values: npt.NDArray[np.float32] | None, channels: int
-    ) -> Self: ...
-
-@final
-class Formula:
-    def __new__(
-        cls,
-        types: Sequence[str],
-        steps: Sequence[tuple[Any, ...]],
-        results: Sequence[tuple[int, bool]],
-    ) -> Self: ...
-    def shape_of(self, arrays: list[npt.NDArray[Any]]) -> tuple[int, ...] | None: ...
-    def __call__(
-        self, arrays: list[npt.NDArray[Any]], into: npt.NDArray[Any] | None = None
-    ) -> tuple[npt.NDArray[Any], ...] | None: ...
-
-FORMULA_STEPS: dict[str, int]
-
-def change_pixels(
-    image: npt.NDArray[Any],
-    changes: bytes,
-    values: npt.NDArray[np.float32] | None,
-    *,
-    mirror: bool = False,
-    out: npt.NDArray[np.float32] | None = None,
-) -> npt.NDArray[np.float32]: ...
-def elementwise(
-    function: str, x: npt.NDArray[np.float32], row: int = 0
-) -> npt.NDArray[np.float32]: ...
-def warp(
-    images: npt.NDArray[Any],
-    transforms: npt.NDArray[np.float32],
-    height: int,
-    width: int,
-    mode: str,
-    fill: npt.NDArray[Any],
-    *,
-    bilinear: bool = False,
-) -> npt.NDArray[Any]: ...
-def depthwise(
-    images: npt.NDArray[np.float32],
-    weights: npt.NDArray[np.float32],
-    size: tuple[int, int],
-    *,
-    strides: tuple[int, int] = (1, 1),
-    steps: tuple[int, int] = (1, 1),
-    corner: tuple[int, int] = (0, 0),
-) -> npt.NDArray[np.float32]: ...
-def power(
-    x: npt.NDArray[np.float32], powers: npt.NDArray[np.float32]
-) -> npt.NDArray[np.float32]: ...
-def from_halves(x: npt.NDArray[np.float16]) -> npt.NDArray[np.float32]: ...
-def select(
-    conditions: npt.NDArray[np.bool_], x: npt.NDArray[Any], y: npt.NDArray[Any]
-) -> npt.NDArray[Any]: ...
-def extremes(
-    x: npt.NDArray[Any], begin: int, end: int, *, greatest: bool, places: bool = False
-) -> npt.NDArray[Any]: ...
-def to_halves(x: npt.NDArray[np.float32]) -> npt.NDArray[np.float16]: ...
-def join_channels(arrays: list[npt.NDArray[Any]]) -> npt.NDArray[Any]: ...
 def jpeg_version() -> str | None: ...
 def jpeg_header(data: Buffer, *, max_pixels: int = 134217728) -> tuple[int, int, int, int]: ...
 def decode_jpeg(
@@ -484,19 +376,7 @@ def decode_jpeg(
     fancy_upsampling: bool = True,
     max_pixels: int = 134217728,
 ) -> npt.NDArray[np.uint8]: ...
-def encode_jpeg(
-    pixels: npt.NDArray[np.uint8],
-    quality: int = 95,
-    *,
-    progressive: bool = False,
-    optimize: bool = False,
-    subsampling: bool = True,
-    density_unit: int = 1,
-    density: tuple[int, int] = (300, 300),
-    xmp: bytes = b"",
-) -> bytes: ...
 def png_version() -> str | None: ...
-def encode_png(pixels: npt.NDArray[np.uint8], level: int = -1, *, bits: int = 8) -> bytes: ...
 def decode_png(
     data: Buffer, channels: int, *, bits: int = 8, max_pixels: int = 134217728
 ) -> npt.NDArray[Any]: ...
@@ -542,23 +422,6 @@ class Preprocessor:
 def philox_blocks(
     seed: int, seed2: int, numbers: npt.NDArray[np.uint64]
 ) -> npt.NDArray[np.uint32]: ...
-
-DISTRIBUTIONS: tuple[str, ...]
-
-def philox_draw(
-    distribution: int,
-    dtype: npt.DTypeLike,
-    starts: npt.NDArray[np.uint64],
-    count: int,
-    low: int = 0,
-    size: int = 0,
-) -> npt.NDArray[Any]: ...
-def philox_classes(
-    starts: npt.NDArray[np.uint64], logits: npt.NDArray[np.floating[Any]], count: int
-) -> npt.NDArray[np.int64]: ...
-def philox_gammas(
-    starts: npt.NDArray[np.uint64], shapes: npt.NDArray[np.float64], count: int
-) -> npt.NDArray[np.float64]: ...
 
 @final
 class ShuffleQueue:

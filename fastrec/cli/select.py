@@ -18,10 +18,10 @@ from fastrec.cli.files import STDIN, name_of, reader_of, size_of
 from fastrec.cli.grammar import FINDING, USAGE, status_of
 from fastrec.cli.report import Failure, Report, count_text, damage_text, explained, shown
 from fastrec.cli.rows import Row, pieces, rows_of
-from fastrec.parsing.where import Where, WhereError, parse
 from fastrec.columns import Bytes, Ragged
 from fastrec.errors import FastrecError, RandomAccessError
 from fastrec.parsing.infer import kinds_of
+from fastrec.parsing.where import Where, WhereError, parse
 from fastrec.records.record_files import RecordFiles
 
 __all__ = ["Found", "Selector", "parsed_where"]

@@ -13,8 +13,8 @@ from time import monotonic
 
 cimport cython
 from cpython.buffer cimport (
-    PyBUF_C_CONTIGUOUS, PyBUF_FORMAT, PyBUF_SIMPLE, PyBUF_STRIDED, PyBUF_WRITABLE,
-    PyBuffer_FillInfo, PyBuffer_Release, PyObject_CheckBuffer, PyObject_GetBuffer)
+    PyBUF_C_CONTIGUOUS, PyBUF_FORMAT, PyBUF_SIMPLE, PyBuffer_FillInfo, PyBuffer_Release,
+    PyObject_CheckBuffer, PyObject_GetBuffer)
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.exc cimport PyErr_CheckSignals
 from cpython.float cimport PyFloat_AS_DOUBLE
@@ -23,7 +23,7 @@ from cpython.unicode cimport PyUnicode_AsUTF8AndSize
 from cpython.memoryview cimport PyMemoryView_FromObject
 from cpython.number cimport PyNumber_AsSsize_t
 from libc.errno cimport errno as last_errno
-from libc.stdint cimport INT64_MAX, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport INT64_MAX, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
@@ -61,8 +61,8 @@ if hasattr(os, "register_at_fork"):  # Windows has no forks
 
 include "errors.pxi"
 include "checksum.pxi"
+include "views.pxi"
 include "buffers.pxi"
-include "hashes.pxi"
 include "strings.pxi"
 include "padding.pxi"
 include "index.pxi"
@@ -85,33 +85,15 @@ include "order.pxi"
 include "loader.pxi"
 include "philox.pxi"
 include "augment.pxi"
-include "colour.pxi"
 include "image_ops.pxi"
-include "pixelwise.pxi"
-include "elementwise.pxi"
-include "formula.pxi"
-include "warp.pxi"
-include "resize.pxi"
+include "interpolation.pxi"
 include "jpeg.pxi"
 include "png.pxi"
 include "images.pxi"
 include "preprocess.pxi"
 
-# Objects of these types are parts of others, which fill them in.
-cdef extern from *:
-    """
-    static PyObject *fastrec_refuse_new(PyTypeObject *type, PyObject *args, PyObject *options) {
-        (void)args, (void)options;
-        return PyErr_Format(PyExc_TypeError, "cannot create '%.100s' instances", type->tp_name);
-    }
-    static void fastrec_seal(PyObject *type) {
-        ((PyTypeObject *)type)->tp_new = fastrec_refuse_new;
-        ((PyTypeObject *)type)->tp_vectorcall = NULL; /* would not ask tp_new */
-        PyType_Modified((PyTypeObject *)type);
-    }
-    """
-    void seal "fastrec_seal"(object type)
+include "sealing.pxi"
 
-for sealed in (ArrowPart, ArrowStream, Batch, Blocks, _Spread):
+for sealed in (ArrowPart, ArrowStream, Batch, Blocks):
     seal(sealed)
 del sealed

@@ -399,41 +399,10 @@ cdef extern from "example/columns.h" nogil:
 
 
 cdef extern from "base/strings.h" nogil:
-    ctypedef struct fr_cut:
-        bint is_mark[256]
-        bint skip_empty
-        bint skip_nothing
-
     bint fr_strings_valid(
         const int64_t *offsets, size_t step, size_t count, size_t size) noexcept
-    int64_t fr_strings_every(
-        const int64_t *offsets, size_t step, size_t count, int64_t *begins) noexcept
-    void fr_strings_take_every(
-        fr_span data, const int64_t *offsets, size_t step, size_t count, const int64_t *begins,
-        uint8_t *out) noexcept
     void fr_strings_take(const uint8_t *data, const int64_t *offsets, const int64_t *order,
                          size_t count, const int64_t *begins, uint8_t *out) noexcept
-    void fr_strings_cut(const uint8_t *data, const int64_t *offsets, size_t count,
-                        const fr_cut *cut, uint8_t *out, int64_t *begins,
-                        int64_t *splits) noexcept
-
-
-cdef extern from "base/csv.h" nogil:
-    ctypedef struct fr_csv:
-        bint stops[256]
-        uint8_t delimiter
-        bint quoted
-
-    ctypedef struct fr_csv_fields:
-        uint8_t *out
-        int64_t *begins
-        int64_t *splits
-        size_t rows
-
-    void fr_csv_init(fr_csv *csv, uint8_t delimiter, bint quoted) noexcept
-    size_t fr_csv_stops(const fr_csv *csv, const uint8_t *data, size_t size) noexcept
-    size_t fr_csv_row(const fr_csv *csv, const uint8_t *data, size_t size, bint last,
-                      fr_csv_fields *fields) noexcept
 
 
 cdef extern from "base/padding.h" nogil:
@@ -449,13 +418,6 @@ cdef extern from "base/padding.h" nogil:
     void fr_padding_fill(const fr_padding *padding, const uint8_t *src, const int64_t *begins,
                          const int64_t *shapes, size_t rows, uint8_t *out) noexcept
 
-
-cdef extern from "base/numbers.h" nogil:
-    ctypedef enum fr_number_type:
-        FR_NUMBER_FLOAT32
-
-    size_t fr_numbers_read(const uint8_t *data, const int64_t *offsets, size_t step, size_t count,
-                           fr_number_type type, void *out, int64_t *left) noexcept
 
 cdef extern from "example/sparse_indices.h" nogil:
     int64_t fr_sparse_indices(const int64_t *splits, size_t rows, int64_t *indices) noexcept
@@ -604,13 +566,6 @@ cdef extern from "example/parallel_encode.h" nogil:
                       fr_buffer *out, fr_buffer *offsets, fr_error *err) noexcept
 
 
-cdef extern from "base/hashes.h" nogil:
-    ctypedef enum fr_hash:
-        FR_HASH_COUNT
-
-    uint64_t fr_hash_of(fr_hash hash, const uint64_t *key, fr_span text) noexcept
-
-
 cdef extern from "base/philox.h" nogil:
     ctypedef struct fr_philox:
         unsigned used
@@ -618,25 +573,6 @@ cdef extern from "base/philox.h" nogil:
     void fr_philox_init(fr_philox *philox, uint64_t seed, uint64_t seed2) noexcept
     void fr_philox_seek(fr_philox *philox, uint64_t number) noexcept
     uint32_t fr_philox_next(fr_philox *philox) noexcept
-
-
-cdef extern from "base/draws.h" nogil:
-    ctypedef enum fr_distribution:
-        FR_DRAW_ORDER
-
-    ctypedef struct fr_draw:
-        fr_distribution distribution
-        bint wide
-        uint64_t low
-        uint64_t range
-
-    void fr_draw_numbers(const fr_draw *draw, const fr_philox *philox, size_t count,
-                         void *out) noexcept
-    void fr_draw_edges(double *edges, size_t classes) noexcept
-    void fr_draw_classes(const double *edges, size_t rows, size_t classes, size_t count,
-                         const fr_philox *philox, int64_t *out) noexcept
-    void fr_draw_gammas(const double *shapes, size_t sets, size_t count, const fr_philox *philox,
-                        double *out) noexcept
 
 
 cdef extern from "image/augment.h" nogil:
@@ -659,16 +595,6 @@ cdef extern from "image/augment.h" nogil:
                           const uint64_t *keys, size_t count, float *out, fr_error *err) noexcept
     void fr_augment_bytes(const fr_augment *augment, const uint8_t *images,
                           const uint64_t *keys, size_t count, uint8_t *out) noexcept
-
-
-cdef extern from "image/colour.h" nogil:
-    void fr_colour_turn_hue(const float *pixels, size_t count, float delta, float *out) noexcept
-    void fr_colour_scale_saturation(const float *pixels, size_t count, float factor,
-                                    float *out) noexcept
-    void fr_colour_from_hsv(const float *pixels, size_t count, float *out) noexcept
-    void fr_colour_to_grey(const float *pixels, size_t count, float *out) noexcept
-    void fr_colour_mirror(const uint8_t *source, size_t rows, size_t columns, size_t size,
-                          uint8_t *out) noexcept
 
 
 cdef extern from "image/image_ops.h" nogil:
@@ -843,28 +769,6 @@ cdef extern from "image/resample.h" nogil:
     void fr_resampler_free(fr_resampler *resampler) noexcept
 
 
-cdef extern from "image/pixelwise.h" nogil:
-    ctypedef struct fr_pixel_steps:
-        const uint8_t *changes
-        const float *values
-        size_t count
-        size_t channels
-
-    ctypedef struct fr_pixel_source:
-        fr_pixels pixels
-        size_t height
-        size_t width
-        bint mirror
-
-    int fr_pixel_steps_check(const fr_pixel_steps *steps, fr_error *err) noexcept
-    int fr_pixelwise_change(const fr_pixel_steps *steps, const fr_pixel_source *source, float *out,
-                            fr_error *err) noexcept
-    int fr_pixelwise_resize(const fr_pixel_steps *steps, fr_resampler *resampler,
-                            const fr_pixels *source, float *out, fr_error *err) noexcept
-    void fr_pixels_spread(const uint8_t *source, size_t count, size_t size, size_t pitch,
-                          uint8_t *out) noexcept
-
-
 cdef extern from "image/png.h" nogil:
     ctypedef struct fr_png_header:
         size_t height
@@ -883,27 +787,6 @@ cdef extern from "image/png.h" nogil:
                            fr_error *err) noexcept
     int fr_png_decode(fr_span data, const fr_png_header *header, const fr_png_format *format,
                       uint8_t *out, size_t row_step, fr_error *err) noexcept
-
-
-cdef extern from "image/png_encode.h" nogil:
-    int fr_png_encode(const uint8_t *pixels, size_t height, size_t width,
-                      const fr_png_format *format, int level, fr_buffer *out,
-                      fr_error *err) noexcept
-
-
-cdef extern from "image/jpeg_encode.h" nogil:
-    ctypedef struct fr_jpeg_settings:
-        int quality
-        bint is_progressive
-        bint optimize
-        bint no_subsampling
-        int density_unit
-        uint16_t x_density
-        uint16_t y_density
-        fr_span xmp
-
-    int fr_jpeg_encode(const uint8_t *pixels, size_t height, size_t width, int channels,
-                       const fr_jpeg_settings *settings, fr_buffer *out, fr_error *err) noexcept
 
 
 cdef extern from "image/jpeg.h" nogil:
@@ -994,79 +877,6 @@ cdef extern from "image/pixel_format.h" nogil:
         const uint16_t *halves, size_t count, float *out) noexcept
 
 
-cdef extern from "image/elementwise.h" nogil:
-    ctypedef enum fr_elementwise:
-        FR_ELEMENTWISE_COUNT
-
-    void fr_elementwise_apply(
-        fr_elementwise function, const float *x, size_t count, size_t row, float *out) noexcept
-
-
-cdef extern from "image/select.h" nogil:
-    void fr_select(const uint8_t *conditions, const void *x, size_t x_step, const void *y,
-                   size_t y_step, size_t width, size_t count, void *out) noexcept
-
-
-cdef extern from "image/extremes.h" nogil:
-    ctypedef enum fr_extreme_type:
-        FR_EXTREME_FLOAT32
-        FR_EXTREME_FLOAT64
-        FR_EXTREME_INT32
-        FR_EXTREME_INT64
-        FR_EXTREME_UINT8
-
-    ctypedef struct fr_extreme_source:
-        const void *numbers
-        fr_extreme_type type
-        size_t outer, count, inner
-
-    void fr_extreme_values(
-        const fr_extreme_source *source, bint greatest, void *out) noexcept
-    void fr_extreme_places(
-        const fr_extreme_source *source, bint greatest, int64_t *out) noexcept
-
-
-cdef extern from "image/formula.h" nogil:
-    enum:
-        FR_FORMULA_REGISTERS
-        FR_FORMULA_RANK
-
-    ctypedef enum fr_formula_type:
-        FR_FORMULA_FLOAT32
-        FR_FORMULA_BOOL
-
-    ctypedef struct fr_formula_step:
-        uint8_t code, a, b, c, out
-
-    ctypedef struct fr_formula_input:
-        const void *data
-        fr_formula_type type
-        ptrdiff_t strides[FR_FORMULA_RANK]
-
-    ctypedef struct fr_formula_result:
-        void *data
-        fr_formula_type type
-        uint8_t place
-        size_t width
-        ptrdiff_t pitch
-
-    ctypedef struct fr_formula:
-        const fr_formula_step *steps
-        const fr_formula_input *inputs
-        const fr_formula_result *results
-        size_t step_count, input_count, result_count
-        size_t rank
-        size_t sizes[FR_FORMULA_RANK]
-
-    int fr_formula_check(const fr_formula *self, fr_error *err) noexcept
-    int fr_formula_run(const fr_formula *self, fr_error *err) noexcept
-
-
-cdef extern from "image/power.h" nogil:
-    void fr_power(
-        const float *x, const float *powers, bint one_power, size_t count, float *out) noexcept
-
-
 cdef extern from "image/preprocess.h" nogil:
     ctypedef struct fr_preprocess_options:
         fr_crop_options crop
@@ -1102,36 +912,3 @@ cdef extern from "image/preprocess.h" nogil:
     void fr_preprocessor_free(fr_preprocessor *preprocessor) noexcept
 
 
-cdef extern from "image/warp.h" nogil:
-    ctypedef enum fr_warp_mode:
-        FR_WARP_MODES
-
-    ctypedef struct fr_warp:
-        const float *transform
-        size_t height
-        size_t width
-        size_t out_height
-        size_t out_width
-        fr_warp_mode mode
-
-    void fr_warp_nearest(const fr_warp *warp, const uint8_t *source, size_t size,
-                         const uint8_t *fill, uint8_t *out) noexcept
-    void fr_warp_bilinear(const fr_warp *warp, const float *source, size_t channels, float fill,
-                          float *out) noexcept
-
-    ctypedef struct fr_depthwise:
-        const float *weights
-        size_t rows
-        size_t columns
-        size_t channels
-        size_t multiplier
-        size_t stride_y
-        size_t stride_x
-        size_t step_y
-        size_t step_x
-        size_t top
-        size_t left
-
-    void fr_depthwise_filter(const fr_depthwise *filter, const float *source, size_t height,
-                             size_t width, size_t out_height, size_t out_width, float *scratch,
-                             float *out) noexcept

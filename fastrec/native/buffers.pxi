@@ -1,9 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Memory of the C core, seen by NumPy through the buffer protocol.
 
-cdef uint8_t _nothing  # what an empty block points to
-
-
 @cython.final
 cdef class Block:
     """A piece of memory that `owner` keeps alive."""
@@ -88,48 +85,6 @@ def empty(shape, dtype, Spares spares=None):
     check(c.fr_buffer_reserve(&room.buffer, size, &err), &err)
     room.buffer.size = size
     return array_of(room, dtype).reshape(shape)
-
-
-@cython.final
-cdef class Strings:
-    """The strings of a Bytes, whose memory stays as long as this does.
-
-    How many there are is what the offsets' own memory says. Each place is read once and held
-    against the data, for the arrays are the caller's, and another thread may write to them.
-    """
-
-    cdef const uint8_t[::1] data
-    cdef const int64_t[::1] offsets
-    cdef Py_ssize_t count
-
-    def __cinit__(self, strings):
-        self.data = np.ascontiguousarray(strings.data)
-        self.offsets = np.ascontiguousarray(strings.offsets)
-        self.count = self.offsets.shape[0] - 1
-        if self.count < 0:
-            raise ValueError("the offsets of a Bytes must have at least one element, got none")
-
-    cdef int find(self, Py_ssize_t index, c.fr_span *string) except -1:
-        cdef int64_t begin = self.offsets[index], end = self.offsets[index + 1]
-        if not 0 <= begin <= end <= self.data.shape[0]:
-            raise ValueError(f"the offsets of string {index} of a Bytes, {begin} to {end}, are out "
-                             f"of range (0 to {self.data.shape[0]}) or descend")
-        string.data = &self.data[0] + begin if self.data.shape[0] else &_nothing
-        string.size = <size_t>(end - begin)
-        return 0
-
-
-cdef const uint8_t *memory_of(array, list keep, size_t *size) except NULL:
-    """Return the address and size of a contiguous array's bytes; `keep` keeps them alive."""
-    cdef const uint8_t[::1] flat
-    array = np.asarray(array)  # a subclass may say anything of itself
-    keep.append(array)
-    size[0] = 0
-    if array.size == 0:
-        return &_nothing
-    flat = array.reshape(-1).view(np.uint8)
-    size[0] = <size_t>flat.shape[0]
-    return &flat[0]
 
 
 cdef object bytes_column(OwnedBuffer data, OwnedBuffer offsets):

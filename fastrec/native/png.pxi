@@ -50,34 +50,3 @@ def decode_png(data, int channels, *, int bits=8, uint64_t max_pixels=1 << 27):
         status = c.fr_png_decode(span, &header, &format, &out[0], step, &err)
     check(status, &err)
     return result
-
-
-def encode_png(const uint8_t[:, :, ::1] pixels, int level=-1, *, int bits=8):
-    """Encode a PNG, as ``tf.io.encode_png`` does.
-
-    Parameters
-    ----------
-    pixels : ndarray of uint8, shape (height, width, 1 to 4)
-        Of samples of 16 bits the bytes, as (height, width, channels x 2).
-    level : int
-        Of zlib, 0 to 9; -1 for its default.
-    bits : {8, 16}
-
-    Raises
-    ------
-    ValueError
-        For other values, an empty image, and without libpng.
-    """
-    cdef c.fr_png_format format
-    cdef c.fr_error err
-    cdef size_t height = pixels.shape[0]
-    cdef int status
-    cdef OwnedBuffer out = OwnedBuffer()
-    if bits not in (8, 16) or not pixels.size:
-        raise ValueError(f"an image must have pixels of 8 or 16 bits, got {bits}")
-    cdef size_t width = pixels.shape[1]
-    format.bits, format.channels = bits, pixels.shape[2] * 8 // bits
-    with nogil:
-        status = c.fr_png_encode(&pixels[0, 0, 0], height, width, &format, level, &out.buffer, &err)
-    check(status, &err)
-    return out.buffer.data[:out.buffer.size]

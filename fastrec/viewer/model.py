@@ -14,12 +14,12 @@ from fastrec.cli.rows import rows_of
 from fastrec.cli.statistics import FeatureSummary, Summary, histogram, summarize
 from fastrec.cli.stats import top_text
 from fastrec.cli.typed import common_types, typed_row
-from fastrec.parsing.where import parse
 from fastrec.columns import Bytes
 from fastrec.errors import FastrecError
 from fastrec.features.raw import RawFeature
 from fastrec.features.spec import SequenceFeatures
 from fastrec.parsing.infer import infer_features
+from fastrec.parsing.where import parse
 from fastrec.storage.stores import public
 from fastrec.viewer.cells import cell, cells
 from fastrec.viewer.source import Source

@@ -12,8 +12,8 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from fastrec.cli.report import explained
-from fastrec.parsing.where import WhereError
 from fastrec.errors import FastrecError
+from fastrec.parsing.where import WhereError
 from fastrec.viewer.cells import MEDIA, media_of
 from fastrec.viewer.model import Model
 from fastrec.viewer.page import STATIC, index_html

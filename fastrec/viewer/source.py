@@ -13,9 +13,9 @@ import numpy as np
 from fastrec.cli.files import STDIN, name_of, reader_of
 from fastrec.cli.report import damage_text, explained
 from fastrec.cli.rows import pieces
-from fastrec.parsing.where import Where
 from fastrec.columns import Bytes
 from fastrec.errors import FastrecError
+from fastrec.parsing.where import Where
 from fastrec.records.record_files import RecordFiles
 from fastrec.records.recovery import Skipped
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rows of text are cut as one byte after the other says, and what is wrong with them is left. */
-#include "base/csv.h"
+#include "tensor/csv.h"
 
 #include "test.h"
 

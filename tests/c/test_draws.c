@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Draws of every size against a generator that is asked for one word after the other. */
-#include "base/draws.h"
+#include "tensor/draws.h"
 
 #include <math.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Functions of floats of all kinds against libm's of doubles; between pages not to be touched. */
-#include "image/elementwise.h"
+#include "tensor/elementwise.h"
 
 #include <float.h>
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Extremes of arrays of each type and layout, between pages not to be touched. */
-#include "image/extremes.h"
+#include "tensor/extremes.h"
 
 #include <float.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Formulas of each step and of arrays spread in every way, between pages not to be touched. */
-#include "image/formula.h"
+#include "tensor/formula.h"
 
 #include "test.h"
 

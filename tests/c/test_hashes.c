@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Hashes of strings of each size against published and earlier values, between pages not to be
    touched. */
-#include "base/hashes.h"
+#include "tensor/hashes.h"
 
 #include "test.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Texts are the numbers that the C library finds in them, to the bit, or are left to others. */
-#include "base/numbers.h"
+#include "tensor/numbers.h"
 
 #include <errno.h>
 #include <stdbool.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Steps together against each by itself; sources and results between pages not to be touched. */
-#include "image/pixelwise.h"
+#include "tensor/pixelwise.h"
 
 #include <math.h>
 
-#include "image/colour.h"
 #include "image/image_ops.h"
+#include "tensor/colour.h"
 #include "test.h"
 
 enum { SIDE = 40, CHANNELS = 5, STEPS = 6, MOST = SIDE * SIDE * CHANNELS };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Powers of floats of all kinds against libm's of doubles, rounded; between pages not to be
    touched. */
-#include "image/power.h"
+#include "tensor/power.h"
 
 #include <math.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Numbers of each width and step, between pages not to be touched. */
-#include "image/select.h"
+#include "tensor/select.h"
 
 #include "test.h"
 

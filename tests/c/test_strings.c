@@ -2,6 +2,7 @@
 /* Strings are cut as one byte after the other says, and taken in any order. */
 #include "base/strings.h"
 
+#include "tensor/cut.h"
 #include "test.h"
 
 enum { STRINGS = 40, LONGEST = 24, TURNS = 2000 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Transforms of any numbers, and filters against their definition; between pages not to be
    touched. */
-#include "image/warp.h"
+#include "tensor/warp.h"
 
 #include <math.h>
 

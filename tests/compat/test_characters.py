@@ -9,7 +9,7 @@ import pytest
 import fastrec
 import fastrec.compat.v1 as v1
 import fastrec.compat.v2 as v2
-from fastrec import _core
+from fastrec import _tensor
 
 DAMAGED = b"a\xc3\xa9\xff\xf0\x9f\x98\x80z\xe2\x82"
 
@@ -103,17 +103,17 @@ def test_hashes_of_columns_are_those_of_strings() -> None:
     texts = [bytes(range(size)) for size in range(70)]
     column = fastrec.Bytes.from_list([b"before", *texts])[1:]
     for function in ("farm", "murmur", "sip"):
-        expected = [int(_core.hashes(function, [text], (3, 5))[0]) for text in texts]
-        assert _core.hashes(function, texts, (3, 5)).tolist() == expected
-        assert _core.hashes(function, column, (3, 5)).tolist() == expected
+        expected = [int(_tensor.hashes(function, [text], (3, 5))[0]) for text in texts]
+        assert _tensor.hashes(function, texts, (3, 5)).tolist() == expected
+        assert _tensor.hashes(function, column, (3, 5)).tolist() == expected
     with pytest.raises(TypeError, match="bytes"):
-        _core.hashes("farm", ["text"])  # type: ignore[list-item]
+        _tensor.hashes("farm", ["text"])  # type: ignore[list-item]
     damaged = fastrec.Bytes(np.zeros(3, np.uint8), np.array([0, 2, 1]))
     with pytest.raises(ValueError, match="descend"):
-        _core.hashes("farm", damaged)
+        _tensor.hashes("farm", damaged)
 
 
 def test_hashes_as_published() -> None:
     # The vector of SipHash's authors: key 00..0f, message 00..0e.
     key = (0x0706050403020100, 0x0F0E0D0C0B0A0908)
-    assert _core.hashes("sip", [bytes(range(15))], key)[0] == 0xA129CA6149BE45E5
+    assert _tensor.hashes("sip", [bytes(range(15))], key)[0] == 0xA129CA6149BE45E5

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import fastrec.compat.v2 as tf
-from fastrec import Bytes, _core
+from fastrec import Bytes, _tensor
 from fastrec.compat._tf.data import csv
 from fastrec.compat._tf.kernels.csv import Field, fields_of, read_lines
 
@@ -80,24 +80,24 @@ def test_lines_are_cut_natively_as_one_by_one(quoted: bool) -> None:
 
 def test_rows_that_are_cut_have_a_delimiter_of_their_own() -> None:
     with pytest.raises(ValueError, match="must not be a quote"):
-        _core.cut_csv(np.zeros(1, np.uint8), np.array([0, 1]), 10, True, False)
+        _tensor.cut_csv(np.zeros(1, np.uint8), np.array([0, 1]), 10, True, False)
 
 
 def test_every_string_from_one_on_lies_within_the_data() -> None:
     texts = Bytes.from_list([b"", LONG, b"c", b"d" * 16, b"", b"end"])
     for first in range(8):
         for step in (1, 2, 3, 9):
-            found = Bytes(*_core.every_string(texts.data, texts.offsets, first, step))
+            found = Bytes(*_tensor.every_string(texts.data, texts.offsets, first, step))
             assert list(found) == list(texts)[first::step]
     offsets = np.array([0, 9, 3, 4, 60])
-    assert list(Bytes(*_core.every_string(texts.data, offsets, 2, 2))) == [LONG[3:4]]
+    assert list(Bytes(*_tensor.every_string(texts.data, offsets, 2, 2))) == [LONG[3:4]]
     for first, step in ((1, 1), (3, 1), (0, 3)):
         with pytest.raises(ValueError, match="offsets must"):
-            _core.every_string(texts.data, offsets, first, step)
+            _tensor.every_string(texts.data, offsets, first, step)
     with pytest.raises(ValueError, match="step must be at least 1"):
-        _core.every_string(texts.data, texts.offsets, 0, 0)
+        _tensor.every_string(texts.data, texts.offsets, 0, 0)
     with pytest.raises(ValueError, match="offsets must"):
-        _core.every_string(texts.data, np.array([], np.int64), 0, 1)
+        _tensor.every_string(texts.data, np.array([], np.int64), 0, 1)
 
 
 @pytest.fixture

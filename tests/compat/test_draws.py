@@ -10,7 +10,7 @@ import pytest
 
 import fastrec.compat.v1 as tf1
 import fastrec.compat.v2 as tf2
-from fastrec import _core
+from fastrec import _tensor
 from fastrec.compat._tf.dtypes import as_dtype
 from fastrec.compat._tf.kernels.philox import Philox
 from fastrec.compat._tf.ops import Block, draws
@@ -236,7 +236,7 @@ def test_gammas_of_many_elements_are_those_of_each(own: bool) -> None:
         one = draws.GAMMA.kernel(start, shape.value, alphas[i] if own else alphas)
         np.testing.assert_array_equal(found[i], one)
     with pytest.raises(ValueError, match="5 starts, 2 draws of 3 times 1 shapes"):
-        _core.philox_gammas(starts, np.ones((3, 1)), 2)
+        _tensor.philox_gammas(starts, np.ones((3, 1)), 2)
 
 
 def test_a_gamma_is_drawn_for_each_element() -> None:

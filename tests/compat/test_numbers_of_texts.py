@@ -12,7 +12,7 @@ import pytest
 from spelt import TYPES, texts_of
 
 import fastrec.compat.v2 as tf
-from fastrec import Bytes, _core
+from fastrec import Bytes, _tensor
 from fastrec.compat._tf.kernels.csv import Field, column_of_texts
 from fastrec.compat._tf.kernels.numbers import NotANumber, number_of, numbers_of
 
@@ -30,11 +30,11 @@ def alone(text: bytes, dtype: str) -> bytes | None:
 def test_many_texts_spell_what_each_of_them_does(dtype: str) -> None:
     texts = Bytes.from_list(TEXTS)
     expected = [alone(text, dtype) for text in TEXTS]
-    numbers, left = _core.read_numbers(texts.data, texts.offsets, np.dtype(dtype))
+    numbers, left = _tensor.read_numbers(texts.data, texts.offsets, np.dtype(dtype))
     waiting = set(left.tolist())
     assert len(waiting) < len(TEXTS)
     few = Bytes.from_list([b" %d " % n for n in range(99)])
-    assert not _core.read_numbers(few.data, few.offsets, np.dtype(dtype))[1].size
+    assert not _tensor.read_numbers(few.data, few.offsets, np.dtype(dtype))[1].size
     for place, number in enumerate(numbers):
         if place not in waiting:
             assert number.tobytes() == expected[place], TEXTS[place]
@@ -89,14 +89,14 @@ def test_columns_of_lines_have_defaults_in_the_places_of_empty_fields() -> None:
 def test_strings_that_are_read_lie_within_the_data() -> None:
     data, offsets = np.frombuffer(b"1234", np.uint8), np.array([0, 2, 4])
     for kind, wanted in (("float32", np.float32), ("uint64", np.uint64)):
-        numbers, left = _core.read_numbers(data, offsets, np.dtype(kind), 1, 2)
+        numbers, left = _tensor.read_numbers(data, offsets, np.dtype(kind), 1, 2)
         assert numbers.dtype == wanted
         assert numbers.tolist() == [34]
         assert not left.size
-    assert _core.read_numbers(data, offsets, np.dtype(">i4"))[0].dtype == np.int32
-    assert not _core.read_numbers(data, offsets, np.dtype("int32"), 5)[0].size
+    assert _tensor.read_numbers(data, offsets, np.dtype(">i4"))[0].dtype == np.int32
+    assert not _tensor.read_numbers(data, offsets, np.dtype("int32"), 5)[0].size
     for wrong in ([0, 5], [2, 0], [-1, 2], []):
         with pytest.raises(ValueError, match="offsets must"):
-            _core.read_numbers(data, np.array(wrong, np.int64), np.dtype("int32"))
+            _tensor.read_numbers(data, np.array(wrong, np.int64), np.dtype("int32"))
     with pytest.raises(ValueError, match="step must be"):
-        _core.read_numbers(data, offsets, np.dtype("int32"), 0, 0)
+        _tensor.read_numbers(data, offsets, np.dtype("int32"), 0, 0)

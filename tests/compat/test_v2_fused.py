@@ -11,7 +11,7 @@ import pytest
 
 import fastrec
 import fastrec.compat.v2 as tf
-from fastrec import _core
+from fastrec import _tensor
 from fastrec.compat._tf.data.mapping import Map
 from fastrec.compat._tf.tracing import fusing
 from fastrec.compat._tf.tracing.trace import Trace
@@ -343,18 +343,18 @@ def test_what_cannot_be_changed_is_refused() -> None:
     image = np.zeros((4, 5, 3), np.float32)
     none = np.zeros((0, 3), np.float32)
     with pytest.raises(TypeError, match="image must be uint8 or float32"):
-        _core.change_pixels(image.astype(np.float64), b"", None)
+        _tensor.change_pixels(image.astype(np.float64), b"", None)
     with pytest.raises(ValueError, match="values must be of shape"):
-        _core.change_pixels(image, b"\0\0", np.zeros((1, 3), np.float32))
+        _tensor.change_pixels(image, b"\0\0", np.zeros((1, 3), np.float32))
     with pytest.raises(ValueError, match="change 9 is out of range"):
-        _core.change_pixels(image, b"\x09", np.zeros((1, 3), np.float32))
-    hue = bytes([_core.PIXEL_CHANGES.index("hue")])
+        _tensor.change_pixels(image, b"\x09", np.zeros((1, 3), np.float32))
+    hue = bytes([_tensor.PIXEL_CHANGES.index("hue")])
     with pytest.raises(ValueError, match="channels must be 3, got 4"):
-        _core.change_pixels(np.zeros((4, 5, 4), np.float32), hue, np.zeros((1, 4), np.float32))
+        _tensor.change_pixels(np.zeros((4, 5, 4), np.float32), hue, np.zeros((1, 4), np.float32))
     with pytest.raises(ValueError, match="one type and shape"):
-        _core.join_channels([image, image[1:]])
-    assert _core.change_pixels(image[:0], b"", none).shape == (0, 5, 3)
-    assert _core.change_pixels(image[::-1, ::2], b"", none).shape == (4, 3, 3)
+        _tensor.join_channels([image, image[1:]])
+    assert _tensor.change_pixels(image[:0], b"", none).shape == (0, 5, 3)
+    assert _tensor.change_pixels(image[::-1, ::2], b"", none).shape == (4, 3, 3)
 
 
 def records(broken: int) -> list[bytes]:

@@ -8,7 +8,7 @@ import colorsys
 import numpy as np
 import pytest
 
-from fastrec import _core
+from fastrec import _tensor
 
 RNG = np.random.default_rng(5)
 SIZES = [(1, 1, 1, 3), (2, 3, 5, 3), (1, 17, 4, 3), (0, 2, 2, 3), (2, 0, 4, 3)]
@@ -32,7 +32,7 @@ def through_hsv(image: np.ndarray, hue: float, saturation: float) -> np.ndarray:
 @pytest.mark.parametrize("delta", [0.0, 0.3, -0.2, 0.999, 5.25])
 def test_hues_are_turned(shape: tuple[int, ...], delta: float) -> None:
     before = images(shape)
-    found = _core.change_colours(before, "hue", np.full(shape[0], delta, np.float32))
+    found = _tensor.change_colours(before, "hue", np.full(shape[0], delta, np.float32))
     np.testing.assert_allclose(found, through_hsv(before, delta, 1), atol=3e-6)
 
 
@@ -42,20 +42,20 @@ def test_colours_are_made_of_hues(shape: tuple[int, ...]) -> None:
     expected = np.empty_like(before)
     for where in np.ndindex(before.shape[:-1]):
         expected[where] = colorsys.hsv_to_rgb(*before[where].tolist())
-    np.testing.assert_allclose(_core.change_colours(before, "from_hsv"), expected, atol=1e-6)
+    np.testing.assert_allclose(_tensor.change_colours(before, "from_hsv"), expected, atol=1e-6)
 
 
 @pytest.mark.parametrize("shape", SIZES)
 @pytest.mark.parametrize("factor", [0.0, 0.4, 1.0, 3.0, -1.0])
 def test_saturations_are_scaled(shape: tuple[int, ...], factor: float) -> None:
     before = images(shape)
-    found = _core.change_colours(before, "saturation", np.full(shape[0], factor, np.float32))
+    found = _tensor.change_colours(before, "saturation", np.full(shape[0], factor, np.float32))
     np.testing.assert_allclose(found, through_hsv(before, 0, factor), atol=2e-6)
 
 
 def test_each_image_has_an_amount_of_its_own() -> None:
     before = images((2, 3, 3, 3))
-    found = _core.change_colours(before, "hue", np.array([0, 0.5], np.float32))
+    found = _tensor.change_colours(before, "hue", np.array([0, 0.5], np.float32))
     np.testing.assert_allclose(found[0], before[0], atol=1e-6)
     assert not np.allclose(found[1], before[1], atol=0.01)
 
@@ -64,23 +64,23 @@ def test_each_image_has_an_amount_of_its_own() -> None:
 def test_grey_is_a_weighted_sum(shape: tuple[int, ...]) -> None:
     before = images(shape)
     expected = before.astype(float) @ [0.2989, 0.5870, 0.1140]
-    np.testing.assert_allclose(_core.change_colours(before, "grey")[..., 0], expected, atol=1e-6)
+    np.testing.assert_allclose(_tensor.change_colours(before, "grey")[..., 0], expected, atol=1e-6)
 
 
 @pytest.mark.parametrize("dtype", ["u1", "u2", "f4", "f8", "c16"])
 @pytest.mark.parametrize("channels", [1, 2, 3, 4])
 def test_mirrored_images_of_any_type(dtype: str, channels: int) -> None:
     before = (RNG.random((2, 3, 7, channels)) * 200).astype(dtype)
-    assert np.array_equal(_core.mirror(before), before[..., ::-1, :])
-    assert np.array_equal(_core.mirror(before[:, :, ::2]), before[:, :, ::2][..., ::-1, :])
+    assert np.array_equal(_tensor.mirror(before), before[..., ::-1, :])
+    assert np.array_equal(_tensor.mirror(before[:, :, ::2]), before[:, :, ::2][..., ::-1, :])
 
 
 def test_what_is_no_image_is_refused() -> None:
     with pytest.raises(TypeError, match="float32 of shape"):
-        _core.change_colours(np.zeros((1, 2, 2, 4), np.float32), "grey")
+        _tensor.change_colours(np.zeros((1, 2, 2, 4), np.float32), "grey")
     with pytest.raises(TypeError, match="float32 of shape"):
-        _core.change_colours(np.zeros((1, 2, 2, 3)), "grey")  # type: ignore[arg-type]
+        _tensor.change_colours(np.zeros((1, 2, 2, 3)), "grey")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="amounts must be 2 numbers"):
-        _core.change_colours(np.zeros((2, 2, 2, 3), np.float32), "hue", np.zeros(1, np.float32))
+        _tensor.change_colours(np.zeros((2, 2, 2, 3), np.float32), "hue", np.zeros(1, np.float32))
     with pytest.raises(ValueError, match="not in tuple"):
-        _core.change_colours(np.zeros((2, 2, 2, 3), np.float32), "blur")
+        _tensor.change_colours(np.zeros((2, 2, 2, 3), np.float32), "blur")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from jpegs import some_jpeg
 
-from fastrec import _core
+from fastrec import _core, _tensor
 
 METHODS = ["nearest", "bilinear", "bicubic", "area", "lanczos3", "lanczos5", "gaussian",
            "mitchellcubic"]  # fmt: skip
@@ -30,7 +30,7 @@ def test_resize(tf: Any, method: str, antialias: bool) -> None:
         images = some_images(rng)
         height, width = (int(n) for n in rng.integers(1, 90, 2))
         theirs = tf.image.resize(images, (height, width), method, antialias=antialias).numpy()
-        ours = _core.resize(images, height, width, method, antialias=antialias)
+        ours = _tensor.resize(images, height, width, method, antialias=antialias)
         np.testing.assert_array_equal(ours, theirs.astype(np.float32))
 
 
@@ -47,7 +47,9 @@ def test_resize_of_version_1(tf: Any, method: str, name: str, corners: bool) -> 
         images = some_images(rng)
         size = [int(n) for n in rng.integers(1, 90, 2)]
         theirs = operation(images=images, size=size, align_corners=corners).numpy()
-        ours = _core.resize(images, *size, method, align_corners=corners, half_pixel_centers=False)
+        ours = _tensor.resize(
+            images, *size, method, align_corners=corners, half_pixel_centers=False
+        )
         np.testing.assert_array_equal(ours, theirs.astype(np.float32))
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arrays that another thread writes to while a function of the core reads them.
 
-Every function of ``_core`` that takes an array is called while a thread writes to each of its
+Every function of the extensions that takes an array is called while a thread writes to each of its
 arrays. A call may return anything or raise an error; it must not read or write out of bounds. Run
 it under AddressSanitizer too (``make sanitize-python``). ``FASTREC_RACE_SECONDS`` sets the seconds
 that each function is called for.
@@ -25,7 +25,7 @@ import pytest
 from numpy.typing import NDArray
 
 import fastrec
-from fastrec import _core
+from fastrec import _core, _tensor
 from fastrec.features.spec import plan_example
 
 SECONDS = float(os.environ.get("FASTREC_RACE_SECONDS", "0.1"))
@@ -111,11 +111,13 @@ def of_strings(name: str, call: Callable[..., Any], size: int = 8, comma: bool =
 
 
 ORDER = np.random.default_rng(0).permutation(COUNT).astype(np.int64)
-of_strings("every_string", lambda d, o: _core.every_string(d, o, 0, 2))
-of_strings("cut_strings", lambda d, o: _core.cut_strings(d, o, b",", False, False), 40, True)
-of_strings("cut_csv", lambda d, o: _core.cut_csv(d, o, 44, True, True), 40, True)
-of_strings("read_numbers", lambda d, o: _core.read_numbers(d, o, np.dtype("f4")))
-of_strings("read_numbers of a column", lambda d, o: _core.read_numbers(d, o, np.dtype("i8"), 1, 3))
+of_strings("every_string", lambda d, o: _tensor.every_string(d, o, 0, 2))
+of_strings("cut_strings", lambda d, o: _tensor.cut_strings(d, o, b",", False, False), 40, True)
+of_strings("cut_csv", lambda d, o: _tensor.cut_csv(d, o, 44, True, True), 40, True)
+of_strings("read_numbers", lambda d, o: _tensor.read_numbers(d, o, np.dtype("f4")))
+of_strings(
+    "read_numbers of a column", lambda d, o: _tensor.read_numbers(d, o, np.dtype("i8"), 1, 3)
+)
 over(
     "take_strings",
     _core.take_strings,
@@ -151,11 +153,11 @@ over(
 )
 over(
     "change_colours",
-    lambda i, a: _core.change_colours(i, "hue", a),
+    lambda i, a: _tensor.change_colours(i, "hue", a),
     pixels,
     lambda: np.ones(4, np.float32),
 )
-over("mirror", _core.mirror, pixels)
+over("mirror", _tensor.mirror, pixels)
 over(
     "distort",
     lambda i, s, m, b, c: _core.distort(i, s, (8, 8, 3), m, b, c, True),
@@ -165,52 +167,52 @@ over(
     lambda: np.zeros(4, np.float32),
     lambda: np.ones(4, np.float32),
 )
-over("resize", lambda i: _core.resize(i, 20, 20), pixels)
+over("resize", lambda i: _tensor.resize(i, 20, 20), pixels)
 over(
     "change_pixels",
-    lambda i, v: _core.change_pixels(i[0], b"\0\2", v),
+    lambda i, v: _tensor.change_pixels(i[0], b"\0\2", v),
     pixels,
     lambda: np.ones((2, 3), np.float32),
 )
-over("elementwise", lambda x: _core.elementwise("exp", x), lambda: np.ones(COUNT, np.float32))
+over("elementwise", lambda x: _tensor.elementwise("exp", x), lambda: np.ones(COUNT, np.float32))
 over(
     "warp",
-    lambda i, t, f: _core.warp(i, t, 32, 32, "reflect", f, bilinear=True),
+    lambda i, t, f: _tensor.warp(i, t, 32, 32, "reflect", f, bilinear=True),
     pixels,
     lambda: np.tile(np.array([1, 0, 0, 0, 1, 0, 0, 0], np.float32), (4, 1)),
     lambda: np.zeros(3, np.float32),
 )
 over(
     "warp to the nearest",
-    lambda i, t, f: _core.warp(i, t, 32, 32, "constant", f),
+    lambda i, t, f: _tensor.warp(i, t, 32, 32, "constant", f),
     pixels,
     lambda: np.tile(np.array([1, 0, 0, 0, 1, 0, 0, 0], np.float32), (4, 1)),
     lambda: np.zeros(3, np.float32),
 )
 over(
     "depthwise",
-    lambda i, w: _core.depthwise(i, w, (30, 30)),
+    lambda i, w: _tensor.depthwise(i, w, (30, 30)),
     pixels,
     lambda: np.ones((3, 3, 3, 1), np.float32),
 )
-over("power", _core.power, lambda: np.ones(COUNT, np.float32), lambda: np.ones(COUNT, np.float32))
-over("from_halves", _core.from_halves, lambda: np.ones(COUNT, np.float16))
-over("to_halves", _core.to_halves, lambda: np.ones(COUNT, np.float32))
+over("power", _tensor.power, lambda: np.ones(COUNT, np.float32), lambda: np.ones(COUNT, np.float32))
+over("from_halves", _tensor.from_halves, lambda: np.ones(COUNT, np.float16))
+over("to_halves", _tensor.to_halves, lambda: np.ones(COUNT, np.float32))
 over(
     "select",
-    _core.select,
+    _tensor.select,
     lambda: np.ones(COUNT, np.bool_),
     lambda: np.ones(COUNT),
     lambda: np.zeros(COUNT),
 )
 over(
     "extremes",
-    lambda x: _core.extremes(x, 1, 2, greatest=True, places=True),
+    lambda x: _tensor.extremes(x, 1, 2, greatest=True, places=True),
     lambda: np.ones((40, 50), np.float32),
 )
-over("join_channels", lambda a, b: _core.join_channels([a, b]), pixels, pixels)
-over("encode_jpeg", lambda p: _core.encode_jpeg(p[0]), lambda: pixels(np.uint8))
-over("encode_png", lambda p: _core.encode_png(p[0]), lambda: pixels(np.uint8))
+over("join_channels", lambda a, b: _tensor.join_channels([a, b]), pixels, pixels)
+over("encode_jpeg", lambda p: _tensor.encode_jpeg(p[0]), lambda: pixels(np.uint8))
+over("encode_png", lambda p: _tensor.encode_png(p[0]), lambda: pixels(np.uint8))
 over(
     "draw_crop",
     lambda k: _core.draw_crop("random", 99, 99, (0.1, 1.0), (0.5, 2.0), k),
@@ -219,18 +221,18 @@ over(
 over("philox_blocks", lambda n: _core.philox_blocks(1, 2, n), lambda: keys(COUNT))
 over(
     "philox_draw",
-    lambda s: _core.philox_draw(0, np.float32, s, 8),
+    lambda s: _tensor.philox_draw(0, np.float32, s, 8),
     lambda: np.ones((COUNT, 3), np.uint64),
 )
 over(
     "philox_classes",
-    lambda s, x: _core.philox_classes(s, x, 8),
+    lambda s, x: _tensor.philox_classes(s, x, 8),
     lambda: np.ones((4, 3), np.uint64),
     lambda: np.zeros((4, 5, 6)),
 )
 over(
     "philox_gammas",
-    lambda s, x: _core.philox_gammas(s, x, 8),
+    lambda s, x: _tensor.philox_gammas(s, x, 8),
     lambda: np.ones((4, 3), np.uint64),
     lambda: np.ones((4, 5)),
 )
@@ -247,13 +249,13 @@ over(
 for hash_name in ("farm", "murmur", "sip"):
     of_strings(
         f"hashes {hash_name}",
-        lambda d, o, name=hash_name: _core.hashes(name, fastrec.Bytes(d, o)),
+        lambda d, o, name=hash_name: _tensor.hashes(name, fastrec.Bytes(d, o)),
     )
 
 
 @race("Formula.__call__", "Formula.shape_of")
 def _formula(_: Path) -> Race:
-    formula = _core.Formula(("float32", "float32"), [("add", 0, 1, 2)], [(2, False)])
+    formula = _tensor.Formula(("float32", "float32"), [("add", 0, 1, 2)], [(2, False)])
     own = [np.ones(COUNT, np.float32), np.ones(COUNT, np.float32)]
     return Race(lambda: formula(own), list(own))
 
@@ -261,7 +263,7 @@ def _formula(_: Path) -> Race:
 @race("PixelSteps.__new__")
 def _steps(_: Path) -> Race:
     values = np.ones((2, 3), np.float32)
-    return Race(lambda: _core.PixelSteps(b"\0\2", values, 3), [values])
+    return Race(lambda: _tensor.PixelSteps(b"\0\2", values, 3), [values])
 
 
 @race("Dataset.records")
@@ -393,9 +395,10 @@ def _arrow(_: Path) -> Race:
 
 
 def array_functions() -> Iterator[str]:
-    """The functions of the core whose stubs have a parameter that is an array."""
-    stub = ast.parse((Path(_core.__file__).parent / "_core.pyi").read_text())
-    for node in stub.body:
+    """The functions of the extensions whose stubs have a parameter that is an array."""
+    package = Path(_core.__file__).parent
+    stubs = [ast.parse((package / name).read_text()) for name in ("_core.pyi", "_tensor.pyi")]
+    for node in [node for stub in stubs for node in stub.body]:
         prefix = f"{node.name}." if isinstance(node, ast.ClassDef) else ""
         members = node.body if isinstance(node, ast.ClassDef) else [node]
         for member in members:

@@ -1,30 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
-"""No type of the core ends or blocks the process, however Python creates its objects."""
+"""No type of the extensions ends or blocks the process, however Python creates its objects."""
 
 from __future__ import annotations
 
+import pkgutil
 import subprocess
 import sys
 
 import pytest
 
-from fastrec import _core
+from fastrec import _core, _tensor
 
 UNSAFE = {"FileIndex"}  # one without offsets is for the core to fill in
 
 TYPES = sorted(
-    name
-    for name, value in vars(_core).items()
+    f"{module.__name__}.{name}"
+    for module in (_core, _tensor)
+    for name, value in vars(module).items()
     if isinstance(value, type)
-    and value.__module__ in (_core.__name__, "_core")
+    and value.__module__ in (module.__name__, module.__name__.rpartition(".")[2])
     and name not in UNSAFE
 )
 
 # Creates an object in a way that no program should, and tries all that it has.
 PROBE = """
-import sys
-from fastrec import _core
-kind = getattr(_core, sys.argv[1])
+import pkgutil, sys
+kind = pkgutil.resolve_name(sys.argv[1])
 objects = []
 for create in (lambda: kind.__new__(kind), kind, lambda: object.__new__(kind)):
     try:
@@ -66,5 +67,5 @@ def test_an_object_made_by_new_alone_raises_errors_only(name: str) -> None:
 def test_an_object_is_initialised_once() -> None:
     """Construction is in ``__cinit__``, which Python cannot call again."""
     for name in TYPES:
-        kind = getattr(_core, name)
-        assert "__init__" not in vars(kind) or name == "MaskedBytes", name
+        kind = pkgutil.resolve_name(name)
+        assert "__init__" not in vars(kind) or kind is _core.MaskedBytes, name

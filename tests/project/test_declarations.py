@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The declarations in _csrc.pxd equal those of the C headers.
+"""The declarations in _csrc.pxd and _ctensor.pxd equal those of the C headers.
 
 The C compiler checks the declarations only where Cython's output happens to use them, and converts
 silently between integers; here every one is compared, type by type.
@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PXD = ROOT / "fastrec" / "native" / "_csrc.pxd"
+PXDS = [ROOT / "fastrec" / "native" / name for name in ("_csrc.pxd", "_ctensor.pxd")]
 
 NOISE = r"\b(?:const|struct|enum|extern|static|inline|noexcept|nogil|FR_NODISCARD)\b"
 
@@ -102,6 +102,7 @@ def read_pxd(text: str) -> dict[str, Declarations]:
     """Header -> what the pxd says of it."""
     found: dict[str, Declarations] = {}
     text = re.sub(r"#.*", "", text)
+    text = re.sub(r"^from \w+ cimport \([^)]*\)", "", text, flags=re.MULTILINE)
     text = re.sub(r"\(\s*\n\s*", "(", re.sub(r",\s*\n\s*", ", ", text))
     header, block, name = Declarations(), "", ""
     for line in filter(str.strip, text.splitlines()):
@@ -133,7 +134,10 @@ def read_pxd(text: str) -> dict[str, Declarations]:
 
 
 PROMISED = {  # the compiler holds the pxd to what C itself has
-    header: each for header, each in read_pxd(PXD.read_text()).items() if header[0] != "<"
+    header: each
+    for pxd in PXDS
+    for header, each in read_pxd(pxd.read_text()).items()
+    if header[0] != "<"
 }
 
 
@@ -155,12 +159,19 @@ def test_the_pxd_agrees_with_the_header(header: str) -> None:
 
 
 def test_the_pxd_declares_every_header_it_uses_and_is_read_whole() -> None:
-    text = re.sub(r"#.*", "", PXD.read_text())
+    text = re.sub(r"#.*", "", "".join(pxd.read_text() for pxd in PXDS))
     named = set(re.findall(r"\bfr_\w+(?=\s*\()", text)) | set(re.findall(r"\bFR_[A-Z]\w*", text))
     seen: set[str] = set()
     for promised in PROMISED.values():
         seen |= promised.functions.keys() | promised.constants | promised.variables.keys()
     assert named <= seen, "not understood by this test"
+
+
+def test_each_extension_declares_the_headers_of_its_own_folders() -> None:
+    for pxd in PXDS:
+        folders = {header.partition("/")[0] for header in read_pxd(pxd.read_text())}
+        assert ("tensor" in folders) == (pxd.name == "_ctensor.pxd")
+        assert pxd.name == "_csrc.pxd" or folders == {"tensor"}
 
 
 def test_headers_are_read_as_a_compiler_reads_them() -> None:

@@ -26,6 +26,7 @@ FOLDERS = {
     "example": "format",
     "batch": "files example",
     "image": "base",
+    "tensor": "base image",
 }
 
 # Packages from left to right: a module imports from its own package and from those before it.
@@ -81,7 +82,7 @@ OPTIONAL = (
 
 # Kernels: one loop whose length is its unrolling.
 KERNELS: set[str] = set()
-# Tables, and the one file that repeats every header.
+# Tables, and the file that repeats the headers of records.
 GENERATED = {"crc32c_tables.h", "_csrc.pxd"}
 FUNCTION_LINES = 60
 FILE_LINES = 600  # files follow concerns; at 450 one asks whether there are two
@@ -101,7 +102,7 @@ def sources(*folders: Path) -> list[Path]:
         file
         for folder in folders
         for file in folder.rglob("*")
-        if file.suffix in kinds and file.name != "_core.c"
+        if file.suffix in kinds and file.name not in {"_core.c", "_tensor.c"}
     )
 
 
@@ -225,16 +226,16 @@ def test_a_module_imports_only_from_its_package_and_those_before_it(file: Path) 
         assert other == package or RANK[other] < RANK[package], f"{own} must not import {name}"
 
 
-def test_the_top_level_has_under_25_entries_beside_the_integrations() -> None:
+def test_the_top_level_has_under_24_entries_beside_the_integrations() -> None:
     kept = {p.name for p in PACKAGE.iterdir() if p.suffix not in {".so", ".pyd", ".c", ".html"}}
-    kept -= {"__pycache__"}
+    kept -= {"__pycache__", "_core.pyi", "_tensor.pyi"}  # the stubs of the extensions
     integrations = {"arrow.py", "events.py", "grain.py", "huggingface.py", "ray", "spark"}
-    assert len(kept - integrations - {"torch", "tfds"}) < 25, sorted(kept)
+    assert len(kept - integrations - {"torch", "tfds"}) < 24, sorted(kept)
 
 
 def test_the_extension_asks_only_for_what_it_may_know() -> None:
     found = set()
-    for text in (PACKAGE / "native").glob("*.p*"):
+    for text in (PACKAGE / "native").rglob("*.p*"):
         pattern = r"^ *from \.([\w.]*) import (\w+)"
         for base, name in re.findall(pattern, text.read_text(), re.MULTILINE):
             found |= {base, f"{base}.{name}".strip(".")} & OWN
@@ -249,6 +250,58 @@ def test_versions_of_tensorflow_share_only_what_is_common() -> None:
             if own[0] == other[0] == "compat" and len(own) > 1 and len(other) > 1:
                 common = other[1] == own[1] or other[1].startswith("_")
                 assert common, f"{module_of(file)} must not import {name}"
+
+
+# What `fastrec.compat` may use of the other packages, besides all of `_tensor`.
+NAMES_FOR_COMPAT = {
+    "": "Batcher Bytes ExampleParseError FastrecError FixedLenFeature FixedLenSequenceFeature "
+    "Index Ragged RaggedFeature RawFeature Reader ShuffleBuffer Sparse SparseFeature "
+    "VarLenFeature Writer count decode_raw encode_example encode_sequence_example masked_crc32c "
+    "parse_example train",
+    "_core": "Spares decode_jpeg decode_png empty jpeg_header jpeg_version pad_rows png_version",
+    "batches.shuffle_buffer": "random_blocks ring_shuffled",
+    "columns": "Arrays take_rows",
+    "errors": "CorruptRecordError ExampleParseError FastrecError LimitExceededError "
+    "TruncatedFileError",
+    "features.row_partitions": "Partition",
+    "images.augment": "distort",
+    "parsing.infer": "kinds_of",
+    "parsing.parse": "ExampleParser",
+    "parsing.sequence": "SequenceParser",
+    "records.inflated": "Inflated",
+    "threads": "usable_cpus",
+    "train": "BytesList Example Feature FeatureList FeatureLists Features FloatList Int64List "
+    "SequenceExample",
+}
+
+
+def used_by_compat() -> dict[str, set[str]]:
+    """The names that `fastrec.compat` uses of each other module of the package."""
+    uses: dict[str, set[str]] = {}
+    for file in (PACKAGE / "compat").rglob("*.py"):
+        names = {name for name, _ in imported(file) if name.startswith("fastrec.")}
+        modules = {name for name in names if any(other.startswith(f"{name}.") for other in names)}
+        for name in names - modules - {"fastrec._core", "fastrec._tensor", "fastrec.compat"}:
+            module, _, name = name.removeprefix("fastrec").rpartition(".")
+            if module.split(".")[1:2] != ["compat"]:
+                uses.setdefault(module.removeprefix("."), set()).add(name)
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+                module = node.value.id.removeprefix("fastrec")
+                if module in ("", "_core", "train"):
+                    uses.setdefault(module, set()).add(node.attr)
+    return uses
+
+
+def test_compat_uses_few_names_of_the_other_packages() -> None:
+    allowed = {module: set(names.split()) for module, names in NAMES_FOR_COMPAT.items()}
+    assert used_by_compat() == allowed
+
+
+def test_only_compat_uses_the_kernels_of_tensors() -> None:
+    for file in MODULES:
+        kernels = {"fastrec._tensor"} & {name for name, _ in imported(file)}
+        assert not kernels or package_of(module_of(file)) == "compat", file
 
 
 def loaded_by(statement: str) -> set[str]:

@@ -41,7 +41,8 @@ def wheel(
     path: Path, module: ModuleType, metadata: str = METADATA, more: tuple[str, ...] = ()
 ) -> Path:
     with zipfile.ZipFile(path / "some.whl", "w") as archive:
-        for name in (*module.IN_WHEEL, "fastrec/_core.cpython-313-x86_64-linux-gnu.so", *more):
+        built = [f"fastrec/{name}.cpython-313-x86_64-linux-gnu.so" for name in module.EXTENSIONS]
+        for name in (*module.IN_WHEEL, *built, *more):
             archive.writestr(name, "")
         archive.writestr(f"{INFO}/METADATA", metadata)
     return path / "some.whl"

@@ -160,6 +160,9 @@ def build(number: int, base: Path) -> Path:
     shared = "-shared" if sys.platform != "darwin" else "-bundle"
     extra = ("-undefined", "dynamic_lookup") if sys.platform == "darwin" else ()
     objects = {path.stem: path for path in (WORK / "objects").rglob("*.o")}
+    for path in (WORK / "objects").rglob("tensor/*.o"):
+        del objects[path.stem]
+    del objects["_tensor"]
     objects[source.stem] = source.with_suffix(".o")
     check(run(*compiler, "-Icsrc", "-c", source, "-o", objects[source.stem]))
     check(run(*compiler, shared, *extra, *objects.values(), "-o", library, *libraries(), "-lm"))

@@ -22,6 +22,7 @@ TESTS = {
     "csrc/example": ("parsing", "encoding"),
     "csrc/batch": ("batches",),
     "csrc/image": ("images",),
+    "csrc/tensor": ("compat",),
     "fastrec/native": ("records", "parsing", "batches"),
     "fastrec/errors.py": ("records",),
     "fastrec/columns.py": ("parsing",),

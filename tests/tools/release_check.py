@@ -22,16 +22,18 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 MOST_MB = {".whl": 8.0, ".gz": 6.0}
 IN_WHEEL = (
-    "fastrec/__init__.py", "fastrec/py.typed", "fastrec/_core.pyi", "fastrec/viewer/view.js",
-    "fastrec/viewer/view.css",
+    "fastrec/__init__.py", "fastrec/py.typed", "fastrec/_core.pyi", "fastrec/_tensor.pyi",
+    "fastrec/viewer/view.js", "fastrec/viewer/view.css",
 )  # fmt: skip
 IN_SDIST = (
     "LICENSE", "README.md", "CHANGELOG.md", "SECURITY.md", "CITATION.cff", "Makefile", "setup.py",
-    "mkdocs.yml", "pyproject.toml", "fastrec/native/_core.pyx", "fastrec/viewer/view.js",
+    "mkdocs.yml", "pyproject.toml", "fastrec/native/_core.pyx", "fastrec/native/_tensor.pyx",
+    "fastrec/native/tensor/formula.pxi", "csrc/tensor/formula.c", "fastrec/viewer/view.js",
     "docs/start.md", "docs/diagrams/record.svg", "csrc/base/status.h", "tests/cli/test_cli.py",
 )  # fmt: skip
+EXTENSIONS = ("_core", "_tensor")
 SOURCES = re.compile(r"\.(c|h|pyx|pxd|pxi|o)$|(^|/)(tests|docs|csrc)/")
-RUBBISH = re.compile(r"\.(pyc|so|DS_Store)$|__pycache__|\.egg-info/.*\.tmp|fastrec/_core\.c$")
+RUBBISH = re.compile(r"\.(pyc|so|DS_Store)$|__pycache__|\.egg-info/.*\.tmp|fastrec/native/_\w+\.c$")
 
 
 def version() -> str:
@@ -78,8 +80,9 @@ def check_wheel(path: Path) -> Iterator[str]:
         info = f"fastrec_io-{version()}.dist-info"
         yield from (f"{name} is missing" for name in IN_WHEEL if name not in names)
         yield from (f"{name} does not belong in it" for name in names if SOURCES.search(name))
-        if not any(re.fullmatch(r"fastrec/_core\.[\w-]+\.so", name) for name in names):
-            yield "there is no extension"
+        for extension in EXTENSIONS:
+            if not any(re.fullmatch(rf"fastrec/{extension}\.[\w-]+\.so", name) for name in names):
+                yield f"there is no extension {extension}"
         if f"{info}/METADATA" not in names:
             yield f"there is no {info}/METADATA"
             return

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fastrec import _core
+from fastrec import _tensor
 
 from .dtypes import as_dtype
 from .ops import Array, invalid
@@ -80,5 +80,5 @@ def numbered(table: dict[Any, Any], keys: Any, buckets: int) -> Array:
     if others.size:
         given = [words[place] for place in others.tolist()]
         spelled = [word if isinstance(word, bytes) else str(word).encode() for word in given]
-        flat[others] = _core.hashes("farm", spelled) % np.uint64(buckets) + np.uint64(len(table))
+        flat[others] = _tensor.hashes("farm", spelled) % np.uint64(buckets) + np.uint64(len(table))
     return numbers

@@ -11,7 +11,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from fastrec import Bytes, Ragged, _core
+from fastrec import Bytes, Ragged, _tensor
 from fastrec.records.inflated import Inflated
 
 from ..columns import flat_values
@@ -79,7 +79,7 @@ class _Rows:
         data = np.frombuffer(self._buffer, np.uint8)
         end = min(self._at + self._ahead, len(data))
         last = self._ended and end == len(data)
-        parts, begins, splits, used = _core.cut_csv(
+        parts, begins, splits, used = _tensor.cut_csv(
             data, np.array([self._at, end]), self._delimiter[0], self._quoted, False, last
         )
         self._at, self._ahead = self._at + used, max(_LEAST, 2 * used)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import fastrec
-from fastrec import _core
+from fastrec import _tensor
 
 from ..specs import TensorSpec
 from .dataset import AUTOTUNE, Dataset
@@ -121,7 +121,7 @@ def _in_blocks(file: Any) -> Iterator[fastrec.Bytes]:
 def _lines(data: bytes) -> fastrec.Bytes:
     text = np.frombuffer(data.replace(b"\r", b""), np.uint8)
     bounds = np.array([0, len(text)], np.int64)
-    parts, begins, _ = _core.cut_strings(text, bounds, b"\n", False, False)
+    parts, begins, _ = _tensor.cut_strings(text, bounds, b"\n", False, False)
     return fastrec.Bytes(parts, begins)
 
 

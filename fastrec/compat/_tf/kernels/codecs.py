@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from fastrec import _core
+from fastrec import _core, _tensor
 from fastrec.errors import FastrecError
 
 from ..errors import InvalidArgumentError, UnimplementedError
@@ -318,7 +318,7 @@ def encode_png(pixels: Array, compression: int = -1) -> bytes:
         raise _invalid("image must not be empty")
     if _core.png_version() is not None:
         whole = np.ascontiguousarray(pixels)
-        return _core.encode_png(whole.view(np.uint8), compression, bits=8 * pixels.itemsize)
+        return _tensor.encode_png(whole.view(np.uint8), compression, bits=8 * pixels.itemsize)
     if pixels.dtype == np.uint16:
         return _deep_png(pixels, compression)
     from PIL import Image
@@ -390,7 +390,7 @@ def encode_jpeg(
         raise _invalid(f"image must have 1 or 3 channels, got {shape}")
     if _core.jpeg_version() is not None:
         try:
-            return _core.encode_jpeg(
+            return _tensor.encode_jpeg(
                 np.ascontiguousarray(pixels),
                 quality,
                 progressive=progressive,

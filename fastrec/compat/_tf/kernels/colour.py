@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fastrec import _core
+from fastrec import _tensor
 
 from ..ops.arithmetic import POW
 from .pixels import convert, looked_up
@@ -43,7 +43,7 @@ def hsv_to_rgb(hsv: Array) -> Array:
     """The colours of which :func:`rgb_to_hsv` gives hue, saturation and value."""
     if hsv.dtype == np.float32 and hsv.ndim > 2:
         images = hsv.reshape(-1, *hsv.shape[-3:])
-        return _core.change_colours(images, "from_hsv").reshape(hsv.shape)
+        return _tensor.change_colours(images, "from_hsv").reshape(hsv.shape)
     hue, saturation, value = _planes(hsv)
     place = hue * 6
     ramps = [np.abs(place - 3) - 1, 2 - np.abs(place - 2), 2 - np.abs(place - 4)]
@@ -58,7 +58,7 @@ def _through_hsv(image: Array, hue: Any, saturation: Any) -> Array:
         single = convert(image, kind)
         images = single.reshape(-1, *single.shape[-3:])
         amounts = np.broadcast_to(np.asarray(amount, kind).reshape(-1), len(images))
-        found = _core.change_colours(images, change, amounts).reshape(image.shape)
+        found = _tensor.change_colours(images, change, amounts).reshape(image.shape)
         return convert(found, image.dtype)
     hsv = rgb_to_hsv(convert(image, kind))
     if hue is not None:

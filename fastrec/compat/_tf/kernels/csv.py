@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fastrec import Bytes, _core
+from fastrec import Bytes, _tensor
 
 from ..errors import InvalidArgumentError
 from .numbers import NotANumber, number_of
@@ -133,7 +133,7 @@ def _plain_texts(
     if not len(lines) or delimiter in _ENDS:
         return None
     data, places = lines.data, lines.offsets
-    cut, offsets, splits, used = _core.cut_csv(data, places, delimiter[0], quoted, True)
+    cut, offsets, splits, used = _tensor.cut_csv(data, places, delimiter[0], quoted, True)
     if len(splits) <= len(lines) or used < places[-1] - places[0]:
         return None
     width = int(splits[1])
@@ -153,9 +153,9 @@ def column_of(texts: Bytes, first: int, step: int, field: Field, missing: bytes)
         When one of them is wrong; :func:`value_of` says which.
     """
     if field.dtype.hasobject:
-        found = Bytes(*_core.every_string(texts.data, texts.offsets, first, step))
+        found = Bytes(*_tensor.every_string(texts.data, texts.offsets, first, step))
         return found if not missing and field.default == b"" else _filled(found, field, missing)
-    numbers, left = _core.read_numbers(texts.data, texts.offsets, field.dtype, first, step)
+    numbers, left = _tensor.read_numbers(texts.data, texts.offsets, field.dtype, first, step)
     if missing and _spells(missing, field.dtype):
         left = np.arange(len(numbers))  # any of them may stand for nothing
     if not left.size:

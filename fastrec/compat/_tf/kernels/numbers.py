@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from fastrec import Bytes, _core
+from fastrec import Bytes, _tensor
 
 __all__ = ["NotANumber", "number_of", "numbers_of"]
 
@@ -48,7 +48,7 @@ def numbers_of(texts: Bytes, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
     NotANumber
         For the first that spells none, or none that the type has.
     """
-    numbers, left = _core.read_numbers(texts.data, texts.offsets, dtype)
+    numbers, left = _tensor.read_numbers(texts.data, texts.offsets, dtype)
     for place in left.tolist():
         begin, end = texts.offsets[place : place + 2]
         numbers[place] = number_of(texts.data[begin:end].tobytes(), dtype)

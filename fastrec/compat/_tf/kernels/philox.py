@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from fastrec import _core
+from fastrec import _tensor
 from fastrec.batches.shuffle_buffer import random_blocks as blocks
 
 __all__ = [
@@ -37,7 +37,7 @@ Shape = tuple[int, ...]
 PER_OUTPUT = 256
 
 _HALF, _ALL = (1 << 64) - 1, (1 << 128) - 1
-_CODES = {name: code for code, name in enumerate(_core.DISTRIBUTIONS)}
+_CODES = {name: code for code, name in enumerate(_tensor.DISTRIBUTIONS)}
 _SINGLE = np.dtype(np.float32)
 
 
@@ -94,12 +94,12 @@ def scrambled(seed: int, seed2: int) -> Array:
 
 
 def drawn(kind: str, starts: Array, shape: Shape, dtype: Any, low: int = 0, size: int = 0) -> Array:
-    """Numbers of one of ``_core.DISTRIBUTIONS`` for each start, each draw of a shape.
+    """Numbers of one of ``_tensor.DISTRIBUTIONS`` for each start, each draw of a shape.
 
     Whole numbers are `low` and up to `size` more; any of the type for a size of 0.
     """
     rows = np.ascontiguousarray(starts).reshape(-1, 3)
-    found = _core.philox_draw(_CODES[kind], dtype, rows, math.prod(shape), low & _HALF, size)
+    found = _tensor.philox_draw(_CODES[kind], dtype, rows, math.prod(shape), low & _HALF, size)
     return found.reshape((*starts.shape[:-1], *shape))
 
 
@@ -126,7 +126,7 @@ def classes(starts: Array, logits: Array, count: int, dtype: np.dtype[Any]) -> A
     wide = np.ascontiguousarray(logits, None if logits.dtype == _SINGLE else np.float64)
     wide = wide if wide.ndim == 3 else wide[np.newaxis]
     rows = np.ascontiguousarray(starts).reshape(-1, 3)
-    found = _core.philox_classes(rows, wide, count).astype(dtype, copy=False)
+    found = _tensor.philox_classes(rows, wide, count).astype(dtype, copy=False)
     return found.reshape(*starts.shape[:-1], *found.shape[1:])
 
 
@@ -138,5 +138,5 @@ def gammas(starts: Array, sizes: Shape, alphas: Array, own: bool = False) -> Arr
     rows = np.ascontiguousarray(starts).reshape(-1, 3)
     each = alphas.shape[own:]
     wide = alphas.astype(np.float64).reshape(len(rows) if own else 1, math.prod(each))
-    found = _core.philox_gammas(rows, wide, math.prod(sizes))
+    found = _tensor.philox_gammas(rows, wide, math.prod(sizes))
     return found.reshape((*starts.shape[:-1], *sizes, *each)).astype(alphas.dtype)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from fastrec import _core
+from fastrec import _tensor
 
 from .shaping import room
 
@@ -69,7 +69,7 @@ class Calculated(Piece):
 
     Parameters
     ----------
-    formula : _core.Formula
+    formula : _tensor.Formula
     arrays : list of array
         That it is of.
     shape : tuple of int
@@ -78,7 +78,9 @@ class Calculated(Piece):
 
     dtype = np.dtype(np.float32)
 
-    def __init__(self, formula: _core.Formula, arrays: list[Array], shape: tuple[int, ...]) -> None:
+    def __init__(
+        self, formula: _tensor.Formula, arrays: list[Array], shape: tuple[int, ...]
+    ) -> None:
         self.shape, self._formula, self._arrays = shape, formula, arrays
 
     def write(self, out: Array) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from fastrec import _core
+from fastrec import _core, _tensor
 from fastrec.images.augment import distort
 
 from ..errors import InvalidArgumentError
@@ -34,7 +34,7 @@ __all__ = [
 Array = np.ndarray[Any, Any]
 _CHANNELS = 64  # at most of native changes
 _WORTH = 1 << 12  # numbers
-_MULTIPLY = bytes([_core.PIXEL_CHANGES.index("multiply")])
+_MULTIPLY = bytes([_tensor.PIXEL_CHANGES.index("multiply")])
 
 
 def _failed(text: str) -> InvalidArgumentError:
@@ -118,7 +118,7 @@ def crop_or_pad(image: Array, height: int, width: int, out: Array | None = None)
 def flip(image: Array, axis: int) -> Array:
     """Mirrored: left and right for axis -2, up and down for axis -3."""
     if axis == -2:
-        return _core.mirror(image)
+        return _tensor.mirror(image)
     if image.dtype.hasobject:
         return np.ascontiguousarray(np.flip(image, axis))
     result = _core.empty(image.shape, image.dtype)
@@ -159,7 +159,7 @@ def convert(image: Array, dtype: np.dtype[Any], saturate: bool = False) -> Array
         if source == np.uint8 and dtype == np.float32 and image.ndim > 2 and image.size >= _WORTH:
             return _scaled(image, scale)
         if source == np.uint8 and dtype == np.float16 and image.size >= _WORTH:
-            return _core.to_halves(image.astype(np.float32) * scale.astype(np.float32))
+            return _tensor.to_halves(image.astype(np.float32) * scale.astype(np.float32))
         scaled: Array = image.astype(dtype) * scale
         return scaled
     scaled = image * np.asarray(np.iinfo(dtype).max + 0.5, dtype=source)
@@ -173,7 +173,7 @@ def _scaled(image: Array, scale: Array) -> Array:
     if channels > _CHANNELS:
         rows = image.reshape(-1, 1, 1)
     values = np.full((1, rows.shape[-1]), scale, np.float32)
-    return _core.change_pixels(rows, _MULTIPLY, values).reshape(image.shape)
+    return _tensor.change_pixels(rows, _MULTIPLY, values).reshape(image.shape)
 
 
 def _convert_whole(image: Array, dtype: np.dtype[Any], saturate: bool) -> Array:
@@ -238,7 +238,7 @@ def to_grayscale(image: Array) -> Array:
     single = convert(image, np.dtype(np.float32)) if image.dtype.kind != "f" else image
     if single.dtype == np.float32 and single.shape[-1] == 3:
         images = single.reshape(-1, 1, *single.shape[-2:])
-        found = _core.change_colours(images, "grey").reshape(*single.shape[:-1], 1)
+        found = _tensor.change_colours(images, "grey").reshape(*single.shape[:-1], 1)
         return convert(found, image.dtype)
     weights = np.array([0.2989, 0.5870, 0.1140], dtype=single.dtype)
     grey = (single * weights).sum(axis=-1, keepdims=True, dtype=single.dtype)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fastrec import _core
+from fastrec import _tensor
 
 __all__ = ["METHODS", "fitted", "resize", "within"]
 
@@ -65,7 +65,7 @@ def resize(
     if method == "nearest":
         return _nearest(image, height, width, align, centers)
     single = image if image.dtype == np.uint8 else image.astype(_SINGLE, copy=False)
-    found = _core.resize(
+    found = _tensor.resize(
         single.reshape(-1, *image.shape[-3:]),
         height,
         width,

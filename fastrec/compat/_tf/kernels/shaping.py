@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from fastrec import _core
+from fastrec import _core, _tensor
 
 from ..errors import InvalidArgumentError
 
@@ -69,7 +69,7 @@ def joined(arrays: Sequence[Array], axis: int) -> Array:
         and all(each.ndim == first.ndim and each.dtype == first.dtype for each in arrays)
         and all(each.shape[:-1] == first.shape[:-1] for each in arrays)
     ):
-        return _core.join_channels(list(arrays))
+        return _tensor.join_channels(list(arrays))
     shape = list(first.shape)
     shape[axis] = sum([each.shape[axis] for each in arrays])
     return np.concatenate(arrays, axis, room(shape, first.dtype))

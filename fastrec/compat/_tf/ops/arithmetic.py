@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import fastrec
-from fastrec import _core
+from fastrec import _tensor
 from fastrec.columns import Arrays
 
 from ..columns import are_alike, common_size, flat_values, refilled
@@ -256,7 +256,7 @@ def _power(x: Array, y: Array) -> Any:
     if not alike or x.dtype != np.float32 or x.size < _WORTH:
         return np.power(x, y)
     known = y.size == 1 and y.reshape(()) in _QUICK_POWERS
-    return np.power(x, y) if known else _core.power(x, y)
+    return np.power(x, y) if known else _tensor.power(x, y)
 
 
 POW = binary("Pow", _power, "fic")
@@ -319,7 +319,7 @@ def _selected(condition: Array, x: Any, y: Any) -> Array:
         and x.shape in (condition.shape, ())
         and y.shape in (condition.shape, ())
     ):
-        return _core.select(condition, x, y)
+        return _tensor.select(condition, x, y)
     try:
         return np.asarray(np.where(condition, x, y))
     except ValueError as error:
@@ -343,7 +343,7 @@ def float_function(name: str, function: Callable[[Array], Any]) -> Op:
 
     def in_rows(x: Array, row: int) -> Array:
         if x.dtype == np.float32:
-            return _core.elementwise(native, x, row)
+            return _tensor.elementwise(native, x, row)
         return np.asarray(function(x), x.dtype)
 
     def block(_: int, x: Block) -> Any:
@@ -363,7 +363,7 @@ def _reciprocal_root(x: Array) -> Any:
 
 
 def _sign(x: Array) -> Any:
-    return _core.elementwise("sign", x) if x.dtype == np.float32 else np.sign(x)
+    return _tensor.elementwise("sign", x) if x.dtype == np.float32 else np.sign(x)
 
 
 IDENTITY = Op("Identity", lambda x: x, same_spec, lambda _, x: x, cheap=True)
@@ -404,9 +404,9 @@ def _cast(x: Any, *, DstT: DType) -> Array:
     if array.dtype.kind == "c" != target.kind:
         array = array.real
     if target == np.float16 and array.dtype in (np.float32, np.uint8) and array.size >= _WORTH:
-        return _core.to_halves(array.astype(np.float32, copy=False))
+        return _tensor.to_halves(array.astype(np.float32, copy=False))
     if array.dtype == np.float16 != target and array.size >= _WORTH:
-        array = _core.from_halves(array)
+        array = _tensor.from_halves(array)
     if array.dtype == target:
         return array if array is not x else array.copy()
     found = room(array.shape, target)

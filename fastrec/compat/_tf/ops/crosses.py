@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import fastrec
-from fastrec import _core
+from fastrec import _tensor
 
 from ..columns import VarLen
 from ..dtypes import DType
@@ -38,7 +38,7 @@ def _joined_prints(one: int, other: int) -> int:
 
 def _print_of(value: Any) -> int:
     if isinstance(value, bytes):
-        return int(_core.hashes("farm", [value])[0])
+        return int(_tensor.hashes("farm", [value])[0])
     return int(value) & _MASK
 
 

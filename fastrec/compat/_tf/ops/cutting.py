@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import fastrec
-from fastrec import _core
+from fastrec import _tensor
 
 from ..columns import flat_values
 from ..dtypes import string
@@ -59,7 +59,7 @@ class Cut(NamedTuple):
         if not isinstance(texts, fastrec.Bytes):
             texts = fastrec.Bytes.from_list(texts.reshape(-1).tolist())
         how = marks, self.skip_empty or not sep, self.any_of
-        data, offsets, splits = _core.cut_strings(texts.data, texts.offsets, *how)
+        data, offsets, splits = _tensor.cut_strings(texts.data, texts.offsets, *how)
         return fastrec.Bytes(data, offsets), splits
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from fastrec import _core
+from fastrec import _tensor
 
 from ..dtypes import DType
 from ..kernels.shaping import reduced as along
@@ -154,7 +154,7 @@ def _extreme(greatest: bool, other: Callable[..., Any]) -> Callable[..., Any]:
         if axes:
             begin, end = min(axes), max(axes) + 1
             if end - begin == len(axes) and _are_native(x, begin, end):
-                found = _core.extremes(x, begin, end, greatest=greatest)
+                found = _tensor.extremes(x, begin, end, greatest=greatest)
                 return np.expand_dims(found, axes) if keep else found
         return other(x, axes, keep)
 
@@ -207,7 +207,7 @@ def _place_of(name: str, function: Callable[..., Any], greatest: bool) -> Op:
             )
         if _are_native(array, axis % array.ndim, axis % array.ndim + 1):
             begin = axis % array.ndim
-            found = _core.extremes(array, begin, begin + 1, greatest=greatest, places=True)
+            found = _tensor.extremes(array, begin, begin + 1, greatest=greatest, places=True)
             return found.astype(output_type.numpy, copy=False)
         if array.dtype.kind == "f" and np.isnan(array).any():  # which is never the one
             array = np.where(np.isnan(array), _limit(array.dtype, not greatest), array)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 import fastrec
-from fastrec import _core
+from fastrec import _tensor
 
 from ..dtypes import int32, int64, string
 from ..kernels import unicode
@@ -184,7 +184,7 @@ def _hashed(name: str, function: str) -> Op:
 
     def many(texts: Any, *, count: int, key: Sequence[int] = (0, 0)) -> Array:
         given = texts if isinstance(texts, fastrec.Bytes) else texts.reshape(-1).tolist()
-        found = _core.hashes(function, given, key) % np.uint64(count)
+        found = _tensor.hashes(function, given, key) % np.uint64(count)
         return found.astype(np.int64)
 
     def one(text: bytes, **how: Any) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fastrec import _core
+from fastrec import _tensor
 
 from ..specs import TensorSpec, TypeSpec
 from . import Array, Op, invalid, known_sizes
@@ -40,7 +40,7 @@ def _projected(
     bilinear = interpolation == "BILINEAR"
     given = images.astype(_SINGLE, copy=False) if bilinear else images
     around = np.full(images.shape[3], fill).astype(images.dtype).astype(given.dtype, copy=False)
-    found = _core.warp(given, transforms, height, width, mode.lower(), around, bilinear=bilinear)
+    found = _tensor.warp(given, transforms, height, width, mode.lower(), around, bilinear=bilinear)
     return found.astype(images.dtype, copy=False)
 
 
@@ -106,7 +106,7 @@ def _filtered(
         for n in range(2)
     )
     single, factors = (each.astype(_SINGLE, copy=False) for each in (images, weights))
-    found = _core.depthwise(
+    found = _tensor.depthwise(
         single, factors, (height, width), strides=strides, steps=steps, corner=(top, left)
     )
     return found.astype(images.dtype, copy=False)

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from fastrec import _core
+from fastrec import _tensor
 
 from ..kernels.pieces import Calculated, whole
 from ..ops import Block, Op
@@ -130,7 +130,7 @@ class _Formula:
 
     def joined(self) -> Node:
         """The operation that does all of it."""
-        self._formula = _core.Formula(self._types, *self._parts)
+        self._formula = _tensor.Formula(self._types, *self._parts)
         name = "+".join(node.op.name for node in self.nodes)
         alone = len(self.specs) == 1 and self.specs[0].dtype.name == "float32"
         op = Op(name, self._one, block=self._block)

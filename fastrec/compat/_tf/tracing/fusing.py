@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fastrec import _core
+from fastrec import _tensor
 from fastrec.images.augment import distort
 
 from ..ops import Block, Op
@@ -53,7 +53,7 @@ _DISTORTIONS = {
 }
 _SINGLE = np.dtype(np.float32)
 _CHANNELS = 64  # at most
-_CODES = {name: code for code, name in enumerate(_core.PIXEL_CHANGES)}
+_CODES = {name: code for code, name in enumerate(_tensor.PIXEL_CHANGES)}
 
 
 def _is_image(spec: TypeSpec, rank: int = 3, dtype: str = "float32") -> bool:
@@ -288,9 +288,9 @@ class _OneOfPixels(_One):
             size = image.shape[:2] if how is None else (how["height"], how["width"])
             out = room((*size, image.shape[2]), _SINGLE)
         if chain.resize is None:
-            found = _core.change_pixels(image, self._changes, numbers, mirror=mirror, out=out)
+            found = _tensor.change_pixels(image, self._changes, numbers, mirror=mirror, out=out)
         else:
-            found = _core.resize(
+            found = _tensor.resize(
                 image[np.newaxis],
                 **chain.resize,
                 scale=chain.scale or 1.0,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/draws.h"
+#include "tensor/draws.h"
 
 #include <float.h>
 #include <math.h>

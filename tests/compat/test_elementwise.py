@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fastrec import _core
+from fastrec import _tensor
 
 RNG = np.random.default_rng(7)
 # And how many floats the approximations may be beside the nearest.
@@ -43,7 +43,7 @@ def numbers(shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
 @pytest.mark.parametrize("x", [numbers((33, 7, 3)), numbers((0, 3)), numbers(()), EDGES])
 @np.errstate(all="ignore")
 def test_functions_are_near_the_exact_ones(name: str, x: np.ndarray[Any, Any]) -> None:
-    found = _core.elementwise(name, x)
+    found = _tensor.elementwise(name, x)
     function, most = FUNCTIONS[name]
     expected = function(x.astype(np.float64)).astype(np.float32)
     assert found.dtype == np.float32
@@ -54,16 +54,16 @@ def test_functions_are_near_the_exact_ones(name: str, x: np.ndarray[Any, Any]) -
 @np.errstate(all="ignore")
 def test_rows_are_those_of_one_by_one(name: str) -> None:
     x = numbers((12, 13))
-    found = [_core.elementwise(name, row) for row in x]
-    assert np.array_equal(_core.elementwise(name, x, 13), found, equal_nan=True)
+    found = [_tensor.elementwise(name, row) for row in x]
+    assert np.array_equal(_tensor.elementwise(name, x, 13), found, equal_nan=True)
 
 
 def test_arrays_may_have_gaps() -> None:
     x = numbers((20, 32, 3))
     assert np.array_equal(
-        _core.elementwise("exp", x[::2, ::-1]), _core.elementwise("exp", x)[::2, ::-1]
+        _tensor.elementwise("exp", x[::2, ::-1]), _tensor.elementwise("exp", x)[::2, ::-1]
     )
-    assert np.array_equal(_core.to_halves(x[..., 0]), x[..., 0].astype(np.float16))
+    assert np.array_equal(_tensor.to_halves(x[..., 0]), x[..., 0].astype(np.float16))
 
 
 @np.errstate(all="ignore")
@@ -72,7 +72,7 @@ def test_powers_are_rounded_once() -> None:
     x[::3] = np.abs(x[::3])
     x.reshape(-1)[: EDGES.size] = EDGES
     for powers in (numbers((40, 50)), np.rint(numbers((40, 50))), *map(np.float32, (0.8, -2, 3))):
-        found = _core.power(x, np.asarray(powers))
+        found = _tensor.power(x, np.asarray(powers))
         expected = np.power(x.astype(np.float64), powers).astype(np.float32)
         np.testing.assert_array_max_ulp(found, expected, 1)
 
@@ -81,7 +81,7 @@ def test_powers_are_rounded_once() -> None:
 def test_halves_are_those_of_numpy() -> None:
     x = RNG.integers(0, 1 << 32, 20_000, np.uint32).view(np.float32)
     x[::2] = numbers((10_000,)) * np.float32(2.0) ** RNG.integers(-20, 12, 10_000)
-    found, expected = _core.to_halves(x), x.astype(np.float16)
+    found, expected = _tensor.to_halves(x), x.astype(np.float16)
     np.testing.assert_array_equal(found, expected)
     assert np.array_equal(np.signbit(found), np.signbit(expected))
 
@@ -89,7 +89,7 @@ def test_halves_are_those_of_numpy() -> None:
 def test_every_half_is_converted() -> None:
     x = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
     for each in (x, x[3:8], x[:1].reshape(()), x[:0], x[::3]):
-        found, expected = _core.from_halves(each), each.astype(np.float32)
+        found, expected = _tensor.from_halves(each), each.astype(np.float32)
         np.testing.assert_array_equal(found, expected)
         assert np.array_equal(np.signbit(found), np.signbit(expected))
 
@@ -100,14 +100,14 @@ def test_numbers_are_selected(dtype: str) -> None:
     x, y = (RNG.integers(0, 100, (19, 31)).astype(dtype) for _ in range(2))
     for one in (x, x[:1, :1], x.T.copy().T, x[0, 0].reshape(())):
         for other in (y, y[0, 1].reshape(())):
-            found = _core.select(conditions, one, other)
+            found = _tensor.select(conditions, one, other)
             assert found.dtype == dtype
             assert np.array_equal(found, np.where(conditions, one, other))
-    assert _core.select(conditions[:0], x[:0], y[:0]).shape == (0, 31)
+    assert _tensor.select(conditions[:0], x[:0], y[:0]).shape == (0, 31)
     with pytest.raises(TypeError, match="select of complex128 and complex128 by bool"):
-        _core.select(conditions, x.astype(complex), y.astype(complex))
+        _tensor.select(conditions, x.astype(complex), y.astype(complex))
     with pytest.raises(ValueError, match="do not fit"):
-        _core.select(conditions, x[:3], y)
+        _tensor.select(conditions, x[:3], y)
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "bool", "int32", "int64", "float32", "float64"])
@@ -116,14 +116,14 @@ def test_extremes_are_numpys(dtype: str, shape: tuple[int, ...]) -> None:
     x = RNG.integers(0, 2 if dtype == "bool" else 12, shape).astype(dtype)
     for axis in range(x.ndim):
         for greatest, values, places in ((True, np.max, np.argmax), (False, np.min, np.argmin)):
-            found = _core.extremes(x, axis, axis + 1, greatest=greatest)
+            found = _tensor.extremes(x, axis, axis + 1, greatest=greatest)
             assert found.dtype == dtype
             assert np.array_equal(found, values(x, axis))
-            where = _core.extremes(x, axis, axis + 1, greatest=greatest, places=True)
+            where = _tensor.extremes(x, axis, axis + 1, greatest=greatest, places=True)
             assert where.dtype == np.int64
             assert np.array_equal(where, places(x, axis))
             assert np.array_equal(
-                _core.extremes(x.T.copy().T, axis, x.ndim, greatest=greatest),
+                _tensor.extremes(x.T.copy().T, axis, x.ndim, greatest=greatest),
                 values(x, tuple(range(axis, x.ndim))),
             )
 
@@ -131,28 +131,28 @@ def test_extremes_are_numpys(dtype: str, shape: tuple[int, ...]) -> None:
 def test_extremes_that_cannot_be_are_refused() -> None:
     x = np.zeros((3, 0, 2))
     with pytest.raises(ValueError, match="extremes of 0 numbers"):
-        _core.extremes(x, 1, 2, greatest=True)
+        _tensor.extremes(x, 1, 2, greatest=True)
     with pytest.raises(ValueError, match=r"dimensions 1 to 4 are out of range \(0 to 3\)"):
-        _core.extremes(x, 1, 4, greatest=True)
+        _tensor.extremes(x, 1, 4, greatest=True)
     with pytest.raises(TypeError, match="extremes of complex128"):
-        _core.extremes(x.astype(complex), 0, 1, greatest=True)
-    assert _core.extremes(x, 0, 1, greatest=True).shape == (0, 2)
+        _tensor.extremes(x.astype(complex), 0, 1, greatest=True)
+    assert _tensor.extremes(x, 0, 1, greatest=True).shape == (0, 2)
 
 
 def test_other_arrays_are_refused() -> None:
     double = np.zeros(3)
     with pytest.raises(TypeError, match="must be float32, got float64"):
-        _core.elementwise("exp", double)  # type: ignore[arg-type]
+        _tensor.elementwise("exp", double)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="must be float32, got float64"):
-        _core.to_halves(double)  # type: ignore[arg-type]
+        _tensor.to_halves(double)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="must be float16, got float64"):
-        _core.from_halves(double)  # type: ignore[arg-type]
+        _tensor.from_halves(double)  # type: ignore[arg-type]
     single = np.zeros((2, 3), np.float32)
     with pytest.raises(ValueError, match=r"one or of shape \(2, 3\), got shape \(3,\)"):
-        _core.power(single, single[0])
+        _tensor.power(single, single[0])
     with pytest.raises(TypeError, match="must be float32"):
-        _core.power(single, double)  # type: ignore[arg-type]
+        _tensor.power(single, double)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="row must divide the 6 numbers, got 4"):
-        _core.elementwise("exp", single, 4)
+        _tensor.elementwise("exp", single, 4)
     with pytest.raises(ValueError, match="not in tuple"):
-        _core.elementwise("cotangent", single)
+        _tensor.elementwise("cotangent", single)

@@ -1,18 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 
-cdef tuple FILTERS = ("nearest", "bilinear", "bicubic", "bicubic_torch", "area", "lanczos3",
-                      "lanczos5", "gaussian", "mitchellcubic")
-
-
-cdef int find_interpolation(c.fr_interpolation *how, str method, bint antialias) except -1:
-    if method not in FILTERS:
-        raise ValueError(f"interpolation must be one of {', '.join(FILTERS)}, got {method!r}")
-    how.filter = <c.fr_filter><int>FILTERS.index(method)
-    how.antialias = antialias
-    how.align_corners = how.legacy_centers = False
-    return 0
-
-
 def resize(images, size_t height, size_t width, str method="bilinear", *, bint antialias=False,
            bint align_corners=False, bint half_pixel_centers=True, float scale=1,
            bint mirror=False, bytes changes=b"", values=None, out=None):

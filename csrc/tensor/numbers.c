@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/numbers.h"
+#include "tensor/numbers.h"
 
 #include <math.h>
 #include <stdbool.h>

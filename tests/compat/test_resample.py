@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fastrec import _core
+from fastrec import _tensor
 
 RNG = np.random.default_rng(3)
 METHODS = ["nearest", "bilinear", "bicubic", "bicubic_torch", "area", "lanczos3", "lanczos5",
@@ -44,7 +44,7 @@ def test_antialiased_kernels_are_their_definition(channels: int, dtype: Any) -> 
             ("bilinear", 1, lambda x: np.maximum(1 - x, 0)),
             ("bicubic", 2, keys),
         ):
-            found = _core.resize(image, height, width, method, antialias=True)
+            found = _tensor.resize(image, height, width, method, antialias=True)
             expected = by_definition(image, height, width, radius, kernel)
             np.testing.assert_allclose(found, expected, atol=2e-3)
 
@@ -53,12 +53,12 @@ def test_antialiased_kernels_are_their_definition(channels: int, dtype: Any) -> 
 @pytest.mark.parametrize("antialias", [False, True])
 def test_the_same_size_is_the_same_image(method: str, antialias: bool) -> None:
     image = RNG.integers(0, 256, (1, 7, 9, 3)).astype(np.uint8)
-    found = _core.resize(image, 7, 9, method, antialias=antialias)
+    found = _tensor.resize(image, 7, 9, method, antialias=antialias)
     if method not in ("gaussian", "mitchellcubic"):  # which blur
         np.testing.assert_allclose(found, image, atol=1e-3)
     flat = np.full((1, 5, 6, 3), 77, np.uint8)
     np.testing.assert_allclose(
-        _core.resize(flat, 11, 3, method, antialias=antialias), 77, rtol=1e-5
+        _tensor.resize(flat, 11, 3, method, antialias=antialias), 77, rtol=1e-5
     )
 
 
@@ -70,7 +70,7 @@ def test_torch_interpolates_the_same(method: str, antialias: bool) -> None:
         rows, columns, height, width = (int(n) for n in RNG.integers(1, 90, 4))
         image = RNG.integers(0, 256, (1, rows, columns, 3)).astype(np.float32)
         ours = "bicubic_torch" if method == "bicubic" and not antialias else method
-        found = _core.resize(image, height, width, ours, antialias=antialias)
+        found = _tensor.resize(image, height, width, ours, antialias=antialias)
         theirs = torch.nn.functional.interpolate(
             torch.from_numpy(image).permute(0, 3, 1, 2),
             size=(height, width),
@@ -85,18 +85,18 @@ def test_torch_interpolates_the_same(method: str, antialias: bool) -> None:
 def test_bytes_and_floats_give_the_same(method: str) -> None:
     image = RNG.integers(0, 256, (2, 21, 37, 3)).astype(np.uint8)
     for antialias in (False, True):
-        small = _core.resize(image, 13, 50, method, antialias=antialias)
-        large = _core.resize(image.astype(np.float32), 13, 50, method, antialias=antialias)
+        small = _tensor.resize(image, 13, 50, method, antialias=antialias)
+        large = _tensor.resize(image.astype(np.float32), 13, 50, method, antialias=antialias)
         np.testing.assert_array_equal(small, large)
 
 
 def test_what_cannot_be_resized_is_refused() -> None:
     image = np.zeros((1, 2, 2, 3), np.uint8)
     with pytest.raises(ValueError, match="image side must be"):
-        _core.resize(image, 0, 3)
+        _tensor.resize(image, 0, 3)
     with pytest.raises(ValueError, match="interpolation must be one of"):
-        _core.resize(image, 2, 3, "cubic")
+        _tensor.resize(image, 2, 3, "cubic")
     with pytest.raises(TypeError, match="images must be uint8 or float32"):
-        _core.resize(image.astype(np.int16), 2, 3)
+        _tensor.resize(image.astype(np.int16), 2, 3)
     with pytest.raises(ValueError, match="image side must be"):
-        _core.resize(np.zeros((1, 0, 2, 3), np.uint8), 2, 3)
+        _tensor.resize(np.zeros((1, 0, 2, 3), np.uint8), 2, 3)

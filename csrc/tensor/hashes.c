@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/hashes.h"
+#include "tensor/hashes.h"
 
 #define K0 UINT64_C(0xC3A5C85C97CB3127)
 #define K1 UINT64_C(0xB492B66FBE98F273)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fastrec import _core
+from fastrec import _tensor
 
 RNG = np.random.default_rng(7)
 KINDS = ["float32", "float32", "uint8", "bool"]
@@ -52,7 +52,7 @@ def given(shapes: list[tuple[int, ...]]) -> list[Any]:
     ],
 )
 def test_numbers_are_numpys(shapes: list[tuple[int, ...]]) -> None:
-    formula = _core.Formula(KINDS, STEPS, [(9, False), (6, True), (10, False)])
+    formula = _tensor.Formula(KINDS, STEPS, [(9, False), (6, True), (10, False)])
     arrays = given(shapes)
     arrays[0] = np.add(arrays[0], arrays[1])  # of the whole shape
     found = formula(arrays)
@@ -63,7 +63,7 @@ def test_numbers_are_numpys(shapes: list[tuple[int, ...]]) -> None:
 
 
 def test_arrays_may_lie_anyhow() -> None:
-    formula = _core.Formula(["float32", "float32"], [("subtract", 0, 1, 2)], [(2, False)])
+    formula = _tensor.Formula(["float32", "float32"], [("subtract", 0, 1, 2)], [(2, False)])
     x = RNG.standard_normal((30, 40)).astype(np.float32)
     odd = np.frombuffer(b"\0" + x.tobytes(), np.uint8)[1:].view(np.float32).reshape(x.shape)
     for one, other in ((x.T, x[0, :30]), (x[::-2, ::3], x[3, 2:16]), (odd, x)):
@@ -74,7 +74,7 @@ def test_arrays_may_lie_anyhow() -> None:
 
 def test_steps_of_several_shapes_are_none() -> None:
     steps = [("add", 0, 1, 3), ("multiply", 3, 2, 4)]
-    formula = _core.Formula(["float32"] * 3, steps, [(4, False)])
+    formula = _tensor.Formula(["float32"] * 3, steps, [(4, False)])
     line, square = np.zeros(3, np.float32), np.zeros((3, 3), np.float32)
     assert formula([line, line, line]) is not None
     assert formula([line, line, square]) is None  # whose first step is of a line
@@ -84,12 +84,12 @@ def test_steps_of_several_shapes_are_none() -> None:
 
 def test_what_is_no_formula_is_refused() -> None:
     with pytest.raises(ValueError, match="there is no 'power' of 2 numbers"):
-        _core.Formula(["float32"] * 2, [("power", 0, 1, 2)], [])
+        _tensor.Formula(["float32"] * 2, [("power", 0, 1, 2)], [])
     with pytest.raises(ValueError, match="register 3 cannot be read"):
-        _core.Formula(["float32"] * 2, [("add", 0, 3, 2)], [])
+        _tensor.Formula(["float32"] * 2, [("add", 0, 3, 2)], [])
     with pytest.raises(ValueError, match="register 0 cannot be a result"):
-        _core.Formula(["float32"] * 2, [("add", 0, 1, 2)], [(0, False)])
-    formula = _core.Formula(["float32"] * 2, [("add", 0, 1, 2)], [(2, False)])
+        _tensor.Formula(["float32"] * 2, [("add", 0, 1, 2)], [(0, False)])
+    formula = _tensor.Formula(["float32"] * 2, [("add", 0, 1, 2)], [(2, False)])
     with pytest.raises(ValueError, match="1 arrays, for 2"):
         formula([np.zeros(3, np.float32)])
     with pytest.raises(TypeError, match="array must be float32, got float64"):

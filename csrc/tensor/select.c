@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "image/select.h"
+#include "tensor/select.h"
 
 #include "base/cpu.h"
 

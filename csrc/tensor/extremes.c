@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "image/extremes.h"
+#include "tensor/extremes.h"
 
 #include <float.h>
 #include <string.h>

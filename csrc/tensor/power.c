@@ -3,7 +3,7 @@
  * Series of Taylor, of as many terms as leave less than 2^-40 of the result out, a few numbers
  * at a time, without branches.
  */
-#include "image/power.h"
+#include "tensor/power.h"
 
 #include <math.h>
 

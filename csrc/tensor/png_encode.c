@@ -3,7 +3,7 @@
  * libpng leaves on an error by a longjmp to guarded(), the only setjmp. What runs inside keeps its
  * state in `encoder`, so that no local variable is read after the jump.
  */
-#include "image/png_encode.h"
+#include "tensor/png_encode.h"
 
 #if defined(FASTREC_HAVE_PNG)
 

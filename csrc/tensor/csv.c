@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/csv.h"
+#include "tensor/csv.h"
 
 #include <string.h>
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "image/pixelwise.h"
+#include "tensor/pixelwise.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 #include "base/cpu.h"
-#include "image/colour.h"
 #include "image/image_ops.h"
+#include "tensor/colour.h"
 
 #define CHANNELS_MAX 64
 #define RUN 512 /* pixels of three channels that stay in the nearest cache */

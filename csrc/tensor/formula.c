@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "image/formula.h"
+#include "tensor/formula.h"
 
 #include <math.h>
 #include <stdlib.h>

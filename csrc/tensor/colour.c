@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "image/colour.h"
+#include "tensor/colour.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "image/warp.h"
+#include "tensor/warp.h"
 
 #include <math.h>
 #include <string.h>

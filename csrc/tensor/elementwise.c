@@ -3,7 +3,7 @@
  * The approximations are polynomials and quotients of them, in TensorFlow's order of operations, so
  * that each step rounds as it does there, without fused multiplications.
  */
-#include "image/elementwise.h"
+#include "tensor/elementwise.h"
 
 #include <float.h>
 #include <math.h>
@@ -57,7 +57,7 @@ static float reduced(float angle, int32_t *quadrant) {
 #define TIER(name) name##_portable
 #define TARGET
 #define LANES 4
-#include "image/elementwise_packets.h"
+#include "tensor/elementwise_packets.h"
 
 #if defined(__x86_64__)
 #define TIER(name) name##_avx2
@@ -67,7 +67,7 @@ static float reduced(float angle, int32_t *quadrant) {
 #define GREATER(a, b) ((packet)_mm256_max_ps((__m256)(b), (__m256)(a)))
 #define ROUNDED_DOWN(x) ((packet)_mm256_floor_ps((__m256)(x)))
 #define GUESSED_ROOT(x) ((packet)_mm256_rsqrt_ps((__m256)(x)))
-#include "image/elementwise_packets.h"
+#include "tensor/elementwise_packets.h"
 
 #define TIER(name) name##_avx512
 #define TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl")))
@@ -76,7 +76,7 @@ static float reduced(float angle, int32_t *quadrant) {
 #define GREATER(a, b) ((packet)_mm512_max_ps((__m512)(b), (__m512)(a)))
 #define ROUNDED_DOWN(x) ((packet)_mm512_roundscale_ps((__m512)(x), _MM_FROUND_TO_NEG_INF))
 #define SCALED(x, power) ((packet)_mm512_scalef_ps((__m512)(x), (__m512)(power)))
-#include "image/elementwise_packets.h"
+#include "tensor/elementwise_packets.h"
 #endif
 
 /* `count` is a multiple of PACKET. */

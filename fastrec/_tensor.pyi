@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+from collections.abc import Sequence
+from typing import Any, final
+
+import numpy as np
+import numpy.typing as npt
+from typing_extensions import Self
+
+from .columns import Bytes
+
+_Data = npt.NDArray[np.uint8]
+_Offsets = npt.NDArray[np.int64]
+
+@final
+class Strings:
+    def __new__(cls, strings: Bytes) -> Self: ...
+
+def hashes(
+    function: str, texts: Bytes | list[bytes], key: Sequence[int] = (0, 0)
+) -> npt.NDArray[np.uint64]: ...
+def every_string(
+    data: _Data, offsets: _Offsets, first: int, step: int
+) -> tuple[_Data, _Offsets]: ...
+def cut_strings(
+    data: _Data, offsets: _Offsets, marks: bytes, skip_empty: bool, skip_nothing: bool
+) -> tuple[_Data, _Offsets, _Offsets]: ...
+def cut_csv(
+    data: _Data, offsets: _Offsets, delimiter: int, quoted: bool, lines: bool, last: bool = True
+) -> tuple[_Data, _Offsets, _Offsets, int]: ...
+def read_numbers(
+    data: npt.NDArray[np.uint8],
+    offsets: npt.NDArray[np.int64],
+    dtype: np.dtype[Any],
+    first: int = 0,
+    step: int = 1,
+) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]: ...
+def change_colours(
+    images: npt.NDArray[np.float32], change: str, amounts: npt.NDArray[Any] | None = None
+) -> npt.NDArray[np.float32]: ...
+def mirror(images: npt.NDArray[Any]) -> npt.NDArray[Any]: ...
+def resize(
+    images: npt.NDArray[Any],
+    height: int,
+    width: int,
+    method: str = "bilinear",
+    *,
+    antialias: bool = False,
+    align_corners: bool = False,
+    half_pixel_centers: bool = True,
+    scale: float = 1.0,
+    mirror: bool = False,
+    changes: bytes = b"",
+    values: npt.NDArray[np.float32] | None = None,
+    out: npt.NDArray[np.float32] | None = None,
+) -> npt.NDArray[np.float32]: ...
+
+PIXEL_CHANGES: tuple[str, ...]
+
+@final
+class PixelSteps:
+    def __new__(
+        cls, changes: bytes, values: npt.NDArray[np.float32] | None, channels: int
+    ) -> Self: ...
+
+@final
+class Formula:
+    def __new__(
+        cls,
+        types: Sequence[str],
+        steps: Sequence[tuple[Any, ...]],
+        results: Sequence[tuple[int, bool]],
+    ) -> Self: ...
+    def shape_of(self, arrays: list[npt.NDArray[Any]]) -> tuple[int, ...] | None: ...
+    def __call__(
+        self, arrays: list[npt.NDArray[Any]], into: npt.NDArray[Any] | None = None
+    ) -> tuple[npt.NDArray[Any], ...] | None: ...
+
+FORMULA_STEPS: dict[str, int]
+
+def change_pixels(
+    image: npt.NDArray[Any],
+    changes: bytes,
+    values: npt.NDArray[np.float32] | None,
+    *,
+    mirror: bool = False,
+    out: npt.NDArray[np.float32] | None = None,
+) -> npt.NDArray[np.float32]: ...
+def elementwise(
+    function: str, x: npt.NDArray[np.float32], row: int = 0
+) -> npt.NDArray[np.float32]: ...
+def warp(
+    images: npt.NDArray[Any],
+    transforms: npt.NDArray[np.float32],
+    height: int,
+    width: int,
+    mode: str,
+    fill: npt.NDArray[Any],
+    *,
+    bilinear: bool = False,
+) -> npt.NDArray[Any]: ...
+def depthwise(
+    images: npt.NDArray[np.float32],
+    weights: npt.NDArray[np.float32],
+    size: tuple[int, int],
+    *,
+    strides: tuple[int, int] = (1, 1),
+    steps: tuple[int, int] = (1, 1),
+    corner: tuple[int, int] = (0, 0),
+) -> npt.NDArray[np.float32]: ...
+def power(
+    x: npt.NDArray[np.float32], powers: npt.NDArray[np.float32]
+) -> npt.NDArray[np.float32]: ...
+def from_halves(x: npt.NDArray[np.float16]) -> npt.NDArray[np.float32]: ...
+def select(
+    conditions: npt.NDArray[np.bool_], x: npt.NDArray[Any], y: npt.NDArray[Any]
+) -> npt.NDArray[Any]: ...
+def extremes(
+    x: npt.NDArray[Any], begin: int, end: int, *, greatest: bool, places: bool = False
+) -> npt.NDArray[Any]: ...
+def to_halves(x: npt.NDArray[np.float32]) -> npt.NDArray[np.float16]: ...
+def join_channels(arrays: list[npt.NDArray[Any]]) -> npt.NDArray[Any]: ...
+def encode_jpeg(
+    pixels: npt.NDArray[np.uint8],
+    quality: int = 95,
+    *,
+    progressive: bool = False,
+    optimize: bool = False,
+    subsampling: bool = True,
+    density_unit: int = 1,
+    density: tuple[int, int] = (300, 300),
+    xmp: bytes = b"",
+) -> bytes: ...
+def encode_png(pixels: npt.NDArray[np.uint8], level: int = -1, *, bits: int = 8) -> bytes: ...
+
+DISTRIBUTIONS: tuple[str, ...]
+
+def philox_draw(
+    distribution: int,
+    dtype: npt.DTypeLike,
+    starts: npt.NDArray[np.uint64],
+    count: int,
+    low: int = 0,
+    size: int = 0,
+) -> npt.NDArray[Any]: ...
+def philox_classes(
+    starts: npt.NDArray[np.uint64], logits: npt.NDArray[np.floating[Any]], count: int
+) -> npt.NDArray[np.int64]: ...
+def philox_gammas(
+    starts: npt.NDArray[np.uint64], shapes: npt.NDArray[np.float64], count: int
+) -> npt.NDArray[np.float64]: ...
