@@ -43,7 +43,7 @@ int fr_batch_builder_init(fr_batch_builder *builder, const fr_dataset *dataset,
    longer than a page, at once. */
 static void retire(fr_batch_builder *builder, const uint64_t *numbers, uint64_t rows) {
     const fr_order *order = builder->order;
-    if (order->shuffle != FR_SHUFFLE_BLOCKS) {
+    if (order->shuffle != FR_SHUFFLE_BLOCKS || order->selected) {
         fr_readahead_retire(builder->dataset, numbers, rows);
         return;
     }

@@ -624,6 +624,15 @@ cdef extern from "batch/interleave.h" nogil:
     void fr_interleave_free(fr_interleave *interleave) noexcept
 
 
+cdef extern from "batch/alias.h" nogil:
+    ctypedef struct fr_alias_slot:
+        uint64_t threshold
+        uint64_t alias
+
+    int fr_alias_build(const double *weights, uint64_t count, fr_alias_slot *slots,
+                       fr_error *err) noexcept
+
+
 cdef extern from "batch/order.h" nogil:
     ctypedef enum fr_shuffle:
         FR_SHUFFLE_NONE
@@ -662,6 +671,9 @@ cdef extern from "batch/order.h" nogil:
         const fr_mix_part *parts
         size_t part_count
         uint64_t mixed
+        const fr_alias_slot *weighted
+        const uint64_t *selected
+        uint64_t records
 
     ctypedef struct fr_slice:
         uint64_t epoch
@@ -669,6 +681,7 @@ cdef extern from "batch/order.h" nogil:
         uint64_t rows
 
     int fr_order_check(const fr_order *order, fr_error *err) noexcept
+    uint64_t fr_order_records(const fr_order *order) noexcept
     uint64_t fr_order_epoch_size(const fr_order *order) noexcept
     uint64_t fr_order_mixed_size(const fr_mix_part *parts, size_t count, bint until_last) noexcept
     uint64_t fr_order_shard_size(const fr_order *order) noexcept
