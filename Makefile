@@ -143,7 +143,7 @@ coverage: .venv/installed-test $(C_TESTS:%=build/coverage/drivers/%)
 
 ## make demo         real images become record files, batches and a trained classifier
 demo: .venv/installed-demo
-	$(BIN)/fastrec demo
+	$(BIN)/fastrec demo --overwrite
 
 ## make sanitize     C drivers and the test suite under ASAN, UBSAN and TSAN
 sanitize: sanitize-c sanitize-python

@@ -77,7 +77,6 @@ __all__ = [
     "Skipped",
     "Sparse",
     "SparseFeature",
-    "Split",
     "StorageOptions",
     "TruncatedFileError",
     "VarLenFeature",
@@ -122,7 +121,6 @@ if TYPE_CHECKING:
     from .batches.buckets import Buckets, pad
     from .batches.iterator import Batches
     from .batches.mixture import Mixture
-    from .batches.selection import Split
     from .batches.shard import find_shard
     from .batches.shuffle_buffer import ShuffleBuffer
     from .columns import Arrays, Bytes, Ragged, Sparse
@@ -189,7 +187,6 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "parsing.infer": ("infer_features",),
     "records.manifest": ("Manifest", "ManifestFile"),
     "batches.mixture": ("Mixture",),
-    "batches.selection": ("Split",),
     "batches.buckets": ("Buckets", "pad"),
     "features.image": ("ImageFeature",),
     "parsing.decode_raw": ("decode_raw",),

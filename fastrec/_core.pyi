@@ -144,8 +144,9 @@ def move(source: Any, target: Any, replace: bool) -> None: ...
 class RecordWriter:
     path: Any
     def __new__(
-        cls, path: Any, *, exclusive: bool = False, sync: bool = True, append: bool = False
-    ) -> Self: ...
+        cls, path: Any, *, exclusive: bool = False, sync: bool = True, append: bool = False,
+        empty: bool = False,
+    ) -> Self: ...  # fmt: skip
     @property
     def count(self) -> int: ...
     @property
@@ -277,17 +278,6 @@ class ExampleEncoder:
     def write(self, writer: RecordWriter, mapping: Mapping[str, Any]) -> None: ...
 
 @final
-class Draws:
-    def __new__(cls, weights: npt.ArrayLike) -> Draws: ...
-    count: int
-
-@final
-class Subset:
-    def __new__(cls, numbers: npt.ArrayLike, records: int) -> Subset: ...
-    count: int
-    records: int
-
-@final
 class Order:
     def __new__(
         cls,
@@ -298,8 +288,6 @@ class Order:
         start: int = 0,
         parts: Sequence[tuple[int, int, int]] | None = None,
         until_last: bool = False,
-        selected: Subset | None = None,
-        draws: Draws | None = None,
     ) -> Self: ...
     @property
     def epoch_size(self) -> int: ...

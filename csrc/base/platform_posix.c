@@ -81,6 +81,14 @@ int fr_file_link(const char *path, const char *name) {
     return link(path, name);
 }
 
+/* Creates an empty directory or file, whichever `from` is, that rename(2) may replace. */
+static int claim_name(const char *from, const char *to) {
+    struct stat there;
+    if (stat(from, &there) == 0 && S_ISDIR(there.st_mode)) return mkdir(to, 0700);
+    const int claim = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    return claim < 0 ? -1 : close(claim);
+}
+
 /* rename(2) that refuses to replace. */
 static int rename_new(const char *from, const char *to) {
 #if defined(__linux__) && defined(SYS_renameat2)
@@ -96,13 +104,12 @@ static int rename_new(const char *from, const char *to) {
         return 0;
     }
     if (errno != EPERM && errno != ENOTSUP && errno != ENOSYS && errno != EMLINK) return -1;
-    /* Claiming the name keeps two such calls apart where the file system has no hard links. */
-    const int claim = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (claim < 0) return -1;
-    close(claim);
+    /* Claiming the name keeps two such calls apart. Directories, and files of a file system
+       that lacks hard links, come here. */
+    if (claim_name(from, to) != 0) return -1;
     if (rename(from, to) == 0) return 0;
     const int failed = errno;
-    unlink(to);
+    remove(to);
     errno = failed;
     return -1;
 }
@@ -297,20 +304,9 @@ int fr_map_watch(fr_map_lost lost) {
     return sigaction(SIGBUS, &action, NULL);
 }
 
-void fr_map_scatter(const void *data, size_t size) {
-    (void)madvise((void *)(uintptr_t)data, size, MADV_RANDOM);
-}
-
-/* Linux reads no more for one call than its readahead for the device, which is seldom less. */
-#define ANNOUNCED_AT_ONCE ((size_t)128 << 10)
-
 void fr_map_announce(const void *data, size_t size) {
-    uintptr_t at = (uintptr_t)data & ~(page_size - 1);
-    for (const uintptr_t end = (uintptr_t)data + size; at < end; at += ANNOUNCED_AT_ONCE) {
-        const size_t left = end - at;
-        (void)madvise((void *)at, left < ANNOUNCED_AT_ONCE ? left : ANNOUNCED_AT_ONCE,
-                      MADV_WILLNEED);
-    }
+    const size_t slack = (size_t)((uintptr_t)data & (page_size - 1));
+    (void)madvise((void *)((uintptr_t)data - slack), size + slack, MADV_WILLNEED);
 }
 
 void fr_map_retire(const void *data, size_t size, bool last) {

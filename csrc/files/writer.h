@@ -24,6 +24,7 @@ typedef struct {
     bool exclusive; /* refuse to replace a file that is there when the writer closes */
     bool no_sync;   /* leave the syncing to the system */
     bool append;    /* write to the file itself, behind what it holds */
+    bool empty;     /* with append: first remove what it holds; a lock is not required */
 } fr_writer_options;
 
 /* All-zero is a valid closed writer. */

@@ -83,6 +83,7 @@ static int lock(fr_writer *writer, fr_error *err) {
     while (status != 0 && errno == EINTR);
     if (status == 0) return FR_OK;
     const bool taken = errno == EWOULDBLOCK || errno == EAGAIN;
+    if (writer->options.empty && !taken) return FR_OK; /* the file system lacks locks */
     fr_fail_io(err, taken ? EAGAIN : errno, "locking it");
     if (err) err->fault = FR_FAULT_LOCKED;
     if (writer->created && !taken && fr_writer_has_path(writer)) fr_file_remove(writer->path);
@@ -105,9 +106,10 @@ static int open_to_append(fr_writer *writer, fr_error *err) {
         int status = lock(writer, err);
         if (status == FR_OK && fr_writer_has_path(writer)) {
             if (fr_fd_stat(writer->fd, &there) != 0) return fr_fail_io(err, errno, "opening it");
-            writer->start = there.size;
+            writer->start = writer->options.empty ? 0 : there.size;
             writer->open = true;
-            return FR_OK;
+            if (writer->start == there.size || fr_fd_truncate(writer->fd, 0) == 0) return FR_OK;
+            return fr_fail_io(err, errno, "emptying it");
         }
         close_again(writer);
         if (status != FR_OK) return status;

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from .. import _core
 from .cases import Case
 from .processes import Contestant
 from .warm import reread
@@ -65,4 +66,4 @@ class Folder:
         maker.ask("drop")
         if "error" in answer:
             raise DataFailed(f"{os.path.basename(path)}: {answer['error']}")
-        os.replace(path + ".part", path)
+        _core.move(path + ".part", path, True)

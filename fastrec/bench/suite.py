@@ -99,7 +99,7 @@ def run(request: Request, say: Say = lambda text: None) -> Run:
     _check(request)
     with contextlib.ExitStack() as stack:
         scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="fastrec-bench-"))
-        log = stack.enter_context(open(os.path.join(scratch, "log"), "wb"))
+        log = stack.enter_context(tempfile.TemporaryFile())
         watch = machine.Watch.start()
         contestants = {
             peer: Contestant(peer, python, log, request.rules.threads)

@@ -11,7 +11,8 @@ import numpy as np
 
 import fastrec
 
-from .cases import Case, Column, Field, Ragged, Strings, save
+from ..records.targets import write_file
+from .cases import Case, Column, Field, Ragged, Strings, packed
 
 __all__ = ["JOBS", "case_of"]
 
@@ -67,5 +68,6 @@ def case_of(path: str, saved: str) -> Case:
         case = Case(os.path.basename(path), path, fields, records, min(batch, records), written)
         head = list(itertools.islice(reader, written))
     parsed = fastrec.parse_example(head, features_of(case))
-    save(saved, {name: _plain(column) for name, column in parsed.items()})
+    columns = {name: _plain(column) for name, column in parsed.items()}
+    write_file(saved, packed(columns), overwrite=True)
     return case

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
@@ -22,7 +21,8 @@ from fastrec.records.paths import is_remote, resolve
 from fastrec.records.shard_sets import check_shards, lone_shards
 from fastrec.records.shard_writer import ShardWriter
 from fastrec.records.side_files import is_side_file
-from fastrec.records.targets import write_file
+from fastrec.records.targets import open_writer, write_file
+from fastrec.storage.options import StorageOptions
 from fastrec.storage.remote import RemoteFile
 from fastrec.storage.stores import public
 from fastrec.tables.formats import tables_in
@@ -85,8 +85,9 @@ def spooled(files: Sequence[str], suffix: str = ".tfrecord") -> Iterator[list[st
         return
     with tempfile.TemporaryDirectory(prefix="fastrec-") as folder:
         path = os.path.join(folder, f"stdin{suffix}")
-        with open(path, "wb") as copy:
-            shutil.copyfileobj(sys.stdin.buffer, copy, 1 << 20)
+        with contextlib.closing(open_writer(path, StorageOptions(), sync=False)) as copy:
+            while piece := sys.stdin.buffer.read(1 << 20):
+                copy.write_frames(piece, 0)
         yield [path if each == STDIN else each for each in files]
 
 

@@ -15,8 +15,10 @@ import fastrec
 from fastrec.demo import samples as sources
 from fastrec.cli import schema
 from fastrec.demo import stages, training
+from fastrec.cli.grammar import add_overwrite
 from fastrec.cli.report import Failure, Report, bytes_text, count_text, counted, shown
 from fastrec.demo.contact_sheet import contact_sheet
+from fastrec.records.output_rules import check_replaceable, check_set
 
 __all__ = ["add_arguments", "run"]
 
@@ -50,6 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             metavar="N",
             help=f"{text} (default {default})",
         )
+    add_overwrite(parser)
 
 
 def _at_least(least: int) -> Callable[[str], int]:
@@ -92,6 +95,7 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
     """Run all stages; 1 if an image came back changed or too few digits were recognised."""
     begun = time.perf_counter()
     sets = _sets(arguments, report)
+    _check_outputs(arguments, sets)
     demo = _Demo(arguments, report, [], [], [])
     total = " and ".join(f"{count_text(len(some))} {some.what}" for some in sets)
     report.line(f"fastrec {_version()}: {total}, {fastrec.crc32c_implementation()} CRC-32C")
@@ -124,6 +128,15 @@ def _sets(arguments: argparse.Namespace, report: Report) -> list[sources.Images]
     return [sources.from_directory(arguments.images, exclude=arguments.out, on_error=unlisted)]
 
 
+def _check_outputs(arguments: argparse.Namespace, sets: list[sources.Images]) -> None:
+    """Raise unless all files may be written, before the work begins."""
+    stems = [images.stem for images in sets]
+    for stem in [*stems, *([training.REDUCED] if sets[0].shape is None else [])]:
+        path = os.path.join(arguments.out, stem)
+        check_set(f"{path}.tfrecord", True, overwrite=arguments.overwrite, records=True)
+        check_replaceable(f"{path}.png", overwrite=arguments.overwrite)
+
+
 def _version() -> str:
     return str(getattr(fastrec, "__version__", ""))
 
@@ -154,6 +167,7 @@ def _write(demo: _Demo, sets: list[sources.Images]) -> None:
                 images,
                 os.path.join(arguments.out, f"{images.stem}.tfrecord"),
                 shards=min(arguments.shards, len(images)),
+                overwrite=arguments.overwrite,
                 advance=advance,
                 on_skip=lambda error: report.complain(f"skipped: {_reason(error)}"),
             )
@@ -242,7 +256,12 @@ def _trained(demo: _Demo, job: _Job) -> training.Trained:
     paths, features = list(job.written.paths), job.features
     if job.images.shape is None:
         with demo.report.progress("reducing images", len(job.images)) as advance:
-            paths = training.reduce(job.written, batch_size=job.batch_size, advance=advance)
+            paths = training.reduce(
+                job.written,
+                batch_size=job.batch_size,
+                overwrite=demo.arguments.overwrite,
+                advance=advance,
+            )
         job.reduced = tuple(paths)
         features = stages.features_for((training.SIDE, training.SIDE, 3))
         demo.report.line(
@@ -344,7 +363,8 @@ def _contact_sheet(demo: _Demo, job: _Job, path: str) -> tuple[int, int]:
         seed=demo.arguments.seed,
     )
     title = f"{job.images.stem}: {subject}"
-    return contact_sheet(path, tiles, title=title, columns=columns, cell=cell)
+    overwrite = demo.arguments.overwrite
+    return contact_sheet(path, tiles, title=title, columns=columns, cell=cell, overwrite=overwrite)
 
 
 def _layout(job: _Job) -> tuple[int, int, int]:

@@ -3,19 +3,20 @@
 
 from __future__ import annotations
 
+import io
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from fastrec.images.files import pillow
+from fastrec.records.targets import write_file
 
 if TYPE_CHECKING:
-    from PIL import Image, ImageDraw
+    from PIL import ImageDraw
 
 __all__ = ["Tile", "contact_sheet", "fitted"]
 
@@ -52,15 +53,18 @@ def contact_sheet(
     title: str = "",
     columns: int = 8,
     cell: int = 96,
+    overwrite: bool = False,
 ) -> tuple[int, int]:
     """Write `tiles` as one PNG, a caption under each; the file appears whole or not at all.
 
     Parameters
     ----------
     path : path
-        The PNG; one that exists is replaced.
+        The PNG.
     columns, cell : int
         Tiles in a row, and the pixels of the square that each image is fitted into.
+    overwrite : bool
+        Replace an existing file.
 
     Returns
     -------
@@ -96,7 +100,9 @@ def contact_sheet(
         _draw_caption(draw, tile, left, top + cell, cell)
         if tile.predicted not in (None, tile.label):
             draw.rectangle(box, outline=_WRONG)
-    _save(sheet, Path(path))
+    png = io.BytesIO()
+    sheet.save(png, format="PNG")
+    write_file(path, png.getvalue(), overwrite=overwrite)
     return width, height
 
 
@@ -172,13 +178,3 @@ def _font(size: int) -> Any:
     from PIL import ImageFont
 
     return ImageFont.load_default(size)
-
-
-def _save(sheet: Image.Image, path: Path) -> None:
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        sheet.save(temporary, format="PNG")
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise

@@ -113,6 +113,7 @@ def write(
     path: str,
     *,
     shards: int,
+    overwrite: bool = False,
     advance: Advance = _nothing,
     on_skip: Callable[[Exception], object] = _nothing,
 ) -> Written:
@@ -146,7 +147,7 @@ def write(
             largest = max(largest, pixels.nbytes)
             yield record_of(image, pixels)
 
-    with fastrec.Writer(path, shards=shards, overwrite=True) as writer:
+    with fastrec.Writer(path, shards=shards, overwrite=overwrite) as writer:
         for burst in _bursts(rows()):
             start = time.perf_counter()
             for row in burst:

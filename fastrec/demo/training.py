@@ -29,6 +29,9 @@ __all__ = [
     "why_not_trained",
 ]
 
+REDUCED = "reduced"
+"""The stem of the files of reduced images."""
+
 SIDE = 16
 """Images of differing sizes are reduced to this many pixels square to learn from."""
 
@@ -83,7 +86,12 @@ def why_not_trained(written: Written) -> str | None:
 
 
 def reduce(
-    written: Written, *, side: int = SIDE, batch_size: int, advance: Advance = _nothing
+    written: Written,
+    *,
+    side: int = SIDE,
+    batch_size: int,
+    overwrite: bool = False,
+    advance: Advance = _nothing,
 ) -> list[str]:
     """Write each image again as the means of `side` by `side` areas: one new file per file."""
 
@@ -96,7 +104,7 @@ def reduce(
     targets = [_reduced_name(path) for path in written.paths]
     for source, target in zip(written.paths, targets, strict=True):
         batches = fastrec.Batcher([source], features_for(None), batch_size, transform=small)
-        with fastrec.Writer(target, overwrite=True) as writer, batches:
+        with fastrec.Writer(target, overwrite=overwrite) as writer, batches:
             for batch in batches:
                 writer.write_batch(batch)
                 advance(len(batch["label"]))
@@ -105,7 +113,7 @@ def reduce(
 
 def _reduced_name(path: str) -> str:
     folder, name = os.path.split(path)
-    return os.path.join(folder, re.sub(r"^[^-]+", "reduced", name, count=1))
+    return os.path.join(folder, re.sub(r"^[^-]+", REDUCED, name, count=1))
 
 
 def train(

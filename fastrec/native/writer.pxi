@@ -5,19 +5,13 @@ def frame(data):
     """One record framed, as it stands in a file."""
     cdef Py_buffer view
     cdef c.fr_span span
-    cdef uint8_t *out
     chosen()
     PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
     try:
         span.data = <const uint8_t *>view.buf
         span.size = <size_t>view.len
         result = PyBytes_FromStringAndSize(NULL, <Py_ssize_t>(span.size + c.FR_FRAME_OVERHEAD))
-        out = <uint8_t *>PyBytes_AS_STRING(result)
-        if span.size < GIL_THRESHOLD:
-            c.fr_frame_put(out, span)
-        else:
-            with nogil:
-                c.fr_frame_put(out, span)
+        c.fr_frame_put(<uint8_t *>PyBytes_AS_STRING(result), span)
         return result
     finally:
         PyBuffer_Release(&view)
@@ -134,10 +128,9 @@ cdef class Frames:
         if some == 0:
             raise StopIteration
         check(c.fr_buffer_reserve(&out.buffer, self.spans.size, &err), &err)
-        with nogil:
-            for i in range(some):
-                c.fr_frame_put(out.buffer.data + out.buffer.size, self.spans.spans[i])
-                out.buffer.size += self.spans.spans[i].size + c.FR_FRAME_OVERHEAD
+        for i in range(some):
+            c.fr_frame_put(out.buffer.data + out.buffer.size, self.spans.spans[i])
+            out.buffer.size += self.spans.spans[i].size + c.FR_FRAME_OVERHEAD
         return out, some
 
 
@@ -150,7 +143,8 @@ cdef class RecordWriter:
     cdef cython.pymutex lock
     cdef unsigned long forks
 
-    def __cinit__(self, path, *, bint exclusive=False, bint sync=True, bint append=False):
+    def __cinit__(self, path, *, bint exclusive=False, bint sync=True, bint append=False,
+                  bint empty=False):
         cdef c.fr_error err
         cdef c.fr_writer_options options
         cdef bytes name = path_bytes(path)
@@ -159,6 +153,7 @@ cdef class RecordWriter:
         options.exclusive = exclusive
         options.no_sync = not sync
         options.append = append
+        options.empty = empty
         self.path = path
         self.forks = forks
         chosen()

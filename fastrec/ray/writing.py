@@ -18,8 +18,11 @@ from ray.data.datasource import Datasink
 import fastrec
 
 from .. import _core
-from ..records.compression import compressor, normalize
+from ..records.compression import normalize
+from ..records.output_rules import check_set, exists_error, remove_shards, stale_shards
 from ..records.paths import shard_paths
+from ..records.shard_writer import ShardWriter
+from ..storage.options import StorageOptions
 
 __all__ = ["TFRecordDatasink", "write_tfrecords"]
 
@@ -71,6 +74,9 @@ class TFRecordDatasink(Datasink):  # type: ignore[misc]
         As for :class:`fastrec.Writer`.
     name : str
         ``part.tfrecord`` stands for ``part-00000-of-00007.tfrecord`` and so on.
+    overwrite : bool, default False
+        Replace existing files, and in a local directory remove shards of an earlier set of this
+        name.
     filesystem : pyarrow.fs.FileSystem, optional
     min_rows_per_file : int, optional
         Rows that a task is given at least.
@@ -84,6 +90,7 @@ class TFRecordDatasink(Datasink):  # type: ignore[misc]
         compression: str | None = None,
         level: int | None = None,
         name: str = "part.tfrecord",
+        overwrite: bool = False,
         filesystem: Any = None,
         min_rows_per_file: int | None = None,
     ) -> None:
@@ -95,8 +102,9 @@ class TFRecordDatasink(Datasink):  # type: ignore[misc]
             else:
                 filesystem, path = pyarrow.fs.LocalFileSystem(), os.path.abspath(path)
         self._filesystem, self._path, self._name = filesystem, path, name
+        self._is_local = isinstance(filesystem, pyarrow.fs.LocalFileSystem)
         self._features, self._packing = features, (normalize(compression), level)
-        self._least = min_rows_per_file
+        self._least, self._overwrite = min_rows_per_file, overwrite
         self._unfinished = posixpath.join(path, f"_unfinished-{uuid.uuid4().hex}")
 
     def get_name(self) -> str:
@@ -109,52 +117,72 @@ class TFRecordDatasink(Datasink):  # type: ignore[misc]
         return self._least
 
     def on_write_start(self, schema: Any = None) -> None:
-        """Make the directory of the files that are not finished."""
+        """Make the directory of unfinished files, unless the target files exist."""
+        self._check_targets([shard_paths(self._name, 1)[0]])
         self._filesystem.create_dir(self._unfinished, recursive=True)
 
     def write(self, blocks: Iterable[Any], ctx: Any) -> list[tuple[int, str]]:
-        """Write one file; its number and where it is as yet."""
+        """Write one file; return its number and its temporary path, or nothing without rows."""
         path = posixpath.join(self._unfinished, f"{ctx.task_idx:05d}-{uuid.uuid4().hex}")
         kind, level = self._packing
-        pack = None if kind is None else compressor(kind, level)
-        rows = 0
-        with self._filesystem.open_output_stream(path, compression=None) as file:
+        storage = StorageOptions(filesystem=None if self._is_local else self._filesystem)
+        with ShardWriter(path, compression=kind, level=level, storage_options=storage) as writer:
+            rows = 0
             for block in blocks:
                 table = BlockAccessor.for_block(block).to_arrow()
                 rows += table.num_rows
-                for frames in self._frames(table):
-                    file.write(frames if pack is None else pack.compress(frames))
-            if pack is not None:
-                file.write(pack.flush())
-        if not rows:
-            self._filesystem.delete_file(path)
-        return [(ctx.task_idx, path)] if rows else []
+                for records in self._encoded(table):
+                    writer.write_many(records)
+            if not rows:
+                writer.abort()
+                return []
+        return [(ctx.task_idx, path)]
 
-    def _frames(self, table: Any) -> Iterator[Any]:
+    def _encoded(self, table: Any) -> Iterator[fastrec.Bytes]:
         if not table.num_columns or not table.num_rows:
             return
         for batch in table.to_batches(_ROWS_AT_ONCE):
             arrays = map(_storable, batch.columns)
             columns = dict(zip(batch.schema.names, arrays, strict=True))
-            records = fastrec.encode_examples(columns, features=self._features, threads=1)
-            for frames, _ in _core.Frames(records):
-                yield memoryview(frames)  # type: ignore[arg-type]
+            yield fastrec.encode_examples(columns, features=self._features, threads=1)
+
+    def _check_targets(self, names: list[str]) -> None:
+        """Raise FileExistsError if a file exists and `overwrite` is False."""
+        if self._is_local:
+            target = posixpath.join(self._path, self._name)
+            check_set(target, True, overwrite=self._overwrite, records=True)
+        elif not self._overwrite:
+            targets = [posixpath.join(self._path, name) for name in names]
+            for info in self._filesystem.get_file_info(targets):
+                if info.type != pyarrow.fs.FileType.NotFound:
+                    raise exists_error(info.path)
+
+    def _move(self, path: str, target: str) -> None:
+        if self._is_local:
+            _core.move(path, target, self._overwrite)
+        else:
+            self._filesystem.move(path, target)
 
     def on_write_complete(self, write_result: Any) -> None:
-        """Give the files their names, or none of them if that fails."""
+        """Give the files their names. If that fails, new names are removed again."""
         found = sorted(each for part in write_result.write_returns for each in part)
         names = shard_paths(self._name, len(found))
+        self._check_targets(names)
         placed: list[str] = []
+        stale: list[str] = []
+        if self._is_local:
+            stale = stale_shards(posixpath.join(self._path, self._name), names)
         try:
             for (_, path), name in zip(found, names, strict=True):
                 target = posixpath.join(self._path, name)
-                self._filesystem.move(path, target)
+                self._move(path, target)
                 placed.append(target)
         except BaseException:
-            for target in placed:
+            for target in [] if self._overwrite else placed:
                 with contextlib.suppress(OSError):
                     self._filesystem.delete_file(target)
             raise
+        remove_shards(stale)
         self._filesystem.delete_dir(self._unfinished)
 
     def on_write_failed(self, error: Exception) -> None:

@@ -185,7 +185,7 @@ def reshard_by(
         # Units may still run, or wait to: under another name they make nothing in it any more.
         doomed = f"{folder}.{uuid.uuid4().hex}"
         with contextlib.suppress(OSError):
-            os.rename(folder, doomed)
+            _core.move(folder, doomed, False)
         shutil.rmtree(doomed, ignore_errors=True)
         raise
     staged = list(zip(places, targets, strict=True))

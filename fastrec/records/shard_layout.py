@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator
@@ -12,6 +11,7 @@ from typing import Any, NamedTuple
 from .. import _core
 from ..storage.options import StorageOptions
 from .compression import normalize
+from .output_folder import sync_folder
 from .output_rules import check_not_input, check_set, exists_error, remove_shards, stale_shards
 from .paths import is_remote, shard_paths
 from .shard_writer import check_sizes
@@ -120,7 +120,7 @@ def publish(
     stale = stale_shards(target, paths) if paths != [target] else []
     for place, path in staged:
         _core.move(place, path, overwrite)
-    _sync(os.path.dirname(os.path.abspath(folder)))
+    sync_folder(os.path.dirname(os.path.abspath(folder)))
     remove_shards(stale)
     shutil.rmtree(folder)
 
@@ -156,16 +156,3 @@ def upload(
             raise OSError(error.errno, text, error.filename) from error
         raise
     shutil.rmtree(folder)
-
-
-def _sync(folder: str) -> None:
-    if os.name == "nt":  # which opens no folders, and keeps their names by a journal
-        return
-    file = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(file)
-    except OSError as error:
-        if error.errno in (errno.EIO, errno.ENOSPC):  # others: directories cannot be synced here
-            raise OSError(error.errno, error.strerror, folder) from None
-    finally:
-        os.close(file)

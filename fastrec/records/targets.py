@@ -25,6 +25,8 @@ __all__ = [
     "Upload",
     "Writable",
     "are_there",
+    "keep_file",
+    "open_in_place",
     "open_writer",
     "read_file",
     "write_file",
@@ -275,6 +277,27 @@ class StreamWriter:
         self.closed = True
 
 
+class DeviceWriter(StreamWriter):
+    """Records into a device or a named pipe, which is closed with the writer."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(open(path, "wb", buffering=0))  # noqa: SIM115
+
+    def close(self) -> None:
+        with self._stream:
+            self.finish()
+
+
+def open_in_place(path: str) -> Any:
+    """Empty a file, and return a writer that appends to it, as TensorFlow's writer does.
+
+    If the path names a device or a pipe, the writer writes to that.
+    """
+    if os.path.exists(path) and not os.path.isfile(path):
+        return DeviceWriter(path)
+    return _core.RecordWriter(path, sync=False, append=True, empty=True)
+
+
 def open_writer(
     path: Any,
     storage: StorageOptions,
@@ -306,6 +329,25 @@ def open_writer(
     if not append:
         check_replaceable(path, overwrite=overwrite, records=records, inputs=inputs)
     return _core.RecordWriter(path, exclusive=not (overwrite or append), sync=sync, append=append)
+
+
+def keep_file(path: str, kept: str, *, overwrite: bool) -> None:
+    """Give a record file a second name, `kept`, or copy it if the file system lacks hard links."""
+    check_replaceable(kept, overwrite=overwrite, records=True)
+    if overwrite:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(kept)
+    try:
+        os.link(path, kept)
+    except FileExistsError:
+        raise exists_error(kept) from None
+    except OSError:  # the file system lacks hard links
+        with (
+            NamedFile(path) as source,
+            contextlib.closing(open_writer(kept, StorageOptions(), records=True)) as copy,
+        ):
+            while piece := source.read(_PIECE):
+                copy.write_frames(piece, 0)
 
 
 def read_file(path: PathLike, storage_options: Options = None, *, limit: int = -1) -> bytes:

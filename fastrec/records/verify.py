@@ -14,21 +14,18 @@ from typing import Any
 from ..errors import CorruptRecordError
 from ..storage.options import StorageOptions
 from ..storage.stores import locate
-from .byte_sources import NamedFile
 from .content import LINE_ENDS
 from .manifest import Manifest, ManifestFile
-from .output_rules import check_replaceable, exists_error
 from .paths import PathLike, is_remote
 from .record_files import RecordFiles, Source
 from .recovery import OnError, Skipped
 from .shard_sets import Shards
 from .shard_writer import ShardWriter
-from .targets import open_writer
+from .targets import keep_file
 
 __all__ = ["FileReport", "Repaired", "Verified", "count", "examined", "repair", "verify"]
 
 _BLOCK_RECORDS = 4096
-_PIECE = 8 << 20
 
 
 @dataclass(frozen=True)
@@ -389,7 +386,7 @@ def _repair_in_place(path: str, overwrite: bool, compression: str | None) -> Rep
     kept = f"{target}.damaged"
     before = os.stat(target)
     if not _is_copy(kept, target):
-        _keep(target, kept, overwrite)
+        keep_file(target, kept, overwrite=overwrite)
     try:
         return _save(target, target, kept, True, compression)
     except BaseException:
@@ -404,22 +401,3 @@ def _is_copy(kept: str, target: str) -> bool:
         return os.path.samefile(kept, target) or filecmp.cmp(kept, target, shallow=False)
     except FileNotFoundError:
         return False
-
-
-def _keep(target: str, kept: str, overwrite: bool) -> None:
-    """Give the damaged file a second name, so that its first name always names a file."""
-    check_replaceable(kept, overwrite=overwrite, records=True)
-    if overwrite:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(kept)
-    try:
-        os.link(target, kept)
-    except FileExistsError:
-        raise exists_error(kept) from None
-    except OSError:  # the file system has no hard links
-        with (
-            NamedFile(target) as source,
-            contextlib.closing(open_writer(kept, StorageOptions(), records=True)) as copy,
-        ):
-            while piece := source.read(_PIECE):
-                copy.write_frames(piece, 0)

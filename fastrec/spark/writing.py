@@ -18,7 +18,9 @@ from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
 import fastrec
 
+from .. import _core
 from ..records.shard_writer import ShardWriter
+from ..records.targets import write_file
 from .schema import RECORD, is_array, parser_of
 
 __all__ = ["CODECS", "NULL", "Writer"]
@@ -136,17 +138,15 @@ class Writer(DataSourceArrowWriter):  # type: ignore[misc]
         try:
             if self._overwrite:  # what was there is kept until the new files are
                 for name in [name for name in os.listdir(self._path) if name[0] not in "._"]:
-                    os.rename(
-                        os.path.join(self._path, name), os.path.join(self._folder, _OLD + name)
-                    )
+                    kept = os.path.join(self._folder, _OLD + name)
+                    _core.move(os.path.join(self._path, name), kept, False)
             for message in messages:
                 for place, name in message.files if message is not None else ():
                     target = os.path.join(self._path, name)
                     placed.append(target)
                     os.makedirs(os.path.dirname(target), exist_ok=True)
-                    os.rename(place, target)
-            with open(os.path.join(self._path, "_SUCCESS"), "wb"):
-                pass
+                    _core.move(place, target, False)
+            write_file(os.path.join(self._path, "_SUCCESS"), b"", overwrite=True)
         except BaseException:
             for target in placed:
                 with contextlib.suppress(OSError):
@@ -168,7 +168,7 @@ class Writer(DataSourceArrowWriter):  # type: ignore[misc]
             for name in os.listdir(self._folder):
                 if name.startswith(_OLD):
                     old = os.path.join(self._path, name.removeprefix(_OLD))
-                    os.rename(os.path.join(self._folder, name), old)
+                    _core.move(os.path.join(self._folder, name), old, False)
 
 
 def _quoted(value: Any) -> str:

@@ -6,7 +6,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -20,10 +19,10 @@ from .remote import RemoteFile, RemoteStream, streams_of
 
 __all__ = ["ObjectCache", "index_place"]
 
-_COPY, _NOTE, _LOCK, _PART = ".object", ".json", ".lock", ".part"
+_COPY, _NOTE, _LOCK, _UNFINISHED = ".object", ".json", ".lock", ".tmp"
 _POLL_S = 0.05
 _STALLED_S = 60.0  # without progress, after which another process's fetch is not waited for
-_OLD_S = 3600.0  # of a part that its process left behind
+_OLD_S = 3600.0  # of an unfinished copy that a killed process left behind
 _INDEX_OLD_S = 90 * 86400.0  # since an index was last used
 _CLEANED: set[str] = set()  # folders of indexes that this process has cleaned
 
@@ -205,26 +204,22 @@ class ObjectCache:
         from .. import _core
 
         self._make_room(file)
-        part = f"{place}.{os.getpid()}-{threading.get_ident()}{_PART}"
         crc = 0
+        copy, note = (_core.RecordWriter(place + suffix) for suffix in (_COPY, _NOTE))
         try:
-            with open(part, "wb") as target:
-                while data := stream.read():
-                    target.write(data)
-                    crc = _core.crc32c(data, crc)
-                target.flush()
-                os.fsync(target.fileno())
-            note = {"url": file.name, "version": file.version, "size": file.size, "crc32c": crc,
-                    "mtime_ns": os.stat(part).st_mtime_ns}  # fmt: skip
-            with open(part + _NOTE, "w") as text:
-                json.dump(note, text)
-            os.replace(part + _NOTE, place + _NOTE)
-            os.replace(part, place + _COPY)
-        except BaseException:
-            for left in (part, part + _NOTE):
-                with contextlib.suppress(OSError):
-                    os.unlink(left)
-            raise
+            while data := stream.read():
+                copy.write_frames(data, 0)
+                copy.flush()  # other processes see that the file grows
+                crc = _core.crc32c(data, crc)
+            copy.finish()
+            about = {"url": file.name, "version": file.version, "size": file.size, "crc32c": crc,
+                     "mtime_ns": os.stat(os.fsdecode(copy.place or b"")).st_mtime_ns}  # fmt: skip
+            note.write_frames(json.dumps(about).encode(), 0)
+            note.close()
+            copy.close()
+        finally:
+            for each in (copy, note):
+                each.abort()
 
     def _make_room(self, file: RemoteFile) -> None:
         """Delete the least recently used copies, until there is room for another."""
@@ -240,7 +235,7 @@ class ObjectCache:
                     found.append((status.st_atime_ns, status.st_size, entry.path))
                 elif entry.name.endswith(_LOCK):
                     locks.append(entry.path)
-                elif _PART in entry.name and time.time() - status.st_mtime > _OLD_S:
+                elif entry.name.endswith(_UNFINISHED) and time.time() - status.st_mtime > _OLD_S:
                     os.unlink(entry.path)
         for lock in locks:
             if not os.path.exists(lock.removesuffix(_LOCK) + _COPY):
@@ -278,7 +273,7 @@ def _grows(place: str) -> bool:
     """Return whether a process has written to a part of a copy within the last minute."""
     folder, name = os.path.split(place)
     for entry in os.scandir(folder):
-        if entry.name.startswith(f"{name}.") and _PART in entry.name:
+        if entry.name.startswith(f".{name}{_COPY}.") and entry.name.endswith(_UNFINISHED):
             with contextlib.suppress(OSError):
                 if time.time() - entry.stat().st_mtime < _STALLED_S:
                     return True

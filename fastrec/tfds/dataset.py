@@ -33,9 +33,7 @@ __all__ = ["Dataset"]
 _OPEN_FILES = 64
 _BLOCK = 64  # records that are parsed together while iterating
 _IMAGES = 8  # ... where they have images, which are decoded together
-_NEEDS_FILES = (
-    "augment", "balance", "buckets", "interleave", "on_error", "order", "weights", "where"
-)  # fmt: skip
+_NEEDS_FILES = ("augment", "buckets", "interleave", "on_error")
 
 
 class Dataset(Sequence[Any]):

@@ -7,8 +7,6 @@ import itertools
 import json
 import os
 import re
-import shutil
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -16,7 +14,10 @@ import numpy as np
 
 import fastrec
 
+from .. import _core
 from ..columns import Bytes
+from ..records.output_folder import output_folder
+from ..records.targets import write_file
 from .documents import Document
 from .features import Dataset, FeaturesDict, as_connector
 from .features import Sequence as SequenceOf
@@ -71,7 +72,7 @@ def write(
     Raises
     ------
     FileExistsError
-        When it is there already.
+        If the directory of this version exists.
     ValueError, TypeError
         When an example is not as `features` says, with its split, number and feature.
 
@@ -96,12 +97,7 @@ def write(
     if shard_bytes < 1:
         raise ValueError(f"shard_bytes must be at least 1, got {shard_bytes}")
     target = os.path.join(os.fspath(directory), *filter(None, (name, config, version)))
-    if os.path.lexists(target):
-        raise FileExistsError(17, "this version is there already", target)
-    os.makedirs(os.path.dirname(target), exist_ok=True)
-    unfinished = tempfile.mkdtemp(prefix=f".{version}.incomplete-", dir=os.path.dirname(target))
-    try:
-        os.chmod(unfinished, 0o777 & ~_umask())
+    with output_folder(target) as unfinished:
         written = [
             _write_split(unfinished, name, split, examples, described, shard_bytes)
             for split, examples in splits.items()
@@ -118,28 +114,19 @@ def write(
             source, output = supervised_keys
             info["supervisedKeys"] = {"input": source, "output": output}
         _save(unfinished, {key: value for key, value in info.items() if value != ""}, described)
-        os.rename(unfinished, target)
-    except BaseException:
-        shutil.rmtree(unfinished, ignore_errors=True)
-        raise
     return target
 
 
-def _umask() -> int:
-    mask = os.umask(0o022)
-    os.umask(mask)
-    return mask
-
-
 def _save(directory: str, info: dict[str, Any], features: FeaturesDict) -> None:
-    documents = {INFO: info, "features.json": features_to_json(features)}
-    for name, document in documents.items():
-        with open(os.path.join(directory, name), "w", encoding="utf-8") as file:
-            json.dump(document, file, indent=2)
+    files = {
+        INFO: json.dumps(info, indent=2),
+        "features.json": json.dumps(features_to_json(features), indent=2),
+    }
     for name, labels in features.named():
         if labels._names is not None:
-            with open(os.path.join(directory, f"{name}.labels.txt"), "w", encoding="utf-8") as file:
-                file.write("".join(f"{each}\n" for each in labels.names))
+            files[f"{name}.labels.txt"] = "".join(f"{each}\n" for each in labels.names)
+    for name, text in files.items():
+        write_file(os.path.join(directory, name), text.encode())
 
 
 def _write_split(
@@ -161,7 +148,7 @@ def _write_split(
     whole = Document(None, directory)
     for shard, part in enumerate(parts):
         file = shard_name(whole, DEFAULT_TEMPLATE, name, split, shard, len(parts))
-        os.rename(part, os.path.join(directory, file))
+        _core.move(part, os.path.join(directory, file), False)
     return {
         "name": split,
         "shardLengths": [str(length) for length in lengths],

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import resource
 from pathlib import Path
 
 import numpy as np
@@ -64,7 +65,7 @@ def test_guesses_are_green_when_right_and_red_when_wrong(tmp_path: Path) -> None
 
     def below_the_header(predicted: str) -> set[tuple[int, ...]]:
         path = tmp_path / "sheet.png"
-        contact_sheet(path, [Tile(black, "cat", predicted)])
+        contact_sheet(path, [Tile(black, "cat", predicted)], overwrite=True)
         with Image.open(path) as sheet:
             return colours(sheet.crop((0, 40, *sheet.size)))
 
@@ -81,13 +82,13 @@ def test_labels_of_any_length_and_script_can_be_written(tmp_path: Path) -> None:
     assert (tmp_path / "sheet.png").stat().st_size > 0
 
 
-def test_a_sheet_that_cannot_be_written_leaves_nothing_behind(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(*_: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "replace", full)
-    with pytest.raises(OSError, match="No space left"):
-        contact_sheet(tmp_path / "sheet.png", [Tile(image(5, 5), "x")])
+def test_a_sheet_that_cannot_be_written_leaves_nothing_behind(tmp_path: Path) -> None:
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (64, limit[1]))
+    try:
+        with pytest.raises(OSError, match="File too large") as caught:
+            contact_sheet(tmp_path / "sheet.png", [Tile(image(5, 5), "x")])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+    assert caught.value.filename == tmp_path / "sheet.png"
     assert os.listdir(tmp_path) == []

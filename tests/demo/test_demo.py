@@ -122,10 +122,16 @@ def test_own_images_are_labelled_by_directory_and_broken_ones_are_named(
 
 
 def test_images_written_by_the_demo_are_not_found_by_the_next(own: Path) -> None:
-    for _ in range(2):
-        ended = demo("--images", own, "--out", own / "out", "--shards", 2, "--epochs", 1)
+    command = ["--images", own, "--out", own / "out", "--shards", 2, "--epochs", 1]
+    for overwrite in ([], ["--overwrite"]):
+        ended = demo(*command, *overwrite)
         assert ended.returncode == 0, ended.stderr
         assert "images: 40 records" in ended.stdout
+    before = {path: path.read_bytes() for path in (own / "out").iterdir()}
+    ended = demo(*command)
+    assert ended.returncode == 74
+    assert "--overwrite" in ended.stderr
+    assert {path: path.read_bytes() for path in (own / "out").iterdir()} == before
 
 
 def test_a_few_images_of_one_kind_are_not_trained_on(tmp_path: Path) -> None:

@@ -269,6 +269,7 @@ NAMES_FOR_COMPAT = {
     "parsing.parse": "ExampleParser",
     "parsing.sequence": "SequenceParser",
     "records.inflated": "Inflated",
+    "records.targets": "open_in_place write_file",
     "threads": "usable_cpus",
     "train": "BytesList Example Feature FeatureList FeatureLists Features FloatList Int64List "
     "SequenceExample",

@@ -11,11 +11,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import fastrec
 from fastrec import cli
+from fastrec.bench import suite
+from fastrec.bench.data import DataFailed
 from fastrec.cli.grammar import VERBS, verb_parser
+from fastrec.demo.contact_sheet import Tile, contact_sheet
+from fastrec.viewer.server import Server
 
 SHARDS = [f"train-{number:05d}-of-00002.tfrecord" for number in range(2)]
 
@@ -30,6 +35,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         with fastrec.Writer(name) as single:
             single.write({"label": 1, "text": b"word"})
     Path("notes.txt").write_text("notes\n")
+    Path("torn.tfrecord").write_bytes(Path("part-0.tfrecord").read_bytes()[:-1])
     os.link("part-0.tfrecord", "twin.tfrecord")
     os.symlink("part-0.tfrecord", "link.tfrecord")
     return tmp_path
@@ -54,14 +60,7 @@ def options_of(verb: str) -> list[str]:
     ]  # fmt: skip
 
 
-# Without --html, `view` runs a server; `bench` and `demo` run for minutes.
-CASES = [
-    (verb, option)
-    for verb in VERBS
-    if verb not in ("bench", "demo")
-    for option in [None, *options_of(verb)]
-    if not (verb == "view" and option != "--html")
-]
+CASES = [(verb, option) for verb in VERBS for option in [None, *options_of(verb)]]
 
 
 def run(*words: str) -> None:
@@ -69,11 +68,26 @@ def run(*words: str) -> None:
         cli.main(list(words))
 
 
+def interrupted(server: Server) -> None:
+    raise KeyboardInterrupt
+
+
+def unmeasured(request: Any, say: Any) -> None:
+    raise DataFailed("nothing is measured")
+
+
 @pytest.mark.parametrize(("verb", "option"), CASES, ids=lambda each: str(each))
 @pytest.mark.parametrize("files", [SHARDS, ["part-0.tfrecord", "twin.tfrecord"]], ids=len)
 def test_no_command_that_is_given_existing_files_changes_one(
-    here: Path, verb: str, option: str | None, files: list[str], capfd: Any
+    here: Path,
+    verb: str,
+    option: str | None,
+    files: list[str],
+    capfd: Any,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(Server, "serve_forever", interrupted)  # `view` serves until Ctrl-C
+    monkeypatch.setattr(suite, "run", unmeasured)  # `bench` measures for minutes
     before = contents(here)
     named = verb in ("merge", "reshard", "shuffle") and option == "--output"
     for overwrite in ([], ["--overwrite"]):
@@ -110,6 +124,14 @@ def convert(target: Any, **options: Any) -> Any:
     return fastrec.convert("part-0.tfrecord", target, target_format="jsonl", **options)
 
 
+def sheet(target: Any, **options: Any) -> Any:
+    pytest.importorskip("PIL")
+    tile = Tile(np.zeros((2, 2, 3), np.uint8), "black")
+    if os.path.exists(target) and os.path.samefile(target, "part-0.tfrecord"):
+        target = "packed.tfrecord.gz"  # it reads no file that could be an input
+    return contact_sheet(target, [tile], **options)
+
+
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "Writer": lambda target, **options: fastrec.Writer(target, **options).abort(),
     "reshard": lambda target, **options: fastrec.reshard("part-0.tfrecord", target, **options),
@@ -123,6 +145,8 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "Manifest.save": lambda target, **options: fastrec.Manifest.build("part-0.tfrecord").save(
         target, **options
     ),
+    "repair": lambda target, **options: fastrec.repair("torn.tfrecord", target, **options),
+    "contact_sheet": sheet,
 }
 
 
@@ -135,7 +159,7 @@ def test_every_function_refuses_a_file_that_exists(here: Path, name: str) -> Non
     assert contents(here) == before
 
 
-@pytest.mark.parametrize("name", [each for each in FUNCTIONS if each != "Writer"])
+@pytest.mark.parametrize("name", [each for each in FUNCTIONS if each not in ("Writer", "repair")])
 def test_no_function_replaces_its_input_or_records_by_another_kind(here: Path, name: str) -> None:
     before = contents(here)
     targets = ["part-0.tfrecord", "twin.tfrecord", "link.tfrecord", "./part-0.tfrecord"]
@@ -143,6 +167,25 @@ def test_no_function_replaces_its_input_or_records_by_another_kind(here: Path, n
         with pytest.raises(FileExistsError, match="cannot be replaced"):
             FUNCTIONS[name](target, overwrite=True)
     assert contents(here) == before
+
+
+def test_a_directory_of_images_and_a_set_of_tfds_replace_nothing(here: Path) -> None:
+    image = pytest.importorskip("PIL.Image")
+    os.makedirs("images/cat")
+    image.fromarray(np.zeros((2, 2, 3), np.uint8)).save("images/cat/1.png")
+    for name in ("pets-labels.txt", "pets-images.json", "dogs-00000-of-00003.tfrecord"):
+        Path(name).write_text("other\n")
+    before = contents(here)
+    for target in ("train.tfrecord", "pets.tfrecord", "dogs.tfrecord"):
+        with pytest.raises(FileExistsError, match="overwrite=True"):
+            fastrec.image.write_directory("images", target, shards=2)
+    for number in range(2):
+        if number:
+            before = contents(here)
+        with contextlib.suppress(FileExistsError):
+            fastrec.tfds.write(".", "train", {"train": [{"x": number}]}, {"x": "int64"})
+    assert contents(here) == before
+    assert {each.name for each in here.glob("*.json")} == {"pets-images.json"}
 
 
 def test_a_set_is_replaced_as_a_whole(here: Path) -> None:
@@ -206,6 +249,8 @@ def test_a_repair_in_place_that_was_killed_runs_again(here: Path) -> None:
         fastrec.repair("a.tfrecord", in_place=True)
     assert str(caught.value.filename).endswith("a.tfrecord.damaged")
     before = contents(here)
+    with pytest.raises(ValueError, match="output must not be the damaged file"):
+        fastrec.repair("torn.tfrecord", "./torn.tfrecord", overwrite=True)
     sound = fastrec.repair("part-0.tfrecord")
     assert sound.path == "part-0.tfrecord"
     assert contents(here) == before

@@ -33,6 +33,7 @@ __all__ = [
     "rmtree",
     "stat",
     "walk",
+    "write_file",
 ]
 
 T = TypeVar("T")
@@ -44,10 +45,13 @@ def path_of(path: Any) -> str:
     return text[7:] if text.startswith("file://") else text
 
 
-def _doing(function: Callable[[], T]) -> T:
+def _doing(function: Callable[[], T], name: Any = None) -> T:
+    """Call a function; an OSError without a file gets `name`."""
     try:
         return function()
     except OSError as error:
+        if error.filename is None and name is not None:
+            error.filename = path_of(name)
         raise translated(error) from error
 
 
@@ -106,7 +110,7 @@ class GFile:
     def read(self, n: int = -1) -> Any:
         """The next `n` bytes, or all that are left; as text unless the mode has a ``b``."""
         file = self._readable()
-        return self._given(_doing(lambda: file.read(n)))
+        return self._given(_doing(lambda: file.read(n), self._name))
 
     def readline(self) -> Any:
         """The next line, with what ends it."""
@@ -134,7 +138,7 @@ class GFile:
             raise PermissionDeniedError(None, None, "File isn't open for writing")
         data = file_content.encode() if isinstance(file_content, str) else file_content
         file = self._opened()
-        _doing(lambda: file.write(data))
+        _doing(lambda: file.write(data), self._name)
 
     def seek(self, offset: int | None = None, whence: int = 0, position: int | None = None) -> None:
         """Go on at `offset`, which counts from the beginning, from here (1) or from the end (2)."""
@@ -170,7 +174,7 @@ class GFile:
     def flush(self) -> None:
         """Hand what was written to the system."""
         if self._file is not None:
-            _doing(self._file.flush)
+            _doing(self._file.flush, self._name)
 
     def close(self) -> None:
         """Write what is left, and close it."""
@@ -178,7 +182,7 @@ class GFile:
             self._opened()  # which makes an empty file
         if self._file is not None:
             file, self._file = self._file, None
-            _doing(file.close)
+            _doing(file.close, self._name)
 
     def __enter__(self) -> GFile:
         return self
@@ -239,6 +243,14 @@ def makedirs(path: Any) -> None:
         raise FailedPreconditionError(None, None, f"{where} is not a directory") from error
     except OSError as error:
         raise translated(error) from error
+
+
+def write_file(path: Any, data: bytes) -> None:
+    """Write a file, and make the directories that it is in."""
+    if folder := os.path.dirname(path_of(path)):
+        makedirs(folder)
+    with GFile(path, "wb") as file:
+        file.write(data)
 
 
 def listdir(path: Any) -> list[str]:

@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import zlib
 from typing import Any
 
 import fastrec
+from fastrec.records.targets import open_in_place
 
 from . import errors as _errors
 from .record_options import TFRecordOptions, as_path, compression_of, or_default
@@ -18,27 +18,15 @@ __all__ = ["TFRecordWriter"]
 _BUFFER = 1 << 18
 
 
-class _Plain:
-    """A file of records, written where it is, as TensorFlow does."""
-
-    def __init__(self, path: str) -> None:
-        with open(path, "wb"):
-            pass  # truncates, whatever comes later
-        self._writer = fastrec.Writer(path, compression=None, append=True, fsync=False)
-        self.write = self._writer.write
-        self.flush = self._writer.flush
-        self.close = self._writer.close
-
-
 class _Compressed:
-    """A file of records behind a zlib stream; also one that cannot be appended to."""
+    """Records that are compressed by zlib before a writer gets them."""
 
-    def __init__(self, path: str, options: TFRecordOptions) -> None:
+    def __init__(self, writer: Any, options: TFRecordOptions) -> None:
         self._stream = options._compressor()
         self._mode = or_default(options.flush_mode, zlib.Z_NO_FLUSH)
         self._size = max(or_default(options.input_buffer_size, _BUFFER), 1)
         self._waiting = bytearray()
-        self._file = open(path, "wb")  # noqa: SIM115
+        self._writer = writer
 
     def write(self, record: bytes) -> None:
         length = len(record).to_bytes(8, "little")
@@ -52,21 +40,19 @@ class _Compressed:
     def _drain(self, mode: int) -> None:
         data = bytes(self._waiting)
         self._waiting.clear()
-        if self._stream is not None:
-            data = self._stream.compress(data)
-            if mode != zlib.Z_NO_FLUSH:
-                data += self._stream.flush(mode)
-        self._file.write(data)
+        data = self._stream.compress(data)
+        if mode != zlib.Z_NO_FLUSH:
+            data += self._stream.flush(mode)
+        self._writer.write_frames(data, 0)
 
     def flush(self) -> None:
         self._drain(zlib.Z_PARTIAL_FLUSH)
-        self._file.flush()
+        self._writer.flush()
 
     def close(self) -> None:
-        with self._file:
-            self._drain(zlib.Z_NO_FLUSH)
-            if self._stream is not None:
-                self._file.write(self._stream.flush(zlib.Z_FINISH))
+        self._drain(zlib.Z_NO_FLUSH)
+        self._writer.write_frames(self._stream.flush(zlib.Z_FINISH), 0)
+        self._writer.close()
 
 
 class TFRecordWriter:
@@ -91,19 +77,18 @@ class TFRecordWriter:
     """
 
     def __init__(self, path: Any, options: Any = None) -> None:
-        self._file: _Plain | _Compressed | None = None
+        self._file: Any = None
         if not isinstance(options, TFRecordOptions):
             options = TFRecordOptions(compression_type=options)
         self._lock = threading.Lock()
         name = as_path(path)
         try:
-            special = os.path.exists(name) and not os.path.isfile(name)
-            plain = compression_of(options) is None and not special
-            self._file = _Plain(name) if plain else _Compressed(name, options)
+            writer = open_in_place(name)
+            self._file = _Compressed(writer, options) if compression_of(options) else writer
         except OSError as error:
             raise _errors.translated(error) from error
 
-    def _opened(self) -> _Plain | _Compressed:
+    def _opened(self) -> Any:
         if self._file is None:
             raise _errors.FailedPreconditionError(None, None, "Writer is closed.")
         return self._file

@@ -51,12 +51,7 @@ def write_file(filename: Any, contents: Any, name: str | None = None) -> Operati
     where, what = convert_to_tensor(filename, string), convert_to_tensor(contents, string)
 
     def kernel(step: Any, path: Array, data: Array) -> tuple[()]:
-        target = _files.path_of(_scalar(path, "Filename"))
-        folder = os.path.dirname(target)
-        if folder:
-            _files.makedirs(folder)
-        with open(target, "wb") as file:
-            file.write(_scalar(data, "Contents"))
+        _files.write_file(_scalar(path, "Filename"), _scalar(data, "Contents"))
         return ()
 
     return create_op("WriteFile", (where, what), [], kernel, name=name, stateful=True)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._tf import errors as _errors
+from .._tf import files as _files
 from .._tf import gfile as gfile
 from .._tf.faces import functions_of as _functions_of
 from .._tf.features import FixedLenFeature as FixedLenFeature
@@ -68,14 +69,7 @@ def _write(name: Any, contents: Any) -> tuple[()]:
     if np.ndim(as_array(name)):
         shape = list(as_array(name).shape)
         raise invalid(f"Input filename tensor must be scalar, but had shape: {shape}")
-    path = _text(name)
-    try:
-        if folder := os.path.dirname(path):
-            os.makedirs(folder, exist_ok=True)
-        with open(path, "wb") as file:
-            file.write(as_array(contents).item())
-    except OSError as error:
-        raise _errors.translated(error) from error
+    _files.write_file(_text(name), as_array(contents).item())
     return ()
 
 

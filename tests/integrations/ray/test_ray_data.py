@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import shutil
@@ -25,7 +26,7 @@ import pyarrow as pa  # noqa: E402
 import pyarrow.fs  # noqa: E402
 from ray.data.expressions import col  # noqa: E402
 
-from fastrec import arrow  # noqa: E402
+from fastrec import _core, arrow  # noqa: E402
 from fastrec.ray import (  # noqa: E402
     TFRecordDatasink,
     TFRecordDatasource,
@@ -294,23 +295,18 @@ def test_a_job_that_fails_publishes_nothing(files: str, tmp_path: Path) -> None:
     assert os.listdir(tmp_path / "out") == []
 
 
-def test_files_that_cannot_all_be_put_in_place_are_not(tmp_path: Path) -> None:
-    class Failing:
-        """The second file cannot be renamed."""
+def test_files_that_cannot_all_be_put_in_place_are_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    move, calls = _core.move, itertools.count()
 
-        def __init__(self) -> None:
-            self.left = 1
+    def failing(source: str, target: str, replace: bool) -> None:
+        if next(calls) == 1:
+            raise OSError(28, "No space left on device", target)
+        move(source, target, replace)
 
-        def __getattr__(self, name: str) -> Any:
-            return getattr(pyarrow.fs.LocalFileSystem(), name)
-
-        def move(self, source: str, target: str) -> None:
-            self.left -= 1
-            if self.left < 0:
-                raise OSError(28, "No space left on device", target)
-            pyarrow.fs.LocalFileSystem().move(source, target)
-
-    sink = TFRecordDatasink(str(tmp_path), filesystem=Failing())
+    monkeypatch.setattr(_core, "move", failing)
+    sink = TFRecordDatasink(str(tmp_path))
     sink.on_write_start()
     blocks = [pa.table({"id": [number]}) for number in range(3)]
     done = [sink.write([block], SimpleNamespace(task_idx=i)) for i, block in enumerate(blocks)]
@@ -318,6 +314,26 @@ def test_files_that_cannot_all_be_put_in_place_are_not(tmp_path: Path) -> None:
         sink.on_write_complete(SimpleNamespace(write_returns=done))
     sink.on_write_failed(caught.value)
     assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("remote", [False, True])
+def test_files_that_exist_are_replaced_only_with_overwrite(tmp_path: Path, remote: bool) -> None:
+    """A file system that is not local stands for a store."""
+    filesystem = pyarrow.fs.SubTreeFileSystem("/", pyarrow.fs.LocalFileSystem()) if remote else None
+
+    def write(rows: int, **options: Any) -> None:
+        sink = TFRecordDatasink(str(tmp_path), filesystem=filesystem, **options)
+        sink.on_write_start()
+        done = sink.write([pa.table({"id": range(rows)})], SimpleNamespace(task_idx=0))
+        sink.on_write_complete(SimpleNamespace(write_returns=[done]))
+
+    write(3)
+    with pytest.raises(FileExistsError, match=r"part-00000-of-00001.tfrecord"):
+        write(4)
+    assert os.listdir(tmp_path) == ["part-00000-of-00001.tfrecord"]
+    assert len(fastrec.Reader(tmp_path)) == 3
+    write(4, overwrite=True)
+    assert len(fastrec.Reader(tmp_path)) == 4
 
 
 def test_the_page_says_what_ray_gives(

@@ -247,15 +247,15 @@ def test_a_commit_that_fails_changes_nothing(
     writer = source.writer(schema, overwrite)
     rows = pa.record_batch({"id": [1, 2, 3, 4], "k": [1, 1, 2, 3]})
     message = writer.write(iter([rows]))
-    rename, calls = os.rename, itertools.count()
+    move, calls = _core.move, itertools.count()
 
-    def failing(*names: Any) -> None:
+    def failing(source: str, target: str, replace: bool) -> None:
         if next(calls) == fails_at:
-            raise OSError(5, "Input/output error", names[1])
-        rename(*names)
+            raise OSError(5, "Input/output error", target)
+        move(source, target, replace)
 
     steps = 5 if overwrite else 3
-    monkeypatch.setattr(os, "rename", failing)
+    monkeypatch.setattr(_core, "move", failing)
     if fails_at >= steps:
         writer.commit([message, None])
         assert "_SUCCESS" in names(tmp_path)

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import fastrec
+from fastrec.records.targets import write_file
 from fastrec.threads import usable_cpus
 
 from .. import errors as _errors
@@ -90,8 +91,7 @@ class Saving:
         parts += [b"\x20", varint(_VERSION), field(5, self._kinds), b"\x30", varint(self.count)]
         metadata = b"".join([*parts, varint(1000 << 3), b"\x01"])
         for name, data in ((_SPEC, self._spec), (_METADATA, metadata)):
-            (self._folder / f"{name}.{self._run}").write_bytes(data)
-            os.replace(self._folder / f"{name}.{self._run}", self._folder / name)
+            write_file(self._folder / name, data, overwrite=True)
 
     def abort(self) -> None:
         """Take back what has been written."""

@@ -28,7 +28,7 @@ def create_index(tfrecord_file: Any, index_file: Any) -> None:
     OSError, CorruptRecordError, TruncatedFileError
         An index is of a sound file only; nothing is written otherwise.
     """
-    fastrec.Index.build(tfrecord_file).write_text(index_file)
+    fastrec.Index.build(tfrecord_file).write_text(index_file, overwrite=False)
 
 
 def create_indices(tfrecord_dir: Any) -> None:
