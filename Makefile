@@ -351,11 +351,11 @@ oracle: .venv-oracle/installed
 	.venv-oracle/bin/pytest -n auto -m "$(ORACLE_MARK)" tests/oracle --ignore=$(WITHOUT_TENSORFLOW)
 	.venv-oracle/bin/pytest $(WITHOUT_TENSORFLOW)
 
-## make integrations fastrec with PyTorch, Grain, datasets, Ray, Spark, TFDS, a browser, S3: .venv-integrations-NAME
+## make integrations fastrec with PyTorch, Grain, datasets, Ray, Spark, TensorFlow, TFDS, a browser, S3: .venv-integrations-NAME
 TORCH ?= torch==2.13.0
 # `not slow` leaves out the tests that start many interpreters, each of which imports PyTorch.
 INTEGRATIONS_MARK ?=
-INTEGRATIONS ?= torch grain hf arrow ray spark tfds viewer remote
+INTEGRATIONS ?= torch grain hf arrow ray spark tensorflow tfds viewer remote
 NEEDS_torch = $(TORCH) torchvision pillow torchdata tensorboard tensorboardX accelerate pandas lightning
 TESTS_torch = tests/integrations/torch tests/integrations/events
 NEEDS_grain = grain jax orbax-checkpoint absl-py
@@ -370,6 +370,9 @@ TESTS_ray = tests/integrations/ray
 # Spark needs Java 17 or newer as well; without it the tests say that they are skipped.
 NEEDS_spark = 'pyspark>=4' pandas obstore 'moto[server]'
 TESTS_spark = tests/integrations/spark
+# Keras comes with TensorFlow, and runs on all three of its backends.
+NEEDS_tensorflow = tensorflow-cpu jax $(TORCH)
+TESTS_tensorflow = tests/integrations/tensorflow
 # The oracle of fastrec.tfds: half a minute, after TensorFlow's half a gigabyte.
 NEEDS_tfds = tensorflow-cpu tensorflow-datasets
 TESTS_tfds = tests/integrations/tfds

@@ -35,6 +35,8 @@ DERIVED: dict[tuple[str, ...], str] = {
     ("fastrec", "huggingface.py"): "datasets",
     ("fastrec", "ray"): "ray",
     ("fastrec", "spark"): "pyspark",
+    ("fastrec", "tensorflow"): "tensorflow",
+    ("fastrec", "keras.py"): "keras",
 }
 
 

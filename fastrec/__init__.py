@@ -113,6 +113,7 @@ if TYPE_CHECKING:
     from . import image as image
     from . import ray as ray
     from . import spark as spark
+    from . import tensorflow as tensorflow
     from . import tfds as tfds
     from . import torch as torch
     from . import train as train
@@ -200,7 +201,8 @@ _HOMES: dict[str, tuple[str, ...]] = {
 }
 # Modules that are imported when they are first asked for.
 _MODULES = ("arrow", "events", "image", "tfds", "train")
-_FRAMEWORKS = ("grain", "huggingface", "ray", "spark", "torch")  # each requires what it is for
+# Each requires what it is for.
+_FRAMEWORKS = ("grain", "huggingface", "ray", "spark", "tensorflow", "torch")
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 

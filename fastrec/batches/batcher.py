@@ -388,6 +388,10 @@ class Batcher:
     def _length(run: Pass) -> int | None:
         return run.steps_left if run.is_counted and run.spec.epochs else None
 
+    def _batches_left(self) -> int | None:
+        """Return the number of batches of the pass that comes next; None where it is unknown."""
+        return self._length(self._pass(self._next))
+
     def _is_over(self) -> bool:
         """Return whether every shard has delivered all batches of the pass that comes next."""
         run = self._pass(self._next)

@@ -43,6 +43,8 @@ PACKAGES = (
     ("arrow", "events", "grain", "tfds", "torch"),
     ("huggingface", "ray", "spark", "tables"),
     ("compat",),
+    ("tensorflow",),
+    ("keras",),
     ("cli",),
     ("bench", "demo", "viewer"),
 )
@@ -230,6 +232,7 @@ def test_the_top_level_has_under_24_entries_beside_the_integrations() -> None:
     kept = {p.name for p in PACKAGE.iterdir() if p.suffix not in {".so", ".pyd", ".c", ".html"}}
     kept -= {"__pycache__", "_core.pyi", "_tensor.pyi"}  # the stubs of the extensions
     integrations = {"arrow.py", "events.py", "grain.py", "huggingface.py", "ray", "spark"}
+    integrations |= {"keras.py", "tensorflow", "tfds", "torch"}
     assert len(kept - integrations - {"torch", "tfds"}) < 24, sorted(kept)
 
 
@@ -431,6 +434,7 @@ def test_the_measure_of_functions_sees_them() -> None:
         ("huggingface", "datasets", "hf"),
         ("ray", "ray", "ray"),
         ("spark", "pyspark", "spark"),
+        ("tensorflow", "tensorflow", "tensorflow"),
     ],
 )
 def test_a_missing_framework_is_one_line_that_names_the_extra(

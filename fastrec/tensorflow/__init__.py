@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Record files as datasets, tensors and graph inputs of TensorFlow.
+
+Requires the extra ``tensorflow``: ``pip install 'fastrec-io[tensorflow]'``.
+"""
+
+from __future__ import annotations
+
+try:
+    import tensorflow as _tensorflow
+except ModuleNotFoundError as error:
+    if error.name != "tensorflow":
+        raise
+    message = "fastrec.tensorflow requires tensorflow: pip install 'fastrec-io[tensorflow]'"
+    raise ModuleNotFoundError(message, name=error.name) from None
+
+if tuple(map(int, _tensorflow.__version__.split(".")[:2])) < (2, 16):
+    raise ImportError(
+        f"fastrec.tensorflow requires TensorFlow 2.16 or later, got {_tensorflow.__version__}: "
+        "pip install --upgrade 'fastrec-io[tensorflow]'"
+    )
+
+from .bridge import original_errors
+from .dataset import batches, dataset
+
+__all__ = ["batches", "dataset", "original_errors"]

@@ -1,0 +1,273 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Passes over a source as a tf.data.Dataset.
+
+TensorFlow calls Python through a PyFunc. One call takes longer than parsing a batch, so a call
+returns a block of batches: those that are ready within a millisecond. The block becomes a
+ListDataset whose elements are the arrays of the batches, without a copy, and a FlatMapDataset
+concatenates the blocks. A GeneratorDataset gives each TensorFlow iterator its own pass, which
+begins when the first element is requested and is closed when the iterator is deleted.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterator
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from .leaves import Leaf, leaves_of, walk
+
+__all__ = ["Feed", "SourceDataset", "original_errors"]
+
+_BLOCK_BATCHES = 16
+_BLOCK_ARRAYS = 64  # in all batches of a block, which are arguments of a function
+_BLOCK_BYTES = 4 << 20
+_BLOCK_SECONDS = 1e-3
+
+# Feeds whose source has raised an exception, for `original_errors`.
+_failures: weakref.WeakSet[Feed] = weakref.WeakSet()
+
+
+class _Pass:
+    """One pass over the source of a :class:`Feed`."""
+
+    def __init__(self, values: Iterator[Any]) -> None:
+        self.values = values
+        self.failure: BaseException | None = None
+        self.ended = False
+
+
+class Feed:
+    """The passes over a source, each called by an iterator of TensorFlow.
+
+    Parameters
+    ----------
+    begin : callable
+        Begins the next pass: returns an iterator over its elements.
+    spec : structure of tf.TypeSpec
+        The type and shape of each tensor of an element.
+    """
+
+    def __init__(self, begin: Callable[[], Iterator[Any]], spec: Any) -> None:
+        self.spec = spec
+        self.leaves: list[Leaf] = leaves_of(spec)
+        self.error: BaseException | None = None
+        self._begin = begin
+        self._passes: dict[int, _Pass] = {}
+        self._numbers = itertools.count()
+        self._lock = threading.Lock()
+        self._width = sum(len(leaf.parts) for leaf in self.leaves)
+        self.block = max(1, min(_BLOCK_BATCHES, _BLOCK_ARRAYS // max(1, self._width)))
+        self._functions: list[Any] = []
+
+    # --- called by TensorFlow's threads -----------------------------------------------------------
+
+    def begin(self) -> Any:
+        """Begin a pass, and return its number."""
+        number = next(self._numbers)
+        self._passes[number] = _Pass(self._call(self._begin))
+        return np.int64(number)
+
+    def take(self, number: Any) -> list[Any]:
+        """Return the number of elements of the next block, and their arrays.
+
+        Raises
+        ------
+        StopIteration
+            At the end of the pass, which TensorFlow takes for its OutOfRangeError.
+        """
+        run = self._passes[int(number)]
+        arrays: list[Any] = []
+        count = size = 0
+        began = time.perf_counter()
+        while not run.ended and run.failure is None:
+            try:
+                element = self._arrays(next(run.values))
+            except StopIteration:
+                run.ended = True
+                break
+            except BaseException as error:
+                run.failure = error
+                break
+            arrays += element
+            count += 1
+            size += sum(array.nbytes for array in element)
+            late = time.perf_counter() - began > _BLOCK_SECONDS
+            if count == self.block or size > _BLOCK_BYTES or late:
+                break
+        if count:
+            spare = arrays[: self._width] * (self.block - count)  # which TakeDataset leaves out
+            return [np.int64(count), *arrays, *spare]
+        if run.failure is not None:
+            self._failed(run.failure)
+            raise run.failure
+        raise StopIteration
+
+    def end(self, number: Any) -> Any:
+        """End a pass."""
+        run = self._passes.pop(int(number), None)
+        close = getattr(run and run.values, "close", None)
+        if close is not None:
+            close()
+        return np.int64(0)
+
+    def _call(self, function: Callable[[], Any]) -> Any:
+        try:
+            return function()
+        except BaseException as error:
+            self._failed(error)
+            raise
+
+    def _failed(self, error: BaseException) -> None:
+        with self._lock:
+            self.error = error
+            _failures.add(self)
+
+    def _arrays(self, element: Any) -> list[Any]:
+        values = [value for _, value in walk(element)]
+        if len(values) != len(self.leaves):
+            raise ValueError(
+                f"an element must have the structure {self.spec!r}, got {len(values)} parts"
+            )
+        arrays: list[Any] = []
+        for leaf, value in zip(self.leaves, values, strict=True):
+            arrays += leaf.split(value)
+        return arrays
+
+    # --- TensorFlow's graph -----------------------------------------------------------------------
+
+    def variant(self) -> Any:
+        """Return the tensor that is a dataset of the elements, of unknown cardinality."""
+        number = tf.TensorSpec((), tf.int64)
+        width = [part.dtype for leaf in self.leaves for part in leaf.parts]
+        types = [tf.int64, *width * self.block]
+        outputs = [leaf.output for leaf in self.leaves]
+        elements = {
+            "output_types": [spec.dtype for spec in outputs],
+            "output_shapes": [spec.shape for spec in outputs],
+        }
+
+        def split(count: Any, *tensors: Any) -> Any:
+            remaining = iter(tensors)
+            encoded = [
+                leaf.encode([next(remaining) for _ in leaf.parts])
+                for _ in range(self.block)
+                for leaf in self.leaves
+            ]
+            whole = tf.raw_ops.ListDataset(tensors=encoded, **elements)
+            return tf.raw_ops.TakeDataset(input_dataset=whole, count=count, **elements)
+
+        arrays = [tf.TensorSpec(None, dtype) for dtype in types[1:]]
+        blocks = tf.raw_ops.GeneratorDataset(
+            init_func_other_args=[],
+            next_func_other_args=[],
+            finalize_func_other_args=[],
+            init_func=self._function(lambda: tf.numpy_function(self.begin, [], tf.int64)),
+            next_func=self._function(lambda n: tf.numpy_function(self.take, [n], types), number),
+            finalize_func=self._function(
+                lambda n: tf.numpy_function(self.end, [n], tf.int64), number
+            ),
+            output_types=types,
+            output_shapes=[number.shape, *(spec.shape for spec in arrays)],
+        )
+        return tf.raw_ops.FlatMapDataset(
+            input_dataset=blocks,
+            other_arguments=[],
+            f=self._function(split, number, *arrays),
+            **elements,
+        )
+
+    def _function(self, function: Callable[..., Any], *specs: Any) -> Any:
+        """Return a graph of `function`, which is kept: TensorFlow keeps no Python functions.
+
+        As a function for one device, which it is, TensorFlow does not optimise it again for each
+        iterator. That took 20 milliseconds.
+        """
+        traced = tf.function(
+            function,
+            autograph=False,
+            experimental_attributes={"experimental_ints_on_device": True},
+        ).get_concrete_function(*specs)
+        self._functions.append(traced)
+        return traced
+
+
+class SourceDataset(tf.data.Dataset):  # type: ignore[misc]
+    """A dataset over a :class:`Feed`, whose iterators raise the exceptions of the source."""
+
+    def __init__(self, feed: Feed, dataset: SourceDataset | None = None) -> None:
+        self._feed, self._dataset = feed, dataset
+        super().__init__(feed.variant() if dataset is None else dataset._variant_tensor)
+
+    def _inputs(self) -> list[Any]:
+        return [] if self._dataset is None else [self._dataset]
+
+    @property
+    def element_spec(self) -> Any:
+        return self._feed.spec
+
+    def __iter__(self) -> Any:
+        iterator = super().__iter__()
+        if tf.executing_eagerly():
+            iterator.__class__ = _raising(type(iterator))
+            iterator._feed = self._feed
+        return iterator
+
+
+_classes: dict[type, type] = {}
+
+
+def _raising(kind: type) -> type:
+    """Return the class of TensorFlow's iterators, raising the exceptions of their source."""
+    if kind not in _classes:
+
+        class Raising(kind):  # type: ignore[misc]
+            def __next__(self) -> Any:
+                with original_errors():
+                    return super().__next__()
+
+            def get_next(self) -> Any:
+                with original_errors():
+                    return super().get_next()
+
+        Raising.__name__ = Raising.__qualname__ = kind.__name__
+        _classes[kind] = Raising
+    return _classes[kind]
+
+
+class original_errors:
+    """Raise the exception of a source instead of the TensorFlow error that it became.
+
+    TensorFlow turns an exception of Python code into an ``UnknownError`` with the text of the
+    exception. Iterators of :func:`dataset` raise the exception itself; for iterators of datasets
+    derived from it, and for ``fit``, enter this context.
+
+    Examples
+    --------
+    >>> with original_errors():  # doctest: +SKIP
+    ...     model.fit(fastrec.tensorflow.dataset(batcher))
+    """
+
+    def __enter__(self) -> original_errors:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if not isinstance(error, tf.errors.OpError):
+            return
+        for feed in list(_failures):
+            original = feed.error
+            if original is not None and str(original) in error.message:
+                feed.error = None
+                _failures.discard(feed)
+                raise original from None

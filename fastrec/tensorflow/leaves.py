@@ -1,0 +1,256 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Leaves of a batch: the arrays that a column is passed in, and the tensor that they become."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from numpy.typing import NDArray
+
+from ..columns import Arrays, Bytes, Ragged, Sparse
+
+# In bytes. TensorFlow's kernels abort the process if a tensor's memory is aligned to less.
+_ALIGNMENT = 64
+
+__all__ = ["Leaf", "as_array", "eager", "leaves_of", "pack", "walk"]
+
+
+class Leaf:
+    """One tensor of an element: its type, and the dense arrays that carry it.
+
+    Parameters
+    ----------
+    name : str
+        Path within the element, for error messages.
+    spec : tf.TypeSpec
+        A TensorSpec, RaggedTensorSpec or SparseTensorSpec.
+
+    Raises
+    ------
+    TypeError
+        For any other spec.
+    """
+
+    def __init__(self, name: str, spec: Any) -> None:
+        self.name, self.spec = name, spec
+        if isinstance(spec, tf.RaggedTensorSpec) and spec.ragged_rank:
+            self.parts = _ragged_parts(spec)
+        elif isinstance(spec, tf.SparseTensorSpec):
+            rank = spec.shape.rank
+            self.parts = [
+                tf.TensorSpec((None, rank), tf.int64),
+                tf.TensorSpec((None,), spec.dtype),
+                tf.TensorSpec((rank,), tf.int64),
+            ]
+        elif isinstance(spec, (tf.TensorSpec, tf.RaggedTensorSpec)):
+            self.parts = [tf.TensorSpec(spec.shape, spec.dtype)]
+        else:
+            raise TypeError(
+                f"{name} must be a dense, ragged or sparse tensor, got {spec!r}: "
+                "convert it with map() before it is passed to TensorFlow"
+            )
+        self._checks = [
+            (part.shape, None if part.dtype == tf.string else part.dtype.as_numpy_dtype)
+            for part in self.parts
+        ]
+
+    def split(self, value: Any) -> list[NDArray[Any]]:
+        """Return the arrays that carry `value`, in the order of `parts`.
+
+        Raises
+        ------
+        TypeError, ValueError
+            When `value` does not fit the spec.
+        """
+        if isinstance(self.spec, tf.SparseTensorSpec):
+            arrays = _sparse_arrays(value)
+        elif len(self.parts) > 1:
+            arrays = _ragged_arrays(value, self.spec)
+        else:
+            arrays = [as_array(value)]
+        for array, (shape, dtype) in zip(arrays, self._checks, strict=True):
+            if (dtype or object) != array.dtype:
+                raise TypeError(f"{self.name} must be of {self.spec}, got dtype {array.dtype}")
+            if not shape.is_compatible_with(array.shape):
+                raise ValueError(f"{self.name} must be of {self.spec}, got shape {array.shape}")
+        return arrays
+
+    @property
+    def output(self) -> Any:
+        """The spec of what :meth:`encode` returns."""
+        return self.parts[0] if len(self.parts) == 1 else tf.TensorSpec(None, tf.variant)
+
+    def encode(self, tensors: Sequence[Any]) -> Any:
+        """Return the value as one tensor, in TensorFlow's encoding for elements of datasets."""
+        if isinstance(self.spec, tf.SparseTensorSpec):
+            return tf.io.serialize_sparse(tf.SparseTensor(*tensors), out_type=tf.variant)
+        if len(self.parts) == 1:
+            return tensors[0]
+        *splits, values = tensors
+        return tf.raw_ops.RaggedTensorToVariant(
+            rt_nested_splits=splits, rt_dense_values=values, batched_input=False
+        )
+
+
+def _ragged_parts(spec: Any) -> list[Any]:
+    sizes = spec.shape.as_list()
+    rows = None if sizes[0] is None else sizes[0] + 1
+    splits = [
+        tf.TensorSpec((rows if depth == 0 else None,), spec.row_splits_dtype)
+        for depth in range(spec.ragged_rank)
+    ]
+    return [*splits, tf.TensorSpec((None, *sizes[spec.ragged_rank + 1 :]), spec.dtype)]
+
+
+def as_array(value: Any) -> NDArray[Any]:
+    """Return a dense value as an array; strings become objects of bytes."""
+    if isinstance(value, Bytes):
+        return value.to_numpy()
+    if isinstance(value, (Ragged, Sparse, Arrays)):
+        raise TypeError(f"a dense value is required, got {value!r}")
+    if not isinstance(value, np.ndarray):
+        value = value.numpy() if hasattr(value, "numpy") else value
+        if isinstance(value, (bytes, str)):
+            value = value.encode() if isinstance(value, str) else value
+            array = np.empty((), object)
+            array[()] = value
+            return array
+        value = np.asarray(value)
+    if value.dtype.kind in "US":
+        strings = [s.encode() if isinstance(s, str) else s for s in value.reshape(-1).tolist()]
+        return np.fromiter(strings, object, len(strings)).reshape(value.shape)
+    return np.asarray(value, order="C")
+
+
+def _ragged_arrays(value: Any, spec: Any) -> list[NDArray[Any]]:
+    """The row splits, the outermost first, and the flat values."""
+    dtype = spec.row_splits_dtype.as_numpy_dtype
+    if hasattr(value, "nested_row_splits"):  # a tensor of fastrec.compat
+        splits = [as_array(each) for each in value.nested_row_splits]
+        values = value.flat_values
+    else:
+        splits, values = [], value
+        while isinstance(values, Ragged):
+            begin, end = int(values.row_splits[0]), int(values.row_splits[-1])
+            inner = values.values
+            whole = begin == 0 and end == len(inner)
+            splits.append(values.row_splits if whole else values.row_splits - begin)
+            values = inner if whole else inner[begin:end]
+    if len(splits) != spec.ragged_rank:
+        raise TypeError(f"{spec} requires {spec.ragged_rank} row splits, got {len(splits)}")
+    return [*(each.astype(dtype, copy=False) for each in splits), as_array(values)]
+
+
+def _sparse_arrays(value: Any) -> list[NDArray[Any]]:
+    if not hasattr(value, "dense_shape"):
+        raise TypeError(f"a sparse value is required, got {type(value).__name__}")
+    shape = as_array(value.dense_shape).astype(np.int64, copy=False)
+    return [as_array(value.indices), as_array(value.values), shape]
+
+
+# --- structures -----------------------------------------------------------------------------------
+
+
+def walk(structure: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield path and value of each leaf, in the order of ``tf.nest.flatten``.
+
+    Mappings and tuples are structure; everything else, lists included, is a leaf.
+    """
+    if isinstance(structure, Mapping):
+        for key in sorted(structure):
+            yield from walk(structure[key], f"{name}[{key!r}]")
+    elif isinstance(structure, tuple):
+        for number, each in enumerate(structure):
+            yield from walk(each, f"{name}[{number}]")
+    else:
+        yield name or "the element", structure
+
+
+def pack(structure: Any, leaves: Iterator[Any]) -> Any:
+    """Return `structure` with its leaves replaced, in the order of :func:`walk`."""
+    if isinstance(structure, Mapping):
+        values = {key: pack(structure[key], leaves) for key in sorted(structure)}
+        return {key: values[key] for key in structure}
+    if isinstance(structure, tuple):
+        parts = [pack(each, leaves) for each in structure]
+        return type(structure)(*parts) if hasattr(structure, "_fields") else tuple(parts)
+    return next(leaves)
+
+
+def leaves_of(spec: Any) -> list[Leaf]:
+    """Return the leaves of a structure of TypeSpecs."""
+    return [Leaf(name, each) for name, each in walk(spec)]
+
+
+# --- eager tensors --------------------------------------------------------------------------------
+
+
+def _aliased(array: NDArray[Any]) -> Any:
+    """Return an eager tensor over the memory of `array`, which it keeps alive."""
+    if array.dtype.kind in "OUS":
+        return tf.constant(as_array(array), tf.string)
+    if array.ctypes.data % _ALIGNMENT:
+        return tf.convert_to_tensor(array)
+    try:
+        return tf.experimental.dlpack.from_dlpack(array.__dlpack__())
+    except (BufferError, RuntimeError, ValueError, tf.errors.OpError):
+        # The array is read-only, strided, or of a dtype that DLPack does not have.
+        return tf.convert_to_tensor(array)
+
+
+def _ragged(column: Ragged) -> Any:
+    rank = 1
+    values = column.values
+    while isinstance(values, Ragged):
+        rank, values = rank + 1, values.values
+    dtype = tf.as_dtype(column.row_splits.dtype)
+    *splits, flat = _ragged_arrays(column, tf.RaggedTensorSpec(None, tf.int8, rank, dtype))
+    rows = _aliased(flat)
+    for each in reversed(splits):
+        rows = tf.RaggedTensor.from_row_splits(rows, _aliased(each), validate=False)
+    return rows
+
+
+def eager(value: Any) -> Any:
+    """Return `value` with each column as an eager tensor, without a copy of its numbers.
+
+    Raises
+    ------
+    TypeError
+        For an :class:`~fastrec.Arrays`, whose arrays differ in shape.
+    """
+    convert = _EAGER.get(type(value))
+    if convert is not None:
+        return convert(value)
+    if isinstance(value, Mapping):
+        return {key: eager(each) for key, each in value.items()}
+    if isinstance(value, tuple):
+        parts = [eager(each) for each in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
+    if hasattr(value, "nested_row_splits"):
+        rows = _aliased(as_array(value.flat_values))
+        for each in reversed(value.nested_row_splits):
+            rows = tf.RaggedTensor.from_row_splits(rows, _aliased(as_array(each)), validate=False)
+        return rows
+    if hasattr(value, "dense_shape"):
+        return tf.SparseTensor(*map(_aliased, _sparse_arrays(value)))
+    return _aliased(as_array(value))
+
+
+def _refused(value: Arrays) -> Any:
+    raise TypeError(
+        f"{value!r} has no common shape, which a tensor requires: give the feature `pad`, "
+        "`crop_or_pad`, a shape, or a transform that does"
+    )
+
+
+_EAGER: dict[type, Callable[[Any], Any]] = {
+    np.ndarray: _aliased,
+    Ragged: _ragged,
+    Arrays: _refused,
+    Bytes: lambda column: tf.constant(column.to_numpy(), tf.string),
+    Sparse: lambda column: tf.SparseTensor(*map(_aliased, _sparse_arrays(column))),
+}
