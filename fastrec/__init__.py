@@ -77,6 +77,7 @@ __all__ = [
     "Skipped",
     "Sparse",
     "SparseFeature",
+    "Split",
     "StorageOptions",
     "TruncatedFileError",
     "VarLenFeature",
@@ -122,6 +123,7 @@ if TYPE_CHECKING:
     from .batches.buckets import Buckets, pad
     from .batches.iterator import Batches
     from .batches.mixture import Mixture
+    from .batches.selection import Split
     from .batches.shard import find_shard
     from .batches.shuffle_buffer import ShuffleBuffer
     from .columns import Arrays, Bytes, Ragged, Sparse
@@ -188,6 +190,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "parsing.infer": ("infer_features",),
     "records.manifest": ("Manifest", "ManifestFile"),
     "batches.mixture": ("Mixture",),
+    "batches.selection": ("Split",),
     "batches.buckets": ("Buckets", "pad"),
     "features.image": ("ImageFeature",),
     "parsing.decode_raw": ("decode_raw",),

@@ -278,6 +278,17 @@ class ExampleEncoder:
     def write(self, writer: RecordWriter, mapping: Mapping[str, Any]) -> None: ...
 
 @final
+class Draws:
+    def __new__(cls, weights: npt.ArrayLike) -> Draws: ...
+    count: int
+
+@final
+class Subset:
+    def __new__(cls, numbers: npt.ArrayLike, records: int) -> Subset: ...
+    count: int
+    records: int
+
+@final
 class Order:
     def __new__(
         cls,
@@ -288,6 +299,8 @@ class Order:
         start: int = 0,
         parts: Sequence[tuple[int, int, int]] | None = None,
         until_last: bool = False,
+        selected: Subset | None = None,
+        draws: Draws | None = None,
     ) -> Self: ...
     @property
     def epoch_size(self) -> int: ...

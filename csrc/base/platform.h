@@ -99,6 +99,9 @@ typedef bool (*fr_map_lost)(uintptr_t address, void **base, size_t *size);
  */
 int fr_map_watch(fr_map_lost lost);
 
+/* Advice about bytes of a map: pages are read alone, each when it is touched. */
+void fr_map_scatter(const void *data, size_t size);
+
 /* Advice about bytes of a map: they are soon read; they are not soon read again, nor are those
    before them on their first page, and the map ends there if it is the `last` time; they need not
    be in this process's memory. */

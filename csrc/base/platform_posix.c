@@ -304,9 +304,20 @@ int fr_map_watch(fr_map_lost lost) {
     return sigaction(SIGBUS, &action, NULL);
 }
 
+void fr_map_scatter(const void *data, size_t size) {
+    (void)madvise((void *)(uintptr_t)data, size, MADV_RANDOM);
+}
+
+/* Linux reads no more for one call than its readahead for the device, which is seldom less. */
+#define ANNOUNCED_AT_ONCE ((size_t)128 << 10)
+
 void fr_map_announce(const void *data, size_t size) {
-    const size_t slack = (size_t)((uintptr_t)data & (page_size - 1));
-    (void)madvise((void *)((uintptr_t)data - slack), size + slack, MADV_WILLNEED);
+    uintptr_t at = (uintptr_t)data & ~(page_size - 1);
+    for (const uintptr_t end = (uintptr_t)data + size; at < end; at += ANNOUNCED_AT_ONCE) {
+        const size_t left = end - at;
+        (void)madvise((void *)at, left < ANNOUNCED_AT_ONCE ? left : ANNOUNCED_AT_ONCE,
+                      MADV_WILLNEED);
+    }
 }
 
 void fr_map_retire(const void *data, size_t size, bool last) {

@@ -497,6 +497,10 @@ int fr_map_watch(fr_map_lost lost) {
     return refuse(ENOMEM);
 }
 
+void fr_map_scatter(const void *data, size_t size) {
+    (void)data, (void)size;
+}
+
 void fr_map_announce(const void *data, size_t size) {
     WIN32_MEMORY_RANGE_ENTRY range = {(void *)(uintptr_t)data, size};
     (void)PrefetchVirtualMemory(GetCurrentProcess(), 1, &range, 0);

@@ -19,8 +19,14 @@ static void announce_next(fr_batch_builder *builder, uint64_t serial) {
         fr_order_slice(builder->order, serial + builder->stride, &slice) != FR_OK)
         return;
     fr_sampler_numbers(&builder->sampler, &slice, builder->next_numbers);
-    fr_readahead_announce(builder->dataset, builder->next_numbers, slice.rows);
+    fr_readahead_announce(&builder->ahead, builder->dataset, builder->next_numbers, slice.rows);
     builder->next = serial + builder->stride;
+}
+
+/* Whether neighbours of a record are not read soon after it. */
+static bool is_scattered(const fr_dataset *dataset, const fr_order *order) {
+    if (order->shuffle == FR_SHUFFLE_NONE) return false;
+    return order->shuffle == FR_SHUFFLE_RECORDS || fr_dataset_has_long(dataset);
 }
 
 int fr_batch_builder_init(fr_batch_builder *builder, const fr_dataset *dataset,
@@ -31,7 +37,8 @@ int fr_batch_builder_init(fr_batch_builder *builder, const fr_dataset *dataset,
                                   .pool = pool,
                                   .retires = retires,
                                   .stride = stride,
-                                  .next_numbers = numbers};
+                                  .next_numbers = numbers,
+                                  .ahead.scattered = is_scattered(dataset, order)};
     FR_TRY(fr_parser_init(&builder->parser, fr_pool_schema(pool), err));
     if (fr_sampler_is_stateful(order)) return FR_OK;
     int status = fr_sampler_init(&builder->sampler, order, err);
@@ -43,7 +50,7 @@ int fr_batch_builder_init(fr_batch_builder *builder, const fr_dataset *dataset,
    longer than a page, at once. */
 static void retire(fr_batch_builder *builder, const uint64_t *numbers, uint64_t rows) {
     const fr_order *order = builder->order;
-    if (order->shuffle != FR_SHUFFLE_BLOCKS) {
+    if (order->shuffle != FR_SHUFFLE_BLOCKS || order->selected) {
         fr_readahead_retire(builder->dataset, numbers, rows);
         return;
     }

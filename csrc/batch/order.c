@@ -58,6 +58,17 @@ static int check_parts(const fr_order *order, fr_error *err) {
     return FR_OK;
 }
 
+/* Subsets and weights go with the orders that ask for any record by its number. */
+static int check_subset(const fr_order *order, fr_error *err) {
+    if (order->weighted && (order->part_count || order->interleave ||
+                            order->shuffle == FR_SHUFFLE_BLOCKS ||
+                            order->shuffle == FR_SHUFFLE_BUFFER))
+        return fr_fail(err, FR_ERR_ARG,
+                       "weighted draws and a mixture, an interleave, blocks or a buffer are "
+                       "mutually exclusive");
+    return FR_OK;
+}
+
 int fr_order_check(const fr_order *order, fr_error *err) {
     if (order->count > INT64_MAX || order->mixed > INT64_MAX)
         return fr_fail(err, FR_ERR_ARG, "%llu records are more than can be numbered",
@@ -69,7 +80,8 @@ int fr_order_check(const fr_order *order, fr_error *err) {
     FR_TRY(check_shards(order, err));
     FR_TRY(check_start(order, err));
     FR_TRY(check_shuffle(order, err));
-    return check_parts(order, err);
+    FR_TRY(check_parts(order, err));
+    return check_subset(order, err);
 }
 
 uint64_t fr_order_mixed_size(const fr_mix_part *parts, size_t count, bool until_last) {

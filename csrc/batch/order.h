@@ -13,6 +13,7 @@
 
 #include <stdbool.h>
 
+#include "batch/alias.h"
 #include "batch/interleave.h"
 
 typedef enum {
@@ -57,6 +58,9 @@ typedef struct {
     const fr_mix_part *parts;        /* of FR_SHUFFLE_NONE and _RECORDS */
     size_t part_count;               /* 0: not a mixture */
     uint64_t mixed;                  /* of a mixture: records an epoch */
+    const fr_alias_slot *weighted; /* `count` slots: each place draws a record; NULL: no weights */
+    const uint64_t *selected;      /* `count` numbers of records, of a subset; NULL: all records */
+    uint64_t records; /* of a subset: records of the source; REQUIRES: each number is below */
 } fr_order;
 
 /* A batch: `rows` positions from `first` of `epoch` on; with batch_across_epochs it may go on into
@@ -70,6 +74,11 @@ typedef struct {
 /* FR_ERR_ARG on a shard that is not below shard_count, on a count or size of 0 that must not be, on
    a start that is out of range, and on options that exclude each other. */
 FR_NODISCARD int fr_order_check(const fr_order *order, fr_error *err);
+
+/* Records that the source must have at least. */
+static inline uint64_t fr_order_records(const fr_order *order) {
+    return order->selected ? order->records : order->count;
+}
 
 /* Records that an epoch has, over all shards. */
 static inline uint64_t fr_order_epoch_size(const fr_order *order) {

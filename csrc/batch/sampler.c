@@ -36,6 +36,20 @@ static void permuted(fr_sampler_pass *kept, const fr_order *order, fr_sampler_ru
     fr_permutation_many(permutation, numbers, run.rows);
 }
 
+/* A record that is drawn for each place, by the weights. */
+static void weighted(const fr_order *order, fr_sampler_run run, uint64_t *numbers) {
+    for (uint64_t i = 0; i < run.rows; i++)
+        numbers[i] = fr_alias_draw(order->weighted, order->count, order->seed, run.epoch,
+                                   fr_shard_place(order, run.used, run.first + i));
+}
+
+/* A number that hardly any two places of all epochs share. */
+static uint64_t pass_of_draw(const fr_order *order, fr_sampler_run run, uint64_t i) {
+    uint64_t state = run.number;
+    state = fr_splitmix(&state) ^ fr_shard_place(order, run.used, run.first + i);
+    return fr_splitmix(&state) >> 1;
+}
+
 static void draw(fr_sampler *sampler, fr_sampler_run run, uint64_t *numbers) {
     const fr_order *order = sampler->order;
     switch (sampler->strategy) {
@@ -47,6 +61,8 @@ static void draw(fr_sampler *sampler, fr_sampler_run run, uint64_t *numbers) {
             return fr_sampler_blocks_numbers(&sampler->as.blocks, order, run, numbers);
         case FR_SAMPLER_MIXTURE:
             return fr_sampler_mixture_numbers(&sampler->as.mixture, order, run, numbers);
+        case FR_SAMPLER_WEIGHTED:
+            return weighted(order, run, numbers);
         case FR_SAMPLER_BUFFER:
             return fr_sampler_buffer_numbers(&sampler->as.buffer, order, run, numbers);
     }
@@ -70,6 +86,9 @@ void fr_sampler_numbers(fr_sampler *sampler, const fr_slice *slice, uint64_t *nu
     for (fr_slice rest = *slice; rest.rows;) {
         const fr_sampler_run run = take_run(sampler->order, &rest);
         draw(sampler, run, numbers);
+        const uint64_t *selected = sampler->order->selected;
+        for (uint64_t i = 0; selected && i < run.rows; i++)
+            numbers[i] = selected[numbers[i]];
         numbers += run.rows;
     }
 }
@@ -90,7 +109,7 @@ int fr_sampler_passes(const fr_order *order, const fr_slice *slice, uint64_t *pa
         const fr_sampler_run run = take_run(order, &rest);
         if (order->part_count) fr_sampler_mixture_passes(&mixture, order, run, passes);
         for (uint64_t i = 0; order->part_count == 0 && i < run.rows; i++)
-            passes[i] = run.number;
+            passes[i] = order->weighted ? pass_of_draw(order, run, i) : run.number;
         passes += run.rows;
     }
     fr_sampler_mixture_free(&mixture);
@@ -99,6 +118,7 @@ int fr_sampler_passes(const fr_order *order, const fr_slice *slice, uint64_t *pa
 
 static fr_sampler_strategy strategy_of(const fr_order *order) {
     if (order->part_count) return FR_SAMPLER_MIXTURE;
+    if (order->weighted) return FR_SAMPLER_WEIGHTED;
     switch (order->shuffle) {
         case FR_SHUFFLE_NONE:
             return FR_SAMPLER_IN_ORDER;
@@ -123,6 +143,7 @@ int fr_sampler_init(fr_sampler *sampler, const fr_order *order, fr_error *err) {
             return fr_sampler_buffer_init(&sampler->as.buffer, order, err);
         case FR_SAMPLER_IN_ORDER:
         case FR_SAMPLER_RECORDS:
+        case FR_SAMPLER_WEIGHTED:
             break;
     }
     return FR_OK;

@@ -65,6 +65,7 @@ typedef enum {
     FR_SAMPLER_RECORDS,
     FR_SAMPLER_BLOCKS,
     FR_SAMPLER_MIXTURE,
+    FR_SAMPLER_WEIGHTED,
     FR_SAMPLER_BUFFER
 } fr_sampler_strategy;
 
@@ -79,7 +80,7 @@ typedef union {
 typedef struct {
     const fr_order *order; /* borrowed */
     fr_sampler_strategy strategy;
-    fr_sampler_state as; /* of that strategy; of FR_SAMPLER_IN_ORDER nothing */
+    fr_sampler_state as; /* of that strategy, if it has any */
 } fr_sampler;
 
 /* Whether what a batch has depends on all batches before it in the epoch, so that one sampler had
@@ -101,7 +102,8 @@ uint64_t fr_sampler_take_left(fr_sampler *sampler, const uint64_t **blocks);
 /*
  * The pass over its source that each of those records belongs to: the epoch, or, of a mixture,
  * whose sources begin again when they are through, how often its source was through before. A
- * record comes once a pass.
+ * record comes once a pass. Weighted draws, which may repeat a record within an epoch, have a random
+ * number of 63 bits each instead.
  */
 FR_NODISCARD int fr_sampler_passes(const fr_order *order, const fr_slice *slice, uint64_t *passes,
                                    fr_error *err);

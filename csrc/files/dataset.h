@@ -26,15 +26,15 @@ typedef struct {
     fr_file_map map;     /* closed while it is not mapped */
     fr_file_map beside;  /* of the index that is kept beside the file; as `map` */
     fr_index index;
-    uint64_t first;               /* number of its first record */
-    _Atomic(uint32_t) *announced; /* windows that were; NULL where only records are */
-    fr_file_stamp beside_stamp;   /* of the index beside the file */
-    uint32_t holds;               /* how often it is held, of a dataset that maps some files */
-    uint32_t older, newer;        /* among those that are mapped and not held */
-    bool mapped;                  /* of a dataset that maps some files */
-    bool is_beside;               /* the index is in `beside` */
-    bool checked;                 /* it was looked at as a whole */
-    bool listed;                  /* not opened yet: its size and records are a manifest's */
+    uint64_t first;             /* number of its first record */
+    _Atomic(uint64_t) *pages;   /* a bit for each 4 KiB that was announced or read; or NULL */
+    fr_file_stamp beside_stamp; /* of the index beside the file */
+    uint32_t holds;             /* how often it is held, of a dataset that maps some files */
+    uint32_t older, newer;      /* among those that are mapped and not held */
+    bool mapped;                /* of a dataset that maps some files */
+    bool is_beside;             /* the index is in `beside` */
+    bool checked;               /* it was looked at as a whole */
+    bool listed;                /* not opened yet: its size and records are a manifest's */
     bool told; /* the index was not found by scanning: what it says is checked on use */
 } fr_dataset_file;
 
@@ -140,11 +140,22 @@ FR_NODISCARD int fr_dataset_resolve(const fr_dataset *dataset, const uint64_t *n
 /* Lets go of the files that are held. What was read from them must not be looked at any more. */
 void fr_dataset_let_go(const fr_dataset *dataset, fr_dataset_hold *hold);
 
-/*
- * Brings the frames at `places`, or the first 4 KiB of longer ones, on their way into the cache,
- * with the waits for memory overlapping. Waits for the disk where they are not in the page cache.
- */
+/* Reads the frames at `places`, or the first 4 KiB of longer ones, into the processor's cache, with
+   the waits for memory overlapping. */
 void fr_dataset_touch(const fr_dataset_place *places, size_t count);
+
+/* Whether fr_dataset_fetch() read the whole frame before, so that reading it again does not wait
+   for the disk, unless memory has become short. */
+bool fr_dataset_is_near(const fr_dataset *dataset, const fr_dataset_place *place);
+
+/*
+ * Reads the frames of up to FR_DATASET_AT_ONCE places from the disk, and nothing around them: all
+ * of a frame of up to 16 KiB, the first page of a longer one, whose other pages are on their way.
+ */
+void fr_dataset_fetch(const fr_dataset *dataset, const fr_dataset_place *places, size_t count);
+
+/* Whether the records are so long that a disk reads one alone about as fast as its neighbours. */
+bool fr_dataset_has_long(const fr_dataset *dataset);
 
 /*
  * Reads the record at `place`, its frame checked as the options say; `data` is valid as `place` is.
@@ -153,11 +164,6 @@ void fr_dataset_touch(const fr_dataset_place *places, size_t count);
  */
 FR_NODISCARD int fr_dataset_read(const fr_dataset *dataset, const fr_dataset_place *place,
                                  fr_record *record, fr_error *err);
-
-/* The record of this number, of which only the header was checked: fr_dataset_copy() checks the
-   rest. Errors as fr_dataset_read(). */
-FR_NODISCARD int fr_dataset_record(const fr_dataset *dataset, uint64_t number, fr_record *record,
-                                   fr_dataset_hold *hold, fr_error *err);
 
 /*
  * As fr_dataset_read() in two steps: the record, of which only the header was checked; then its
@@ -170,15 +176,15 @@ FR_NODISCARD int fr_dataset_verify(const fr_dataset *dataset, const fr_dataset_p
                                    const fr_record *record, fr_crc32c_run *run, fr_error *err);
 
 /*
- * Before fr_dataset_record(), for a record that nobody could announce: has the bytes around where
- * it is likely to be brought into the cache while the index is looked at, which is a wait of its
- * own. A hint.
+ * Call before fr_dataset_resolve() for a single record: prefetches the bytes around its likely
+ * position while the index is read, which is another wait for memory.
  */
 void fr_dataset_expect(const fr_dataset *dataset, uint64_t number);
 
 /*
- * As fr_dataset_record() for each of up to FR_DATASET_AT_ONCE numbers, with the waits for memory
- * overlapping. records[i] is that of numbers[i].
+ * Reads up to FR_DATASET_AT_ONCE records, with the waits for the disk and for memory overlapping;
+ * records[i] is that of numbers[i]. Only the headers are checked: fr_dataset_copy() checks the
+ * rest. Errors as fr_dataset_read().
  */
 FR_NODISCARD int fr_dataset_records(const fr_dataset *dataset, const uint64_t *numbers,
                                     size_t count, fr_record *records, fr_dataset_hold *hold,
@@ -200,10 +206,12 @@ FR_NODISCARD int fr_dataset_check(const fr_dataset *dataset, uint64_t number, fr
 
 /*
  * Has the system begin to read `count` records from `number` on, without waiting for them. Of files
- * that fit in memory several times over, the bytes around them are read once, too: they will be
- * wanted sooner or later, and a disk reads large pieces many times as fast as records.
+ * that fit in memory several times over, the bytes around short records are read once, too: they
+ * will be wanted sooner or later, and a disk reads large pieces many times as fast as such records.
+ * With `scattered`, a page that was not announced is read alone from now on.
  */
-void fr_dataset_announce(const fr_dataset *dataset, uint64_t number, uint64_t count);
+void fr_dataset_announce(const fr_dataset *dataset, uint64_t number, uint64_t count,
+                         bool scattered);
 
 /* Says that `count` records from `number` on will not be read again soon: fr_file_map_retire(). */
 void fr_dataset_retire(const fr_dataset *dataset, uint64_t number, uint64_t count);

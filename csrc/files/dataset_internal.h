@@ -5,7 +5,7 @@
 
 #include "files/dataset.h"
 
-/* Bytes of a file that are announced at once. */
+/* Bytes around a short record that are announced with it. */
 #define FR_DATASET_WINDOW ((size_t)1 << 18)
 
 /* Begins to keep only `limit` maps open, beyond those of files that are held. */

@@ -47,14 +47,14 @@ static bool fits_in_memory(const fr_dataset *dataset) {
     return size < fr_memory_size() / MEMORY_SHARE;
 }
 
-/* Room to remember the windows of every file. */
-static int watch_windows(fr_dataset *dataset, fr_error *err) {
+/* Marks are kept only if the files fit in memory: otherwise the system may drop pages again. */
+static int remember_pages(fr_dataset *dataset, fr_error *err) {
     if (!fits_in_memory(dataset)) return FR_OK;
     for (size_t i = 0; i < dataset->file_count; i++) {
         fr_dataset_file *file = &dataset->files[i];
-        const size_t words = (size_t)file->stamp.size / FR_DATASET_WINDOW / 32 + 1;
-        file->announced = calloc(words, sizeof *file->announced);
-        if (!file->announced) return fr_fail_nomem(err, words * sizeof *file->announced);
+        const size_t words = (size_t)file->stamp.size / FR_DATASET_WINDOW + 1;
+        file->pages = calloc(words, sizeof *file->pages);
+        if (!file->pages) return fr_fail_nomem(err, words * sizeof *file->pages);
     }
     return FR_OK;
 }
@@ -104,7 +104,7 @@ int fr_dataset_open(fr_dataset *dataset, const char *const *paths, size_t count,
         return status;
     }
     dataset->listed = NULL;
-    int status = watch_windows(dataset, err);
+    int status = remember_pages(dataset, err);
     if (status != FR_OK) fr_dataset_close(dataset);
     return status;
 }
@@ -205,7 +205,7 @@ int fr_dataset_scan(fr_dataset *dataset, uint64_t limit, fr_error *err) {
 void fr_dataset_close(fr_dataset *dataset) {
     for (size_t i = 0; i < dataset->file_count; i++) {
         free(dataset->files[i].path);
-        free(dataset->files[i].announced);
+        free((void *)dataset->files[i].pages);
         fr_file_map_close(&dataset->files[i].map);
         fr_file_map_close(&dataset->files[i].beside);
         fr_index_free(&dataset->files[i].index);

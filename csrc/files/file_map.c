@@ -17,6 +17,7 @@ struct fr_file_map_entry {
     _Atomic uintptr_t base;
     _Atomic size_t size;
     _Atomic bool lost;
+    _Atomic bool scattered;
     struct fr_file_map_entry *next;
     struct fr_file_map_entry *next_spare; /* of a closed map */
 };
@@ -85,6 +86,7 @@ static int enter(fr_file_map *map, void *base, size_t size, fr_error *err) {
     fr_file_map_entry *entry = status == FR_OK ? free_entry() : NULL;
     if (entry) {
         atomic_store(&entry->lost, false);
+        atomic_store(&entry->scattered, false);
         atomic_store(&entry->base, (uintptr_t)base);
         atomic_store(&entry->size, size);
     } else if (status == FR_OK) {
@@ -214,6 +216,12 @@ int fr_file_map_check(const fr_file_map *map, fr_error *err) {
 
 void fr_file_map_announce(const fr_file_map *map, size_t offset, size_t size) {
     if (map->entry && size) fr_map_announce(map->bytes.data + offset, size);
+}
+
+void fr_file_map_scatter(const fr_file_map *map) {
+    if (!map->entry || atomic_load_explicit(&map->entry->scattered, memory_order_relaxed)) return;
+    if (!atomic_exchange(&map->entry->scattered, true))
+        fr_map_scatter(map->bytes.data, map->bytes.size);
 }
 
 /* Those before it that share its first page were read before; of its last page, others are. */

@@ -74,6 +74,9 @@ FR_NODISCARD int fr_file_map_check(const fr_file_map *map, fr_error *err);
 /* Has the system begin to read `size` bytes from `offset` on, inside the map, without waiting. */
 void fr_file_map_announce(const fr_file_map *map, size_t offset, size_t size);
 
+/* Has a page that is touched read alone from now on, unless it was announced. */
+void fr_file_map_scatter(const fr_file_map *map);
+
 /* Says that `size` bytes from `offset` on, inside the map, will not be read again soon: the system
    lets go of them before others when memory is short, unless another process uses them. */
 void fr_file_map_retire(const fr_file_map *map, size_t offset, size_t size);

@@ -13,22 +13,27 @@
 #define CALM_BATCHES 16
 #define SAMPLES 16
 
-/* Advises the system about records, of those that follow each other together. */
-static void advise(const fr_dataset *dataset, const uint64_t *numbers, uint64_t rows,
-                   void (*about)(const fr_dataset *dataset, uint64_t number, uint64_t count)) {
-    for (uint64_t row = 0, end; row < rows; row = end) {
-        for (end = row + 1; end < rows && numbers[end] == numbers[end - 1] + 1;)
-            end++;
-        about(dataset, numbers[row], end - row);
+/* Records that follow the first of some rows in the files, too. */
+static uint64_t run_of(const uint64_t *numbers, uint64_t rows) {
+    uint64_t count = 1;
+    while (count < rows && numbers[count] == numbers[count - 1] + 1)
+        count++;
+    return count;
+}
+
+void fr_readahead_announce(const fr_readahead *ahead, const fr_dataset *dataset,
+                           const uint64_t *numbers, uint64_t rows) {
+    for (uint64_t row = 1, run; row < rows; row += run) {
+        run = run_of(numbers + row, rows - row);
+        fr_dataset_announce(dataset, numbers[row], run, ahead->scattered);
     }
 }
 
-void fr_readahead_announce(const fr_dataset *dataset, const uint64_t *numbers, uint64_t rows) {
-    if (rows) advise(dataset, numbers + 1, rows - 1, fr_dataset_announce);
-}
-
 void fr_readahead_retire(const fr_dataset *dataset, const uint64_t *numbers, uint64_t rows) {
-    advise(dataset, numbers, rows, fr_dataset_retire);
+    for (uint64_t row = 0, run; row < rows; row += run) {
+        run = run_of(numbers + row, rows - row);
+        fr_dataset_retire(dataset, numbers[row], run);
+    }
 }
 
 static bool all_resident(const fr_dataset *dataset, const uint64_t *numbers, uint64_t rows) {
@@ -39,19 +44,21 @@ static bool all_resident(const fr_dataset *dataset, const uint64_t *numbers, uin
 }
 
 /* An error is for the read to tell. */
-static void wait_for(const fr_dataset *dataset, uint64_t number) {
+static void wait_for(const fr_readahead *ahead, const fr_dataset *dataset, uint64_t number) {
     fr_dataset_place place;
     fr_dataset_hold hold = {.stop = &fr_dataset_no_indexing};
-    if (fr_dataset_resolve(dataset, &number, 1, &place, &hold, NULL) == FR_OK && place.frame.size)
+    if (fr_dataset_resolve(dataset, &number, 1, &place, &hold, NULL) == FR_OK && place.frame.size) {
+        if (ahead->scattered) fr_file_map_scatter(&dataset->files[place.file].map);
         (void)*(const volatile uint8_t *)place.frame.data;
+    }
     fr_dataset_let_go(dataset, &hold);
 }
 
 /* Makes the announcements; whether the first record had to be waited for. */
 static bool announce_and_wait(const fr_readahead *ahead, const fr_dataset *dataset,
                               const uint64_t *numbers, uint64_t rows, bool announced) {
-    if (!announced) fr_readahead_announce(dataset, numbers, rows);
-    wait_for(dataset, numbers[0]);
+    if (!announced) fr_readahead_announce(ahead, dataset, numbers, rows);
+    wait_for(ahead, dataset, numbers[0]);
     return fr_process_disk_faults() > ahead->faults;
 }
 
@@ -66,7 +73,7 @@ void fr_readahead_begin(fr_readahead *ahead, const fr_dataset *dataset, const ui
     if (ahead->warm) return;
     ahead->calm = announce_and_wait(ahead, dataset, numbers, rows, announced) ? 0 : ahead->calm + 1;
     if (ahead->calm >= CALM_BATCHES) ahead->warm = true;
-    fr_dataset_announce(dataset, numbers[0], 1);
+    fr_dataset_announce(dataset, numbers[0], 1, ahead->scattered);
     ahead->faults = INT64_MAX;
 }
 

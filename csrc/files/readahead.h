@@ -16,6 +16,7 @@
 
 /* All-zero is valid. */
 typedef struct {
+    bool scattered; /* batches have records from all over the files */
     bool asked;     /* the system, whether the file is in memory */
     bool warm;      /* the file is in memory, as far as it was read lately */
     unsigned calm;  /* batches since one had to wait for the disk */
@@ -27,7 +28,8 @@ void fr_readahead_begin(fr_readahead *ahead, const fr_dataset *dataset, const ui
                         uint64_t rows, bool announced);
 
 /* Announces the records of a batch that is read later. For when it is not warm. */
-void fr_readahead_announce(const fr_dataset *dataset, const uint64_t *numbers, uint64_t rows);
+void fr_readahead_announce(const fr_readahead *ahead, const fr_dataset *dataset,
+                           const uint64_t *numbers, uint64_t rows);
 
 /* Says of the records of a batch that they will not be read again soon: fr_dataset_retire(). */
 void fr_readahead_retire(const fr_dataset *dataset, const uint64_t *numbers, uint64_t rows);

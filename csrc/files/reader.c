@@ -3,6 +3,8 @@
 
 #include <inttypes.h>
 
+#include "base/platform.h"
+
 #define GUARDED 1024 /* bytes that are read between two looks at the handler of lost pages */
 
 static int stay_failed(fr_reader *reader, int status, fr_error *err) {
@@ -91,12 +93,28 @@ int fr_reader_peek(fr_reader *reader, fr_record *record, fr_error *err) {
     return next_frame(reader, false, record, err);
 }
 
-int fr_reader_copy(fr_reader *reader, const fr_record *record, uint8_t *dst, fr_error *err) {
+void fr_reader_stage(fr_reader *reader) {
+    const fr_span window = reader->source.window;
+    const size_t page = fr_page_size(), end = reader->pending + FR_READER_STAGED;
+    if (fr_reader_is_near(reader)) return;
+    for (size_t at = reader->pending; at < end && at < window.size; at += page)
+        (void)*(const volatile uint8_t *)(window.data + at);
+    reader->near = end < window.size ? reader->source.offset + end : UINT64_MAX;
+}
+
+/* Checks a record where it lies, or its copy. */
+static int check_data(const fr_reader *reader, fr_span data, uint8_t *dst, fr_error *err) {
     if (!reader->options.verify) {
-        if (record->data.size) memcpy(dst, record->data.data, record->data.size);
-    } else if (FR_UNLIKELY(fr_frame_copy(record->data, dst, &reader->failed) != FR_OK)) {
-        return stay_failed(reader, reader->failed.status, err);
+        if (data.size && dst) memcpy(dst, data.data, data.size);
+        return FR_OK;
     }
+    return dst ? fr_frame_copy(data, dst, err)
+               : fr_frame_check(data, fr_crc32c(data.data, data.size), err);
+}
+
+int fr_reader_copy(fr_reader *reader, const fr_record *record, uint8_t *dst, fr_error *err) {
+    if (FR_UNLIKELY(check_data(reader, record->data, dst, &reader->failed) != FR_OK))
+        return stay_failed(reader, reader->failed.status, err);
     return go_behind(reader, record);
 }
 

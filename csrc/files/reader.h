@@ -40,6 +40,7 @@ typedef struct {
     bool looks_ahead;    /* the search would like to see more bytes, and can do without */
     uint64_t credit;     /* see FR_RESYNC_CREDIT */
     uint64_t guard_at;   /* the position from which on fr_file_map_guard() is due */
+    uint64_t near;       /* file position; fr_reader_stage() has read the map up to it */
     fr_index *index;     /* each record given is added to it; NULL: to none, or memory ran out */
 } fr_reader;
 
@@ -52,11 +53,24 @@ FR_NODISCARD int fr_reader_next(fr_reader *reader, fr_record *record, fr_error *
 /*
  * As fr_reader_next() in two steps, so that the checksum is that of the copy: the record, of which
  * only the header was checked, and which the reader stays before; then a copy of its data, which is
- * checked as the options say, and the reader goes past the record.
+ * checked as the options say, and the reader goes past the record. With `dst` NULL the record is
+ * checked where it lies.
  */
 FR_NODISCARD int fr_reader_peek(fr_reader *reader, fr_record *record, fr_error *err);
 FR_NODISCARD int fr_reader_copy(fr_reader *reader, const fr_record *record, uint8_t *dst,
                                 fr_error *err);
+
+/*
+ * Reads the next FR_READER_STAGED bytes of a mapped file from the disk, unless half of them were
+ * read before. Reading shorter records does not wait for the disk afterwards.
+ */
+#define FR_READER_STAGED ((size_t)256 << 10)
+void fr_reader_stage(fr_reader *reader);
+
+static inline bool fr_reader_is_near(const fr_reader *reader) {
+    return reader->source.map.entry == NULL ||
+           reader->source.offset + reader->pending + FR_READER_STAGED / 2 <= reader->near;
+}
 
 /*
  * Gives up what is before the first true frame, by searching; everything, if there is none. What a

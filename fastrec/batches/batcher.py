@@ -32,6 +32,7 @@ from .pinned_memory import page_locked
 from .postprocess import NativeFeed, Stage, Steps
 from .progress import Progress
 from .remote_feed import RemoteFeed
+from .selection import Selection, Split, Weights
 from .shard import find_rank, shard_within, torch_worker
 from .stream import stream
 from .thread_map import Pipeline
@@ -92,6 +93,22 @@ class Batcher:
         Augmentation of images, by feature.
     buckets : Buckets, optional
         Batches of sequences of similar length, padded.
+    where : str, optional
+        Condition on the records to read, such as ``"label in (1, 2) and size(image) > 5e3"``: an
+        expression of ``fastrec cat --where``. It is evaluated on the columns of the index, see
+        :meth:`Index.build`; without them, every record is read before the first batch.
+    weights : str, (str, mapping) or array, optional
+        Draw records with replacement, each in proportion to its weight: a column, the weight of
+        each value of a column, or one number per record of the source. The number of
+        draws in an epoch is the number of records.
+    balance : str or (str, mapping), optional
+        Draw records with replacement so that each value of this column comes equally often, or in
+        the proportion of the given numbers.
+    order : str, optional
+        Read records from the lowest to the highest value of this column, or from the highest with
+        ``"-column"``. Records without a value come last.
+    split : Split or (part, parts), optional
+        Read one of several disjoint parts of the records, see :class:`Split`.
     threads : int, optional
         Workers that read and parse; the usable processors, up to 8, by default.
     prefetch : int
@@ -166,6 +183,11 @@ class Batcher:
         interleave: int | None = None,
         augment: Mapping[str, Augment] | None = None,
         buckets: Buckets | None = None,
+        where: str | None = None,
+        weights: Weights | None = None,
+        balance: str | tuple[str, Mapping[Any, float]] | None = None,
+        order: str | None = None,
+        split: Split | tuple[Any, Any] | None = None,
         threads: int | None = None,
         prefetch: int = 2,
         pin_memory: bool = False,
@@ -193,6 +215,7 @@ class Batcher:
             interleave=interleave,
             augment=augment or {},
             buckets=buckets,
+            selection=Selection(where, weights, balance, order, Split.of(split)),
             threads=threads,
             prefetch=prefetch,
             pin_memory=pin_memory,
@@ -242,6 +265,7 @@ class Batcher:
             manifest=options.manifest,
             compression=options.compression,
             shards=options.shards,
+            selection=options.selection,
         )
         self._order.check_random_access()
         self._next = Start()
@@ -301,7 +325,7 @@ class Batcher:
 
     def _open_native(self, run: Pass) -> tuple[_core.Loader | Pipeline, Audit]:
         dataset = self._order.dataset
-        self._pin(min(run.spec.batch_size, len(dataset)))
+        self._pin(min(run.spec.batch_size, self._order.record_count))
         if run.spec.drop_remainder and run.native.batches == 0:
             self._warn_if_none(run)
         stage = Stage(run, self._schema, self._steps)
@@ -316,7 +340,7 @@ class Batcher:
             threads=self._options.workers,
             prefetch=self._options.depth,
             numbered=self._steps.need_keys,
-            drop_behind=self._options.drop_behind,
+            drop_behind=self._options.drop_behind and not self._options.selection,
         )
         if self._steps.are_none:
             return loader, audit

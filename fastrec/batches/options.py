@@ -25,6 +25,7 @@ from ..threads import usable_cpus
 from .block_shuffle import Shuffle, order_fields
 from .buckets import Buckets
 from .order import OrderSpec
+from .selection import Selection
 
 __all__ = ["Options"]
 
@@ -77,6 +78,7 @@ class Options:
     interleave: int | None = None
     augment: Mapping[str, Augment] = field(default_factory=dict)
     buckets: Buckets | None = None
+    selection: Selection = field(default_factory=Selection)
     threads: int | None = None
     prefetch: int = 2
     pin_memory: bool = False
@@ -123,6 +125,13 @@ class Options:
                 f"features must be a mapping or None, got {features}; batch_size is the third "
                 f"argument: Batcher(source, features, {features})"
             )
+        if self.selection.is_weighted and self.shuffle not in (False, True):
+            raise ValueError(
+                "weights or balance draw every record at random: leave out shuffle, got "
+                f"shuffle={self.shuffle!r}"
+            )
+        if self.interleave is not None and (self.selection.is_weighted or self.selection.order):
+            raise ValueError("interleave, and weights, balance or order, are mutually exclusive")
         if self.uneven not in ("longer", "drop", "pad"):
             raise ValueError(f"uneven must be 'longer', 'drop' or 'pad', got {self.uneven!r}")
         if self.transform is not None and not callable(self.transform):

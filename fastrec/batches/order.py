@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from .. import _core
 from ..errors import CorruptRecordError, FastrecError, RandomAccessError
+from ..parsing.index_columns import columns_of
 from ..records.manifest import Manifest
 from ..records.paths import PathLike
 from ..records.record_files import RecordFiles, Source
@@ -24,6 +25,7 @@ from ..storage.options import StorageOptions
 from .buckets import Buckets
 from .checkpoint import Position, Start, make_state, read_state, source_identity
 from .mixture import Mixture
+from .selection import Selected, Selection
 
 __all__ = ["OrderSpec", "Ordering", "Pass"]
 
@@ -91,6 +93,8 @@ class Ordering:
         As of :class:`Reader`.
     storage : StorageOptions, optional
     manifest : Manifest or path, optional
+    selection : Selection, optional
+        The records that are read, if not all of them are.
     """
 
     def __init__(
@@ -107,12 +111,16 @@ class Ordering:
         manifest: Manifest | PathLike | None = None,
         compression: str | None = "auto",
         shards: Shards = "complete",
+        selection: Selection | None = None,
     ) -> None:
         self.spec = spec
+        self.selection = Selection() if selection is None else selection
         self.buckets = buckets
         self.by_row = by_row
         self._parses = parses
         self.mixture = source if isinstance(source, Mixture) else None
+        if self.mixture is not None and (self.selection.is_weighted or self.selection.order):
+            raise ValueError("a Mixture, and weights, balance or order, are mutually exclusive")
         if isinstance(source, Mixture):
             groups = source.paths(storage, shards if manifest is None else "any")
             self._groups = [len(group) for group in groups]
@@ -141,7 +149,8 @@ class Ordering:
         """
         if self.files.sequential_source() is not None:
             return True
-        return not (self.is_drawn or (self.files.is_indexed and not self.files.sequential))
+        by_number = self.is_drawn or bool(self.selection)
+        return not (by_number or (self.files.is_indexed and not self.files.sequential))
 
     @property
     def may_skip(self) -> bool:
@@ -151,7 +160,8 @@ class Ordering:
     @property
     def is_drawn(self) -> bool:
         """Whether the seed decides which records a shard has."""
-        return self.spec.shuffle in ("records", "blocks") or self.mixture is not None
+        shuffled = self.spec.shuffle in ("records", "blocks") or self.selection.is_weighted
+        return shuffled or self.mixture is not None
 
     def check_random_access(self) -> None:
         """Refuse an order that the source cannot be read in.
@@ -170,9 +180,10 @@ class Ordering:
                 RuntimeWarning,
                 stacklevel=4,
             )
-        if self.is_drawn and (name := self.files.sequential_source()) is not None:
-            what, hint = "a mixture", ""
-            if self.mixture is None:
+        by_number = self.is_drawn or bool(self.selection)
+        if by_number and (name := self.files.sequential_source()) is not None:
+            what, hint = self.selection.option if self.selection else "a mixture", ""
+            if self.mixture is None and not self.selection:
                 what = "shuffle=True" if self.spec.shuffle == "records" else "shuffle='blocks'"
                 hint = "; shuffle=10000 shuffles through a buffer of that many records"
             raise RandomAccessError(
@@ -187,15 +198,39 @@ class Ordering:
 
     def native(self, spec: OrderSpec, epoch: int = 0, used: int = 0) -> _core.Order:
         """The order over the index of the files, from a place of an epoch on."""
-        counts = self.dataset.file_counts()
+        selected = self.selected
+        counts = selected.counts
         return _core.Order(
             counts,
             spec,
+            selected=selected.subset,
+            draws=selected.draws,
             first_epoch=epoch,
             start=used,
             parts=self._parts(counts),
             until_last=self.mixture is not None and self.mixture.until == "last",
         )
+
+    @cached_property
+    def selected(self) -> Selected:
+        """The records to read: all, or the ones that the selection leaves.
+
+        Raises
+        ------
+        FastrecError
+            When no record is left.
+        """
+        counts = self.dataset.file_counts()
+        if not self.selection:
+            return Selected(None, counts, None, None)
+        names = self.selection.names
+        columns = columns_of(self.files, names, self.selection.option) if names else {}
+        return self.selection.resolve(columns, self.files.paths, counts)
+
+    @property
+    def record_count(self) -> int:
+        """Number of records that are read, each counted once."""
+        return sum(self.selected.counts)
 
     def _parts(self, counts: list[int]) -> list[tuple[int, int, int]] | None:
         """First record, records and weight of each source of a mixture."""
@@ -212,9 +247,10 @@ class Ordering:
     def sample(self, count: int) -> tuple[list[bytes], NDArray[np.uint64]]:
         """Return up to `count` sound records from all over the source, and their numbers."""
         dataset = self.dataset
-        numbers = np.unique(np.linspace(0, max(len(dataset) - 1, 0), count).astype(np.uint64))
+        total, selected = self.record_count, self.selected.numbers
+        numbers = np.unique(np.linspace(0, max(total - 1, 0), count).astype(np.uint64))[:total]
         records, sound = [], []
-        for number in numbers[: len(dataset)]:
+        for number in numbers if selected is None else selected[numbers]:
             try:
                 records += list(dataset.take(np.array([number], np.uint64)))
             except CorruptRecordError:
@@ -245,10 +281,19 @@ class Ordering:
         if self.buckets is not None:
             buckets, batch_size = self.buckets
             order["buckets"] = {**buckets.describe(), "batch_size": batch_size}
+        if self.selection:
+            order["selection"] = self._selection_identity
         if self.mixture is not None:
             shares = zip(self.mixture.whole_weights, self._groups, strict=True)
             order["mixture"] = [self.mixture.until, *map(list, shares)]
         return order
+
+    @cached_property
+    def _selection_identity(self) -> dict[str, Any]:
+        """The options of the selection, and a checksum of the records that it leaves."""
+        numbers = self.selected.numbers
+        crc = None if numbers is None else _core.crc32c(numbers.tobytes())
+        return {**self.selection.describe(), "crc32c": crc}
 
     @cached_property
     def _source(self) -> dict[str, Any]:

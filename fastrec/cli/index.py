@@ -10,6 +10,7 @@ from fastrec.cli.files import expand
 from fastrec.cli.grammar import USAGE, add_json, add_overwrite, add_paths, status_of
 from fastrec.cli.parallel import Check, in_order
 from fastrec.cli.report import Failure, Report, counted, explained, shown
+from fastrec.parsing.index_columns import names_of
 from fastrec.records.paths import beside
 
 __all__ = ["add_arguments", "run"]
@@ -23,6 +24,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="write lines of 'offset size' into FILE.idx, which DALI and the tfrecord package "
         "read, as their tfrecord2idx does; default: FILE.frindex, which fastrec finds by itself",
     )
+    parser.add_argument(
+        "--columns",
+        metavar="LIST",
+        help="also keep numbers of each record, for where=, weights= and packing=, in "
+        "FILE.frcolumns: 'label,len(tokens),size(image)'; reads and verifies every record",
+    )
     parser.add_argument("-o", "--output", metavar="INDEX", help="write it there; for one file")
     add_overwrite(parser)
     add_json(parser)
@@ -33,9 +40,12 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
     files, missing = expand(arguments.paths, any_shards=True)
     if arguments.output and len(files) + len(missing) > 1:
         raise Failure("--output and several files are mutually exclusive", USAGE)
+    if arguments.columns is not None and (arguments.text or arguments.output):
+        raise Failure("--columns is kept beside the file: leave out --text and --output", USAGE)
+    columns = None if arguments.columns is None else _checked(arguments.columns)
 
     def build(path: str, _: Check) -> tuple[str, int]:
-        index = fastrec.Index.build(path)
+        index = fastrec.Index.build(path, columns=columns)
         if not arguments.text:
             return index.save(arguments.output, overwrite=arguments.overwrite), len(index)
         target = arguments.output or beside(path, ".idx")
@@ -55,3 +65,11 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
     for error in failures:
         report.complain(f"error: {explained(error)}")
     return max(map(status_of, failures), default=0)
+
+
+def _checked(columns: str) -> str:
+    try:
+        names_of(columns)
+    except ValueError as error:
+        raise Failure(f"--columns: {error}", USAGE) from error
+    return columns

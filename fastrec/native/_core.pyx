@@ -36,7 +36,7 @@ from .columns import Arrays, Bytes, Ragged, Sparse, take_rows
 
 # Below this many bytes a call is shorter than giving the interpreter to another thread.
 cdef enum:
-    GIL_THRESHOLD = 65536
+    GIL_THRESHOLD = 16384
     # One slice of a long native walk, after which signals are looked at.
     SLICE_RECORDS = 65536
     SLICE_BYTES = 1 << 24

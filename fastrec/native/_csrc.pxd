@@ -182,6 +182,8 @@ cdef extern from "files/reader.h" nogil:
     int fr_reader_peek(fr_reader *reader, fr_record *record, fr_error *err) noexcept
     int fr_reader_copy(fr_reader *reader, const fr_record *record, uint8_t *dst,
                        fr_error *err) noexcept
+    void fr_reader_stage(fr_reader *reader) noexcept
+    bint fr_reader_is_near(const fr_reader *reader) noexcept
     int fr_reader_find(fr_reader *reader, fr_error *err) noexcept
     int fr_reader_fill(fr_reader *reader, fr_error *err) noexcept
     int fr_reader_take(fr_reader *reader, size_t count, size_t size, fr_buffer *data,
@@ -226,6 +228,9 @@ cdef extern from "files/dataset.h" nogil:
         size_t count
         const atomic_bool *stop
 
+    ctypedef struct fr_dataset_place:
+        pass
+
     int fr_dataset_open(fr_dataset *dataset, const char *const *paths, size_t count,
                         const fr_frame_options *options, fr_error *err) noexcept
     int fr_dataset_tell(fr_dataset *dataset, size_t number, fr_index *index,
@@ -235,8 +240,14 @@ cdef extern from "files/dataset.h" nogil:
                               fr_error *err) noexcept
     int fr_dataset_scan(fr_dataset *dataset, uint64_t limit, fr_error *err) noexcept
     size_t fr_dataset_find(const fr_dataset *dataset, uint64_t number) noexcept
-    int fr_dataset_record(const fr_dataset *dataset, uint64_t number, fr_record *record,
-                          fr_dataset_hold *hold, fr_error *err) noexcept
+    int fr_dataset_resolve(const fr_dataset *dataset, const uint64_t *numbers, size_t count,
+                           fr_dataset_place *places, fr_dataset_hold *hold,
+                           fr_error *err) noexcept
+    bint fr_dataset_is_near(const fr_dataset *dataset, const fr_dataset_place *place) noexcept
+    void fr_dataset_fetch(const fr_dataset *dataset, const fr_dataset_place *places,
+                          size_t count) noexcept
+    int fr_dataset_peek(const fr_dataset *dataset, const fr_dataset_place *place,
+                        fr_record *record, fr_error *err) noexcept
     void fr_dataset_expect(const fr_dataset *dataset, uint64_t number) noexcept
     int fr_dataset_records(const fr_dataset *dataset, const uint64_t *numbers, size_t count,
                            fr_record *records, fr_dataset_hold *hold, fr_error *err) noexcept
@@ -625,6 +636,15 @@ cdef extern from "batch/interleave.h" nogil:
     void fr_interleave_free(fr_interleave *interleave) noexcept
 
 
+cdef extern from "batch/alias.h" nogil:
+    ctypedef struct fr_alias_slot:
+        uint64_t threshold
+        uint64_t alias
+
+    int fr_alias_build(const double *weights, uint64_t count, fr_alias_slot *slots,
+                       fr_error *err) noexcept
+
+
 cdef extern from "batch/order.h" nogil:
     ctypedef enum fr_shuffle:
         FR_SHUFFLE_NONE
@@ -663,6 +683,9 @@ cdef extern from "batch/order.h" nogil:
         const fr_mix_part *parts
         size_t part_count
         uint64_t mixed
+        const fr_alias_slot *weighted
+        const uint64_t *selected
+        uint64_t records
 
     ctypedef struct fr_slice:
         uint64_t epoch
@@ -670,6 +693,7 @@ cdef extern from "batch/order.h" nogil:
         uint64_t rows
 
     int fr_order_check(const fr_order *order, fr_error *err) noexcept
+    uint64_t fr_order_records(const fr_order *order) noexcept
     uint64_t fr_order_epoch_size(const fr_order *order) noexcept
     uint64_t fr_order_mixed_size(const fr_mix_part *parts, size_t count, bint until_last) noexcept
     uint64_t fr_order_shard_size(const fr_order *order) noexcept

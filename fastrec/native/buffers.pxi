@@ -53,7 +53,11 @@ cdef class OwnedBuffer:
             room.buffer = self.buffer
             memset(&self.buffer, 0, sizeof(self.buffer))
             self.spares.rooms.append(room)
-        c.fr_buffer_free(&self.buffer)
+        if self.buffer.capacity < GIL_THRESHOLD:
+            c.fr_buffer_free(&self.buffer)
+        else:
+            with nogil:
+                c.fr_buffer_free(&self.buffer)
 
     def __getbuffer__(self, Py_buffer *view, int flags):
         PyBuffer_FillInfo(

@@ -214,7 +214,8 @@ cdef class Dataset:
         self.slice = max(<uint64_t>1, min(<uint64_t>SLICE_RECORDS, SLICE_BYTES // self.mean_size))
 
     def __dealloc__(self):
-        c.fr_dataset_close(&self.dataset)
+        with nogil:  # unmapping large files takes long
+            c.fr_dataset_close(&self.dataset)
 
     def __len__(self):
         return <Py_ssize_t>self.dataset.count
@@ -280,6 +281,7 @@ cdef class Dataset:
 
     cdef bytes record(self, uint64_t number):
         """Record `number` as bytes; the caller checks the range."""
+        cdef c.fr_dataset_place place
         cdef c.fr_record record
         cdef c.fr_dataset_hold hold
         cdef c.fr_error err
@@ -288,10 +290,15 @@ cdef class Dataset:
         c.fr_dataset_expect(&self.dataset, number)
         try:
             if self.dataset.maps == NULL:
-                status = c.fr_dataset_record(&self.dataset, number, &record, &hold, &err)
+                status = c.fr_dataset_resolve(&self.dataset, &number, 1, &place, &hold, &err)
             else:  # the file may have to be opened, and indexed
                 with nogil:
-                    status = c.fr_dataset_record(&self.dataset, number, &record, &hold, &err)
+                    status = c.fr_dataset_resolve(&self.dataset, &number, 1, &place, &hold, &err)
+            if status == c.FR_OK and not c.fr_dataset_is_near(&self.dataset, &place):
+                with nogil:
+                    c.fr_dataset_fetch(&self.dataset, &place, 1)
+            if status == c.FR_OK:
+                status = c.fr_dataset_peek(&self.dataset, &place, &record, &err)
             self._check(status, &err)
             data = self._copy(number, &record)
             self._check(c.fr_dataset_check(&self.dataset, number, &err), &err)
@@ -321,23 +328,30 @@ cdef class Dataset:
                                  f"({self.dataset.count} records)")
         return 0
 
-    cdef int _put_records(self, const uint64_t *numbers, Py_ssize_t count, list found,
+    cdef int _put_records(self, const uint64_t *numbers, size_t count, list found,
                           c.fr_dataset_hold *hold) except -1:
         """Append up to FR_DATASET_AT_ONCE records."""
         cdef c.fr_record records[c.FR_DATASET_AT_ONCE]
+        cdef uint8_t *copies[c.FR_DATASET_AT_ONCE]
         cdef c.fr_error err
-        cdef Py_ssize_t i
+        cdef size_t i
         cdef int status
-        if self.dataset.maps == NULL:
+        with nogil:
             status = c.fr_dataset_records(&self.dataset, numbers, count, records, hold, &err)
-        else:
-            with nogil:
-                status = c.fr_dataset_records(&self.dataset, numbers, count, records, hold, &err)
         self._check(status, &err)
         for i in range(count):
-            found.append(self._copy(numbers[i], &records[i]))
-        for i in range(count if self.dataset.file_count > 1 else 1):
-            self._check(c.fr_dataset_check(&self.dataset, numbers[i], &err), &err)
+            data = PyBytes_FromStringAndSize(NULL, <Py_ssize_t>records[i].data.size)
+            copies[i] = <uint8_t *>PyBytes_AS_STRING(data)
+            found.append(data)
+        with nogil:
+            for i in range(count):
+                if status == c.FR_OK:
+                    status = c.fr_dataset_copy(
+                        &self.dataset, numbers[i], &records[i], copies[i], &err)
+            for i in range(count):
+                if status == c.FR_OK:
+                    status = c.fr_dataset_check(&self.dataset, numbers[i], &err)
+        self._check(status, &err)
         return 0
 
     def records(self, const uint64_t[::1] numbers not None):

@@ -10,18 +10,67 @@ cdef dict UNEVEN = {"longer": c.FR_UNEVEN_LONGER, "drop": c.FR_UNEVEN_DROP, "pad
 
 
 @cython.final
+cdef class Draws:
+    """A table to draw records by their weights in constant time."""
+
+    cdef c.fr_alias_slot *slots
+    cdef readonly uint64_t count
+
+    def __cinit__(self, weights):
+        """`weights`: finite numbers, at least 0 and not all 0, in one dimension."""
+        cdef const double[::1] raw = np.array(weights, np.float64)
+        cdef c.fr_error err
+        cdef int status
+        self.count = raw.shape[0]
+        self.slots = <c.fr_alias_slot *>calloc(self.count + 1, sizeof(c.fr_alias_slot))
+        if self.slots == NULL:
+            raise MemoryError
+        if self.count == 0:
+            raise ValueError("weights must not be empty")
+        with nogil:
+            status = c.fr_alias_build(&raw[0], self.count, self.slots, &err)
+        check(status, &err)
+
+    def __dealloc__(self):
+        free(self.slots)
+
+
+@cython.final
+cdef class Subset:
+    """Numbers of some records of a source, in reading order."""
+
+    cdef uint64_t[::1] numbers  # a copy, which nothing else can change
+    cdef readonly uint64_t count
+    cdef readonly uint64_t records
+
+    def __cinit__(self, numbers, uint64_t records):
+        """`numbers`: each below `records`, the number of records of the source."""
+        copy = np.array(numbers, np.uint64)
+        if copy.ndim != 1:
+            raise ValueError(f"numbers must have one dimension, got {copy.ndim}")
+        if len(copy) and copy.max() >= records:
+            raise ValueError(f"numbers must be below {records}, got {copy.max()}")
+        self.count, self.records = len(copy), records
+        self.numbers = np.append(copy, np.uint64(0)) if not len(copy) else copy
+
+
+@cython.final
 cdef class Order:
     """The records of every batch. It does not change, so any number of threads may share one."""
 
     cdef c.fr_order order
     cdef c.fr_interleave interleave
     cdef c.fr_mix_part *parts
+    cdef Subset selected
+    cdef Draws draws
 
     def __cinit__(self, counts, spec, *, uint64_t first_epoch=0, uint64_t start=0, parts=None,
-                 bint until_last=False):
+                 bint until_last=False, Subset selected=None, Draws draws=None):
         """`counts`: records of each file. `spec`: a `fastrec.batches.order.OrderSpec`. `start`:
         places of the first epoch's order that were used before; as many as there are, at most.
-        `parts`: of a mixture, (first record, records, weight) of each source."""
+        `parts`: of a mixture, (first record, records, weight) of each source. `selected`: the
+        records of a subset, whose number `counts` adds up to. `draws`: the weights of the
+        records."""
         cdef c.fr_error err
         self.order.count = sum(counts)
         self.order.shuffle = SHUFFLES[spec.shuffle]
@@ -39,6 +88,17 @@ cdef class Order:
             self._interleave(counts, spec.interleave)
         if parts is not None:
             self._mix(parts, until_last)
+        if selected is not None:
+            if selected.count != self.order.count:
+                raise ValueError(f"counts must add up to {selected.count}, got {self.order.count}")
+            self.selected = selected
+            self.order.records = selected.records
+            self.order.selected = &selected.numbers[0]
+        if draws is not None:
+            if draws.count != self.order.count:
+                raise ValueError(f"weights must be {self.order.count}, got {draws.count}")
+            self.draws = draws
+            self.order.weighted = draws.slots
         self.order.start = min(start, c.fr_order_epoch_size(&self.order))
         check(c.fr_order_check(&self.order, &err), &err)
 

@@ -83,7 +83,8 @@ cdef class RecordReader:
         return 0
 
     def __dealloc__(self):
-        c.fr_reader_close(&self.reader)
+        with nogil:  # unmapping a large file takes long
+            c.fr_reader_close(&self.reader)
         c.fr_index_free(&self.seen)
 
     cdef int _check(self, int status, c.fr_error *err) except -1:
@@ -261,6 +262,7 @@ cdef class RecordReader:
         """Return the next record; None at the end."""
         cdef c.fr_record record
         cdef c.fr_error err
+        cdef uint8_t *out
         cdef int status
         cdef bint mapped = self.views and self.reader.source.map.entry != NULL
         self._enter()
@@ -273,18 +275,22 @@ cdef class RecordReader:
                     if not self.views:
                         c.fr_source_release(&self.reader.source)
                     PyErr_CheckSignals()
-                if mapped:
-                    status = c.fr_reader_next(&self.reader, &record, &err)
-                else:
-                    status = c.fr_reader_peek(&self.reader, &record, &err)
+                if not c.fr_reader_is_near(&self.reader):
+                    with nogil:
+                        c.fr_reader_stage(&self.reader)
+                status = c.fr_reader_peek(&self.reader, &record, &err)
                 if status == c.FR_OK:
                     self.unlooked += record.data.size + SMALL_COST
                     if mapped:
-                        data = self._view(&record)
+                        data, out = self._view(&record), NULL
                     else:
                         data = PyBytes_FromStringAndSize(NULL, <Py_ssize_t>record.data.size)
-                        status = c.fr_reader_copy(
-                            &self.reader, &record, <uint8_t *>PyBytes_AS_STRING(data), &err)
+                        out = <uint8_t *>PyBytes_AS_STRING(data)
+                    if record.data.size < GIL_THRESHOLD:
+                        status = c.fr_reader_copy(&self.reader, &record, out, &err)
+                    else:
+                        with nogil:
+                            status = c.fr_reader_copy(&self.reader, &record, out, &err)
                     if status == c.FR_OK:
                         status = c.fr_reader_check(&self.reader, &err)
                     if status == c.FR_OK:

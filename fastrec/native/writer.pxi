@@ -5,13 +5,19 @@ def frame(data):
     """One record framed, as it stands in a file."""
     cdef Py_buffer view
     cdef c.fr_span span
+    cdef uint8_t *out
     chosen()
     PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
     try:
         span.data = <const uint8_t *>view.buf
         span.size = <size_t>view.len
         result = PyBytes_FromStringAndSize(NULL, <Py_ssize_t>(span.size + c.FR_FRAME_OVERHEAD))
-        c.fr_frame_put(<uint8_t *>PyBytes_AS_STRING(result), span)
+        out = <uint8_t *>PyBytes_AS_STRING(result)
+        if span.size < GIL_THRESHOLD:
+            c.fr_frame_put(out, span)
+        else:
+            with nogil:
+                c.fr_frame_put(out, span)
         return result
     finally:
         PyBuffer_Release(&view)
@@ -128,9 +134,10 @@ cdef class Frames:
         if some == 0:
             raise StopIteration
         check(c.fr_buffer_reserve(&out.buffer, self.spans.size, &err), &err)
-        for i in range(some):
-            c.fr_frame_put(out.buffer.data + out.buffer.size, self.spans.spans[i])
-            out.buffer.size += self.spans.spans[i].size + c.FR_FRAME_OVERHEAD
+        with nogil:
+            for i in range(some):
+                c.fr_frame_put(out.buffer.data + out.buffer.size, self.spans.spans[i])
+                out.buffer.size += self.spans.spans[i].size + c.FR_FRAME_OVERHEAD
         return out, some
 
 

@@ -23,7 +23,7 @@ import operator
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, Union
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,8 +37,9 @@ _MOST_DEPTH = 64
 
 Mask = NDArray[np.bool_]
 Columns = Mapping[str, Ragged]
-Values = tuple[Any, NDArray[np.int64]]
-"""Values of all records, and the row splits that divide them among the records."""
+Values = tuple[Any, Union[NDArray[np.int64], None]]  # noqa: UP007
+"""Values of all records, and the row splits that divide them among the records; None instead of
+the splits if each record has exactly one value."""
 
 _TOKEN = re.compile(
     r"""\s*(?:
@@ -465,8 +466,10 @@ def without_frames(column: Ragged) -> Ragged:
     return Ragged(inner.values, inner.row_splits[column.row_splits])
 
 
-def _any(mask: Mask, splits: NDArray[np.int64]) -> Mask:
+def _any(mask: Mask, splits: NDArray[np.int64] | None) -> Mask:
     """Whether a row has any."""
+    if splits is None:
+        return mask
     before = np.concatenate([np.zeros(1, np.int64), np.cumsum(mask)])
     return np.asarray(before[splits[1:]] > before[splits[:-1]], np.bool_)
 

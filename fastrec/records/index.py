@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -60,17 +62,46 @@ class Index:
         self.path = os.fspath(path)
         self._core = core
         self.checkpoints = checkpoints
+        self._columns: Any = None  # an IndexColumns
 
     @classmethod
-    def build(cls, path: PathLike, *, max_record_bytes: int | None = None) -> Index:
-        """Index a file by reading its headers; one that is compressed, or an object in a store, is
-        read from end to end.
+    def build(
+        cls,
+        path: PathLike,
+        *,
+        max_record_bytes: int | None = None,
+        columns: str | Iterable[str] | None = None,
+    ) -> Index:
+        """Index a file by reading its headers.
+
+        A compressed file, an object in a store, and a file whose index has columns are read from
+        end to end.
+
+        Parameters
+        ----------
+        path : path or URL
+        max_record_bytes : int, optional
+            Longest record that is accepted, in bytes.
+        columns : str or iterable of str, optional
+            Numbers to keep for each record: features (``"label"``), numbers of values
+            (``"len(tokens)"``) and sizes in bytes (``"size(image)"``).
 
         Raises
         ------
         OSError, CorruptRecordError, TruncatedFileError, LimitExceededError
             If the file is not sound.
+        ExampleParseError
+            If a column is not one number for each record, or no record has the feature.
         """
+        index = cls._built(path, max_record_bytes)
+        if columns is not None:
+            index._columns = _columns_module().IndexColumns.build(path, columns)
+            if len(index._columns) != len(index):
+                raise mismatch(path, "it was changed while its index was built")
+        return index
+
+    @classmethod
+    def _built(cls, path: PathLike, max_record_bytes: int | None) -> Index:
         if is_remote(path, None):
             [file] = find_files([os.fsdecode(path)], StorageOptions())
             limit = max_record_bytes or 0
@@ -174,6 +205,8 @@ class Index:
         """
         writer = self._writer(index, overwrite, StorageOptions())
         writer.close()
+        if self._columns is not None and index is None:
+            self._columns.save()
         return os.fsdecode(writer.path)
 
     def _writer(self, index: PathLike | None, overwrite: bool, storage: StorageOptions) -> Any:
@@ -197,6 +230,39 @@ class Index:
     def offsets(self) -> NDArray[np.uint64]:
         """Start of each record, and end of the last; uint64, shape (records + 1,)."""
         return np.frombuffer(self._core.offsets(), np.uint64)
+
+    @property
+    def columns(self) -> Any:
+        """The columns of the index, an ``IndexColumns``, which are loaded on first use.
+
+        Raises
+        ------
+        FileNotFoundError
+            When there are no columns beside the file.
+        IndexMismatchError
+            When they are damaged, or belong to another file.
+        """
+        if self._columns is None:
+            columns = _columns_module().IndexColumns.load(self.path)
+            if len(columns) != len(self):
+                raise mismatch(self.path, "its columns have another number of records")
+            self._columns = columns
+        return self._columns
+
+    def table(self) -> Any:
+        """Return a table of all records, which DuckDB and polars can query.
+
+        Returns
+        -------
+        pyarrow.Table
+            ``record`` (number in the file), ``offset`` and ``size`` (bytes of the file, of the
+            data), and the columns of the index if it has any. Requires pyarrow.
+        """
+        columns = None
+        with contextlib.suppress(FileNotFoundError):
+            columns = self.columns
+        offsets = self.offsets
+        return _columns_module().arrow_table(offsets, columns)
 
     @property
     def data_size(self) -> int:
@@ -259,6 +325,11 @@ class Index:
 
     def __repr__(self) -> str:
         return f"<fastrec.Index of {self.path!a}, {len(self)} records>"
+
+
+def _columns_module() -> Any:
+    """Return the module of columns, which is built on records and therefore loaded by name."""
+    return import_module("fastrec.parsing.index_columns")
 
 
 def _parse_text(index: PathLike, size: int) -> NDArray[np.uint64]:

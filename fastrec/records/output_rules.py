@@ -111,9 +111,9 @@ def check_set(
 
 
 def remove_shards(paths: Iterable[str]) -> None:
-    """Remove stale shards and their indexes, after the files of the new set are in place."""
+    """Remove stale shards and what indexes them, after the files of the new set are in place."""
     for path in paths:
-        for each in (path, f"{path}.frindex"):
+        for each in (path, f"{path}.frindex", f"{path}.frcolumns"):
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(each)
 

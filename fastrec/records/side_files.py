@@ -9,6 +9,7 @@ __all__ = ["is_side_file", "is_side_folder"]
 # files that a killed writer, upload or repair leaves behind.
 _SUFFIXES = (
     ".frindex",
+    ".frcolumns",
     ".idx",
     ".json",
     "-labels.txt",

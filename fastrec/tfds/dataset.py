@@ -33,7 +33,9 @@ __all__ = ["Dataset"]
 _OPEN_FILES = 64
 _BLOCK = 64  # records that are parsed together while iterating
 _IMAGES = 8  # ... where they have images, which are decoded together
-_NEEDS_FILES = ("augment", "buckets", "interleave", "on_error")
+_NEEDS_FILES = (
+    "augment", "balance", "buckets", "interleave", "on_error", "order", "weights", "where"
+)  # fmt: skip
 
 
 class Dataset(Sequence[Any]):

@@ -109,7 +109,8 @@ static void read_some(const fr_dataset *dataset, uint64_t seed) {
             CHECK(fr_dataset_check(dataset, numbers[i], NULL) == FR_OK);
         }
         if (round % 10 == 9) (void)fr_dataset_resident(dataset, numbers[0]);
-        if (round % 10 == 5) fr_dataset_announce(dataset, numbers[0] / 2, dataset->count / 2);
+        if (round % 10 == 5)
+            fr_dataset_announce(dataset, numbers[0] / 2, dataset->count / 2, round % 20 == 5);
     }
     fr_dataset_let_go(dataset, &hold);
 }
@@ -144,7 +145,8 @@ static void what_is_held_stays(void) {
     fr_dataset_hold hold = {.count = 0};
     fr_record record;
     open_all(&dataset, MOST, false);
-    CHECK(fr_dataset_record(&dataset, first_of(5) + 3, &record, &hold, NULL) == FR_OK);
+    CHECK(fr_dataset_records(&dataset, (uint64_t[]){first_of(5) + 3}, 1, &record, &hold, NULL) ==
+          FR_OK);
     read_some(&dataset, 3);
     CHECK(dataset.files[5].map.entry && fr_load_u64(record.data.data) == first_of(5) + 3);
     fr_dataset_let_go(&dataset, &hold);
@@ -159,7 +161,8 @@ static void drop(const fr_dataset *dataset) {
     fr_dataset_hold hold = {.count = 0};
     fr_record record;
     for (int file = 20; file < 20 + 2 * MOST; file++)
-        CHECK(fr_dataset_record(dataset, first_of(file), &record, &hold, NULL) == FR_OK);
+        CHECK(fr_dataset_records(dataset, (uint64_t[]){first_of(file)}, 1, &record, &hold, NULL) ==
+              FR_OK);
     fr_dataset_let_go(dataset, &hold);
     CHECK(!dataset->files[7].map.entry);
 }
@@ -167,7 +170,7 @@ static void drop(const fr_dataset *dataset) {
 static int read_seven(const fr_dataset *dataset, fr_error *err) {
     fr_dataset_hold hold = {.count = 0};
     fr_record record;
-    int status = fr_dataset_record(dataset, first_of(7) + 2, &record, &hold, err);
+    int status = fr_dataset_records(dataset, (uint64_t[]){first_of(7) + 2}, 1, &record, &hold, err);
     fr_dataset_let_go(dataset, &hold);
     if (status != FR_OK) CHECK(err->file == 7 && err->record == 2);
     return status;
@@ -284,7 +287,8 @@ static void listed_files_are_opened_when_they_are_read(size_t limit, bool beside
     fr_record record;
     pthread_t threads[4];
     CHECK(open_listed(&dataset, limit, beside, NULL) == FR_OK);
-    CHECK(fr_dataset_record(&dataset, first_of(5) + 3, &record, &hold, NULL) == FR_OK);
+    CHECK(fr_dataset_records(&dataset, (uint64_t[]){first_of(5) + 3}, 1, &record, &hold, NULL) ==
+          FR_OK);
     CHECK(fr_load_u64(record.data.data) == first_of(5) + 3);
     CHECK(maps(&dataset) == (beside ? 2 : 1));
     fr_dataset_let_go(&dataset, &hold);
@@ -296,7 +300,8 @@ static void listed_files_are_opened_when_they_are_read(size_t limit, bool beside
         CHECK(pthread_join(threads[i], NULL) == 0);
     CHECK(limit == 0 || full(&dataset));
     for (int file = 0; file < FILES; file++)
-        CHECK(fr_dataset_record(&dataset, first_of(file), &record, &hold, NULL) == FR_OK);
+        CHECK(fr_dataset_records(&dataset, (uint64_t[]){first_of(file)}, 1, &record, &hold, NULL) ==
+              FR_OK);
     fr_dataset_let_go(&dataset, &hold);
     CHECK(limit || maps(&dataset) == (beside ? 2 * FILES : FILES));
     fr_index copy = {0};
@@ -371,7 +376,8 @@ static void what_no_file_can_have_is_refused(void) {
     CHECK(open_listed(&dataset, 0, false, NULL) == FR_OK);
     fr_record record;
     fr_dataset_hold hold = {.count = 0};
-    CHECK(fr_dataset_record(&dataset, first_of(9) + 2, &record, &hold, &err) == FR_ERR_CORRUPT);
+    CHECK(fr_dataset_records(&dataset, (uint64_t[]){first_of(9) + 2}, 1, &record, &hold, &err) ==
+          FR_ERR_CORRUPT);
     CHECK(err.file == 9 && err.record == 0 && err.offset == 0);
     fr_dataset_let_go(&dataset, &hold);
     fr_dataset_close(&dataset);
@@ -387,7 +393,7 @@ static void indexing_is_given_up(bool beside) {
     const atomic_bool stop = true;
     fr_dataset_hold hold = {.stop = &stop};
     CHECK(open_listed(&dataset, 0, beside, NULL) == FR_OK);
-    fr_dataset_announce(&dataset, first_of(7), RECORDS);
+    fr_dataset_announce(&dataset, first_of(7), RECORDS, true);
     const bool resident = fr_dataset_resident(&dataset, first_of(7));
 #if defined(_WIN32)
     CHECK(!resident); /* it does not say */
@@ -395,7 +401,8 @@ static void indexing_is_given_up(bool beside) {
     CHECK(resident == beside);
 #endif
     CHECK(maps(&dataset) == (beside ? 2 : 0));
-    const int status = fr_dataset_record(&dataset, first_of(8), &record, &hold, NULL);
+    const int status =
+        fr_dataset_records(&dataset, (uint64_t[]){first_of(8)}, 1, &record, &hold, NULL);
     CHECK(status == (beside ? FR_OK : FR_AGAIN) && maps(&dataset) == (beside ? 4 : 0));
     fr_dataset_let_go(&dataset, &hold);
     fr_error err;

@@ -160,8 +160,9 @@ static void raw_records_need_no_schema(void) {
     for (uint64_t row = 0; row < 7; row++) {
         fr_record record;
         fr_dataset_hold hold = {.count = 0};
-        CHECK(!fr_dataset_record(&s.dataset, number_of(&s.options.order, &slice, row), &record,
-                                 &hold, NULL));
+        CHECK(!fr_dataset_records(&s.dataset,
+                                  (uint64_t[]){number_of(&s.options.order, &slice, row)}, 1,
+                                  &record, &hold, NULL));
         fr_span got = {batch->columns[0].values.data + ends[row],
                        (size_t)(ends[row + 1] - ends[row])};
         CHECK(fr_span_equal(got, record.data));

@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How records are read: the bytes that come from the disk, and other threads meanwhile."""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import fastrec
+from fastrec import _core
+
+RECORD = 100_000
+COUNT = 300
+EVERY = list(range(COUNT))
+
+
+def evict(path):
+    """Have the page cache let go of a file."""
+    with open(path, "rb") as file:
+        os.fsync(file.fileno())
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+def bytes_from_disk():
+    """Bytes that this process has had the disk read."""
+    with open("/proc/self/io") as file:
+        return int(next(line for line in file if line.startswith("read_bytes")).split()[1])
+
+
+def cost_of(path, read):
+    """Call `read` with a cold page cache; return the bytes from the disk per byte of the file."""
+    evict(path)
+    before = bytes_from_disk()
+    read()
+    return (bytes_from_disk() - before) / os.path.getsize(path)
+
+
+@pytest.fixture(scope="module")
+def cold(tmp_path_factory):
+    """A file of long records, with an index beside it."""
+    if not os.path.exists("/proc/self/io"):
+        pytest.skip("the system does not count bytes from the disk")
+    path = tmp_path_factory.mktemp("cold") / "a.tfrecord"
+    generator = random.Random(0)
+    with fastrec.Writer(path, index=True) as writer:
+        for number in EVERY:
+            record = {"x": number, "data": generator.randbytes(RECORD)}
+            writer.write(fastrec.encode_example(record))
+    if cost_of(path, path.read_bytes) < 0.9:
+        pytest.skip("the page cache does not let go of files here")
+    return path
+
+
+def shuffled():
+    order = EVERY.copy()
+    random.Random(1).shuffle(order)
+    return order
+
+
+FEATURES = {"x": fastrec.FixedLenFeature((), np.int64)}
+
+
+def one_by_one(path):
+    reader = fastrec.Reader(path)
+    for i in shuffled()[: COUNT // 4]:
+        reader[i]
+
+
+def in_lists(path):
+    reader = fastrec.Reader(path)
+    for some in np.array_split(shuffled()[: COUNT // 4], 10):
+        reader.__getitems__(some.tolist())
+
+
+def in_blocks(path):
+    reader = fastrec.Reader(path)
+    for some in np.array_split(shuffled()[: COUNT // 4], 10):
+        reader.read_many(some)
+
+
+def parsed(path):
+    fastrec.parse_many(fastrec.Reader(path), shuffled()[: COUNT // 4], FEATURES)
+
+
+def whole(**options):
+    def read(path):
+        for _ in fastrec.Batcher(path, FEATURES, 16, seed=0, threads=2, **options):
+            pass
+
+    return read
+
+
+READS = {
+    "one by one": (one_by_one, 0.25),
+    "in lists": (in_lists, 0.25),
+    "in blocks": (in_blocks, 0.25),
+    "parsed": (parsed, 0.25),
+    "shuffled": (whole(shuffle=True), 1),
+    "shuffled in blocks": (whole(shuffle="blocks"), 1),
+    "file order": (whole(), 1),
+}
+
+
+@pytest.mark.parametrize("name", READS)
+def test_a_cold_file_gives_no_more_bytes_than_its_records_have(cold, name):
+    read, share = READS[name]
+    assert cost_of(cold, lambda: read(cold)) <= 1.1 * share
+
+
+LARGE = 128 << 20
+TURNS = 60  # of another thread during one call
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory):
+    """A file of one large record."""
+    path = tmp_path_factory.mktemp("large") / "a.tfrecord"
+    with fastrec.Writer(path, index=True) as writer:
+        writer.write(bytes(LARGE))
+    return path
+
+
+LONG_CALLS = {
+    "iteration": lambda path: next(iter(fastrec.Reader(path))),
+    "views": lambda path: next(iter(fastrec.Reader(path).views())),
+    "one record": lambda path: fastrec.Reader(path)[0],
+    "a list": lambda path: fastrec.Reader(path).__getitems__([0]),
+    "a block": lambda path: fastrec.Reader(path).read_many([0]),
+    "a frame": lambda path: _core.frame(bytes(LARGE)),
+    "frames": lambda path: next(_core.Frames([bytes(LARGE)])),
+}
+
+
+@pytest.mark.parametrize("name", LONG_CALLS)
+def test_other_threads_run_while_a_large_record_is_read(large, name):
+    """This thread gives the interpreter away only where the core does."""
+    turns, stop = 0, threading.Event()
+
+    def run():
+        nonlocal turns
+        while not stop.is_set():
+            turns += 1
+            time.sleep(0)
+
+    call, interval = LONG_CALLS[name], sys.getswitchinterval()
+    other = threading.Thread(target=run)
+    other.start()
+    sys.setswitchinterval(60)
+    try:
+        most = 0
+        for _ in range(20):
+            before = turns
+            call(large)
+            most = max(most, turns - before)
+            if most >= TURNS:
+                break
+    finally:
+        sys.setswitchinterval(interval)
+        stop.set()
+        other.join()
+    assert most >= TURNS
