@@ -66,6 +66,8 @@ bool fr_file_is_absolute(const char *path);
 int64_t fr_fd_read(int fd, void *data, size_t size);                     /* read(2) */
 int64_t fr_fd_read_at(int fd, void *data, size_t size, uint64_t offset); /* pread(2), thread-safe */
 int64_t fr_fd_write(int fd, const void *data, size_t size);              /* write(2) */
+void fr_fd_scatter(int fd);              /* turns off the system's readahead */
+size_t fr_fd_limit(void);                /* descriptors that a process may have */
 int fr_fd_seek(int fd, uint64_t offset); /* -1 where there are no positions */
 int64_t fr_fd_tell(int fd);
 int fr_fd_truncate(int fd, uint64_t size);

@@ -146,6 +146,19 @@ int64_t fr_fd_read(int fd, void *data, size_t size) {
     return read(fd, data, size);
 }
 
+void fr_fd_scatter(int fd) {
+#if defined(POSIX_FADV_RANDOM)
+    (void)posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM);
+#else
+    (void)fd;
+#endif
+}
+
+size_t fr_fd_limit(void) {
+    struct rlimit limit;
+    return getrlimit(RLIMIT_NOFILE, &limit) == 0 ? (size_t)limit.rlim_cur : 256;
+}
+
 int64_t fr_fd_read_at(int fd, void *data, size_t size, uint64_t offset) {
     return pread(fd, data, size, (off_t)offset);
 }

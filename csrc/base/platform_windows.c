@@ -349,6 +349,14 @@ static OVERLAPPED position(uint64_t offset) {
 }
 
 /* Moves the descriptor's position, on which no such call depends. */
+void fr_fd_scatter(int fd) {
+    (void)fd;
+}
+
+size_t fr_fd_limit(void) {
+    return 512; /* of the C library */
+}
+
 int64_t fr_fd_read_at(int fd, void *data, size_t size, uint64_t offset) {
     OVERLAPPED at = position(offset);
     return read_handle(fd, data, size, &at);

@@ -10,20 +10,22 @@
 /* Rows that are resolved, and brought into the cache, together. Twice as many places are known, so
    that there are always some ahead of the row that is read. */
 #define AT_ONCE FR_DATASET_AT_ONCE
+#define READ_AT_ONCE 8 /* of files that are not mapped: resolving reads the records into memory */
 
 typedef struct {
     const uint64_t *numbers;
     uint64_t rows, resolved;
-    bool touch; /* records are scattered over memory */
+    size_t at_once; /* rows that are resolved together */
+    bool touch;     /* records are scattered over memory */
     fr_dataset_place places[2 * AT_ONCE];
     fr_dataset_hold holds[2]; /* of each half of them */
 } resolver;
 
 static int resolve_more(resolver *r, const fr_dataset *dataset, fr_error *err) {
     const uint64_t left = r->rows - r->resolved;
-    const size_t some = left < AT_ONCE ? (size_t)left : AT_ONCE;
-    const size_t half = r->resolved / AT_ONCE % 2;
-    fr_dataset_place *places = r->places + half * AT_ONCE;
+    const size_t some = left < r->at_once ? (size_t)left : r->at_once;
+    const size_t half = r->resolved / r->at_once % 2;
+    fr_dataset_place *places = r->places + r->resolved % (2 * AT_ONCE);
     FR_TRY(
         fr_dataset_resolve(dataset, r->numbers + r->resolved, some, places, &r->holds[half], err));
     if (r->touch) fr_dataset_touch(places, some);
@@ -102,6 +104,7 @@ int fr_gather_rows(const fr_gather *gather, const uint64_t *numbers, uint64_t ro
                    fr_columns *columns, fr_error *err) {
     resolver r = {.numbers = numbers,
                   .rows = rows,
+                  .at_once = gather->dataset->reads ? READ_AT_ONCE : AT_ONCE,
                   .touch = gather->scattered,
                   .holds = {{.stop = gather->stop}, {.stop = gather->stop}}};
     int status = add_rows(gather, &r, columns, err);

@@ -42,7 +42,7 @@ void fr_dataset_expect(const fr_dataset *dataset, uint64_t number) {
     if (dataset->maps) return;
     const fr_dataset_range *range = &dataset->ranges[fr_dataset_find(dataset, number)];
     const fr_offsets_place place = fr_offsets_find(range->table, number - range->first);
-    if (place.line < 0 || (uint64_t)place.line >= range->size) return;
+    if (place.line < 0 || (uint64_t)place.line >= range->size || !range->data) return;
     __builtin_prefetch(place.distance);
     const uint8_t *likely = range->data + place.line;
     for (size_t line = 0; line < 6; line++)
@@ -52,12 +52,14 @@ void fr_dataset_expect(const fr_dataset *dataset, uint64_t number) {
 /* The bounds are those of the file, whatever an index in a file that others may write to says. */
 static inline fr_span frame_between(const fr_dataset_range *range, uint64_t begin, uint64_t end) {
     if (FR_UNLIKELY(begin > end || end > range->size)) return (fr_span){range->data, 0};
-    return (fr_span){range->data + begin, (size_t)(end - begin)};
+    return (fr_span){range->data ? range->data + begin : NULL, (size_t)(end - begin)};
 }
 
-/* Each loop is of loads that do not depend on each other, so that their waits overlap. */
-static void resolve_frames(const fr_dataset *dataset, fr_dataset_place *places, size_t count) {
+/* Each loop is of loads that do not depend on each other, so that their waits overlap. Returns
+   true when some frames lie in files that are not mapped. */
+static bool resolve_frames(const fr_dataset *dataset, fr_dataset_place *places, size_t count) {
     fr_offsets_place begins[FR_DATASET_AT_ONCE], ends[FR_DATASET_AT_ONCE];
+    bool some_read = false;
     for (size_t i = 0; i < count; i++) {
         const fr_dataset_range *range = &dataset->ranges[places[i].file];
         const uint64_t within = places[i].number - range->first;
@@ -66,10 +68,36 @@ static void resolve_frames(const fr_dataset *dataset, fr_dataset_place *places, 
     }
     for (size_t i = 0; i < count; i++) {
         const fr_dataset_range *range = &dataset->ranges[places[i].file];
-        places[i].frame =
-            frame_between(range, fr_offsets_read(&begins[i]), fr_offsets_read(&ends[i]));
+        const uint64_t begin = fr_offsets_read(&begins[i]);
+        places[i].offset = begin;
+        places[i].frame = frame_between(range, begin, fr_offsets_read(&ends[i]));
         places[i].told = range->told;
+        some_read |= range->data == NULL;
     }
+    return some_read;
+}
+
+static int fail_at(const fr_dataset *dataset, const fr_dataset_place *place, int status,
+                   fr_error *err);
+
+static int read_frames(const fr_dataset *dataset, fr_dataset_place *places, size_t count,
+                       fr_buffer *frames, fr_error *err) {
+    size_t total = 0;
+    for (size_t i = 0; i < count; i++)
+        if (!places[i].frame.data && fr_add_overflows(total, places[i].frame.size, &total))
+            return fr_fail_nomem(err, UINT64_MAX);
+    frames->size = 0;
+    FR_TRY(fr_buffer_reserve(frames, total, err));
+    for (size_t i = 0; i < count; i++) {
+        fr_span *frame = &places[i].frame;
+        if (frame->data) continue;
+        frame->data = frames->data + frames->size;
+        int status = fr_file_map_read(&dataset->files[places[i].file].map, places[i].offset,
+                                      frames->data + frames->size, frame->size, err);
+        if (status != FR_OK) return fail_at(dataset, &places[i], status, err);
+        frames->size += frame->size;
+    }
+    return FR_OK;
 }
 
 static int hold_places(const fr_dataset *dataset, const fr_dataset_place *places, size_t count,
@@ -97,8 +125,8 @@ int fr_dataset_resolve(const fr_dataset *dataset, const uint64_t *numbers, size_
         FR_TRY(hold_places(dataset, places, count, hold, err));
     }
     fr_file_map_guard();
-    resolve_frames(dataset, places, count);
-    return FR_OK;
+    if (FR_LIKELY(!resolve_frames(dataset, places, count))) return FR_OK;
+    return read_frames(dataset, places, count, &hold->frames, err);
 }
 
 /* No header where the index has one, or a record of another size. */
@@ -125,7 +153,7 @@ static inline int read_frame(const fr_dataset *dataset, const fr_dataset_place *
         status = refuse_index(err);
     record->data = frame.data;
     if (FR_UNLIKELY(status != FR_OK)) return fail_at(dataset, place, status, err);
-    record->offset = (uint64_t)(place->frame.data - dataset->ranges[place->file].data);
+    record->offset = place->offset;
     return FR_OK;
 }
 
@@ -184,7 +212,7 @@ static int reserve_all(const fr_dataset *dataset, const uint64_t *numbers, size_
     fr_dataset_place places[FR_DATASET_AT_ONCE];
     fr_dataset_hold hold = {.count = 0};
     size_t total = 0;
-    if (dataset->maps) return FR_OK; /* the files would be opened for that alone */
+    if (dataset->maps || dataset->reads) return FR_OK; /* files would be read for that alone */
     for (size_t done = 0, some; done < count; done += some) {
         some = at_once(count - done);
         FR_TRY(fr_dataset_resolve(dataset, numbers + done, some, places, &hold, err));

@@ -40,10 +40,10 @@ typedef struct {
 
 /* The part of a file that resolving a record needs. */
 typedef struct {
-    uint64_t first; /* number of its first record */
-    const uint8_t *data;
-    fr_span table;      /* of its index */
-    uint64_t size : 63; /* of the file */
+    uint64_t first;      /* number of its first record */
+    const uint8_t *data; /* NULL: the file is read */
+    fr_span table;       /* of its index */
+    uint64_t size : 63;  /* of the file */
     uint64_t told : 1;
 } fr_dataset_range;
 
@@ -66,6 +66,7 @@ typedef struct {
     fr_dataset_range *ranges; /* one a file, `indexed` of them filled in */
     fr_buffer buckets; /* uint32: file of record number << bucket_shift; once all are indexed */
     unsigned bucket_shift;
+    bool reads;                      /* some files, which cannot be mapped */
     uint64_t losses;                 /* fr_file_map_losses() before the first file was mapped */
     size_t limit;                    /* maps that are kept open; 0: as many as the system lets us */
     fr_dataset_maps *maps;           /* NULL when all files stay mapped */
@@ -80,6 +81,7 @@ typedef struct {
     uint32_t files[FR_DATASET_AT_ONCE];
     size_t count;
     const atomic_bool *stop; /* or NULL: whether to give up, FR_AGAIN, while a file is indexed */
+    fr_buffer frames;        /* of records in files that are not mapped */
 } fr_dataset_hold;
 
 /* The stop of those who look ahead: a file that has to be indexed first is left to the read. */
@@ -88,7 +90,8 @@ extern const atomic_bool fr_dataset_no_indexing;
 /* The position of a record, by the index. Valid until its hold lets go. */
 typedef struct {
     uint64_t number;
-    fr_span frame; /* reading it may wait for the disk; empty where there cannot be a record */
+    fr_span frame;   /* reading it may wait for the disk; empty where there cannot be a record */
+    uint64_t offset; /* of the frame in its file */
     uint32_t file;
     bool told; /* the frame is only what an index from elsewhere says */
 } fr_dataset_place;
@@ -132,7 +135,8 @@ FR_NODISCARD int fr_dataset_copy_index(const fr_dataset *dataset, size_t number,
 size_t fr_dataset_find(const fr_dataset *dataset, uint64_t number);
 
 /* Resolves up to FR_DATASET_AT_ONCE record numbers, with the waits for the index overlapping, and
-   has `hold` hold their files instead of those it held. Errors have the file. */
+   has `hold` hold their files instead of those it held. Reads the frames in files that are not
+   mapped. Errors have the file. */
 FR_NODISCARD int fr_dataset_resolve(const fr_dataset *dataset, const uint64_t *numbers,
                                     size_t count, fr_dataset_place *places, fr_dataset_hold *hold,
                                     fr_error *err);

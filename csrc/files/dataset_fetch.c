@@ -35,14 +35,10 @@ static bool are_marked(const fr_dataset_file *file, size_t begin, size_t size, b
     return all;
 }
 
-static inline size_t offset_of(const fr_dataset_file *file, const fr_dataset_place *place) {
-    return (size_t)(place->frame.data - file->map.bytes.data);
-}
-
 bool fr_dataset_is_near(const fr_dataset *dataset, const fr_dataset_place *place) {
     const fr_dataset_file *file = &dataset->files[place->file];
-    if (place->frame.size == 0) return true;
-    return file->pages && are_marked(file, offset_of(file, place), place->frame.size, false);
+    if (place->frame.size == 0 || file->map.reads) return true;
+    return file->pages && are_marked(file, place->offset, place->frame.size, false);
 }
 
 /* Longer records are copied without the interpreter's lock, so waiting for their first page is
@@ -79,10 +75,8 @@ void fr_dataset_fetch(const fr_dataset *dataset, const fr_dataset_place *places,
     for (size_t i = 0; i < count; i++) {
         const fr_dataset_file *file = &dataset->files[places[i].file];
         const size_t size = places[i].frame.size;
-        near[i] = size == 0;
-        if (near[i]) continue;
-        const size_t offset = offset_of(file, &places[i]);
-        near[i] = file->pages && are_marked(file, offset, size, false);
+        const size_t offset = places[i].offset;
+        near[i] = fr_dataset_is_near(dataset, &places[i]);
         if (near[i]) continue;
         fr_file_map_scatter(&file->map);
         if (offset / GRAIN != (offset + size - 1) / GRAIN)
@@ -93,7 +87,7 @@ void fr_dataset_fetch(const fr_dataset *dataset, const fr_dataset_place *places,
         const fr_dataset_file *file = &dataset->files[places[i].file];
         if (near[i]) continue;
         touch_pages(&places[i]);
-        if (file->pages) are_marked(file, offset_of(file, &places[i]), places[i].frame.size, true);
+        if (file->pages) are_marked(file, places[i].offset, places[i].frame.size, true);
     }
 }
 
@@ -175,7 +169,7 @@ bool fr_dataset_resident(const fr_dataset *dataset, uint64_t number) {
     bool resident = false;
     if (fr_dataset_resolve(dataset, &number, 1, &place, &hold, NULL) == FR_OK && place.frame.size) {
         const fr_file_map *map = &dataset->files[place.file].map;
-        resident = fr_file_map_resident(map, (size_t)(place.frame.data - map->bytes.data));
+        resident = fr_file_map_resident(map, place.offset);
     }
     fr_dataset_let_go(dataset, &hold);
     return resident;

@@ -34,7 +34,7 @@ static int open_beside(const fr_dataset_file *file, fr_file_map *map, fr_error *
     if (!name) return fr_fail_nomem(err, strlen(file->path));
     int status = fr_file_map_open(map, name, err);
     free(name);
-    return status;
+    return status == FR_OK ? fr_file_map_copy(map, err) : status;
 }
 
 /* The index in `bytes`, checked as a whole. */
@@ -151,9 +151,16 @@ int fr_dataset_file_beside(fr_dataset *dataset, size_t number, fr_error *err) {
 
 /* ---- With its maps ---------------------------------------------------------------------------*/
 
+#define OPENED ((size_t)1 << 20) /* bytes of a mapped file that is opened for its headers */
+
 int fr_dataset_file_scan(const fr_dataset *dataset, fr_dataset_file *file, uint64_t limit,
                          fr_error *err) {
-    int status = fr_index_scan(&file->index, file->map.bytes, &dataset->options, limit, err);
+    fr_index_file opened = {.bytes = file->map.bytes, .fd = file->map.reads ? file->map.fd : -1};
+    const bool opens = !file->map.reads && file->map.bytes.size >= OPENED;
+    if (opens) opened.fd = fr_file_map_reopen(&file->map, file->path);
+    if (opened.fd >= 0) fr_fd_scatter(opened.fd);
+    int status = fr_index_scan(&file->index, &opened, &dataset->options, limit, err);
+    if (opens && opened.fd >= 0) fr_fd_close(opened.fd);
     if (status == FR_AGAIN) return FR_AGAIN;
     if (status == FR_OK) status = fr_file_map_check(&file->map, err);
     return status == FR_OK ? FR_OK : fr_dataset_blame(file, status, err);

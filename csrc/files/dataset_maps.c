@@ -199,6 +199,7 @@ int fr_dataset_maps_hold(const fr_dataset *dataset, const uint32_t *files, size_
 }
 
 void fr_dataset_let_go(const fr_dataset *dataset, fr_dataset_hold *hold) {
+    fr_buffer_free(&hold->frames);
     if (hold->count == 0) return;
     fr_dataset_views dropped[FR_DATASET_AT_ONCE];
     take_lock();

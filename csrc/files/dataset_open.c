@@ -20,8 +20,8 @@ static int list_file(const fr_dataset *dataset, fr_dataset_file *file, size_t nu
     return FR_OK;
 }
 
-static int open_file(const fr_dataset *dataset, fr_dataset_file *file, size_t number,
-                     const char *path, fr_error *err) {
+static int open_file(fr_dataset *dataset, fr_dataset_file *file, size_t number, const char *path,
+                     fr_error *err) {
     if (dataset->listed) {
         FR_TRY(list_file(dataset, file, number, err));
     } else if (dataset->maps) {
@@ -29,6 +29,7 @@ static int open_file(const fr_dataset *dataset, fr_dataset_file *file, size_t nu
     } else {
         FR_TRY(fr_file_map_open(&file->map, path, err));
         file->stamp = file->map.stamp;
+        dataset->reads |= file->map.reads;
     }
     file->path = strdup(path);
     if (file->path) return FR_OK;
@@ -62,20 +63,31 @@ static int remember_pages(fr_dataset *dataset, fr_error *err) {
 #define MAPS_A_FILE 2 /* itself, and its index */
 #define LEAST_MAPS ((size_t)512)
 
+/* Files that may be open at a time: those that cannot be mapped take a descriptor each. */
+static size_t room_for(fr_dataset *dataset, const char *path, size_t count) {
+    const size_t descriptors = fr_fd_limit() / 4;
+    fr_file_map map;
+    if (count <= descriptors || fr_file_map_open(&map, path, NULL) != FR_OK)
+        return fr_file_map_room();
+    dataset->reads = map.reads;
+    fr_file_map_close(&map);
+    return dataset->reads ? descriptors : fr_file_map_room();
+}
+
 /* All files are mapped if there is room for them; otherwise some of the room is used. */
-static int choose_maps(fr_dataset *dataset, size_t count, fr_error *err) {
+static int choose_maps(fr_dataset *dataset, const char *path, size_t count, fr_error *err) {
     size_t limit = dataset->limit;
     if (limit == 0) {
-        const size_t room = fr_file_map_room();
+        const size_t room = room_for(dataset, path, count);
         if (count <= room / MAPS_A_FILE && !dataset->listed) return FR_OK;
         limit = room - room / 4;
-        if (limit < LEAST_MAPS) limit = LEAST_MAPS;
+        if (limit < LEAST_MAPS && !dataset->reads) limit = LEAST_MAPS;
     }
     if (count <= limit / MAPS_A_FILE && !dataset->listed) return FR_OK;
     return fr_dataset_maps_new(dataset, limit, err);
 }
 
-static int allocate_files(fr_dataset *dataset, size_t count, fr_error *err) {
+static int allocate_files(fr_dataset *dataset, const char *path, size_t count, fr_error *err) {
     if (count >= UINT32_MAX)
         return fr_fail(err, FR_ERR_ARG, "the number of files must be below 2^32, got %zu", count);
     dataset->losses = fr_file_map_losses();
@@ -84,7 +96,7 @@ static int allocate_files(fr_dataset *dataset, size_t count, fr_error *err) {
     int status = FR_OK;
     if (!dataset->ranges || !dataset->files)
         status = fr_fail_nomem(err, (uint64_t)count * sizeof *dataset->files);
-    if (status == FR_OK) status = choose_maps(dataset, count, err);
+    if (status == FR_OK) status = choose_maps(dataset, path, count, err);
     if (status != FR_OK) fr_dataset_close(dataset);
     return status;
 }
@@ -93,7 +105,7 @@ int fr_dataset_open(fr_dataset *dataset, const char *const *paths, size_t count,
                     const fr_frame_options *options, fr_error *err) {
     dataset->options = *options;
     if (count == 0) return FR_OK;
-    if (!dataset->files) FR_TRY(allocate_files(dataset, count, err));
+    if (!dataset->files) FR_TRY(allocate_files(dataset, paths[0], count, err));
     for (size_t begun = dataset->file_count; dataset->file_count < count; dataset->file_count++) {
         size_t i = dataset->file_count;
         if (i - begun == FILES_AT_ONCE) return FR_AGAIN;

@@ -144,13 +144,66 @@ static int open_to_read(const char *path) {
     return fd;
 }
 
+/* Tells whether mmap(2) failed because the file system cannot map files (FUSE with direct I/O, 9p,
+   some cluster file systems) or because the process has too many maps (ENOMEM). */
+static bool cannot_map(int sys_errno) {
+    return sys_errno == ENODEV || sys_errno == EACCES || sys_errno == EINVAL ||
+           sys_errno == ENOMEM || sys_errno == EPERM || sys_errno == ENOSYS ||
+           sys_errno == EOPNOTSUPP;
+}
+
 int fr_file_map_open(fr_file_map *map, const char *path, fr_error *err) {
     *map = (fr_file_map){0};
     const int fd = open_to_read(path);
     if (fd < 0) return fr_fail_io(err, errno, "open");
-    int status = fr_file_map_open_fd(map, fd, err);
+    fr_error failed;
+    int status = fr_file_map_open_fd(map, fd, &failed);
+    if (status == FR_ERR_IO && map->inode && cannot_map(failed.sys_errno)) {
+        map->reads = true;
+        map->fd = fd;
+        map->bytes = (fr_span){NULL, (size_t)map->stamp.size};
+        return FR_OK;
+    }
+    if (status != FR_OK && err) *err = failed;
     fr_fd_close(fd);
     return status;
+}
+
+static int fail_shrunk(const fr_file_map *map, fr_error *err) {
+    fr_fail(err, FR_ERR_TRUNCATED, "the file shrank while it was read, it had %zu bytes",
+            map->bytes.size);
+    if (err) err->fault = FR_FAULT_SHRUNK;
+    return FR_ERR_TRUNCATED;
+}
+
+int fr_file_map_read(const fr_file_map *map, uint64_t offset, uint8_t *data, size_t size,
+                     fr_error *err) {
+    while (size) {
+        const int64_t some = fr_fd_read_at(map->fd, data, size, offset);
+        if (some < 0 && errno == EINTR) continue;
+        if (some < 0) return fr_fail_io(err, errno, "pread");
+        if (some == 0) return fail_shrunk(map, err);
+        data += some, offset += (uint64_t)some, size -= (size_t)some;
+    }
+    return FR_OK;
+}
+
+int fr_file_map_copy(fr_file_map *map, fr_error *err) {
+    if (!map->reads) return FR_OK;
+    FR_TRY(fr_buffer_reserve(&map->copy, map->bytes.size, err));
+    FR_TRY(fr_file_map_read(map, 0, map->copy.data, map->bytes.size, err));
+    map->bytes.data = map->copy.data;
+    return FR_OK;
+}
+
+int fr_file_map_reopen(const fr_file_map *map, const char *path) {
+    fr_file_info info;
+    const int fd = open_to_read(path);
+    if (fd < 0) return -1;
+    if (fr_fd_stat(fd, &info) == 0 && info.device == map->device && info.inode == map->inode)
+        return fd;
+    fr_fd_close(fd);
+    return -1;
 }
 
 int fr_file_map_stat(const char *path, fr_file_stamp *stamp, fr_error *err) {
@@ -207,11 +260,7 @@ void fr_file_map_look(const fr_file_map *map, const char *path) {
 }
 
 int fr_file_map_check(const fr_file_map *map, fr_error *err) {
-    if (FR_LIKELY(!fr_file_map_lost(map))) return FR_OK;
-    fr_fail(err, FR_ERR_TRUNCATED, "the file shrank while it was read, it had %zu bytes",
-            map->bytes.size);
-    if (err) err->fault = FR_FAULT_SHRUNK;
-    return FR_ERR_TRUNCATED;
+    return FR_LIKELY(!fr_file_map_lost(map)) ? FR_OK : fail_shrunk(map, err);
 }
 
 void fr_file_map_announce(const fr_file_map *map, size_t offset, size_t size) {
@@ -245,5 +294,7 @@ void fr_file_map_close(fr_file_map *map) {
         unlock_registry();
         atomic_fetch_sub(&open_maps, 1);
     }
+    if (map->reads) fr_fd_close(map->fd);
+    fr_buffer_free(&map->copy);
     *map = (fr_file_map){0};
 }

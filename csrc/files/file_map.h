@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A regular file mapped whole for reading, so that losing its tail cannot kill the process.
+ * A regular file mapped whole for reading, so that losing its tail cannot kill the process. Where
+ * the file system cannot map files, the file stays open and is read by fr_file_map_read().
  *
  * Touching a page of a mapping that the file no longer covers raises SIGBUS. Opening a map
  * installs a handler, unless it is in place, that, for an address inside one of our maps, puts zero
@@ -28,17 +29,32 @@ static inline bool fr_file_stamp_equal(const fr_file_stamp *a, const fr_file_sta
 
 /* All-zero is a valid closed map. */
 typedef struct {
-    fr_span bytes; /* valid until close */
+    fr_span bytes; /* valid until close; without data where the file is read */
     fr_file_stamp stamp;
-    uint64_t device, inode; /* which file it is */
-    fr_file_map_entry *entry;
+    uint64_t device, inode;   /* which file it is */
+    fr_file_map_entry *entry; /* of a map */
+    bool reads;               /* the file is read from `fd` */
+    int fd;
+    fr_buffer copy; /* all bytes of a file, where it is not mapped and fr_file_map_copy() ran */
 } fr_file_map;
 
 /* FR_ERR_IO with the errno of open, fstat or mmap; FR_ERR_ARG when `path` is not a regular file.
-   The descriptor is not kept: a file that is replaced by rename stays readable as it was. */
+   The descriptor of a map is not kept: a file that is replaced by rename stays readable as it
+   was. */
 FR_NODISCARD int fr_file_map_open(fr_file_map *map, const char *path, fr_error *err);
 
-/* As fr_file_map_open() of an open descriptor, which stays the caller's. */
+/* Reads bytes of a file that is not mapped. FR_ERR_TRUNCATED with FR_FAULT_SHRUNK when the file
+   has fewer by now. */
+FR_NODISCARD int fr_file_map_read(const fr_file_map *map, uint64_t offset, uint8_t *data,
+                                  size_t size, fr_error *err);
+
+/* Reads a file that is not mapped into memory, so that `bytes` has data in any case. */
+FR_NODISCARD int fr_file_map_copy(fr_file_map *map, fr_error *err);
+
+/* Opens the file at `path` to read it, if it still is the mapped one; -1 if not. */
+int fr_file_map_reopen(const fr_file_map *map, const char *path);
+
+/* Maps an open descriptor, which stays the caller's; FR_ERR_IO where it cannot be mapped. */
 FR_NODISCARD int fr_file_map_open_fd(fr_file_map *map, int fd, fr_error *err);
 
 /* The stamp of a file that is not mapped; errors are those of fr_file_map_open(). */

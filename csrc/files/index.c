@@ -47,27 +47,94 @@ static int finish(fr_index *index, fr_error *err) {
     return FR_OK;
 }
 
-int fr_index_scan(fr_index *index, fr_span file, const fr_frame_options *options, uint64_t limit,
-                  fr_error *err) {
-    if (index->done) return FR_OK;
-    if (file.size >= FR_OFFSETS_LIMIT)
-        return fr_fail(err, FR_ERR_ARG, "the file must be below 64 PiB, got %zu bytes", file.size);
-    FR_TRY(begin(index, err));
-    fr_frame_options unverified = {.verify = false, .max_record = options->max_record};
-    size_t sixteen = 0; /* of the records lately seen, together */
+#define LONG_FRAME ((uint64_t)64 << 10) /* a disk reads its header sooner than all of it */
+#define READ_AT_ONCE ((size_t)256 << 10)
+
+/* A part of a file that is not mapped. All-zero is a valid empty part. */
+typedef struct {
+    fr_buffer bytes;
+    uint64_t offset;
+} piece;
+
+static int fail_shrunk(const fr_index_file *file, fr_error *err) {
+    fr_fail(err, FR_ERR_TRUNCATED, "the file shrank while it was read, it had %zu bytes",
+            file->bytes.size);
+    if (err) err->fault = FR_FAULT_SHRUNK;
+    return FR_ERR_TRUNCATED;
+}
+
+static int read_piece(piece *p, const fr_index_file *file, uint64_t offset, size_t size,
+                      fr_error *err) {
+    p->bytes.size = 0;
+    FR_TRY(fr_buffer_reserve(&p->bytes, size, err));
+    p->offset = offset;
+    while (p->bytes.size < size) {
+        uint8_t *data = p->bytes.data + p->bytes.size;
+        const int64_t some =
+            fr_fd_read_at(file->fd, data, size - p->bytes.size, offset + p->bytes.size);
+        if (some < 0 && errno == EINTR) continue;
+        if (some < 0) return fr_fail_io(err, errno, "pread");
+        if (some == 0) return fail_shrunk(file, err);
+        p->bytes.size += (size_t)some;
+    }
+    return FR_OK;
+}
+
+/* The bytes of the file from the end of the scan on: all, or of a file that is read at least a
+   header. */
+static int next_head(const fr_index *index, const fr_index_file *file, piece *p, fr_span *head,
+                     fr_error *err) {
+    const size_t left = file->bytes.size - (size_t)index->end;
+    const size_t header = left < FR_HEADER_SIZE ? left : FR_HEADER_SIZE;
+    const bool is_long = index->mean == 0 || index->mean >= LONG_FRAME;
+    *head = (fr_span){NULL, 0};
+    if (left == 0) return FR_OK;
+    if (file->bytes.data && (!is_long || file->fd < 0)) {
+        *head = fr_span_after(file->bytes, (size_t)index->end);
+        return FR_OK;
+    }
+    const uint64_t skipped = index->end - p->offset; /* wraps around before the piece */
+    if (skipped >= p->bytes.size || p->bytes.size - skipped < header) {
+        const size_t wanted = is_long ? header : READ_AT_ONCE;
+        FR_TRY(read_piece(p, file, index->end, wanted < left ? wanted : left, err));
+    }
+    *head =
+        fr_span_after((fr_span){p->bytes.data, p->bytes.size}, (size_t)(index->end - p->offset));
+    return FR_OK;
+}
+
+static int scan(fr_index *index, const fr_index_file *file, const fr_frame_options *options,
+                uint64_t limit, piece *p, fr_error *err) {
+    uint64_t sixteen = index->mean * 16;
     for (; limit; limit--) {
-        fr_span rest = fr_span_after(file, (size_t)index->end);
-        fr_frame frame;
-        int status = fr_frame_next(rest, true, &unverified, &frame, err);
+        const uint64_t left = file->bytes.size - index->end;
+        fr_span head;
+        uint64_t size;
+        int status = next_head(index, file, p, &head, err);
+        if (status == FR_OK) status = fr_frame_measure(head, left, options->max_record, &size, err);
         if (status == FR_END) return finish(index, err);
         if (status != FR_OK) return fail_at(err, index, status);
-        sixteen = sixteen ? sixteen - sixteen / 16 + frame.size : frame.size * 16;
-        prefetch_header(rest, sixteen / 16);
+        sixteen = sixteen ? sixteen - sixteen / 16 + size : size * 16;
+        index->mean = sixteen / 16;
+        prefetch_header(head, (size_t)index->mean);
         FR_TRY(fr_offsets_push(index->packer, index->end, err));
-        index->end += frame.size;
+        index->end += size;
         index->count++;
     }
     return FR_AGAIN;
+}
+
+int fr_index_scan(fr_index *index, const fr_index_file *file, const fr_frame_options *options,
+                  uint64_t limit, fr_error *err) {
+    if (index->done) return FR_OK;
+    if (file->bytes.size >= FR_OFFSETS_LIMIT)
+        return fr_fail(err, FR_ERR_ARG, "the file must be below 64 PiB, got %zu bytes",
+                       file->bytes.size);
+    FR_TRY(begin(index, err));
+    piece p = {.bytes = {0}};
+    int status = scan(index, file, options, limit, &p, err);
+    fr_buffer_free(&p.bytes);
+    return status;
 }
 
 /* Takes offsets in turn, and refuses those that cannot be where records begin. */

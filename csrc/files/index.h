@@ -17,6 +17,7 @@ typedef struct {
     fr_span table;  /* once done: offsets.h, where each record begins, then where the last ends */
     uint64_t count; /* records */
     uint64_t end;   /* how far the scan has come */
+    uint64_t mean;  /* of the sizes of the frames that were scanned last; 0: of none */
     bool done;
     bool gaps;                 /* bytes that are no record may lie between two */
     fr_buffer memory;          /* of the table; empty when it is somebody else's */
@@ -36,13 +37,21 @@ void fr_index_bounds(const fr_index *index, const uint64_t *records, size_t coun
    first one; the number of records at or behind the end of the last. */
 uint64_t fr_index_find(const fr_index *index, uint64_t offset);
 
+/* The file of an index that is scanned: mapped, or open, or both. */
+typedef struct {
+    fr_span bytes; /* without data where the file is not mapped */
+    int fd;        /* -1 where it is only mapped */
+} fr_index_file;
+
 /*
  * Scans on from where the last call stopped, hopping from header to header, for at most `limit`
- * records. FR_OK when the whole of `file` is known, FR_AGAIN when the limit came first, an error
- * (with offset and record) where the framing breaks; the data's CRC is not looked at.
+ * records. Reads only the headers of long records, if the file is open. FR_OK when the whole of
+ * `file` is known, FR_AGAIN when the limit came first, an error (with offset and record) where the
+ * framing breaks; the data's CRC is not checked. FR_ERR_TRUNCATED with FR_FAULT_SHRUNK when a file
+ * that is not mapped lost bytes.
  */
-FR_NODISCARD int fr_index_scan(fr_index *index, fr_span file, const fr_frame_options *options,
-                               uint64_t limit, fr_error *err);
+FR_NODISCARD int fr_index_scan(fr_index *index, const fr_index_file *file,
+                               const fr_frame_options *options, uint64_t limit, fr_error *err);
 
 /* Takes over where records begin and where the last one ends, `count` + 1 numbers, which somebody
    else found. FR_ERR_INDEX unless they could be those of a file of `size` bytes; with `gaps`,

@@ -76,12 +76,13 @@ static int over_limit(uint64_t length, uint64_t limit, fr_error *err) {
 }
 
 /* The window ends, for good, inside the record. */
-static int torn(uint64_t length, size_t left, fr_error *err) {
+static int torn(uint64_t length, uint64_t left, fr_error *err) {
     fr_fault fault = FR_FAULT_TORN_DATA;
     if (length > FR_DEFAULT_MAX_RECORD) fault = FR_FAULT_TOO_LARGE;
     if (length <= left) fault = FR_FAULT_TORN_FOOTER;
     fr_fail(err, FR_ERR_TRUNCATED,
-            "the header promises %" PRIu64 " bytes of data and 4 of CRC32C, %zu bytes are left",
+            "the header promises %" PRIu64 " bytes of data and 4 of CRC32C, %" PRIu64
+            " bytes are left",
             length, left);
     return fail_frame(err, FR_ERR_TRUNCATED, fault, length);
 }
@@ -94,6 +95,20 @@ int fr_frame_check(fr_span data, uint32_t crc, fr_error *err) {
 
 int fr_frame_copy(fr_span data, uint8_t *dst, fr_error *err) {
     return fr_frame_check(data, fr_crc32c_extend_copy(0, dst, data.data, data.size), err);
+}
+
+int fr_frame_measure(fr_span head, uint64_t left, uint64_t max_record, uint64_t *size,
+                     fr_error *err) {
+    fr_frame frame;
+    uint64_t length;
+    if (left < FR_HEADER_SIZE) return short_header(head, true, &frame, err);
+    if (FR_UNLIKELY(!fr_frame_header(head.data, &length))) return bad_header(head, err);
+    if (max_record && length > max_record) return over_limit(length, max_record, err);
+    left -= FR_HEADER_SIZE;
+    if (FR_UNLIKELY(left < FR_FOOTER_SIZE || length > left - FR_FOOTER_SIZE))
+        return torn(length, left, err);
+    *size = length + FR_FRAME_OVERHEAD;
+    return FR_OK;
 }
 
 int fr_frame_next(fr_span window, bool ended, const fr_frame_options *options, fr_frame *frame,

@@ -48,6 +48,14 @@ typedef struct {
 FR_NODISCARD int fr_frame_next(fr_span window, bool ended, const fr_frame_options *options,
                                fr_frame *frame, fr_error *err);
 
+/*
+ * Checks the header at the start of `head`, at least 12 bytes or all that are left, of a frame with
+ * `left` bytes until the end of the file: FR_OK, and the size of the frame, or FR_END or the errors
+ * of fr_frame_next() on a window that is ended.
+ */
+FR_NODISCARD int fr_frame_measure(fr_span head, uint64_t left, uint64_t max_record, uint64_t *size,
+                                  fr_error *err);
+
 /* FR_OK when `crc` is what the footer behind `data` says; else the error of fr_frame_next(). */
 FR_NODISCARD int fr_frame_check(fr_span data, uint32_t crc, fr_error *err);
 

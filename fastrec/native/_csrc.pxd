@@ -221,12 +221,14 @@ cdef extern from "files/dataset.h" nogil:
         fr_frame_options options
         size_t limit
         fr_dataset_maps *maps
+        bint reads
         const fr_dataset_listed *listed
         bint looks_beside
 
     ctypedef struct fr_dataset_hold:
         size_t count
         const atomic_bool *stop
+        fr_buffer frames
 
     ctypedef struct fr_dataset_place:
         pass

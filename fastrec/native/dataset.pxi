@@ -154,7 +154,7 @@ cdef class Dataset:
     cdef object _explain(self, c.fr_error *err):
         """Return the Content of a file with a damaged record, or None."""
         cdef c.fr_span data
-        if self.dataset.maps == NULL:
+        if self.dataset.maps == NULL and not self.dataset.reads:
             data = self.dataset.files[err.file].map.bytes
             return explain(data, err.offset == 0, True, tail_of(data))
         from fastrec.records.content import EXAMINED
@@ -286,12 +286,12 @@ cdef class Dataset:
         cdef c.fr_dataset_hold hold
         cdef c.fr_error err
         cdef int status
-        hold.count, hold.stop = 0, NULL
+        memset(&hold, 0, sizeof(hold))
         c.fr_dataset_expect(&self.dataset, number)
         try:
-            if self.dataset.maps == NULL:
+            if self.dataset.maps == NULL and not self.dataset.reads:
                 status = c.fr_dataset_resolve(&self.dataset, &number, 1, &place, &hold, &err)
-            else:  # the file may have to be opened, and indexed
+            else:  # the file may have to be opened, indexed, or read
                 with nogil:
                     status = c.fr_dataset_resolve(&self.dataset, &number, 1, &place, &hold, &err)
             if status == c.FR_OK and not c.fr_dataset_is_near(&self.dataset, &place):
@@ -362,7 +362,7 @@ cdef class Dataset:
         cdef list found = []
         if count == 0:
             return found
-        hold.count, hold.stop = 0, NULL
+        memset(&hold, 0, sizeof(hold))
         numbers = np.array(numbers, np.uint64)  # the caller's may change after the check
         first = &numbers[0]
         self._check_numbers(first, count)

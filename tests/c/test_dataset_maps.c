@@ -57,7 +57,8 @@ static void write_beside(int file) {
     char name[80];
     const fr_frame_options options = {.verify = true};
     CHECK(fr_file_map_open(&map, paths[file], NULL) == FR_OK);
-    CHECK(fr_index_scan(&index, map.bytes, &options, UINT64_MAX, NULL) == FR_OK);
+    CHECK(fr_index_scan(&index, &(fr_index_file){map.bytes, -1}, &options, UINT64_MAX, NULL) ==
+          FR_OK);
     CHECK(fr_index_save(&index, &map.stamp, &out, NULL) == FR_OK);
     name_beside(file, name);
     write_bytes(name, out.data, out.size);

@@ -113,6 +113,20 @@ def test_a_cold_file_gives_no_more_bytes_than_its_records_have(cold, name):
     assert cost_of(cold, lambda: read(cold)) <= 1.1 * share
 
 
+NUMBERED = {
+    "an index": fastrec.Index.build,
+    "a length": lambda path: len(fastrec.Reader(path)),
+    "a count": fastrec.count,
+}
+
+
+@pytest.mark.parametrize("name", NUMBERED)
+def test_only_headers_are_read_to_number_long_records(cold, tmp_path, name):
+    plain = tmp_path / "without an index"
+    plain.hardlink_to(cold)
+    assert cost_of(plain, lambda: NUMBERED[name](plain)) <= 0.05
+
+
 LARGE = 128 << 20
 TURNS = 60  # of another thread during one call
 

@@ -136,6 +136,100 @@ def test_a_failed_read_is_the_systems_error_and_can_be_tried_again(
     assert run(shim, folder, code, **settings) == expected() + f"OSError {errno.EIO} True\n"
 
 
+JOBS = """
+import os, sys, warnings, zlib, numpy as np, fastrec
+warnings.simplefilter("ignore")
+os.chdir(sys.argv[1])
+FEATURES = {
+    "x": fastrec.FixedLenFeature((), np.int64),
+    "data": fastrec.FixedLenFeature((), bytes),
+}
+
+def all_of(records):
+    records = [bytes(record) for record in records]
+    return len(records), zlib.crc32(b"".join(records))
+
+def batches(source, **options):
+    found = list(fastrec.Batcher(source, FEATURES, 7, seed=1, threads=2, **options))
+    return zlib.crc32(np.concatenate([batch["x"] for batch in found]).tobytes())
+
+def skipped(source):
+    reader = fastrec.Reader(source, on_error="skip")
+    return all_of(reader), reader.skipped
+
+for name in ("short", "long", "empty", "torn", "bad"):
+    order = np.random.default_rng(0).permutation(200)
+    jobs = [
+        lambda: all_of(fastrec.Reader(name)),
+        lambda: all_of(fastrec.Reader(name).views()),
+        lambda: all_of(r for block in fastrec.Reader(name).blocks(9) for r in block),
+        lambda: len(fastrec.Reader(name)),
+        lambda: all_of(fastrec.Reader(name)[i] for i in order.tolist()),
+        lambda: all_of(fastrec.Reader(name)[150:20:-3]),
+        lambda: all_of(fastrec.Reader(name).read_many(order)),
+        lambda: all_of(fastrec.Reader(name).__getitems__(order.tolist())),
+        lambda: fastrec.parse_many(fastrec.Reader(name), order, FEATURES)["x"].tolist(),
+        lambda: batches(name),
+        lambda: batches(name, shuffle=True),
+        lambda: batches(name, shuffle="blocks"),
+        lambda: batches(name, shuffle=16),
+        lambda: batches([name, "short"], shuffle=True),
+        lambda: fastrec.verify(name),
+        lambda: fastrec.count(name),
+        lambda: zlib.crc32(fastrec.Index.build(name).offsets.tobytes()),
+        lambda: fastrec.Index.build(name).save(name + ".frindex"),
+        lambda: len(fastrec.Reader(name)),
+        lambda: batches(name, shuffle=True),
+        lambda: skipped(name),
+        lambda: fastrec.reshard(name, "again-" + name, shards=2, overwrite=True),
+        lambda: fastrec.infer_features(name),
+    ]
+    for number, job in enumerate(jobs):
+        try:
+            print(name, number, job())
+        except Exception as error:
+            print(name, number, type(error).__name__, error)
+"""
+
+
+def test_every_function_reads_files_that_cannot_be_mapped(shim: Path, tmp_path: Path) -> None:
+    outputs = []
+    for number in range(2):
+        folder = tmp_path / str(number) / "under"
+        folder.mkdir(parents=True)
+        for name, size in (("short", 50), ("long", 90_000)):
+            with fastrec.Writer(folder / name) as writer:
+                for i in range(200):
+                    writer.write({"x": i, "data": bytes([i]) * size})
+        data = (folder / "long").read_bytes()
+        (folder / "empty").write_bytes(b"")
+        (folder / "torn").write_bytes(data[: len(data) - 5])
+        (folder / "bad").write_bytes(data[:500_000] + b"?" + data[500_001:])
+        settings = {"no_mmap": 1, "limit": 60_000} if number else {}
+        outputs.append(run(shim, folder, JOBS, **settings))
+    assert outputs[0].splitlines() == outputs[1].splitlines()
+    assert outputs[0].count("Error") < 50
+
+
+SHRUNK = """
+import os, sys, fastrec
+path = sys.argv[1] + "/file"
+reader = fastrec.Reader(path)
+print(len(reader), reader[9] == bytes([9]) * 300_000)
+os.truncate(path, 1_000_000)
+for job in (lambda: reader[9], lambda: reader.read_many([0, 9]), lambda: reader.__getitems__([9])):
+    try:
+        job()
+    except fastrec.TruncatedFileError as error:
+        print(error.kind, error.record, error.offset)
+"""
+
+
+def test_a_file_that_cannot_be_mapped_and_shrinks_is_named(shim: Path, folder: Path) -> None:
+    said = run(shim, folder, SHRUNK, no_mmap=1)
+    assert said == "10 True\n" + 3 * f"shrunk 9 {9 * (300_000 + 16)}\n"
+
+
 # -- Writing -----------------------------------------------------------------------------------
 
 WRITE = """
