@@ -187,7 +187,7 @@ class Ragged(_ArrowArray, Sequence[Any]):
 
     Parameters
     ----------
-    values : ndarray, Bytes or Ragged
+    values : ndarray, Bytes, Arrays or Ragged
         The elements of all rows, one after the other.
     row_splits : ndarray of int64, shape (rows + 1,)
         Row ``i`` is ``values[row_splits[i]:row_splits[i + 1]]``.
@@ -239,7 +239,8 @@ class Ragged(_ArrowArray, Sequence[Any]):
         where = np.arange(splits[-1]) + np.repeat(self.row_splits[rows] - splits[:-1], lengths)
         if isinstance(values, Ragged):
             return Ragged(values._take(where), splits)
-        return Ragged(values.take(where) if isinstance(values, Bytes) else values[where], splits)
+        by_number = isinstance(values, (Bytes, Arrays))
+        return Ragged(values.take(where) if by_number else values[where], splits)
 
     def to_list(self) -> list[Any]:
         """Nested lists."""
@@ -372,6 +373,10 @@ class Arrays(_ArrowArray, Sequence[Any]):
             return Arrays(self.values, splits, self.shapes[rows.start : stop])
         array = self.values[self.row_splits[rows] : self.row_splits[rows + 1]]
         return array.reshape(self.shapes[rows])
+
+    def to_list(self) -> list[Any]:
+        """Nested lists."""
+        return [array.tolist() for array in self]
 
     def __repr__(self) -> str:
         return f"<fastrec.Arrays of {len(self)}, {self.shapes.shape[1]} dimensions>"

@@ -6,7 +6,7 @@ Pillow is imported by the functions that need it.
 
 from __future__ import annotations
 
-from .features.image import decoders
+from .features.image_libraries import decoders
 from .features.transforms import (
     CenterCrop,
     ColorJitter,

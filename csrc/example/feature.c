@@ -20,9 +20,11 @@ static int malformed(const fr_row *row, fr_error *err) {
 
 static int wrong_count(const fr_row *row, size_t expected, const char *what, fr_error *err) {
     char key[FR_KEY_TEXT_SIZE];
+    const bool is_list = expected == 1 && row->found > 1;
     fr_key_text(row->feature->key, key);
-    return fr_fail(err, FR_ERR_SCHEMA, "feature '%s': expected %zu %s, found %zu", key, expected,
-                   what, row->found);
+    return fr_fail(err, FR_ERR_SCHEMA, "feature '%s': expected %zu %s, found %zu%s", key, expected,
+                   what, row->found,
+                   is_list ? "; a RaggedFeature (for images: ragged=True) reads any number" : "");
 }
 
 static int wrong_kind(const fr_row *row, fr_kind found, fr_error *err) {

@@ -7,18 +7,31 @@
 #include "example/feature_internal.h"
 #include "example/pad_crop.h"
 
-static int wrong_size(const fr_row *row, size_t found, fr_error *err) {
+/* Returns what to write for a value that holds more than bare elements, as the end of a message. */
+static const char *remedy_for(fr_span value) {
+    const uint8_t *data = value.data;
+    if (value.size < 8) return "";
+    if (memcmp(data, "\x93NUMPY", 6) == 0) return "; it is a .npy file: encoding=\"npy\" reads it";
+    if (data[0] == 0x08 && data[1] < 32 && data[2] == 0x12) /* type and shape */
+        return "; it looks like a TensorProto: encoding=\"tensor\" reads it";
+    if (memcmp(data, "\x89PNG", 4) == 0 || memcmp(data, "\xff\xd8\xff", 3) == 0)
+        return "; it is an image: ImageFeature decodes it";
+    return "";
+}
+
+static int wrong_size(const fr_row *row, fr_span value, fr_error *err) {
     const fr_feature *feature = row->feature;
+    const char *remedy = remedy_for(value);
     const char *dtype = fr_dtype_name(feature->dtype);
     size_t size = fr_dtype_size(feature->dtype);
     char key[FR_KEY_TEXT_SIZE];
     fr_key_text(feature->key, key);
     if (feature->ragged)
         return fr_fail(err, FR_ERR_SCHEMA,
-                       "feature '%s': expected a multiple of %zu bytes (%s), found %zu", key, size,
-                       dtype, found);
-    return fr_fail(err, FR_ERR_SCHEMA, "feature '%s': expected %zu bytes (%s), found %zu", key,
-                   feature->count * size, dtype, found);
+                       "feature '%s': expected a multiple of %zu bytes (%s), found %zu%s", key, size,
+                       dtype, value.size, remedy);
+    return fr_fail(err, FR_ERR_SCHEMA, "feature '%s': expected %zu bytes (%s), found %zu%s", key,
+                   feature->count * size, dtype, value.size, remedy);
 }
 
 /* The last row of a column of integers: an earlier feature of this record. */
@@ -115,7 +128,7 @@ int fr_feature_put_raw(fr_row *row, fr_span bytes, fr_error *err) {
     if (row->found++) return FR_OK;
     if (feature->fit != FR_FIT_NONE) return put_fitted(row, bytes, err);
     if (feature->ragged ? bytes.size % size != 0 : bytes.size != feature->count * size)
-        return wrong_size(row, bytes.size, err);
+        return wrong_size(row, bytes, err);
     uint8_t *dst = row->dense;
     if (!dst) {
         fr_buffer *values = &row->column->values;

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from ..errors import check_flags, check_int
 from ..features.column_spec import RECORD, ReadPlan
-from ..features.image import ImageFeature
+from ..features.image import ImageFeature, encoded_images
 from ..features.raw import RawFeature
 from ..features.spec import Feature, FixedLenFeature, SequenceFeatures, plan_example
 from ..images.augment import Augment
@@ -51,10 +51,11 @@ def _check_augment(key: str, augment: Any, features: Mapping[str, Feature]) -> N
         raise TypeError(f"augment[{key!r}] must be an Augment, got {type(augment).__name__}")
     feature = features[key]
     is_array = isinstance(feature, FixedLenFeature) and len(feature.shape) == 3
-    if not is_array and not isinstance(feature, (RawFeature, ImageFeature)):
+    is_image = isinstance(feature, ImageFeature) and not feature.ragged
+    if not is_array and not is_image and not isinstance(feature, RawFeature):
         raise TypeError(
-            f"augment {key!r} requires an ImageFeature (encoded images) or a RawFeature (pixels), "
-            f"got {feature!r}"
+            f"augment {key!r} requires an ImageFeature (one encoded image) or a RawFeature "
+            f"(pixels), got {feature!r}"
         )
 
 
@@ -154,12 +155,15 @@ class Options:
         return self.features if isinstance(self.features, SequenceFeatures) else None
 
     @cached_property
-    def images(self) -> dict[str, ImageFeature]:
-        """The features that workers decode after the native loader."""
-        if not isinstance(self.features, Mapping):
-            return {}
-        items = self.features.items()
-        return {key: feature for key, feature in items if isinstance(feature, ImageFeature)}
+    def images(self) -> tuple[dict[str, ImageFeature], ...]:
+        """The features that workers decode after parsing; of SequenceExamples, two such dicts."""
+        parts: tuple[Any, ...] = (self.features if isinstance(self.features, Mapping) else {},)
+        if self.sequences is not None:
+            parts = (self.sequences.context, self.sequences.sequence)
+        return tuple(
+            {key: each for key, each in part.items() if isinstance(each, ImageFeature)}
+            for part in parts
+        )
 
     @property
     def workers(self) -> int:
@@ -176,12 +180,7 @@ class Options:
         """The native loader's schema: images stay encoded, SequenceExamples stay records."""
         if self.features is None or self.sequences is not None:
             return RECORD
-        plan = plan_example(self.features)  # type: ignore[arg-type]
-        outputs = [
-            output._replace(build=None) if output.name in self.images else output
-            for output in plan.outputs
-        ]
-        return plan._replace(outputs=tuple(outputs))
+        return plan_example(encoded_images(self.features))  # type: ignore[arg-type]
 
     def order(self) -> OrderSpec:
         """The options that decide the records of each batch; ``"auto"`` counts as one shard."""

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from .. import _core
 from ..columns import Arrays, Bytes, take_rows
 from ..errors import ExampleParseError, FastrecError
-from ..features.image import reason
+from ..features.image import encoded_images
+from ..features.image_errors import reason
 from ..images.augment import Augment
 from ..parsing.sequence import SequenceParser
 from ..records.recovery import skips_records
@@ -59,19 +60,21 @@ class Steps:
         self._options = options
         self.images = options.images
         # As many as are in hand at once: in the ring, and two with the consumer.
-        self._spares = {name: _core.Spares(options.depth + 2) for name in self.images}
+        self._spares = {
+            name: _core.Spares(options.depth + 2) for part in self.images for name in part
+        }
         self.sequences: SequenceParser | None = None
         if options.sequences is not None:
             self.sequences = SequenceParser(
-                options.sequences.context,
-                options.sequences.sequence,
+                encoded_images(options.sequences.context),
+                encoded_images(options.sequences.sequence),
                 skips=skips_records(options.on_error),
             )
 
     @property
     def need_keys(self) -> bool:
         """Whether they need the record number of each row."""
-        return bool(self.images or self._options.augment or self.sequences)
+        return bool(any(self.images) or self._options.augment or self.sequences)
 
     @property
     def are_none(self) -> bool:
@@ -85,30 +88,46 @@ class Steps:
         If the pass skips, a record that fails is left out, and its error is added to `failures`.
         Otherwise the first error is raised.
         """
+        parts: tuple[Any, ...] = (columns,)
         if self.sequences is not None:
-            return self._parse_sequences(columns, keys, run, failures)
-        bad: dict[int, FastrecError] = {}
-        for name, feature in self.images.items():
-
-            def failed(row: int, error: Exception, name: str = name) -> None:
-                failure = _failure(run, keys[row], f"feature {name!a}: {reason(error)}", "image")
-                if not run.ordering.may_skip:
-                    raise failure from error
-                bad.setdefault(row, failure)
-
-            columns[name] = feature.decode_rows(
-                columns[name], keys, run.spec.seed, failed, self._spares[name]
-            )
+            parts, keys = self._parse_sequences(columns, keys, run, failures)
+        bad = self._decode(parts, keys, run)
         if bad:
             kept = np.array([row for row in range(len(keys)) if row not in bad], np.int64)
-            columns = {name: take_rows(column, kept) for name, column in columns.items()}
+            parts = tuple(
+                {name: take_rows(column, kept) for name, column in part.items()} for part in parts
+            )
             keys = keys[kept]
             failures += [bad[row] for row in sorted(bad)]
+        if self.sequences is not None:
+            return parts
+        columns = parts[0]
         for name, augment in self._options.augment.items() if len(keys) else ():
             columns[name] = _augmented(name, augment, columns[name], keys, run)
         return columns
 
-    def _parse_sequences(self, records: Any, keys: Any, run: Pass, failures: Failures) -> Any:
+    def _decode(self, parts: tuple[Any, ...], keys: Any, run: Pass) -> dict[int, FastrecError]:
+        """Decode images in place; return the errors of rows that are left out."""
+        bad: dict[int, FastrecError] = {}
+        for columns, images in zip(parts, self.images, strict=False):
+            for name, feature in images.items():
+
+                def failed(row: int, error: Exception, name: str = name) -> None:
+                    problem = f"feature {name!a}: {reason(error)}"
+                    failure = _failure(run, keys[row], problem, "image")
+                    if not run.ordering.may_skip:
+                        raise failure from error
+                    bad.setdefault(row, failure)
+
+                columns[name] = feature.decode_rows(
+                    columns[name], keys, run.spec.seed, failed, self._spares[name]
+                )
+        return bad
+
+    def _parse_sequences(
+        self, records: Any, keys: Any, run: Pass, failures: Failures
+    ) -> tuple[tuple[Any, ...], Any]:
+        """Return the columns of SequenceExamples, and the keys of their rows."""
         assert self.sequences is not None
         misfits: Misfits | None = [] if run.ordering.may_skip else None
         try:
@@ -116,7 +135,7 @@ class Steps:
         except ExampleParseError as error:
             raise _located(error, keys, run) from None
         failures += [_located(error, keys, run) for _, error in misfits or ()]
-        return columns
+        return columns, np.delete(keys, [row for row, _ in misfits or ()])
 
     def finish(self, columns: Any, rows: int) -> list[Any]:
         """Return the batches made of the columns of a block of `rows` rows."""

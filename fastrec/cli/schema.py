@@ -193,11 +193,14 @@ def _entries(features: Mapping[str, Any], indent: int) -> list[str]:
 def _image_hint(features: Mapping[str, Any], name: str) -> str:
     """Return a comment beside a feature whose values have a format."""
     stats = features.stats.get(name) if isinstance(features, Features) else None
-    if stats is None or not stats.format or not isinstance(features[name], fastrec.FixedLenFeature):
+    kinds = (fastrec.FixedLenFeature, fastrec.RaggedFeature)
+    if stats is None or not stats.format or not isinstance(features[name], kinds):
         return ""
-    if stats.format not in _DECODED:
+    is_one = stats.fewest == stats.most == 1
+    if stats.format not in _DECODED or (features.of_lists and not is_one):
         return f"  # {stats.format}"
-    return f'  # {stats.format}; fastrec.ImageFeature((224, 224), fit="resize") decodes it'
+    ragged = "" if is_one else ", ragged=True"
+    return f'  # {stats.format}; fastrec.ImageFeature((224, 224), fit="resize"{ragged}) decodes it'
 
 
 def feature_code(feature: Any) -> str:
@@ -211,6 +214,8 @@ def feature_code(feature: Any) -> str:
     if default is not None:
         value = default.tolist() if isinstance(default, (np.ndarray, np.generic)) else default
         arguments.append(f"default_value={value!r}")
+    if getattr(feature, "encoding", None) is not None:
+        arguments.append(f'encoding="{feature.encoding}"')
     if not getattr(feature, "little_endian", True):
         arguments.append("little_endian=False")
     if getattr(feature, "shape_dtype", None) is not None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,9 +13,32 @@ from numpy.typing import NDArray
 
 from ..columns import Arrays, Bytes, Ragged, Sparse
 from ..errors import ExampleParseError
+from ..records.content import value_content
+from ..records.content.arrays import ArrayEncoding, array_header, decode_array
 from .row_partitions import Ints, Partition
 
 __all__: list[str] = []
+
+
+def bits_of(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Return the dtype that the core reads instead: unsigned integers for a type of ml_dtypes."""
+    return dtype if dtype.type.__module__ == "numpy" else np.dtype(f"u{dtype.itemsize}")
+
+
+@dataclass(frozen=True)
+class BitsBuild:
+    """Elements of a type that the core does not have, read as integers of the same size."""
+
+    dtype: np.dtype[Any]
+    build: Any  # what makes the item of the columns; None if it is the one column
+
+    def __call__(self, *columns: Any) -> Any:
+        item = columns[0] if self.build is None else self.build(*columns)
+        if isinstance(item, Ragged):
+            return Ragged(item.values.view(self.dtype), item.row_splits)
+        if isinstance(item, Arrays):
+            return Arrays(item.values.view(self.dtype), item.row_splits, item.shapes)
+        return item.view(self.dtype)
 
 
 def last(*columns: Any) -> Any:
@@ -258,3 +282,71 @@ class ArraysBuild:
                 _fail(record, self.key, f"{needs}, which has {lengths[record]}")
             dims.append(column.values.reshape(records, rank).astype(np.int64, copy=False))
         return np.concatenate(dims, axis=1)
+
+
+@dataclass(frozen=True)
+class EncodedArraysBuild:
+    """Arrays out of bytes that hold their type and shape; of any shape if `shape` is None."""
+
+    encoding: ArrayEncoding
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...] | None
+    key: bytes
+
+    def __call__(self, column: Bytes) -> Any:
+        together = self._together(column)
+        if self.shape is None:
+            return self._arrays(list(self._each(column) if together is None else together))
+        if together is None:
+            together = np.array(list(self._each(column)), self.dtype)
+        return together.reshape(len(column), *self.shape)
+
+    def _each(self, column: Bytes) -> Iterator[NDArray[Any]]:
+        return (self._decoded(row, value) for row, value in enumerate(column))
+
+    def _together(self, column: Bytes) -> Any:
+        """Return the arrays of values whose headers are the same; None if headers differ."""
+        size = len(column) and int(column.offsets[1] - column.offsets[0])
+        if not size or (np.diff(column.offsets) != size).any():
+            return None
+        first, end = int(column.offsets[0]), int(column.offsets[-1])
+        rows = column.data[first:end].reshape(len(column), size)
+        array = self._decoded(0, column[0])
+        header = array_header(self.encoding, column[0])
+        if header is None or header.start is None or header.fortran_order or not header.dtype:
+            return None
+        if (rows[:, : header.start] != rows[0, : header.start]).any():
+            return None
+        elements = np.ascontiguousarray(rows[:, header.start :]).view(header.dtype)
+        return elements.astype(self.dtype, copy=False).reshape(len(column), *array.shape)
+
+    def _decoded(self, row: int, value: bytes) -> NDArray[Any]:
+        header = array_header(self.encoding, value)
+        if header is None:
+            _fail(
+                row, self.key, f"is not encoded as {self.encoding!r}: it is {value_content(value)}"
+            )
+        try:
+            array = decode_array(self.encoding, value)
+        except ValueError as error:
+            _fail(row, self.key, f"cannot be decoded: {error}")
+        dtype = array.dtype.newbyteorder("=")
+        if dtype != self.dtype or self.shape not in (None, array.shape):
+            wanted = "" if self.shape is None else f" {self.shape}"
+            problem = f"must be {self.dtype}{wanted}, got {dtype} {array.shape}"
+            _fail(row, self.key, problem)
+        return array
+
+    def _arrays(self, arrays: list[NDArray[Any]]) -> Arrays:
+        rank = arrays[0].ndim if arrays else 1
+        for row, array in enumerate(arrays):
+            if array.ndim != rank:
+                problem = f"must have {rank} dimensions as in the first record, got {array.ndim}"
+                _fail(row, self.key, problem)
+        shapes = np.array([array.shape for array in arrays], np.int64).reshape(len(arrays), rank)
+        splits = np.zeros(len(arrays) + 1, np.int64)
+        np.cumsum(shapes.prod(axis=1), out=splits[1:])
+        values = np.empty(int(splits[-1]), self.dtype)
+        for array, begin, end in zip(arrays, splits[:-1], splits[1:], strict=True):
+            values[begin:end] = array.reshape(-1)
+        return Arrays(values, splits, shapes)

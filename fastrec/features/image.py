@@ -8,39 +8,34 @@ release the GIL.
 
 from __future__ import annotations
 
-import io
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from functools import partial
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from .. import _core
-from ..columns import Arrays, Bytes
-from ..errors import ExampleParseError
-from ..records.content import image_format, value_content
+from ..columns import Arrays, Bytes, Ragged
+from ..errors import ExampleParseError, check_flags
 from .column_spec import Feature, ItemSpec, column_of
+from .image_errors import DeepImageError, ListedImageError, explained, reason
+from .image_libraries import (
+    JPEG,
+    MAX_PIXELS,
+    PNG,
+    built_in,
+    decode_by_pillow,
+    decode_by_simplejpeg,
+    rows_of_16_bits,
+)
 from .transforms import Transform, lower
 
-if TYPE_CHECKING:
-    from PIL import Image
+__all__ = ["ImageFeature", "encoded_images"]
 
-__all__ = ["FORMATS", "ImageFeature", "decoders", "too_few"]
-
-FORMATS = ("BMP", "GIF", "JPEG", "PNG", "TIFF", "WEBP")
-"""The decoders that Pillow may try on the bytes of a record. Some of its others run programs."""
-
-_MAX_PIXELS = 1 << 27
-# Upper bound of the pixels per byte of a file: one GIF code repeats up to 4096 pixels.
-_PIXELS_PER_BYTE = 4096
-# An image of at most this size may come from a file of any size.
-_SMALL_PIXELS = 1 << 20
-_JPEG = b"\xff\xd8\xff"
-_PNG = b"\x89PNG\r\n\x1a\n"
-_MODES = {1: "L", 3: "RGB"}
-_DTYPES = ("uint8", "float32", "float16", "bfloat16")
+_DTYPES = ("uint8", "uint16", "float32", "float16", "bfloat16")
 _RANDOM = ("random", "resized", "distorted")
 
 Failed = Callable[[int, Exception], None]
@@ -52,8 +47,11 @@ class ImageFeature(Feature):
 
     Without `transforms` the column is uint8, as decoded. With them each image goes through one
     native pass, without the GIL, straight into the batch: of a JPEG only the part that is needed
-    is decoded. Of 16-bit samples the upper byte is taken; transparency is dropped; CMYK becomes
-    RGB as TensorFlow has it.
+    is decoded. Transparency is dropped, and CMYK becomes RGB as in TensorFlow. An image of 16-bit
+    samples is an error unless `dtype` is ``"uint16"`` or ``"uint8"``.
+
+    In a feature list of a SequenceExample each frame has one image, and the column is a
+    :class:`~fastrec.Ragged` of the images of each record.
 
     Parameters
     ----------
@@ -71,9 +69,11 @@ class ImageFeature(Feature):
         or a map-style dataset with a `seed`. They draw from the seed, the epoch and the number of
         the record: features of one record with
         the same transforms, such as an image and its mask, draw the same.
-    dtype : {"uint8", "float32", "float16", "bfloat16"} or dtype, optional
+    dtype : {"uint8", "uint16", "float32", "float16", "bfloat16"} or dtype, optional
         By default float32 with ``Normalize`` and uint8 without it; values are 0 to 255 unless
-        normalised. ``"bfloat16"`` requires ml_dtypes.
+        normalised. ``"uint16"`` keeps 16-bit samples, multiplies 8-bit ones by 257, and allows no
+        `transforms`; an explicit ``"uint8"`` keeps the upper byte of 16-bit samples.
+        ``"bfloat16"`` requires ml_dtypes.
     channels_first : bool
         Make batches of shape (n, channels, height, width).
     upright : bool
@@ -86,6 +86,9 @@ class ImageFeature(Feature):
         Decode a JPEG at a half, a quarter or an eighth of its size where that leaves it at least
         so many times as large as the result, as ``Image.thumbnail`` of Pillow does. 1 is fastest;
         None decodes at full size, always.
+    ragged : bool
+        Read any number of images from each record, such as the frames of a video, instead of one:
+        the column is a :class:`~fastrec.Ragged`. Random transforms draw the same for all of them.
 
     Raises
     ------
@@ -116,22 +119,29 @@ class ImageFeature(Feature):
     upright: bool = False
     fast_dct: bool = False
     reducing_gap: float | None = 2.0
+    ragged: bool = False
 
     def __post_init__(self) -> None:
-        if self.channels not in _MODES:
+        if self.channels not in (1, 3):
             raise ValueError(f"channels must be 3 or 1, got {self.channels}")
         if self.fit not in (None, "crop_or_pad", "resize"):
             raise ValueError(f"fit must be None, 'crop_or_pad' or 'resize', got {self.fit!r}")
         if self.reducing_gap is not None and not self.reducing_gap >= 1:
             raise ValueError(f"reducing_gap must be at least 1 or None, got {self.reducing_gap!r}")
+        check_flags(ragged=self.ragged)
         object.__setattr__(self, "transforms", tuple(self.transforms))
+        if self.dtype is not None:
+            object.__setattr__(self, "dtype", self._checked_dtype())
         if self.shape is not None:
             object.__setattr__(self, "shape", _height_and_width(self.shape))
         fields = self._fields()
+        if self._is_deep and self.transforms:
+            raise ValueError("dtype='uint16' and transforms are mutually exclusive")
         if fields is None:
             if self.fit is not None:
                 raise ValueError("fit requires shape")
-            if self.transforms or self.channels_first or self.dtype not in (None, "uint8"):
+            dtypes = (None, "uint8", "uint16")
+            if self.transforms or self.channels_first or self.dtype not in dtypes:
                 raise ValueError(
                     "Flip, ColorJitter, Normalize, dtype and channels_first require a shape, or a "
                     "transform that gives images one"
@@ -140,7 +150,24 @@ class ImageFeature(Feature):
         if self.shape not in (None, fields["size"]) or (self.fit and "crop" in self._lowered()):
             raise ValueError("shape and fit are mutually exclusive with a transform that crops")
         object.__setattr__(self, "shape", fields["size"])
-        object.__setattr__(self, "dtype", fields["dtype"])
+
+    def _checked_dtype(self) -> str:
+        try:
+            name = self.dtype if isinstance(self.dtype, str) else np.dtype(self.dtype).name
+        except TypeError:
+            name = ""
+        if name not in _DTYPES:
+            raise ValueError(f"dtype must be one of {', '.join(_DTYPES)}, got {self.dtype!r}")
+        return name
+
+    @property
+    def _dtype_name(self) -> str | None:
+        return None if self.dtype is None else str(self.dtype)
+
+    @property
+    def _is_deep(self) -> bool:
+        """Whether samples have 16 bits."""
+        return self.dtype == "uint16"
 
     def _lowered(self) -> dict[str, Any]:
         return lower(self.transforms, self.channels)
@@ -155,11 +182,8 @@ class ImageFeature(Feature):
             fields |= {"crop": crop, "size": self.shape, "shorter": 0}
             fields |= {"interpolation": "bilinear", "antialias": True}
         normalized = fields["normalize"] is not None
-        dtype = self.dtype or ("float32" if normalized else "uint8")
-        name = dtype if isinstance(dtype, str) else np.dtype(dtype).name
-        if name not in _DTYPES:
-            raise ValueError(f"dtype must be one of {', '.join(_DTYPES)}, got {dtype!r}")
-        if normalized and name == "uint8":
+        name = str(self.dtype or ("float32" if normalized else "uint8"))
+        if normalized and name.startswith("uint"):
             raise ValueError("Normalize requires a dtype of floats")
         fields.setdefault("scale", (1.0, 1.0))
         fields.setdefault("ratio", (1.0, 1.0))
@@ -171,7 +195,7 @@ class ImageFeature(Feature):
             "upright": self.upright,
             "fast_dct": self.fast_dct,
             "reducing_gap": self.reducing_gap or 0.0,
-            "max_pixels": _MAX_PIXELS,
+            "max_pixels": MAX_PIXELS,
         }
 
     @property
@@ -181,41 +205,55 @@ class ImageFeature(Feature):
         drawn = lowered.get("crop") in _RANDOM or 0 < lowered["flip"] < 1
         return drawn or lowered["jitter"] is not None
 
+    @property
+    def encoded(self) -> Feature:
+        """The feature that reads the same values without decoding them."""
+        return _EncodedImages(self.ragged)
+
     def _columns(self, key: bytes) -> ItemSpec:
-        def build(strings: Bytes) -> NDArray[Any] | Arrays:
+        return self.encoded._columns(key)[0], self._build(key)
+
+    def _frame_columns(self, key: bytes) -> ItemSpec:
+        return self.encoded._frame_columns(key)[0], self._build(key)
+
+    def _build(self, key: bytes) -> Callable[[Any], Any]:
+        def build(images: Bytes | Ragged) -> NDArray[Any] | Arrays | Ragged:
             if self.is_random:
                 raise ValueError(
                     "random transforms draw by the number of the record: use a Batcher, or a "
                     "map-style dataset with seed, or give keys to ImageFeature.decode()"
                 )
-            return self.decode(strings, f"feature {key.decode('utf-8', 'backslashreplace')!a}")
+            return self.decode(images, f"feature {key.decode('utf-8', 'backslashreplace')!a}")
 
-        return (column_of(key, bytes),), build
+        return build
 
     def decode(
         self,
-        images: Iterable[bytes] | Bytes,
+        images: Iterable[bytes] | Bytes | Ragged,
         name: str = "image",
         locate: Callable[[int], str] | None = None,
         *,
         keys: Any = None,
         seed: int = 0,
-    ) -> NDArray[Any] | Arrays:
+    ) -> NDArray[Any] | Arrays | Ragged:
         """Decode images and transform them.
 
         Parameters
         ----------
-        images : iterable of bytes-like, or Bytes
+        images : iterable of bytes-like, Bytes, or Ragged of bytes
+            A Ragged has any number of images in each row.
         name : str
-            Of the column, for errors.
+            Name of the column, for errors.
         locate : callable, optional
-            Says where a row is from, for errors.
+            Function from the number of a row to its place, for errors.
         keys : array-like of uint64, optional
-            What random transforms draw from, together with `seed`; the row's number by default.
+            Source of random transforms, together with `seed`, for each row; the row's number by
+            default.
 
         Returns
         -------
         ndarray, shape (n, height, width, channels) or (n, channels, height, width); or Arrays
+            For a Ragged, a Ragged of these.
         """
 
         def fail(row: int, error: Exception) -> None:
@@ -228,28 +266,80 @@ class ImageFeature(Feature):
 
     def decode_rows(
         self,
-        images: Iterable[bytes] | Bytes,
+        images: Iterable[bytes] | Bytes | Ragged,
         keys: Any,
         seed: int,
         failed: Failed,
         spares: _core.Spares | None = None,
-    ) -> NDArray[Any] | Arrays:
-        """Decode images as :meth:`decode` does, telling `failed` of those that cannot be.
+    ) -> NDArray[Any] | Arrays | Ragged:
+        """Decode images as :meth:`decode` does, and call `failed` for those that cannot be decoded.
 
-        What `failed` raises is raised. When it returns, the row is 0, or of size 0. Images of one
-        size are written into memory of `spares`.
+        Exceptions from `failed` are passed on. When it returns, the pixels of the row are
+        unspecified. Images of one size, one in each row, are written into memory of `spares`.
         """
+        if isinstance(images, Ragged):
+            return self._decode_lists(images, keys, seed, failed)
         strings = images if isinstance(images, Bytes) else Bytes.from_list(_core.as_records(images))
+        if self.dtype not in ("uint8", "uint16"):
+            for row in rows_of_16_bits(strings):
+                failed(row, DeepImageError())
         fields = self._fields()
+        if self._is_deep:
+            return self._deep(strings, failed)
         if fields is None:
             found = self._together(strings)
-            return (
-                _as_arrays(self._each(strings, failed), self.channels) if found is None else found
-            )
+            if found is None:
+                return _as_arrays(self._each(strings, failed, self._decoded), np.uint8)
+            return found
         if keys is None:
             keys = np.arange(len(strings), dtype=np.uint64)
         keys = np.ascontiguousarray(keys, np.uint64)
         return self._fused(strings, keys, fields | {"seed": seed % 2**64}, failed, spares)
+
+    def _decode_lists(self, images: Ragged, keys: Any, seed: int, failed: Failed) -> Ragged:
+        """Decode rows of several images; the images of a row have the same key."""
+        splits = images.row_splits
+        strings = images.values[int(splits[0]) : int(splits[-1])]
+        splits = splits - splits[0]
+        if keys is None:
+            keys = np.arange(len(images), dtype=np.uint64)
+        keys = np.repeat(np.ascontiguousarray(keys, np.uint64), np.diff(splits))
+
+        def fail(number: int, error: Exception) -> None:
+            row = int(np.searchsorted(splits, number, side="right")) - 1
+            failed(row, ListedImageError(number - int(splits[row]), error))
+
+        return Ragged(self.decode_rows(strings, keys, seed, fail), splits)
+
+    def _deep(self, strings: Bytes, failed: Failed) -> NDArray[np.uint16] | Arrays:
+        """Decode to samples of 16 bits."""
+        fields = self._fields()
+        if fields is None:
+            return _as_arrays(self._each(strings, failed, self._decoded_deep), np.uint16)
+        # The native pass fits the two bytes of samples one by one, as floats: it is linear.
+        native = _core.Preprocessor(fields | {"dtype": "float32", "seed": 0})
+        out = np.zeros((len(strings), *self._row_shape), np.uint16)
+
+        def fit(data: bytes, row: int) -> None:
+            image = self._decoded_deep(data)
+            halves = np.empty((2, *self._row_shape), np.float32)
+            for half, part in zip(halves, (image >> 8, image & 255), strict=True):
+                pixels = np.ascontiguousarray(part, np.uint8)
+                native.pixels(pixels, 0, half.reshape(-1).view(np.uint8))
+            np.rint(halves[0] * 256.0 + halves[1], out=out[row], casting="unsafe")
+
+        for row, data in enumerate(strings):
+            error = self._attempt(partial(fit, data), row)
+            if error is not None:
+                failed(row, explained(error, data))
+        return out
+
+    @property
+    def _row_shape(self) -> tuple[int, ...]:
+        """Shape of one decoded image of known size."""
+        assert self.shape is not None
+        first = (self.channels, *self.shape)
+        return first if self.channels_first else (*self.shape, self.channels)
 
     def _fused(
         self,
@@ -259,19 +349,16 @@ class ImageFeature(Feature):
         failed: Failed,
         spares: _core.Spares | None,
     ) -> NDArray[Any]:
-        assert self.shape is not None
         native = _core.Preprocessor(fields)
-        shape: tuple[int, ...] = (*self.shape, self.channels)
-        if self.channels_first:
-            shape = (self.channels, *self.shape)
+        shape = self._row_shape
         out = _core.empty((len(strings), *shape), _dtype_of(fields["dtype"]), spares)
         rows = out.view(np.uint8).reshape(len(strings), math.prod(shape) * out.itemsize)
-        row, count, built_in = 0, len(strings), _built_in()
+        row, count, libraries = 0, len(strings), built_in()
         while row < count:
             error: Exception | None = None
-            if any(built_in.values()):
+            if any(libraries.values()):
                 row, error = native.images(
-                    strings.data, strings.offsets, keys, rows.reshape(-1), row, **built_in
+                    strings.data, strings.offsets, keys, rows.reshape(-1), row, **libraries
                 )
                 if row == count:
                     break
@@ -282,7 +369,7 @@ class ImageFeature(Feature):
                 )
             if error is not None:
                 rows[row] = 0
-                failed(row, _explained(error, strings[row]))
+                failed(row, explained(error, strings[row]))
             row += 1
         return out
 
@@ -298,8 +385,8 @@ class ImageFeature(Feature):
 
     def _together(self, strings: Bytes) -> Arrays | None:
         """Images of any size; None when they are not all for the libraries that are built in."""
-        built_in = _built_in()
-        if not any(built_in.values()) or not len(strings):
+        libraries = built_in()
+        if not any(libraries.values()) or not len(strings):
             return None
         found = _core.decode_images(
             strings.data,
@@ -307,116 +394,74 @@ class ImageFeature(Feature):
             self.channels,
             fast_dct=self.fast_dct,
             upright=self.upright,
-            max_pixels=_MAX_PIXELS,
-            **built_in,
+            max_pixels=MAX_PIXELS,
+            **libraries,
         )
         return None if found is None else Arrays(*found)
 
-    def _each(self, strings: Bytes, failed: Failed) -> list[NDArray[np.uint8]]:
+    def _each(
+        self, strings: Bytes, failed: Failed, decode: Callable[[bytes], NDArray[Any]]
+    ) -> list[NDArray[Any]]:
         """Images of any size."""
-        found: list[NDArray[np.uint8]] = []
+        found: list[NDArray[Any]] = []
         for row, data in enumerate(strings):
-            error = self._attempt(lambda _, data=data: found.append(self._decoded(data)), row)  # type: ignore[misc]
+            error = self._attempt(lambda _, data=data: found.append(decode(data)), row)  # type: ignore[misc]
             if error is not None:
-                failed(row, _explained(error, data))
+                failed(row, explained(error, data))
                 found.append(np.zeros((0, 0, self.channels), np.uint8))
         return found
 
     def _decoded(self, data: bytes) -> NDArray[np.uint8]:
-        if _core.jpeg_version() is not None and data[:3] == _JPEG:
-            upright = not self.upright or _core.jpeg_header(data, max_pixels=_MAX_PIXELS)[3] == 1
+        if _core.jpeg_version() is not None and data[:3] == JPEG:
+            upright = not self.upright or _core.jpeg_header(data, max_pixels=MAX_PIXELS)[3] == 1
             if upright:
                 return _core.decode_jpeg(data, self.channels, fast_dct=self.fast_dct)
-        if _core.png_version() is not None and data[:8] == _PNG and not self.upright:
-            return _core.decode_png(data, self.channels, max_pixels=_MAX_PIXELS)
+        if _core.png_version() is not None and data[:8] == PNG and not self.upright:
+            return _core.decode_png(data, self.channels, max_pixels=MAX_PIXELS)
         return self._pixels(data)
+
+    def _decoded_deep(self, data: bytes) -> NDArray[np.uint16]:
+        """Return an image of 16-bit samples; 8-bit ones are multiplied by 257."""
+        if _core.png_version() is not None and data[:8] == PNG and not self.upright:
+            return _core.decode_png(data, self.channels, bits=16, max_pixels=MAX_PIXELS)
+        pixels: NDArray[Any]
+        if data[:3] == JPEG:
+            pixels = self._decoded(data)
+        else:
+            pixels = decode_by_pillow(data, self.channels, self._dtype_name, upright=self.upright)
+        factor = 1 if pixels.dtype == np.uint16 else 257
+        return np.multiply(pixels, np.uint16(factor), dtype=np.uint16)
 
     def _pixels(self, data: bytes) -> NDArray[np.uint8]:
         """By simplejpeg or Pillow."""
         if data[:2] == b"\xff\xd8" and not self.upright:
-            decoded = self._by_simplejpeg(data)
+            decoded = decode_by_simplejpeg(data, self.channels, fast_dct=self.fast_dct)
             if decoded is not None:
                 return decoded
-        return self._by_pillow(data)
-
-    def _by_simplejpeg(self, data: bytes) -> NDArray[np.uint8] | None:
-        """None where Pillow has to have a look: no simplejpeg, or bytes that it cannot take."""
-        try:
-            import simplejpeg
-        except ImportError:
-            return None
-        try:
-            height, width, _, _ = simplejpeg.decode_jpeg_header(data)
-            if height * width > _MAX_PIXELS:
-                return None
-            return simplejpeg.decode_jpeg(  # type: ignore[no-any-return]
-                data, colorspace="RGB" if self.channels == 3 else "GRAY", fastdct=self.fast_dct
-            )
-        except ValueError:
-            return None
-
-    def _by_pillow(self, data: bytes) -> NDArray[np.uint8]:
-        try:
-            from PIL import Image
-        except ImportError as error:
-            message = "decoding images requires Pillow: pip install 'fastrec-io[image]'"
-            raise ImportError(message, name=error.name) from error
-        with Image.open(io.BytesIO(data), formats=FORMATS) as image:
-            width, height = image.size
-            if width * height > _MAX_PIXELS:
-                raise ValueError(f"{width}x{height} pixels exceed the limit of {_MAX_PIXELS}")
-            problem = too_few(len(data), width, height)
-            if problem is not None:
-                raise ValueError(problem)
-            turned = _upright(image) if self.upright else image
-            if turned.mode != _MODES[self.channels]:
-                turned = _of_bytes(turned).convert(_MODES[self.channels])
-            pixels = np.frombuffer(turned.tobytes(), np.uint8)
-        return pixels.reshape(*turned.size[::-1], self.channels)
+        return decode_by_pillow(data, self.channels, self._dtype_name, upright=self.upright)
 
 
-def too_few(size: int, width: int, height: int) -> str | None:
-    """Return why an image of these sides cannot be in `size` bytes; None if it can.
-
-    GIF, BMP and WebP define no such bound, so a small file could otherwise take any amount of
-    memory and time.
-    """
-    if width * height <= max(_SMALL_PIXELS, size * _PIXELS_PER_BYTE):
-        return None
-    return f"{size} bytes are too few for {width}x{height} pixels"
-
-
-def _built_in() -> dict[str, bool]:
-    """Whether the core has a library for JPEGs, and for PNGs."""
+def encoded_images(features: Mapping[str, Feature]) -> dict[str, Feature]:
+    """Replace each image feature by one that reads its values without decoding them."""
     return {
-        "jpeg": _core.jpeg_version() is not None,
-        "png": _core.png_version() is not None,
+        name: feature.encoded if isinstance(feature, ImageFeature) else feature
+        for name, feature in features.items()
     }
 
 
-def decoders() -> dict[str, str | None]:
-    """The libraries that decode images here, by format; None where one must be installed.
+@dataclass(frozen=True)
+class _EncodedImages(Feature):
+    """Images as they are stored: one in each record or frame, or any number if `ragged`."""
 
-    Examples
-    --------
-    >>> sorted(decoders())
-    ['JPEG', 'PNG', 'other']
-    """
-    found = {"JPEG": _core.jpeg_version(), "PNG": _core.png_version(), "other": None}
-    for name in ("PIL", "simplejpeg"):
-        try:
-            module = __import__(name)
-        except ImportError:
-            continue
-        label = (
-            f"{'Pillow' if name == 'PIL' else name} {getattr(module, '__version__', '')}".strip()
-        )
-        if name == "PIL":
-            found["other"] = label
-            found["PNG"] = found["PNG"] or label
-        if _core.jpeg_version() is None:
-            found["JPEG"] = label
-    return found
+    ragged: bool
+
+    def _columns(self, key: bytes) -> ItemSpec:
+        return (column_of(key, bytes, ragged=self.ragged),), None
+
+    def _frame_columns(self, key: bytes) -> ItemSpec:
+        if self.ragged:
+            raise ValueError("ragged must be False in a feature list, whose frames have one image")
+        return (column_of(key, bytes, frames=True),), None
 
 
 def _dtype_of(name: str) -> Any:
@@ -430,65 +475,20 @@ def _dtype_of(name: str) -> Any:
     return np.dtype(ml_dtypes.bfloat16)
 
 
-def _upright(image: Image.Image) -> Image.Image:
-    from PIL import ImageOps
-
-    return ImageOps.exif_transpose(image)
-
-
-def _of_bytes(image: Image.Image) -> Image.Image:
-    """Of 16-bit samples the upper byte, as TensorFlow has it; Pillow would cut them off at 255."""
-    from PIL import Image
-
-    # Older Pillows call those of a PNG plain integers.
-    if image.mode == "F" or (image.mode == "I" and image.format != "PNG"):
-        bits = "float32" if image.mode == "F" else "int32"
-        raise ValueError(f"{bits} samples do not fit in 8 bits; store the array as raw bytes")
-    if not image.mode.startswith("I;16") and (image.mode, image.format) != ("I", "PNG"):
-        return image
-    return Image.fromarray((np.asarray(image) >> 8).astype(np.uint8))
-
-
-def _as_arrays(rows: list[NDArray[np.uint8]], channels: int) -> Arrays:
+def _as_arrays(rows: list[NDArray[Any]], dtype: DTypeLike) -> Arrays:
     shapes = np.array([row.shape for row in rows], np.int64).reshape(len(rows), 3)
     splits = np.zeros(len(rows) + 1, np.int64)
     np.cumsum(shapes.prod(axis=1), out=splits[1:])
-    values = np.empty(int(splits[-1]), np.uint8)
+    values = np.empty(int(splits[-1]), dtype)
     for row, begin, end in zip(rows, splits[:-1], splits[1:], strict=True):
         values[begin:end] = row.reshape(-1)
     return Arrays(values, splits, shapes)
-
-
-def _explained(error: Exception, value: bytes) -> Exception:
-    """Return an error that names the content of a value that is not an image; or `error`."""
-    if image_format(value) is not None or _is_of_another_size(error):
-        return error
-    found = value_content(value)
-    remedy = "" if found.remedy else f"; it must be one of {', '.join(FORMATS)}"
-    explained = ValueError(f"the value is {found}{remedy}")
-    explained.__cause__ = error
-    return explained
-
-
-def _is_of_another_size(error: Exception) -> bool:
-    """Return True for the error of a sound image."""
-    return isinstance(error, ExampleParseError) and error.kind == "schema"
-
-
-def reason(error: Exception) -> str:
-    """Return why an image cannot be used, in one line of ASCII."""
-    text = " ".join(str(error).split()) or type(error).__name__
-    if type(error).__name__ == "UnidentifiedImageError":  # whose text is about the io.BytesIO
-        text = f"it must be one of {', '.join(FORMATS)}"
-    if _is_of_another_size(error):
-        return text.encode("ascii", "backslashreplace").decode()
-    return f"cannot be decoded: {text}".encode("ascii", "backslashreplace").decode()
 
 
 def _height_and_width(shape: Sequence[int]) -> tuple[int, int]:
     if not isinstance(shape, Sequence) or len(shape) != 2:
         raise ValueError(f"shape must be (height, width), got {shape!r}; channels is separate")
     height, width = (int(size) for size in shape)
-    if not (0 < height <= _MAX_PIXELS and 0 < width <= _MAX_PIXELS // height):
+    if not (0 < height <= MAX_PIXELS and 0 < width <= MAX_PIXELS // height):
         raise ValueError(f"shape must be (height, width), got {shape!r}")
     return height, width

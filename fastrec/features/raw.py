@@ -8,8 +8,18 @@ from typing import Any
 
 import numpy as np
 
+from ..records.content.arrays import ArrayEncoding, extended_dtype
 from . import builders
-from .column_spec import ColumnSpec, Feature, Fit, ItemSpec, as_dtype, as_shape, key_of
+from .column_spec import (
+    ColumnSpec,
+    Feature,
+    Fit,
+    ItemSpec,
+    as_dtype,
+    as_shape,
+    column_of,
+    key_of,
+)
 
 __all__ = ["RawFeature"]
 
@@ -21,25 +31,36 @@ class RawFeature(Feature):
     Parameters
     ----------
     shape : int, sequence of int and str, str, or None
-        Of one record's array, in C order. A name stands for what that int64 feature of the record
-        says: one dimension in a sequence (``("height", "width", 3)``), all of them by itself
-        (``"shape"``). None: any number of elements in one dimension, and the column is a
-        :class:`~fastrec.Ragged`.
+        Shape of one record's array, in C order. A name is that of the int64 feature of the record
+        that holds the size: one dimension in a sequence (``("height", "width", 3)``), all
+        dimensions if it is the whole shape (``"shape"``). None: any number of
+        elements in one dimension, and the column is a :class:`~fastrec.Ragged`; with `encoding`,
+        any shape, and the column is an :class:`~fastrec.Arrays`.
     dtype : dtype-like
-        Of its elements: bool, integer, float or complex.
+        Type of the elements: bool, integer, float or complex; or a type of ml_dtypes, such as
+        ``"bfloat16"`` or ``"float8_e4m3fn"``, if that is installed.
     little_endian : bool, default True
-        The byte order in the record.
+        The byte order in the record, without `encoding`.
     shape_dtype : dtype-like, optional
-        The named features are no int64 lists but raw bytes themselves, of int32 or int64.
+        Type of the named features that are raw bytes instead of int64 lists: int32 or int64.
     pad : sequence of int, optional
-        Put arrays, whose shape a record says, into this shape, zeros behind them in every
-        dimension. One that is larger is an error.
+        Put arrays, whose shape a record says, into this shape, followed by zeros in every
+        dimension. A larger array is an error.
     crop_or_pad : sequence of int, optional
         Put them into this shape, each dimension cut or surrounded by zeros about the centre.
+    encoding : {None, "tensor", "npy"}
+        Encoding of the value: None for the bare elements; ``"tensor"`` for the bytes of
+        ``tf.io.serialize_tensor``, a TensorProto; ``"npy"`` for those of ``numpy.save``. The last
+        two hold the type and the shape, which are compared with `dtype` and `shape`.
+
+    Raises
+    ------
+    ExampleParseError
+        From parsing, for a value of another size, encoding, type or shape, with its record.
 
     Notes
     -----
-    Where the shape is named and there is neither `pad` nor `crop_or_pad`, the column is an
+    If the shape is named and both `pad` and `crop_or_pad` are None, the column is an
     :class:`~fastrec.Arrays`: one ndarray a record, each of its own shape.
 
     Examples
@@ -48,6 +69,13 @@ class RawFeature(Feature):
     (32, 32, 3)
     >>> RawFeature(("height", "width", 3), np.uint8, crop_or_pad=(224, 224, 3)).crop_or_pad
     (224, 224, 3)
+    >>> import io, fastrec
+    >>> file = io.BytesIO()
+    >>> np.save(file, np.array([[1, 2], [3, 4]]))
+    >>> record = fastrec.encode_example({"x": file.getvalue()})
+    >>> feature = RawFeature((2, 2), np.int64, encoding="npy")
+    >>> fastrec.parse_example([record], {"x": feature})["x"].tolist()
+    [[[1, 2], [3, 4]]]
     """
 
     shape: Any
@@ -56,6 +84,7 @@ class RawFeature(Feature):
     shape_dtype: Any = field(default=None, kw_only=True)
     pad: Any = field(default=None, kw_only=True)
     crop_or_pad: Any = field(default=None, kw_only=True)
+    encoding: ArrayEncoding | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         for name in ("pad", "crop_or_pad"):
@@ -76,6 +105,13 @@ class RawFeature(Feature):
         return isinstance(shape, (list, tuple)) and any(isinstance(d, (str, bytes)) for d in shape)
 
     def _check_fit(self) -> None:
+        if self.encoding not in (None, "tensor", "npy"):
+            raise ValueError(f"encoding must be None, 'tensor' or 'npy', got {self.encoding!r}")
+        if self.encoding is not None and (self._named() or not self.little_endian):
+            raise ValueError(
+                f"encoding={self.encoding!r} is mutually exclusive with a shape that names "
+                "features and with little_endian=False: the value holds its shape and byte order"
+            )
         fit = self.pad if self.crop_or_pad is None else self.crop_or_pad
         if self.pad is not None and self.crop_or_pad is not None:
             raise ValueError("pad and crop_or_pad are mutually exclusive")
@@ -88,6 +124,9 @@ class RawFeature(Feature):
             raise ValueError("a shape that names features must have at most 8 dimensions")
 
     def _dtype(self) -> np.dtype[Any]:
+        dtype = _of_ml_dtypes(self.dtype)
+        if dtype is not None:
+            return dtype
         dtype = as_dtype(self.dtype)
         if dtype.kind not in "biufc" or dtype.itemsize > 16 or dtype == np.dtype(np.longdouble):
             raise TypeError(f"dtype must be a bool, integer, float or complex, got {self.dtype!r}")
@@ -97,9 +136,18 @@ class RawFeature(Feature):
         return little_endian != (np.dtype("<i2") == np.dtype("i2"))
 
     def _columns(self, key: bytes) -> ItemSpec:
-        column = ColumnSpec(
-            key, "bytes", self._dtype(), raw=True, swap=self._swap(self.little_endian)
-        )
+        dtype = self._dtype()
+        if self.encoding is not None:
+            decode = builders.EncodedArraysBuild(self.encoding, dtype, self.shape, key)
+            return (column_of(key, bytes),), decode
+        columns, build = self._raw_columns(key, builders.bits_of(dtype))
+        if dtype == builders.bits_of(dtype):
+            return columns, build
+        return columns, builders.BitsBuild(dtype, build)
+
+    def _raw_columns(self, key: bytes, dtype: np.dtype[Any]) -> ItemSpec:
+        swap = self._swap(self.little_endian)
+        column = ColumnSpec(key, "bytes", dtype, raw=True, swap=swap)
         if self.shape is None:
             return (column._replace(ragged=True),), None
         if not self._named():
@@ -134,3 +182,20 @@ class RawFeature(Feature):
         if dtype not in (np.dtype(np.int32), np.dtype(np.int64)):
             raise TypeError(f"shape_dtype must be int32 or int64, got {self.shape_dtype!r}")
         return ColumnSpec(key, "bytes", dtype, ragged=True, raw=True, swap=self._swap(True))
+
+
+def _of_ml_dtypes(dtype: Any) -> np.dtype[Any] | None:
+    """Return the dtype of ml_dtypes that `dtype` names, or None for one of NumPy."""
+    dtype = getattr(dtype, "as_numpy_dtype", dtype)
+    if type(dtype).__module__ == "torch":
+        dtype = str(dtype).removeprefix("torch.")
+    if isinstance(dtype, str) and dtype.startswith(("bfloat", "float8")):
+        extended = extended_dtype(dtype)
+        if extended is None:
+            raise ImportError(f"dtype={dtype!r} requires ml_dtypes: pip install ml_dtypes")
+        return extended
+    if isinstance(dtype, (type, np.dtype)):
+        scalar = np.dtype(dtype).type if isinstance(dtype, np.dtype) else dtype
+        if scalar.__module__ == "ml_dtypes":
+            return np.dtype(scalar)
+    return None

@@ -17,7 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fastrec.errors import FastrecError
-from fastrec.features.image import FORMATS, too_few
+from fastrec.features.image_errors import FORMATS
+from fastrec.features.image_libraries import too_few
 from fastrec.records.byte_sources import NamedFile
 from fastrec.records.content import value_content
 

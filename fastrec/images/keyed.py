@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ExampleParseError
-from ..features.image import ImageFeature, reason
-from ..features.spec import Feature, FixedLenFeature
+from ..features.image import ImageFeature
+from ..features.image_errors import reason
+from ..features.spec import Feature
 from ..parsing.parse import located, parse_example, parse_many
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ class KeyedParser:
         if self._random and seed is None:
             raise ValueError(f"feature {min(self._random)!a} has random transforms: pass seed")
         self._seed = seed or 0
-        encoded = {name: FixedLenFeature((), bytes) for name in self._random}
+        encoded = {name: feature.encoded for name, feature in self._random.items()}
         self._features = {**features, **encoded}
         parse_example([], self._features)  # refuses features that cannot work
 

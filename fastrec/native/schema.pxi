@@ -140,7 +140,7 @@ cdef class Schema:
     @property
     def parses(self):
         """False for a schema of the record itself."""
-        return self.specs[0].kind != "record"
+        return not self.specs or self.specs[0].kind != "record"
 
     @property
     def keys(self):

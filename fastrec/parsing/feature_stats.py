@@ -14,10 +14,18 @@ from ..features.column_spec import Feature
 from ..features.raw import RawFeature
 from ..features.spec import FixedLenFeature, SequenceFeatures
 from ..records.content import value_content
+from ..records.content.arrays import ArrayEncoding, array_header
 
 __all__ = ["FeatureStats", "Features", "InferredSequence", "unusual"]
 
-_ARRAYS = ("TensorProto", "NPY")
+_ENCODINGS: dict[str, ArrayEncoding] = {"TensorProto": "tensor", "NPY": "npy"}
+_ARRAYS = tuple(_ENCODINGS)
+# Types of the elements of arrays that a specification may name on every machine.
+_READABLE = frozenset(
+    {"bool", "complex64", "complex128", "float16", "float32", "float64"}.union(
+        f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)
+    )
+)
 _PLAIN = ("bytes", "text", "path", "URL", "raw pixels")  # named by nothing but a guess
 KINDS = ("bytes_list", "float_list", "int64_list")
 
@@ -37,6 +45,14 @@ class Found(NamedTuple):
     dtype: Any
     item_size: int
     constant: tuple[int, ...] | None
+
+
+class Array(NamedTuple):
+    """A way to read bytes as arrays that state their type and shape."""
+
+    encoding: ArrayEncoding
+    dtype: str
+    shape: tuple[int, ...] | None  # None if it differs between records
 
 
 class FeatureStats:
@@ -74,6 +90,10 @@ class FeatureStats:
         self.nan = self.infinite = 0
         self._formats: set[str | None] = set()
         self._details: set[str] = set()
+        self._arrays: set[tuple[ArrayEncoding, str]] = set()
+        self._array_shapes: set[tuple[int, ...]] = set()
+        self._ranks: set[int] = set()
+        self._has_empty = False
         self._shapes: dict[Any, list[Any]] = {}
 
     @property
@@ -95,15 +115,39 @@ class FeatureStats:
         detail = next(iter(self._details)) if len(self._details) == 1 else ""
         return f"{name} {detail}" if name in _ARRAYS and detail else name
 
+    @property
+    def array(self) -> Array | None:
+        """How to read its values as arrays that state their type; None if they are not."""
+        same = len(self._formats) == len(self._arrays) == len(self._ranks) == 1
+        if not same or self._has_empty or not self.is_one_string():
+            return None
+        encoding, name = next(iter(self._arrays))
+        if name not in _READABLE:
+            return None
+        shape = next(iter(self._array_shapes)) if len(self._array_shapes) == 1 else None
+        return Array(encoding, name, shape)
+
+    def _add_array(self, name: str, value: bytes) -> None:
+        header = array_header(_ENCODINGS[name], value)
+        if header is None or len(self._arrays) > 1:
+            return
+        self._arrays.add((_ENCODINGS[name], header.name))
+        self._ranks.add(len(header.shape))
+        if len(self._array_shapes) < 2:
+            self._array_shapes.add(header.shape)
+
     def _add_formats(self, values: Bytes) -> None:
         for value in values:
             found = value_content(value)
             if found.name == "empty":
+                self._has_empty = True
                 continue
             named = found.name not in _PLAIN
             self._formats.add(found.name if named else None)
             if found.name in _ARRAYS and len(self._details) < 2:
                 self._details.add(found.detail)
+            if found.name in _ENCODINGS:
+                self._add_array(found.name, value)
 
     @property
     def has_shapes(self) -> bool:
@@ -379,5 +423,7 @@ def _spell(feature: Any) -> str:
         extra = (
             "" if feature.shape_dtype is None else f", shape_dtype={feature.shape_dtype.__name__}"
         )
+        if feature.encoding is not None:
+            extra += f', encoding="{feature.encoding}"'
         return f"RawFeature({feature.shape!r}, {dtype}{extra})"
     return f"{type(feature).__name__}({dtype})"

@@ -205,6 +205,9 @@ def _feature(stats: FeatureStats, total: int) -> Feature:
         if shape.constant is not None:
             return RawFeature(shape.constant, np.uint8)
         return RawFeature(shape.names, np.uint8, shape_dtype=shape.dtype)
+    array = stats.array
+    if array is not None and stats.present == total:
+        return RawFeature(array.shape, np.dtype(array.dtype).type, encoding=array.encoding)
     if stats.fewest != stats.most or stats.present < total or stats.most == 0:
         return RaggedFeature(dtype)
     return FixedLenFeature(() if stats.most == 1 else (stats.most,), dtype)
@@ -226,8 +229,10 @@ def infer_features(
     another feature says is an array of bytes becomes a :class:`RawFeature` of uint8: one named
     ``shape`` (or ``<name>/shape``, ``<name>_shape``), of integers or of raw int32, or several named
     ``height``, ``width`` and, where there are channels, ``channels`` or ``depth``. It has that
-    shape when it is always the same, and takes it from those features otherwise. A feature without
-    values in all records becomes a :class:`RaggedFeature` of bytes.
+    shape when it is always the same, and takes it from those features otherwise. Bytes of
+    ``tf.io.serialize_tensor`` or ``numpy.save`` in every record become a :class:`RawFeature` with
+    that ``encoding``. A feature without values in all records becomes a :class:`RaggedFeature` of
+    bytes.
 
     Where records are SequenceExamples with feature lists, the result is a :class:`SequenceFeatures`
     whose feature lists are :class:`RaggedFeature` each.

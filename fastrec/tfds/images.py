@@ -40,7 +40,7 @@ def is_encodable(channels: int, dtype: np.dtype[Any]) -> bool:
 @functools.cache
 def image_feature(shape: tuple[int, int] | None, channels: int) -> fastrec.ImageFeature:
     """A feature that decodes 8-bit images as TFDS does, by TensorFlow's JPEG transform."""
-    return fastrec.ImageFeature(shape, channels, fast_dct=True)
+    return fastrec.ImageFeature(shape, channels, dtype="uint8", fast_dct=True)
 
 
 def decode_image(data: bytes, channels: int, dtype: np.dtype[Any]) -> NDArray[Any]:

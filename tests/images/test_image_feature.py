@@ -85,9 +85,9 @@ def test_grey_is_one_channel_and_colour_is_three(engine: str) -> None:
 
 @pytest.mark.parametrize("kind", ["PNG", "TIFF"])
 @pytest.mark.parametrize("channels", [1, 3])
-def test_of_sixteen_bits_the_upper_eight_are_taken(kind: str, channels: int) -> None:
+def test_of_sixteen_bits_uint8_keeps_the_upper_byte(kind: str, channels: int) -> None:
     deep = np.arange(0, 65536, 4099, dtype=np.uint16).reshape(4, 4)
-    found = decode(ImageFeature((4, 4), channels=channels), [encode(deep, kind)])
+    found = decode(ImageFeature((4, 4), channels=channels, dtype="uint8"), [encode(deep, kind)])
     for channel in range(channels):
         np.testing.assert_array_equal(found[0, :, :, channel], deep >> 8)
 

@@ -14,6 +14,7 @@ import pytest
 
 import fastrec
 from fastrec import _core
+from fastrec.features.image_libraries import decode_by_pillow
 
 Image = pytest.importorskip("PIL.Image")
 pytestmark = pytest.mark.skipif(_core.png_version() is None, reason="built without libpng")
@@ -85,14 +86,14 @@ def grey_of(rgb: Any) -> Any:
 @pytest.mark.parametrize("channels", [1, 3])
 def test_pixels_are_those_of_pillow(name: str, channels: int) -> None:
     data = FILES[name]
-    feature = fastrec.ImageFeature(None, channels)
-    theirs = feature._by_pillow(data)
+    feature = fastrec.ImageFeature(None, channels, dtype="uint8")
+    theirs = decode_by_pillow(data, feature.channels, "uint8", upright=False)
     if channels == 1:
-        theirs = grey_of(fastrec.ImageFeature()._by_pillow(data))
+        theirs = grey_of(decode_by_pillow(data, 3, "uint8", upright=False))
     assert np.array_equal(feature.decode([data])[0], theirs)
-    fixed = fastrec.ImageFeature(theirs.shape[:2], channels)
+    fixed = fastrec.ImageFeature(theirs.shape[:2], channels, dtype="uint8")
     assert np.array_equal(fixed.decode([data, data]), [theirs, theirs])
-    cut = fastrec.ImageFeature((5, 4), channels, fit="resize")
+    cut = fastrec.ImageFeature((5, 4), channels, fit="resize", dtype="uint8")
     native = _core.Preprocessor(cut._fields() | {"seed": 0})  # type: ignore[operator]
     other = np.zeros((5, 4, channels), np.uint8)
     native.pixels(theirs, 0, other.reshape(-1))
@@ -132,7 +133,7 @@ def test_formats_mix_in_a_batch() -> None:
 
 @pytest.mark.parametrize("name", ["grey", "color", "palette", "interlaced", "16 bits"])
 def test_a_file_that_is_cut_off_is_refused(name: str) -> None:
-    data, feature = FILES[name], fastrec.ImageFeature((11, 13))
+    data, feature = FILES[name], fastrec.ImageFeature((11, 13), dtype="uint8")
     for size in range(len(data)):
         with pytest.raises(fastrec.ExampleParseError, match="cannot be decoded") as caught:
             feature.decode([data[:size]])

@@ -102,10 +102,12 @@ def test_the_code_about_images_and_batches_runs(
     names: dict[str, Any] = {
         "features": {"image/class/label": fastrec.FixedLenFeature((), np.int64)},
         "fastrec": fastrec,
+        "jpeg": png(32, 24, 3),
     }
     code = [*blocks(ROOT / "docs" / "batches.md"), *blocks(ROOT / "docs" / "images.md")]
     ran = [each for each in code if "torch" not in each]
-    assert len(ran) == 3
+    assert len(ran) == 4
     for each in ran:
         exec(compile(each, "page", "exec"), names)
     assert names["images"].shape == (8, 3, 224, 224)
+    assert names["video"][0].shape == (3, 64, 64, 3)

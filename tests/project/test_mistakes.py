@@ -61,8 +61,8 @@ MISTAKES: dict[str, tuple[Callable[[Path], Any], type[Exception], str]] = {
             write(d, RECORD), {"image": ANYTHING}, augment={"image": fastrec.Augment(flip=True)}
         ),
         TypeError,
-        "augment 'image' requires an ImageFeature (encoded images) or a RawFeature (pixels), got "
-        "FixedLenFeature(shape=(), dtype=<class 'bytes'>",
+        "augment 'image' requires an ImageFeature (one encoded image) or a RawFeature "
+        "(pixels), got FixedLenFeature(shape=(), dtype=<class 'bytes'>",
     ),
     "an array that is stored as bytes": (
         lambda d: fastrec.parse_example(

@@ -222,7 +222,7 @@ VALUES: dict[str, tuple[bytes, str]] = {
     "path": (b"images/cat/001.jpg", "path"),
     "url": (b"https://example.org/cat.jpg", "URL"),
     "tensor": (tensor(np.ones((3, 4), np.float32)), "TensorProto float32 (3, 4)"),
-    "npy": (written(lambda file: np.save(file, np.zeros(3, "f4"))), "NPY <f4 (3,)"),
+    "npy": (written(lambda file: np.save(file, np.zeros(3, "f4"))), "NPY float32 (3,)"),
     "pickle": (pickle.dumps([1, 2]), "pickle"),
     "json": (b'{"a": 1}', "JSON"),
     "text": ("Grüße".encode(), "text"),

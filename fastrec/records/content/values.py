@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import ast
 import base64
 import binascii
 import json
@@ -11,6 +10,9 @@ import re
 import struct
 from collections.abc import Callable
 
+import numpy as np
+
+from .arrays import ArrayEncoding, ArrayHeader, array_header
 from .content import Content
 
 __all__ = ["image_format", "image_size", "is_text", "media_content", "value_content"]
@@ -87,13 +89,6 @@ _RAW = {
     for channels in (4, 1, 3)
     for height, width in _EXTENTS
 }
-# The data types of tensorflow.DataType, with their sizes in bytes; 0 for strings and the like.
-_TENSOR_TYPES = {
-    1: ("float32", 4), 2: ("float64", 8), 3: ("int32", 4), 4: ("uint8", 1), 5: ("int16", 2),
-    6: ("int8", 1), 7: ("string", 0), 8: ("complex64", 8), 9: ("int64", 8), 10: ("bool", 1),
-    14: ("bfloat16", 2), 17: ("uint16", 2), 18: ("complex128", 16), 19: ("float16", 2),
-    22: ("uint32", 4), 23: ("uint64", 8),
-}  # fmt: skip
 
 
 def image_format(value: bytes) -> str | None:
@@ -255,23 +250,21 @@ def value_content(value: bytes) -> Content:
 
 
 def _array(value: bytes) -> Content | None:
-    if value[:6] == b"\x93NUMPY":
+    header = array_header("npy", value)
+    if header is not None or value[:6] == b"\x93NUMPY":
         remedy = "decode it with numpy.load(io.BytesIO(value))"
-        return Content("NPY", "a NumPy array (.npy)", _array_detail(value), remedy)
+        if header is not None and header.dtype is not None:
+            remedy = _array_remedy(header, "npy")
+        return Content("NPY", "a NumPy array (.npy)", header.label if header else "", remedy)
     if len(value) > 2 and value[0] == 0x80 and 2 <= value[1] <= 5 and value[-1:] == b".":
         remedy = "unpickling runs code: unpickle only files that you trust"
         return Content("pickle", "a pickle", "", remedy)
     return None
 
 
-def _array_detail(value: bytes) -> str:
-    """Return the element type and the shape that the header of a .npy file states."""
-    match = re.search(rb"\{[^{}]{0,500}\}", value[:600])
-    try:
-        header = ast.literal_eval(match[0].decode("latin-1")) if match else {}
-        return f"{header['descr']} {header['shape']}"
-    except (ValueError, SyntaxError, KeyError, TypeError, MemoryError, RecursionError):
-        return ""
+def _array_remedy(header: ArrayHeader, encoding: ArrayEncoding) -> str:
+    dtype = f"np.{header.name}" if hasattr(np, header.name) else repr(header.name)
+    return f'read it with fastrec.RawFeature({header.shape}, {dtype}, encoding="{encoding}")'
 
 
 _PACKED = (
@@ -351,50 +344,13 @@ def _is_json(value: bytes) -> bool:
 
 def _tensor(value: bytes) -> Content | None:
     """Return the content of a serialized tensorflow.TensorProto."""
-    from .messages import SIZED, VARINT, wire_fields
-
-    fields = wire_fields(value, most=16)
-    if not fields or fields[0][:2] != (1, VARINT):
+    header = array_header("tensor", value)
+    if header is None:
         return None
-    name, item_size = _TENSOR_TYPES.get(_number(fields[0][2]), ("", 0))
-    if not name or any(not 1 <= number <= 17 for number, _, _ in fields):
-        return None
-    shape: tuple[int, ...] = ()
-    content = None
-    for number, wire, data in fields[1:]:
-        if number == 2 and wire == SIZED:
-            found = _dimensions(bytes(data))
-            if found is None:
-                return None
-            shape = found
-        elif number == 4 and wire == SIZED:
-            content = len(bytes(data))
-    count = 1
-    for size in shape:
-        count *= size
-    if content is not None and item_size and content != count * item_size:
-        return None
-    if content is None and len(fields) < 2:
-        return None
-    remedy = f"decode it with fastrec.compat.v2.io.parse_tensor(value, {name!r})"
-    return Content("TensorProto", "a serialized TensorProto", f"{name} {shape}", remedy)
-
-
-def _dimensions(data: bytes) -> tuple[int, ...] | None:
-    from .messages import VARINT, wire_fields
-
-    sizes = []
-    for number, _, dimension in wire_fields(data, most=32) or ():
-        if number != 2:
-            return None
-        parts = {key: each for key, wire, each in wire_fields(bytes(dimension)) or ()
-                 if wire == VARINT}  # fmt: skip
-        sizes.append(_number(parts.get(1, 0)))
-    return tuple(sizes) if all(size < 2**40 for size in sizes) else None
-
-
-def _number(value: int | memoryview) -> int:
-    return value if isinstance(value, int) else -1
+    remedy = f"decode it with fastrec.compat.v2.io.parse_tensor(value, {header.name!r})"
+    if header.name != "string":
+        remedy = _array_remedy(header, "tensor")
+    return Content("TensorProto", "a serialized TensorProto", header.label, remedy)
 
 
 def _nested(value: bytes) -> Content | None:
