@@ -20,6 +20,7 @@ from ..records.byte_sources import NamedFile
 from ..records.output_rules import check_replaceable, remove_shards, stale_shards
 from ..records.paths import shard_paths
 from ..records.targets import write_file
+from ..threads import usable_cpus
 from .files import MAX_PIXELS, ImageError, decode, find, inspect
 
 __all__ = ["ImageSet", "write_directory"]
@@ -160,7 +161,7 @@ def write_directory(
         if not (resume and place.is_file() and place.read_bytes() == text):
             write_file(place, text, overwrite=overwrite, inputs=inputs)
     parts = {path: images[number::shards] for number, path in enumerate(paths)}
-    for done in _in_parallel(work, parts, threads or os.cpu_count() or 1):
+    for done in _in_parallel(work, parts, threads or usable_cpus()):
         result.count += done["count"]
         result.skipped += [(name, reason) for name, reason in done["skipped"]]
         result.resumed += done.get("resumed", 0)

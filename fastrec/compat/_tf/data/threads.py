@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import collections
 import contextvars
-import os
 import time
 import weakref
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Generic, TypeVar
+
+from fastrec.threads import usable_cpus
 
 if TYPE_CHECKING:
     import concurrent.futures
@@ -30,7 +31,7 @@ def workers(parallel: int | None, waiting: bool = True) -> int:
     """
     if parallel is None:
         return 0
-    cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    cpus = usable_cpus()
     return cpus if parallel < 1 else min(parallel, 4 * cpus if waiting else max(2, cpus))
 
 
