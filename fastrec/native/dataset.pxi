@@ -99,7 +99,7 @@ cdef class Dataset:
         return 0
 
     cdef int _tell(self, size_t number, FileIndex index) except -1:
-        cdef FileIndex copy = FileIndex.__new__(FileIndex)
+        cdef FileIndex copy = FileIndex.__new__(FileIndex, UNFILLED)
         cdef c.fr_error err
         if number >= self.dataset.file_count:
             raise ValueError(f"an index too many: the dataset has {self.dataset.file_count} files")
@@ -239,7 +239,7 @@ cdef class Dataset:
 
     def index_of(self, size_t number):
         """The FileIndex of file `number`; the caller checks the range."""
-        cdef FileIndex index = FileIndex.__new__(FileIndex)
+        cdef FileIndex index = FileIndex.__new__(FileIndex, UNFILLED)
         cdef c.fr_error err
         self._check(c.fr_dataset_copy_index(&self.dataset, number, &index.index, &err), &err)
         index.stamp = self.dataset.files[number].stamp

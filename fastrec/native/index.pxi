@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
+cdef object UNFILLED = object()
+
 
 @cython.final
 cdef class FileIndex:
@@ -8,13 +10,15 @@ cdef class FileIndex:
     cdef c.fr_index index
     cdef c.fr_file_stamp stamp
 
-    def __cinit__(self, offsets=None, uint64_t size=0, int64_t mtime_ns=0, *, bint gaps=False):
-        """`offsets`: a block of uint64, where records begin and where the last one ends; None: of
-        a file without records, for the core to fill in."""
+    def __cinit__(self, offsets, uint64_t size=0, int64_t mtime_ns=0, *, bint gaps=False):
+        """Copy `offsets`, a block of uint64: where records begin, and where the last one ends.
+
+        The extension passes UNFILLED, and fills in the index itself.
+        """
         cdef c.fr_error err
         cdef Py_buffer view
         cdef int status
-        if offsets is None:
+        if offsets is UNFILLED:
             return
         offsets = bytes(offsets)  # the caller's may change after the check
         PyObject_GetBuffer(offsets, &view, PyBUF_SIMPLE)
@@ -35,7 +39,7 @@ cdef class FileIndex:
     @staticmethod
     def load(data, path=None):
         """From the bytes that :meth:`save` made. IndexMismatchError for any others."""
-        cdef FileIndex self = FileIndex.__new__(FileIndex)
+        cdef FileIndex self = FileIndex.__new__(FileIndex, UNFILLED)
         cdef c.fr_error err
         cdef c.fr_index loaded
         cdef c.fr_span file

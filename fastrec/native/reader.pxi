@@ -320,7 +320,7 @@ cdef class RecordReader:
 
     cdef FileIndex _end_index(self, uint64_t size, int64_t mtime_ns, bint gaps):
         """Where the records are that were given, of a file of that size."""
-        cdef FileIndex index = FileIndex.__new__(FileIndex)
+        cdef FileIndex index = FileIndex.__new__(FileIndex, UNFILLED)
         cdef c.fr_error err
         if self.reader.index == NULL:
             raise MemoryError("no memory for the index of a file")

@@ -103,7 +103,9 @@ class Marks:
     def _add(self, bits: int, output: int, window: bytes) -> None:
         if self._found and output <= self._found[-1][1]:
             return
-        self._found.append((bits, output, inflater_library().compress(window, 1)))
+        # isal's compress() needs 64 KiB of the thread's stack, its compressor has memory of its own.
+        packer = inflater_library().compressobj(1)
+        self._found.append((bits, output, packer.compress(window) + packer.flush()))
         if len(self._found) > _MOST:
             self._found = self._found[::2]
             self._every *= 2

@@ -11,15 +11,12 @@ import pytest
 
 from fastrec import _core, _tensor
 
-UNSAFE = {"FileIndex"}  # one without offsets is for the core to fill in
-
 TYPES = sorted(
     f"{module.__name__}.{name}"
     for module in (_core, _tensor)
     for name, value in vars(module).items()
     if isinstance(value, type)
     and value.__module__ in (module.__name__, module.__name__.rpartition(".")[2])
-    and name not in UNSAFE
 )
 
 # Creates an object in a way that no program should, and tries all that it has.
