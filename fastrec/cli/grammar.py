@@ -66,6 +66,7 @@ VERBS = {
     ),
     "verify": Verb("fastrec.cli.verify", "Check every length and checksum of files."),
     "repair": Verb("fastrec.cli.repair", "Save the sound records of damaged files to new ones."),
+    "clean": Verb("fastrec.cli.clean", "List and delete what killed jobs have left."),
     "diff": Verb("fastrec.cli.diff", "Compare the records of two files."),
     "index": Verb(
         "fastrec.cli.index", "Write where the records of files begin, for random access."

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Union
 from ..storage.remote import RemoteFile
 from .patterns import brace_words, matching_files
 from .shard_sets import Shards, check_shards, check_shards_option, shard_count
-from .side_files import is_side_file
+from .side_files import is_leftover, is_side_file
 
 if TYPE_CHECKING:
     from ..storage.options import StorageOptions
@@ -179,7 +179,7 @@ def _objects_of(
     options = storage or StorageOptions()
     # Plain URLs share one round of requests; URLs with braces, commas or @ are tried one by one.
     plain = [url for url in urls if isinstance(url, RemoteFile) or not _other_names(_name(url))]
-    batch = iter(expand_urls(plain, options, is_record_name, is_side_file) if plain else ())
+    batch = iter(expand_urls(plain, options, is_record_name, _is_side_key) if plain else ())
     found: list[list[Any]] = []
     for url in urls:
         files: list[Any]
@@ -187,7 +187,7 @@ def _objects_of(
             files = next(batch)
         else:
             try:
-                [files] = expand_urls([url], options, is_record_name, is_side_file)
+                [files] = expand_urls([url], options, is_record_name, _is_side_key)
             except FileNotFoundError:
                 files = _files_by_other_names(_name(url), storage, chosen) or []
                 if not files:
@@ -198,6 +198,12 @@ def _objects_of(
             chosen.add(files[0].name)
         found.append(files)
     return found
+
+
+def _is_side_key(key: str) -> bool:
+    """Return whether a pattern passes over an object, by its key below the pattern's folder."""
+    *folders, name = key.split("/")
+    return is_side_file(name) or any(map(is_leftover, folders))
 
 
 def _name(path: PathLike) -> str:

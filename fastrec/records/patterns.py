@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 from ..errors import LimitExceededError
-from .side_files import is_side_file, is_side_folder
+from .side_files import is_leftover, is_side_file
 
 __all__ = ["brace_words", "matching_files"]
 
@@ -105,7 +105,9 @@ def _below(root: str, parts: list[str], above: tuple[tuple[int, int], ...]) -> I
         if not matches(entry.name) or (entry.name[0] == "." and part[0] != "."):
             continue
         path = folder + entry.name
-        if part == "**" and not is_side_folder(entry.name) and _if_there(os.DirEntry.is_dir, entry):
+        if is_leftover(entry.name) and _if_there(os.DirEntry.is_dir, entry):
+            continue
+        if part == "**" and _if_there(os.DirEntry.is_dir, entry):
             yield from _below(path, parts, above)
         elif rest and part != "**":
             yield from _below(path, rest, ())

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
-__all__ = ["is_side_file", "is_side_folder"]
+import re
+
+__all__ = ["is_leftover", "is_side_file"]
 
 # Indexes; what `fastrec images`, manifests and tfds write; markers and checksums of Hadoop;
 # files that a killed writer, upload or repair leaves behind.
@@ -18,6 +20,13 @@ _SUFFIXES = (
     ".damaged",
     ".part",
     ".tmp",
+)
+
+# Unfinished files and directories: of a writer, an upload, a reshard by tasks, Spark, and Ray.
+_LEFTOVER = re.compile(
+    r"\..+\.[0-9a-f]{16}\.tmp|.+\.[0-9a-f]{16}\.part|.+\.reshard(\.[0-9a-f]{32})?"
+    r"|_(temporary|unfinished)-[0-9a-f]{32}",
+    re.DOTALL,
 )
 
 
@@ -36,6 +45,14 @@ def is_side_file(name: str) -> bool:
     return name.endswith(_SUFFIXES) or name == "_SUCCESS"
 
 
-def is_side_folder(name: str) -> bool:
-    """Return whether a directory with this base name holds the unfinished work of a reshard."""
-    return name.endswith(".reshard")
+def is_leftover(name: str) -> bool:
+    """Return whether a running or killed job has given this base name to what it did not finish.
+
+    A pattern enters a directory of such a name only if the pattern has the name itself.
+
+    Examples
+    --------
+    >>> is_leftover(".a.tfrecord.0123456789abcdef.tmp"), is_leftover("a.tmp")
+    (True, False)
+    """
+    return _LEFTOVER.fullmatch(name) is not None

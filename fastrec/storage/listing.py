@@ -21,12 +21,12 @@ def expand_urls(
     sources: list[Any],
     options: StorageOptions,
     is_record_file: Callable[[str], bool],
-    is_side_file: Callable[[str], bool],
+    is_side_key: Callable[[str], bool],
 ) -> list[list[RemoteFile]]:
     """The objects that each URL names, in order; one that is open already stands for itself.
 
     A URL with ``*``, ``?`` or ``[`` in its key is a pattern, whose matches come sorted (``**`` goes
-    through folders) without those whose base names `is_side_file` accepts; in ``https://`` URLs
+    through folders) without those whose keys below its folder `is_side_key` accepts; in ``https://`` URLs
     ``?`` begins a query. A folder yields its files whose names `is_record_file` accepts.
 
     Raises
@@ -43,7 +43,7 @@ def expand_urls(
             continue
         location = locate(url, options)
         if _has_magic(location.key):
-            found[number] = _matches(location, options, is_side_file)
+            found[number] = _matches(location, options, is_side_key)
         elif location.key.endswith("/") or not location.key:
             found[number] = _folder(location, options, is_record_file)
         else:
@@ -126,7 +126,7 @@ def _folder(
 
 
 def _matches(
-    location: Location, options: StorageOptions, is_side_file: Callable[[str], bool]
+    location: Location, options: StorageOptions, is_side_key: Callable[[str], bool]
 ) -> list[RemoteFile]:
     parts = location.key.split("/")
     first = next(number for number, part in enumerate(parts) if _has_magic(part))
@@ -139,7 +139,7 @@ def _matches(
         for each in keys
         if each[0].startswith(folder)
         and wanted.fullmatch(each[0][begin:])
-        and not is_side_file(each[0].rpartition("/")[2])
+        and not is_side_key(each[0][begin:])
     ]
     files = _files(location, found, options)
     if not files:

@@ -20,7 +20,7 @@ from fastrec import cli
 from fastrec.cli.grammar import VERBS
 
 # These read no record files.
-WITHOUT_FILES = {"demo", "bench", "completion", "man"}
+WITHOUT_FILES = {"clean", "demo", "bench", "completion", "man"}
 
 
 @pytest.fixture(scope="module")
