@@ -311,6 +311,44 @@ class Order:
     def passes(self, serial: int) -> npt.NDArray[np.uint64] | None: ...
 
 @final
+class RowPlan:
+    def __new__(
+        cls,
+        lengths: npt.ArrayLike,
+        *,
+        length: int,
+        fit: str,
+        overlong: str,
+        max_segments: int = 0,
+        seed: int = 0,
+    ) -> RowPlan: ...
+    length: int
+    tokens: int
+    def __len__(self) -> int: ...
+    def rows(
+        self, begin: int, end: int
+    ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]: ...
+
+@final
+class RowLayout:
+    def __new__(
+        cls,
+        segments: npt.NDArray[np.uint32],
+        splits: npt.NDArray[np.uint32],
+        length: int,
+        documents: int,
+        parts: Sequence[tuple[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]] | int, bool]],
+    ) -> RowLayout: ...
+    shape: tuple[int, int]
+    def tokens(self, dtype: npt.DTypeLike, pad: int) -> npt.NDArray[Any]: ...
+    def segments(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]: ...
+    def loss(self) -> npt.NDArray[np.bool_]: ...
+    def aligned(
+        self, values: npt.NDArray[Any], splits: npt.NDArray[np.int64], pad: Any
+    ) -> npt.NDArray[Any]: ...
+    def boundaries(self) -> npt.NDArray[np.int32]: ...
+
+@final
 class Loader:
     def __new__(
         cls,

@@ -23,7 +23,7 @@ from cpython.unicode cimport PyUnicode_AsUTF8AndSize
 from cpython.memoryview cimport PyMemoryView_FromObject
 from cpython.number cimport PyNumber_AsSsize_t
 from libc.errno cimport errno as last_errno
-from libc.stdint cimport INT64_MAX, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport INT32_MAX, INT64_MAX, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
@@ -83,6 +83,7 @@ include "permutation.pxi"
 include "shared.pxi"
 include "order.pxi"
 include "loader.pxi"
+include "rows.pxi"
 include "philox.pxi"
 include "augment.pxi"
 include "image_ops.pxi"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The headers of csrc/, once more, in their order and spelling; no logic.
 
-from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
 
 cdef extern from "<stdatomic.h>" nogil:
@@ -754,6 +754,68 @@ cdef extern from "batch/loader.h" nogil:
                        fr_error *err) noexcept
     void fr_loader_get_stats(fr_loader *loader, fr_loader_stats *stats) noexcept
     void fr_loader_free(fr_loader *loader) noexcept
+
+
+cdef extern from "batch/row_plan.h" nogil:
+    ctypedef enum fr_fit_rows:
+        FR_FIT_BEST
+        FR_FIT_FIRST
+        FR_FIT_SPLIT
+
+    ctypedef enum fr_overlong:
+        FR_OVERLONG_SPLIT
+        FR_OVERLONG_DROP
+        FR_OVERLONG_ERROR
+
+    ctypedef struct fr_segment:
+        uint32_t document
+        uint32_t begin
+        uint32_t length
+
+    ctypedef struct fr_row_options:
+        uint32_t length
+        uint32_t max_segments
+        fr_fit_rows fit
+        fr_overlong overlong
+        uint64_t seed
+
+    ctypedef struct fr_row_plan:
+        fr_buffer segments
+        fr_buffer splits
+        uint64_t tokens
+        uint32_t rows
+
+    int fr_row_plan_make(fr_row_plan *plan, const uint32_t *lengths, uint32_t count,
+                         const fr_row_options *options, fr_error *err) noexcept
+    void fr_row_plan_free(fr_row_plan *plan) noexcept
+
+
+cdef extern from "batch/row_fill.h" nogil:
+    ctypedef struct fr_row_part:
+        const int64_t *values
+        const int64_t *splits
+        int64_t constant
+        bint has_loss
+
+    ctypedef struct fr_row_layout:
+        const fr_segment *segments
+        const uint32_t *splits
+        uint32_t rows
+        uint32_t length
+        const fr_row_part *parts
+        size_t part_count
+        uint32_t documents
+
+    int fr_row_layout_check(const fr_row_layout *layout, fr_error *err) noexcept
+    int fr_row_fill_tokens(const fr_row_layout *layout, fr_dtype dtype, int64_t pad, uint8_t *out,
+                           fr_error *err) noexcept
+    void fr_row_fill_segments(const fr_row_layout *layout, int32_t *segments,
+                              int32_t *positions) noexcept
+    void fr_row_fill_loss(const fr_row_layout *layout, uint8_t *out) noexcept
+    void fr_row_fill_aligned(const fr_row_layout *layout, const uint8_t *values,
+                             const int64_t *splits, size_t item, const uint8_t *pad,
+                             uint8_t *out) noexcept
+    size_t fr_row_fill_boundaries(const fr_row_layout *layout, int32_t *out) noexcept
 
 
 cdef extern from "image/taps.h" nogil:
