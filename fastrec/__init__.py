@@ -65,6 +65,7 @@ __all__ = [
     "ManifestFile",
     "MissingRecordsError",
     "Mixture",
+    "Packing",
     "Ragged",
     "RaggedFeature",
     "RandomAccessError",
@@ -123,6 +124,7 @@ if TYPE_CHECKING:
     from .batches.buckets import Buckets, pad
     from .batches.iterator import Batches
     from .batches.mixture import Mixture
+    from .batches.packing import Packing
     from .batches.selection import Split
     from .batches.shard import find_shard
     from .batches.shuffle_buffer import ShuffleBuffer
@@ -190,6 +192,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "parsing.infer": ("infer_features",),
     "records.manifest": ("Manifest", "ManifestFile"),
     "batches.mixture": ("Mixture",),
+    "batches.packing": ("Packing",),
     "batches.selection": ("Split",),
     "batches.buckets": ("Buckets", "pad"),
     "features.image": ("ImageFeature",),

@@ -7,6 +7,7 @@ import warnings
 import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal, NoReturn
 
 from .. import _core
@@ -28,6 +29,7 @@ from .iterator import Batches
 from .mixture import Mixture
 from .options import Options
 from .order import Ordering, Pass
+from .packing import PackedFeed, PackedPass, Packing, RowPlans
 from .pinned_memory import page_locked
 from .postprocess import NativeFeed, Stage, Steps
 from .progress import Progress
@@ -93,6 +95,9 @@ class Batcher:
         Augmentation of images, by feature.
     buckets : Buckets, optional
         Batches of sequences of similar length, padded.
+    packing : Packing, optional
+        Rows of a fixed length, filled with documents, see :class:`Packing`. Then `batch_size` is a
+        number of rows.
     where : str, optional
         Condition on the records to read, such as ``"label in (1, 2) and size(image) > 5e3"``: an
         expression of ``fastrec cat --where``. It is evaluated on the columns of the index, see
@@ -183,6 +188,7 @@ class Batcher:
         interleave: int | None = None,
         augment: Mapping[str, Augment] | None = None,
         buckets: Buckets | None = None,
+        packing: Packing | None = None,
         where: str | None = None,
         weights: Weights | None = None,
         balance: str | tuple[str, Mapping[Any, float]] | None = None,
@@ -215,6 +221,7 @@ class Batcher:
             interleave=interleave,
             augment=augment or {},
             buckets=buckets,
+            packing=packing,
             selection=Selection(where, weights, balance, order, Split.of(split)),
             threads=threads,
             prefetch=prefetch,
@@ -266,7 +273,9 @@ class Batcher:
             compression=options.compression,
             shards=options.shards,
             selection=options.selection,
+            packing=None if options.packing is None else options.packing.describe(),
         )
+        self._plans: RowPlans | None = None
         self._order.check_random_access()
         self._next = Start()
         self._iterators: weakref.WeakSet[Batches] = weakref.WeakSet()
@@ -373,13 +382,28 @@ class Batcher:
         return Pipeline(source, function, threads=options.workers, depth=options.depth)
 
     def _pass(self, start: Start) -> Pass:
-        return Pass(self._order, replace(self._order.spec, shard=self._shard()), start)
+        spec = replace(self._order.spec, shard=self._shard())
+        if self._options.packing is None:
+            return Pass(self._order, spec, start)
+        if self._plans is None:
+            self._plans = RowPlans(self._order, self._options.packing)
+        return PackedPass(self._order, spec, start, self._plans)
+
+    def _open_packed(self, run: Pass) -> tuple[Pipeline, Audit]:
+        assert isinstance(run, PackedPass)
+        assert self._options.packing is not None
+        if run.spec.drop_remainder and run.spec.epochs and not run.steps_left:
+            self._warn_if_none(run)
+        stage = Stage(run, self._schema, self._steps)
+        function = partial(stage.packed, self._options.packing)
+        return self._pipeline(PackedFeed(run), function), Audit(self._audits, run, stage)
 
     def __iter__(self) -> Batches:
         run = self._pass(self._next)
+        open_feed = self._open_stream if self._order.streams else self._open_native
         batches = Batches(
             run,
-            self._open_stream if self._order.streams else self._open_native,
+            open_feed if self._options.packing is None else self._open_packed,
             progress=Progress(self._length(run)) if self._options.progress else None,
         )
         self._next = run.next_start

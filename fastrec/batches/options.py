@@ -25,6 +25,7 @@ from ..threads import usable_cpus
 from .block_shuffle import Shuffle, order_fields
 from .buckets import Buckets
 from .order import OrderSpec
+from .packing import Packing
 from .selection import Selection
 
 __all__ = ["Options"]
@@ -79,6 +80,7 @@ class Options:
     interleave: int | None = None
     augment: Mapping[str, Augment] = field(default_factory=dict)
     buckets: Buckets | None = None
+    packing: Packing | None = None
     selection: Selection = field(default_factory=Selection)
     threads: int | None = None
     prefetch: int = 2
@@ -141,6 +143,8 @@ class Options:
         named: Mapping[str, Feature] = features if isinstance(features, Mapping) else {}
         for key, augment in self.augment.items():
             _check_augment(key, augment, named)
+        if self.packing is not None:
+            self._check_packing()
         if self.buckets is not None and not isinstance(self.buckets, Buckets):
             raise TypeError(f"buckets must be a Buckets, got {type(self.buckets).__name__}")
         if self.buckets is not None:
@@ -148,6 +152,23 @@ class Options:
                 raise ValueError("buckets and batch_size=None are mutually exclusive")
             if self.buckets.by not in named:
                 raise ValueError(f"buckets: {self.buckets.by!r} is not in features")
+
+    def _check_packing(self) -> None:
+        if not isinstance(self.packing, Packing):
+            raise TypeError(f"packing must be a Packing, got {type(self.packing).__name__}")
+        if not isinstance(self.features, Mapping):
+            raise TypeError("packing requires features, a mapping of ragged features of numbers")
+        self.packing.check(self.features)
+        for name, is_refused in (
+            ("batch_size=None", self.batch_size is None),
+            ("buckets", self.buckets is not None),
+            ("augment", bool(self.augment)),
+            ("batch_across_epochs", self.batch_across_epochs),
+            ("on_error", self.on_error != "raise"),
+            ("shuffle=N (use True or 'blocks')", order_fields(self.shuffle)["shuffle"] == "buffer"),
+        ):
+            if is_refused:
+                raise ValueError(f"packing and {name} are mutually exclusive")
 
     @property
     def sequences(self) -> SequenceFeatures | None:

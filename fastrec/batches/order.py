@@ -95,6 +95,8 @@ class Ordering:
     manifest : Manifest or path, optional
     selection : Selection, optional
         The records that are read, if not all of them are.
+    packing : mapping, optional
+        The options of packed rows, which a state has to agree with.
     """
 
     def __init__(
@@ -112,8 +114,10 @@ class Ordering:
         compression: str | None = "auto",
         shards: Shards = "complete",
         selection: Selection | None = None,
+        packing: Mapping[str, Any] | None = None,
     ) -> None:
         self.spec = spec
+        self._packing = packing
         self.selection = Selection() if selection is None else selection
         self.buckets = buckets
         self.by_row = by_row
@@ -149,13 +153,18 @@ class Ordering:
         """
         if self.files.sequential_source() is not None:
             return True
-        by_number = self.is_drawn or bool(self.selection)
+        by_number = self.is_drawn or self._is_planned
         return not (by_number or (self.files.is_indexed and not self.files.sequential))
 
     @property
     def may_skip(self) -> bool:
         """Whether records that have a place in the order may be left out."""
         return skips_records(self.files.on_error) and (self._parses or not self.streams)
+
+    @property
+    def _is_planned(self) -> bool:
+        """Whether the columns of an index decide which records a batch has."""
+        return bool(self.selection) or self._packing is not None
 
     @property
     def is_drawn(self) -> bool:
@@ -180,10 +189,12 @@ class Ordering:
                 RuntimeWarning,
                 stacklevel=4,
             )
-        by_number = self.is_drawn or bool(self.selection)
+        by_number = self.is_drawn or self._is_planned
         if by_number and (name := self.files.sequential_source()) is not None:
-            what, hint = self.selection.option if self.selection else "a mixture", ""
-            if self.mixture is None and not self.selection:
+            what, hint = "a mixture", ""
+            if self._is_planned:
+                what = "packing=" if self._packing is not None else self.selection.option
+            elif self.mixture is None:
                 what = "shuffle=True" if self.spec.shuffle == "records" else "shuffle='blocks'"
                 hint = "; shuffle=10000 shuffles through a buffer of that many records"
             raise RandomAccessError(
@@ -281,6 +292,8 @@ class Ordering:
         if self.buckets is not None:
             buckets, batch_size = self.buckets
             order["buckets"] = {**buckets.describe(), "batch_size": batch_size}
+        if self._packing is not None:
+            order["packing"] = dict(self._packing)
         if self.selection:
             order["selection"] = self._selection_identity
         if self.mixture is not None:

@@ -21,6 +21,7 @@ from ..records.recovery import skips_records
 from .iterator import Made
 from .options import Options
 from .order import Pass
+from .packing import Packing, Step, check_lengths
 from .stream import EPOCH_BITS, Block
 
 __all__ = ["NativeFeed", "Stage", "Steps"]
@@ -234,6 +235,19 @@ class Stage:
             columns = self._steps.change(columns, keys, self._run, failures)
         rows = len(block.keys) - len(failures)
         return Made(self._steps.finish(columns, rows), block.at, block.then, rows, failures)
+
+    def packed(self, packing: Packing, step: Step) -> Made:
+        """The batch of some planned rows, whose documents are read here."""
+        ordering = self._run.ordering
+        if isinstance(ordering.dataset, _core.Dataset):
+            columns = self._schema.gather(ordering.dataset, step.numbers)
+        else:
+            columns, _, _ = self._parse(ordering.dataset.take(step.numbers), step.numbers)
+        check_lengths(ordering, packing, step, columns)
+        batch = packing.batch(columns, step.segments, step.splits, len(step.numbers))
+        rows = len(step.splits) - 1
+        at = self._run.start.position  # the number of batches delivered says where it stands
+        return Made(self._steps.finish(batch, rows), at, at, rows, [])
 
     def sample(self, count: int) -> tuple[list[bytes], NDArray[np.uint64] | None]:
         """Return some records from all over the source and their numbers, or those that a stream
