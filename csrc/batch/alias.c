@@ -29,7 +29,7 @@ static uint64_t threshold_of(double share) {
 }
 
 /*
- * `shares` are the weights, of which the mean is 1. Slots below 1 are stacked from the front of
+ * `shares` are the weights, scaled to a mean of 1. Slots below 1 are stacked from the front of
  * `stack`, and those above from its end; a slot from the end gives a slot from the front what it
  * lacks, and moves to the front when it falls below 1 itself.
  */

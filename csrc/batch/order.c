@@ -60,9 +60,9 @@ static int check_parts(const fr_order *order, fr_error *err) {
 
 /* Subsets and weights go with the orders that ask for any record by its number. */
 static int check_subset(const fr_order *order, fr_error *err) {
-    if (order->weighted && (order->part_count || order->interleave ||
-                            order->shuffle == FR_SHUFFLE_BLOCKS ||
-                            order->shuffle == FR_SHUFFLE_BUFFER))
+    if (order->weighted &&
+        (order->part_count || order->interleave || order->shuffle == FR_SHUFFLE_BLOCKS ||
+         order->shuffle == FR_SHUFFLE_BUFFER))
         return fr_fail(err, FR_ERR_ARG,
                        "weighted draws and a mixture, an interleave, blocks or a buffer are "
                        "mutually exclusive");

@@ -24,8 +24,8 @@ int fr_row_layout_check(const fr_row_layout *layout, fr_error *err) {
     return FR_OK;
 }
 
-/* The tokens of a segment that one part has: `count` from number `first` of the part on, which are at
-   `place` of the segment. */
+/* The tokens of a segment that one part has: `count` from number `first` of the part on, which are
+   at `place` of the segment. */
 typedef struct {
     uint64_t first, place, count;
 } stretch;
@@ -45,7 +45,7 @@ static void fill_elements(uint8_t *out, const uint8_t *element, size_t item, uin
 }
 
 static int fill_segment(const fr_row_layout *layout, const fr_segment *segment, fr_dtype dtype,
-                      uint8_t *out, fr_error *err) {
+                        uint8_t *out, fr_error *err) {
     const size_t item = fr_dtype_size(dtype);
     uint64_t part_begin = 0;
     for (size_t p = 0; p < layout->part_count; p++) {
@@ -116,9 +116,9 @@ void fr_row_fill_loss(const fr_row_layout *layout, uint8_t *out) {
     }
 }
 
-/* Copies the elements of a segment; constant parts, which have none, get `pad`. */
-static void align_segment(const fr_row_layout *layout, const fr_segment *segment, const uint8_t *values,
-                        size_t item, const uint8_t *pad, uint8_t *out) {
+/* Copies the elements of a segment, and `pad` for its constant parts. */
+static void align_segment(const fr_row_layout *layout, const fr_segment *segment,
+                          const uint8_t *values, size_t item, const uint8_t *pad, uint8_t *out) {
     uint64_t part_begin = 0, before = 0;
     for (size_t p = 0; p < layout->part_count; p++) {
         const fr_row_part *part = &layout->parts[p];

@@ -15,21 +15,23 @@
 
 typedef struct {
     const int64_t *values; /* of all documents; NULL: each document has `constant` here */
-    const int64_t *splits; /* documents + 1: where the values of each begin, and the end of all */
+    const int64_t
+        *splits; /* documents + 1: the first value of each document, and the number of all */
     int64_t constant;
     bool has_loss; /* whether the loss counts these tokens */
 } fr_row_part;
 
 typedef struct {
     const fr_segment *segments; /* `document` is a number below `documents` */
-    const uint32_t *splits; /* rows + 1 */
+    const uint32_t *splits;     /* rows + 1 */
     uint32_t rows, length;
     const fr_row_part *parts;
     size_t part_count;
     uint32_t documents;
 } fr_row_layout;
 
-/* FR_ERR_ARG unless every segment is within its document and every row has space for its segments. */
+/* FR_ERR_ARG unless every segment is within its document and every row has space for its segments.
+ */
 FR_NODISCARD int fr_row_layout_check(const fr_row_layout *layout, fr_error *err);
 
 /*
@@ -41,8 +43,8 @@ FR_NODISCARD int fr_row_layout_check(const fr_row_layout *layout, fr_error *err)
 FR_NODISCARD int fr_row_fill_tokens(const fr_row_layout *layout, fr_dtype dtype, int64_t pad,
                                     uint8_t *out, fr_error *err);
 
-/* Writes the number of the segment in its row, from 1, and of the token in its segment, from 0; 0 and 0
-   where a row has no token. */
+/* Writes the number of the segment in its row, from 1, and of the token in its segment, from 0; 0
+   and 0 in the padding of a row. */
 void fr_row_fill_segments(const fr_row_layout *layout, int32_t *segments, int32_t *positions);
 
 /* Writes 1 where the loss counts the token, and 0 elsewhere. */

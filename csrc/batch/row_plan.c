@@ -27,7 +27,7 @@ static int check_options(const fr_row_options *options, fr_error *err) {
 
 /* The number of segments that documents of these lengths have at most. */
 static int most_segments(const uint32_t *lengths, uint32_t count, const fr_row_options *options,
-                       uint64_t *most, fr_error *err) {
+                         uint64_t *most, fr_error *err) {
     uint64_t segments = count;
     for (uint32_t i = 0; i < count; i++) {
         if (lengths[i] <= options->length) continue;
@@ -117,7 +117,8 @@ static int place_first(packer *self, fr_error *err) {
         space[node] -= self->segments[i].length;
         if (++segments[row] == options->max_segments) space[node] = 0;
         while (node /= 2)
-            space[node] = space[2 * node] > space[2 * node + 1] ? space[2 * node] : space[2 * node + 1];
+            space[node] =
+                space[2 * node] > space[2 * node + 1] ? space[2 * node] : space[2 * node + 1];
     }
     free(space);
     free(segments);
@@ -167,7 +168,7 @@ static void spaces_add(spaces *self, uint32_t space, uint32_t row) {
         self->levels[level][space / 64] |= UINT64_C(1) << space % 64;
 }
 
-/* Takes a row with the least space that is at least `space`; NO_ROW if there is none. */
+/* Takes a row with the least space that is at least `space`; NO_ROW if every row is fuller. */
 static uint32_t spaces_take(spaces *self, uint32_t *space) {
     uint64_t number = *space;
     for (int level = 0; level < LEVELS; level++) {

@@ -47,8 +47,9 @@ typedef struct {
 /* All-zero is a valid plan of no rows. */
 typedef struct {
     fr_buffer segments; /* of fr_segment, row by row, in a row in the order of the documents */
-    fr_buffer splits; /* of uint32_t, rows + 1: the first segment of each row, and the number of all */
-    uint64_t tokens;  /* in all segments */
+    fr_buffer
+        splits; /* of uint32_t, rows + 1: the first segment of each row, and the number of all */
+    uint64_t tokens; /* in all segments */
     uint32_t rows;
 } fr_row_plan;
 

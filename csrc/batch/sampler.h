@@ -102,8 +102,8 @@ uint64_t fr_sampler_take_left(fr_sampler *sampler, const uint64_t **blocks);
 /*
  * The pass over its source that each of those records belongs to: the epoch, or, of a mixture,
  * whose sources begin again when they are through, how often its source was through before. A
- * record comes once a pass. Weighted draws, which may repeat a record within an epoch, have a random
- * number of 63 bits each instead.
+ * record comes once a pass. Weighted draws, which may repeat a record within an epoch, have a
+ * random number of 63 bits each instead.
  */
 FR_NODISCARD int fr_sampler_passes(const fr_order *order, const fr_slice *slice, uint64_t *passes,
                                    fr_error *err);

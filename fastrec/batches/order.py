@@ -163,7 +163,7 @@ class Ordering:
 
     @property
     def _is_planned(self) -> bool:
-        """Whether the columns of an index decide which records a batch has."""
+        """Whether records are chosen by the columns of an index."""
         return bool(self.selection) or self._packing is not None
 
     @property

@@ -64,13 +64,13 @@ class Packing:
     max_segments : int, optional
         Documents in a row, at most.
     overlong : {"split", "drop", "error"}
-        What happens to documents that are longer than a row.
+        Treatment of documents that are longer than a row.
     bos, eos : int, optional
         Tokens that begin and end each document.
     loss : str or sequence of str, optional
         The features of `tokens` whose tokens the loss counts; `eos` counts if the last one does.
     dtype : dtype of integers
-        Of the tokens. A token that is out of its range is an error.
+        Type of the tokens in a batch. A token that is out of its range is an error.
 
     Examples
     --------
@@ -139,7 +139,7 @@ class Packing:
 
     @property
     def extra(self) -> int:
-        """Tokens that each document has besides those of its features."""
+        """Number of tokens that `bos` and `eos` add to each document."""
         return (self.bos is not None) + (self.eos is not None)
 
     def describe(self) -> dict[str, Any]:
@@ -150,7 +150,7 @@ class Packing:
         return {**fields, "tokens": list(self.parts)}
 
     def check(self, features: Mapping[str, Any]) -> None:
-        """Raise unless the features are ragged, and those of the tokens are integers."""
+        """Raise unless all features are ragged, and the tokens are integers."""
         for part in self.parts:
             if part not in features:
                 raise ValueError(f"packing: {part!r} is not in features")
@@ -429,7 +429,7 @@ class PackedFeed(Iterator[Step]):
         return next(self._steps)
 
     def close(self) -> None:
-        """Do nothing: there are no threads to end."""
+        """Do nothing, since this feed starts no threads."""
 
     interrupt = close
 

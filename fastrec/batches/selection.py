@@ -232,7 +232,7 @@ class Selection:
         Raises
         ------
         FastrecError
-            When no record is left, or a record has no weight.
+            When every record is left out, or a record lacks a weight.
         """
         total = sum(counts)
         for name, column in columns.items():

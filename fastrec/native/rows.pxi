@@ -44,7 +44,7 @@ cdef class RowPlan:
         return self.plan.tokens
 
     def rows(self, uint32_t begin, uint32_t end):
-        """The segments of some rows, and where each row's segments begin among them.
+        """Return the segments of some rows, and where each row's segments begin among them.
 
         Returns
         -------
@@ -134,7 +134,7 @@ cdef class RowLayout:
         return self.layout.rows, self.layout.length
 
     def tokens(self, dtype, int64_t pad):
-        """Tokens of an integer dtype, shape (rows, length); `pad` where a row has none."""
+        """Return tokens of an integer dtype, shape (rows, length); `pad` fills up each row."""
         cdef c.fr_error err
         cdef int status
         dtype = np.dtype(dtype)
@@ -151,8 +151,8 @@ cdef class RowLayout:
         return result
 
     def segments(self):
-        """Number of each token's segment in its row, from 1, and of the token in its segment, from 0;
-        int32, 0 and 0 where a row has no token."""
+        """Return the number of each token's segment in its row, from 1, and of the token in its
+        segment, from 0; int32, and 0 in the padding."""
         result = np.empty((2, *self.shape), np.int32)
         cdef int32_t[:, :, ::1] raw = result
         if result.size:
@@ -161,7 +161,7 @@ cdef class RowLayout:
         return result[0], result[1]
 
     def loss(self):
-        """Whether the loss counts each token; bool."""
+        """Tell for each token whether the loss counts it; bool."""
         result = np.empty(self.shape, np.uint8)
         cdef uint8_t[:, ::1] raw = result
         if result.size:
@@ -170,7 +170,7 @@ cdef class RowLayout:
         return result.view(np.bool_)
 
     def aligned(self, values, splits, pad):
-        """Numbers that documents have for each token of their parts with values; `pad` elsewhere.
+        """Return numbers that documents have for each token of their parts with values; `pad` elsewhere.
 
         Raises
         ------
@@ -196,7 +196,7 @@ cdef class RowLayout:
         return result
 
     def boundaries(self):
-        """Where segments, and the rests of rows, begin among all tokens, and the number of all."""
+        """Return the first token of each segment and of each padding, and the number of all tokens."""
         if self.layout.rows * <uint64_t>self.layout.length > <uint64_t>INT32_MAX:
             raise ValueError("boundaries of 2**31 tokens and more do not fit in int32")
         result = np.empty(self.table.shape[0] + self.layout.rows + 1, np.int32)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Columns of an index: values, lengths and sizes of every record of a file.
 
-They are kept beside the record file, in ``train.tfrecord.frcolumns`` (``csrc/format/FORMAT.md``),
+They are stored next to the record file, in ``train.tfrecord.frcolumns`` (``csrc/format/FORMAT.md``),
 so that subsets, weights and packed rows can be planned before a record is read.
 """
 
@@ -46,12 +46,12 @@ _HEAD = struct.Struct("<8sIII")
 _MOST_HEADER_BYTES = 1 << 20
 _BLOCK_RECORDS = 4096
 _WARN_BYTES = 64 << 20
-_PIECES, _PIECE_BYTES = 64, 1 << 12  # of a file, by which its content is recognised
+_PIECES, _PIECE_BYTES = 64, 1 << 12  # of a file, which identify its content
 _DTYPES = ("|i1", "<i2", "<i4", "<i8", "<f4")
 
 
 class Stamp(NamedTuple):
-    """What identifies the record file of some columns."""
+    """Identity of the record file that columns were made from."""
 
     size: int
     """Bytes of the file."""
@@ -136,9 +136,9 @@ def names_of(columns: str | Iterable[str]) -> list[Name]:
     Raises
     ------
     WhereError
-        With the place of what is wrong.
+        With the column at which parsing stopped.
     ValueError
-        When there are none.
+        When the list is empty.
     """
     texts = [columns] if isinstance(columns, str) else list(columns)
     names = [name for text in texts for name in parse_names(text)]
@@ -211,7 +211,7 @@ class IndexColumns:
         place: PathLike | None = None,
         storage: StorageOptions | None = None,
     ) -> IndexColumns:
-        """Load the columns of the record file at `path`, by default from beside it.
+        """Load the columns of the record file at `path`, by default from the file next to it.
 
         Raises
         ------
@@ -238,7 +238,7 @@ class IndexColumns:
             raise _mismatch(path, f"they are damaged ({error})") from None
 
     def save(self, place: PathLike | None = None, *, overwrite: bool = False) -> None:
-        """Write the columns, by default beside the record file, where older ones are replaced."""
+        """Write the columns, by default next to the record file, where they replace older ones."""
         write_file(
             columns_path(self.path) if place is None else place,
             self.to_bytes(),
@@ -367,7 +367,7 @@ def _column(cursor: _Cursor, entry: dict[str, Any], count: int) -> Column:
 
 
 def columns_of(files: RecordFiles, names: Sequence[Name], option: str) -> dict[str, Column]:
-    """Return columns of all records of some files: those beside the files, or columns built now.
+    """Return columns of all records of some files: stored columns, or columns built now.
 
     Parameters
     ----------
@@ -381,7 +381,7 @@ def columns_of(files: RecordFiles, names: Sequence[Name], option: str) -> dict[s
     OSError, CorruptRecordError, ExampleParseError
         As for :meth:`IndexColumns.build`.
     IndexMismatchError
-        When columns beside a file are damaged, of another file, or other columns.
+        When stored columns are damaged, belong to another file, or lack a name.
     """
     parts: list[IndexColumns | None] = [_beside(path, names, files.storage) for path in files.paths]
     missing = [number for number, part in enumerate(parts) if part is None]
@@ -410,7 +410,7 @@ def _size_of(place: Any) -> int:
 
 
 def _beside(path: PathLike, names: Sequence[Name], storage: StorageOptions) -> IndexColumns | None:
-    """Return the columns beside a file; None if there are none."""
+    """Return the stored columns of a file, or None."""
     try:
         columns = IndexColumns.load(path, storage=storage)
     except FileNotFoundError:

@@ -238,7 +238,7 @@ class Index:
         Raises
         ------
         FileNotFoundError
-            When there are no columns beside the file.
+            When the index was built without columns.
         IndexMismatchError
             When they are damaged, or belong to another file.
         """
