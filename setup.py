@@ -146,6 +146,7 @@ class build_in_parallel(build_ext):  # type: ignore[misc]
     """Compiles on all processors, and only what changed since the last time."""
 
     compiler: Any  # its name, then itself
+    parallel: Any
 
     def finalize_options(self) -> None:
         super().finalize_options()

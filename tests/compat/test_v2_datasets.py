@@ -118,11 +118,12 @@ def test_threads_that_share_an_iterator_get_every_element_once(make: Any) -> Non
 def test_map_and_batch_uses_the_requested_number_of_parallel_calls() -> None:
     ahead = tf.data.experimental.map_and_batch
     data = tf.data.Dataset.range(9)
-    for given, wanted in (
+    cases: tuple[tuple[dict[str, Any], int], ...] = (
         ({}, 4),
         ({"num_parallel_batches": 3}, 12),
         ({"num_parallel_calls": 2}, 2),
-    ):
+    )
+    for given, wanted in cases:
         node = data.apply(ahead(lambda x: x + 1, 4, **given))._node.inputs[0]
         assert isinstance(node, Map)
         assert node.parallel == wanted

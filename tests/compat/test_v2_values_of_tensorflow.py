@@ -59,9 +59,9 @@ def test_shuffling_what_depends_on_the_element_draws_the_same() -> None:
 
 def test_a_name_that_is_not_covered_is_an_error_of_map() -> None:
     with pytest.raises(AttributeError, match="no_such"):
-        Dataset.range(5).map(lambda x: tf.no_such(x))
+        Dataset.range(5).map(lambda x: tf.no_such(x))  # type: ignore[attr-defined]
     with pytest.raises(AttributeError, match="no_such"):
-        Dataset.range(5).filter(lambda x: tf.math.no_such(x))
+        Dataset.range(5).filter(lambda x: tf.math.no_such(x))  # type: ignore[attr-defined]
     with pytest.raises(NameError):
         Dataset.range(5).map(lambda x: undefined + x)  # type: ignore[name-defined]  # noqa: F821
 

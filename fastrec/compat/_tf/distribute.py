@@ -91,22 +91,26 @@ class Strategy:
 _DEFAULT = Strategy()
 
 
-def _get_strategy() -> Strategy:
+def get_strategy() -> Strategy:
     """The default strategy."""
     return _DEFAULT
 
 
-def _has_strategy() -> bool:
+def has_strategy() -> bool:
     """No scope of another strategy is ever entered."""
     return False
 
 
-def _no_tpu(*_: Any, **__: Any) -> Any:
-    """There is no TPU, of which TensorFlow says this, too."""
-    raise ValueError("Please provide a TPU Name to connect to.")
+class TPUClusterResolver:
+    """A TPU, which is never found: creating one raises ValueError, as in TensorFlow."""
 
+    def __init__(self, tpu: Any = None, *_: Any, **__: Any) -> None:
+        raise ValueError("Please provide a TPU Name to connect to.")
 
-_no_tpu.connect = _no_tpu  # type: ignore[attr-defined]
+    @staticmethod
+    def connect(tpu: Any = None, *_: Any, **__: Any) -> TPUClusterResolver:
+        """Raise ValueError, as TensorFlow does without a TPU."""
+        return TPUClusterResolver(tpu)
 
 
 class Distribute:
@@ -118,8 +122,8 @@ class Distribute:
     """
 
     InputContext, Strategy = InputContext, Strategy
-    get_strategy, has_strategy = staticmethod(_get_strategy), staticmethod(_has_strategy)
-    cluster_resolver = SimpleNamespace(TPUClusterResolver=_no_tpu)
+    get_strategy, has_strategy = staticmethod(get_strategy), staticmethod(has_strategy)
+    cluster_resolver = SimpleNamespace(TPUClusterResolver=TPUClusterResolver)
 
     def __init__(self, version: str) -> None:
         self._version = version

@@ -10,6 +10,7 @@ import numpy as np
 __all__ = [
     "DType",
     "as_dtype",
+    "bfloat16",
     "bool_",
     "complex64",
     "complex128",
@@ -55,7 +56,12 @@ class DType:
     @property
     def as_numpy_dtype(self) -> type[Any]:
         """The NumPy scalar type, as in ``np.float32``; ``object`` for strings."""
-        return object if self._numpy == np.dtype(object) else self._numpy.type
+        return object if self.kind == "O" else self.numpy.type
+
+    @property
+    def kind(self) -> str:
+        """The kind of the NumPy dtype, as in ``"f"``; ``"O"`` for strings."""
+        return self._numpy.kind
 
     @property
     def as_datatype_enum(self) -> int:
@@ -75,27 +81,27 @@ class DType:
     @property
     def is_integer(self) -> bool:
         """Whether it is a type of integers, bool not being one."""
-        return self._numpy.kind in "iu"
+        return self.kind in "iu"
 
     @property
     def is_floating(self) -> bool:
         """Whether it is a type of floating-point numbers."""
-        return self._numpy.kind == "f" or self._name == "bfloat16"
+        return self.kind == "f" or self._name == "bfloat16"
 
     @property
     def is_complex(self) -> bool:
         """Whether it is a type of complex numbers."""
-        return self._numpy.kind == "c"
+        return self.kind == "c"
 
     @property
     def is_bool(self) -> bool:
         """Whether it is bool."""
-        return self._numpy.kind == "b"
+        return self.kind == "b"
 
     @property
     def is_unsigned(self) -> bool:
         """Whether it is a type of integers that has no negative ones."""
-        return self._numpy.kind == "u"
+        return self.kind == "u"
 
     @property
     def is_quantized(self) -> bool:
@@ -110,7 +116,7 @@ class DType:
     @property
     def size(self) -> int:
         """Bytes of an element; 1 where these have no fixed size."""
-        return 1 if self._numpy.kind == "O" else self._numpy.itemsize
+        return 1 if self.kind == "O" else self.numpy.itemsize
 
     @property
     def min(self) -> Any:
@@ -125,14 +131,14 @@ class DType:
     @property
     def limits(self) -> tuple[Any, Any]:
         """Smallest and largest value in images of the type: 0 and 1 for floating-point types."""
-        return (0, 1) if self._numpy.kind == "f" else (0, self.max)
+        return (0, 1) if self.is_floating else (0, self.max)
 
     def _limit(self, which: str) -> Any:
-        if self._numpy.kind in "iu":
-            return int(getattr(np.iinfo(self._numpy), which))
-        if self._numpy.kind == "f":
-            return getattr(np.finfo(self._numpy), which)
-        if self._numpy.kind == "b":
+        if self.kind in "iu":
+            return int(getattr(np.iinfo(self.numpy), which))
+        if self.kind == "f":
+            return getattr(np.finfo(self.numpy), which)
+        if self.kind == "b":
             return which == "max"
         raise TypeError(f"Cannot find {which}imum value of {self}.")
 
@@ -211,49 +217,78 @@ _BY_ENUM = {t.as_datatype_enum: t for t in DType.by_name.values()}
 IN_MESSAGES = {"float32": "float", "float64": "double", "float16": "half"}
 
 
-def bfloat16() -> DType:
-    """``tf.bfloat16``, whose elements the package ``ml_dtypes`` defines.
+class _BFloat16(DType):
+    """The type of ``tf.bfloat16``, whose elements the package ``ml_dtypes`` defines.
 
-    Raises
-    ------
-    AttributeError
-        Without that package.
+    A program may name and compare it without that package.
     """
-    if "bfloat16" not in DType.by_name:
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        self._name, self._enum = "bfloat16", 14
+        DType.by_name["bfloat16"] = _BY_ENUM[14] = self
+
+    @property
+    def numpy(self) -> np.dtype[Any]:
+        """The NumPy dtype.
+
+        Raises
+        ------
+        ModuleNotFoundError
+            Without ``ml_dtypes``.
+        """
         try:
             from ml_dtypes import bfloat16 as kind
         except ImportError:
-            raise AttributeError("bfloat16 requires the package ml_dtypes") from None
-        made = DType("bfloat16", kind, 14)
-        _BY_NUMPY[made.numpy], _BY_ENUM[14] = made, made
-    return DType.by_name["bfloat16"]
+            raise ModuleNotFoundError(
+                "elements of tf.bfloat16 require ml_dtypes: pip install ml_dtypes",
+                name="ml_dtypes",
+            ) from None
+        found: np.dtype[Any] = np.dtype(kind)
+        return found
+
+    @property
+    def size(self) -> int:
+        """Bytes of an element."""
+        return 2
+
+    @property
+    def kind(self) -> str:
+        """The kind of the NumPy dtype."""
+        return "V"
 
 
-def as_dtype(value: Any) -> DType:
-    """The type that `value` names: a type itself, a string, a NumPy dtype or a Python type.
+bfloat16 = _BFloat16()
+
+
+def as_dtype(type_value: Any) -> DType:
+    """The type that `type_value` names: a type itself, a string, a NumPy dtype or a Python type.
 
     Raises
     ------
     TypeError
         For anything that names none of the types here.
     """
-    if isinstance(value, DType):
-        return value
-    if isinstance(value, str) and (found := DType.by_name.get(value)):
+    if isinstance(type_value, DType):
+        return type_value
+    if isinstance(type_value, str) and (found := DType.by_name.get(type_value)):
         return found
-    if isinstance(value, (str, type)) and (found := _ALIASES.get(value)):
+    if isinstance(type_value, (str, type)) and (found := _ALIASES.get(type_value)):
         return found
-    if isinstance(value, int) and (found := _BY_ENUM.get(value)):
+    if isinstance(type_value, int) and (found := _BY_ENUM.get(type_value)):
         return found
-    if isinstance(value, (np.dtype, type)):
-        numpy = np.dtype(value)
+    if isinstance(type_value, (np.dtype, type)):
+        numpy = np.dtype(type_value)
         if numpy.kind in "SUO":
             return string
         if (found := _BY_NUMPY.get(numpy.newbyteorder("="))) is not None:
             return found
-    if isinstance(value, str) and value == "bfloat16":
-        return bfloat16()
-    raise TypeError(f"Cannot convert the argument `type_value`: {value!r} to a TensorFlow DType.")
+        if numpy.name == "bfloat16":
+            return bfloat16
+    raise TypeError(
+        f"Cannot convert the argument `type_value`: {type_value!r} to a TensorFlow DType."
+    )
 
 
 def short_name(dtype: DType) -> str:

@@ -21,6 +21,7 @@ from .files import (
     walk,
 )
 from .files import glob_files as glob
+from .naming import renamed
 from .uncovered import uncovered
 
 __all__ = [
@@ -39,6 +40,9 @@ __all__ = [
     "stat",
     "walk",
 ]
+
+
+glob = renamed(glob, "glob")
 
 
 def join(path: Any, *paths: Any) -> Any:

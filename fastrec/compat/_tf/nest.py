@@ -12,9 +12,9 @@ from .structure import flatten as _flatten
 __all__ = ["assert_same_structure", "flatten", "is_nested", "map_structure", "pack_sequence_as"]
 
 
-def is_nested(structure: Any) -> bool:
-    """Return whether `structure` is a list, a tuple or a mapping."""
-    return isinstance(structure, (list, tuple, Mapping))
+def is_nested(seq: Any) -> bool:
+    """Return whether `seq` is a list, a tuple or a mapping."""
+    return isinstance(seq, (list, tuple, Mapping))
 
 
 def flatten(structure: Any, expand_composites: bool = False) -> list[Any]:

@@ -290,7 +290,7 @@ def _numeric(value: Any, dtype: DType | None) -> NDArray[Any]:
         return _of_sequence(value, array) if python else array
     if dtype.numpy == np.uint64 and array.dtype == np.float64 and python:
         array = _unsigned(value, array)
-    kinds = _KINDS[dtype.numpy.kind]
+    kinds = _KINDS[dtype.kind]
     if array.size and array.dtype.kind not in kinds and not isinstance(value, np.ndarray):
         shown = value if np.ndim(value) == 0 else array.reshape(-1)[0]
         raise TypeError(f"Cannot convert {shown} to EagerTensor of dtype {short_name(dtype)}")

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from .naming import renamed
+
 __all__ = [
     "as_bytes",
     "as_str",
@@ -62,7 +64,7 @@ def as_text(bytes_or_text: Any, encoding: str = "utf-8") -> str:
     raise TypeError(f"Expected binary or unicode string, got {bytes_or_text!r}")
 
 
-as_str = as_text
+as_str = renamed(as_text, "as_str")
 
 
 def as_str_any(value: Any, encoding: str = "utf-8") -> str:

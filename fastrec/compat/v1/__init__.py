@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from .._tf import dotted as _dotted
 from .._tf import dtypes as _dtypes
 from .._tf import errors as _errors
+from .._tf import naming as _naming
 from .._tf import nest as nest
 from .._tf.dtypes import *
 from .._tf.shape import Dimension as Dimension
@@ -72,17 +73,22 @@ half = _dtypes.float16
 double = _dtypes.float64
 initialize_all_tables = tables_initializer
 print = control_flow.print_v2
+_naming.under_own_names(globals())
 # What is imported when it is first asked for.
 _MODULES = {"contrib", "data", "estimator", "image", "logging", "summary"}
 
 _dotted.importable(__name__)
 
 
+def __dir__() -> list[str]:
+    from ._names import NAMES
+
+    return NAMES[""].split()
+
+
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return importlib.import_module(f".{name}", __name__)
-    if name == "bfloat16":
-        return _dtypes.bfloat16()
     if name in _SPARSE:
         return _SPARSE[name]
     return _late.found("", name)

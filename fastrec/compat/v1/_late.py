@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +13,7 @@ from .._tf import around, specs
 from .._tf.distribute import Distribute
 from .._tf.faces import in_order, sparse
 from .._tf.faces.late import Late, Names
+from .._tf.naming import renamed
 from .._tf.uncovered import uncovered
 from ._composites import RaggedTensor
 from ._ops import GRAPHS
@@ -95,6 +97,13 @@ def _namespace(name: str) -> Names | None:
     return Names(found, name, **MADE[name]()) if name in MADE else None
 
 
+@functools.cache
+def _keras() -> Names:
+    from .._tf.keras import keras_of
+
+    return keras_of(sys.modules[__package__], found)
+
+
 def found(where: str, name: str) -> Any:
     """The function ``tf.where.name``.
 
@@ -105,6 +114,8 @@ def found(where: str, name: str) -> Any:
     """
     if not where and (space := _namespace(name)) is not None:
         return space
+    if not where and name == "keras":
+        return _keras()
     if not where and name == "distribute":
         return Distribute("v1")
     if not where and name == "IndexedSlices":
@@ -119,4 +130,4 @@ def found(where: str, name: str) -> Any:
     function = _LATE.find(place, method)
     if function is None:
         raise uncovered("v1", where, name)
-    return _as_before(function)
+    return renamed(_as_before(function), name)

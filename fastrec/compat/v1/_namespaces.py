@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from .._tf import around
+from .._tf import settings
 from .._tf.faces import functions_of, in_order, one_of
 from . import control_flow_ops, math_ops, queues, random_ops, scopes, variables
 from .graph import get_seed, set_random_seed
@@ -90,9 +90,9 @@ def _initializers() -> dict[str, Any]:
 #: For each, what it has.
 MADE: dict[str, Callable[[], dict[str, Any]]] = {
     "audio": dict,
-    "autograph": lambda: vars(around.autograph),
+    "autograph": lambda: vars(settings.autograph),
     "bitwise": lambda: functions_of(math_ops.bitwise),
-    "config": lambda: vars(around.config),
+    "config": lambda: vars(settings.config),
     "debugging": _debugging,
     "initializers": _initializers,
     "linalg": _linalg,

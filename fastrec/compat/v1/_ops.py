@@ -135,14 +135,14 @@ def checked_kind(op: Op, tensor: Tensor) -> Tensor:
         When it cannot: the square root of a whole number is none.
     """
     kinds = op.kinds
-    if not kinds or tensor.dtype.numpy.kind in kinds:
+    if not kinds or tensor.dtype.kind in kinds:
         return tensor
     if kinds == "b":
         raise TypeError(
             f"Input of '{op.name}' Op has type {tensor.dtype.name} that does not match expected "
             f"type of bool."
         )
-    allowed = [t.name for t in DType.by_name.values() if t.numpy.kind in kinds]
+    allowed = [t.name for t in DType.by_name.values() if t.kind in kinds]
     raise _refused_type("x", "T", tensor.dtype, allowed)
 
 

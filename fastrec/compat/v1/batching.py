@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from .._tf.naming import named
 from ._batched import all_alike, at_random, batched, in_order
 
 __all__ = [
@@ -30,9 +31,9 @@ def _of_all(maybe: Callable[..., Any]) -> Callable[..., Any]:
     def function(*arguments: Any, **named: Any) -> Any:
         return maybe(keep_input=True, **without.bind(*arguments, **named).arguments)
 
-    function.__name__ = maybe.__name__.removeprefix("maybe_")
-    function.__doc__ = f"As :func:`{maybe.__name__}`, of all examples."
-    return function
+    function.__signature__ = without  # type: ignore[attr-defined]
+    name = maybe.__name__.removeprefix("maybe_")
+    return named(function, name, doc=f"Do what :func:`{maybe.__name__}` does, for all examples.")
 
 
 def maybe_batch(

@@ -85,7 +85,7 @@ def tuple_(
 
 
 @contextlib.contextmanager
-def device(name: Any) -> Iterator[None]:
+def device(device_name_or_function: Any) -> Iterator[None]:
     """Nothing: there is one device."""
     yield
 

@@ -9,6 +9,7 @@ from typing import Any
 from .._tf.data import experimental as _shared
 from .._tf.data.experimental import *
 from .._tf.faces import functions_of
+from .._tf.naming import renamed
 from .._tf.uncovered import uncovered
 from ._dataset_methods import Dataset
 from ._datasets import adapted
@@ -25,7 +26,9 @@ globals().update(
         )
     )
 )
-map_and_batch_with_legacy_function = _shared.map_and_batch
+map_and_batch_with_legacy_function = renamed(
+    _shared.map_and_batch, "map_and_batch_with_legacy_function"
+)
 
 
 def __getattr__(name: str) -> Any:

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from .._tf.naming import renamed
 from .._tf.uncovered import uncovered
 
 __all__ = [
@@ -150,7 +151,7 @@ def DEFINE_boolean(name: str, default: Any, help: str = "", **others: Any) -> No
     FLAGS.define(name, default, _truth, help, toggles=True)
 
 
-DEFINE_bool = DEFINE_boolean
+DEFINE_bool = renamed(DEFINE_boolean, "DEFINE_bool")
 
 
 def DEFINE_list(name: str, default: Any, help: str = "", **others: Any) -> None:

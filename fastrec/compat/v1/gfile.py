@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from .._tf import files as _files
 from .._tf.files import GFile as GFile
+from .._tf.naming import named, renamed
 from .._tf.uncovered import uncovered
 
 __all__ = [
@@ -28,16 +29,22 @@ __all__ = [
     "Walk",
 ]
 
+
+def _of_version_1(name: str, function: Callable[..., Any], parameter: str) -> Any:
+    """Return a function with version 1's names of itself and of its parameter."""
+    return named(renamed(function, name), name, parameters=parameter)
+
+
 Open = FastGFile = GFile
-Exists = _files.exists
-Glob = _files.glob_files
-IsDirectory = _files.isdir
-ListDirectory = _files.listdir
-MakeDirs = _files.makedirs
-MkDir = _files.mkdir
-Remove = _files.remove
-DeleteRecursively = _files.rmtree
-Stat = _files.stat
+Exists = _of_version_1("Exists", _files.exists, "filename")
+Glob = _of_version_1("Glob", _files.glob_files, "filename")
+IsDirectory = _of_version_1("IsDirectory", _files.isdir, "dirname")
+ListDirectory = _of_version_1("ListDirectory", _files.listdir, "dirname")
+MakeDirs = _of_version_1("MakeDirs", _files.makedirs, "dirname")
+MkDir = _of_version_1("MkDir", _files.mkdir, "dirname")
+Remove = _of_version_1("Remove", _files.remove, "filename")
+DeleteRecursively = _of_version_1("DeleteRecursively", _files.rmtree, "dirname")
+Stat = _of_version_1("Stat", _files.stat, "filename")
 
 
 def Copy(oldpath: Any, newpath: Any, overwrite: bool = False) -> None:

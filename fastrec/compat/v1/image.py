@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .._tf import naming as _naming
 from .._tf.faces import functions_of as _functions_of
 from . import _late
 from ._faces import images as _images
@@ -22,6 +23,7 @@ stateless_sample_distorted_bounding_box = _draws.stateless_sample_distorted_boun
 per_image_whitening = _images.per_image_standardization
 resize_image_with_crop_or_pad = _images.resize_with_crop_or_pad
 transpose_image = _images.transpose
+_naming.under_own_names(globals())
 
 
 def sample_distorted_bounding_box(
@@ -29,12 +31,26 @@ def sample_distorted_bounding_box(
     bounding_boxes: Any,
     seed: int | None = None,
     seed2: int | None = None,
-    *how: Any,
-    **named: Any,
+    min_object_covered: Any = 0.1,
+    aspect_ratio_range: Any = None,
+    area_range: Any = None,
+    max_attempts: int | None = None,
+    use_image_if_no_bounding_boxes: bool | None = None,
+    name: str | None = None,
 ) -> Any:
     """A part of an image by chance: where it begins, its size, and its box."""
     source = _draws.of_seed((seed or 0, seed2 or 0))
-    return _draws.distorted_box(source, image_size, bounding_boxes, *how, **named)
+    return _draws.distorted_box(
+        source,
+        image_size,
+        bounding_boxes,
+        min_object_covered,
+        aspect_ratio_range,
+        area_range,
+        max_attempts,
+        use_image_if_no_bounding_boxes,
+        name,
+    )
 
 
 def __getattr__(name: str) -> Any:

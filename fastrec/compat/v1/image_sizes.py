@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .._tf.dtypes import int32
-from .._tf.faces import in_order
+from .._tf.naming import named
 from .._tf.ops.geometry import RESIZE, new_size
 from ._nodes import Tensor
 from ._ops import checked_kind, record
@@ -112,23 +112,20 @@ def _stacked(images: Any) -> Tensor:
     return tensor
 
 
-def _resizing(method: str, doc: str) -> Callable[..., Tensor]:
+def _resizing(name: str, method: str, doc: str) -> Callable[..., Tensor]:
     def resize(
         images: Any,
         size: Any,
         align_corners: bool = False,
-        half_pixel_centers: bool = False,
         name: str | None = None,
+        half_pixel_centers: bool = False,
     ) -> Tensor:
         return _resized(_stacked(images), size, method, align_corners, half_pixel_centers, name)
 
-    resize.__doc__ = f"Scaled to ``[height, width]``, each pixel {doc}."
-    return resize
+    return named(resize, name, doc=f"Resize images to ``[height, width]``; each pixel is {doc}.")
 
 
-resize_nearest_neighbor = _resizing("nearest", "the nearest of those that there were")
-resize_bilinear = _resizing("bilinear", "between the four that are nearest")
-resize_bicubic = _resizing("bicubic", "of the sixteen that are nearest")
-resize_area = in_order(
-    _resizing("area", "the mean of what it covers"), "images size align_corners name"
-)
+resize_nearest_neighbor = _resizing("resize_nearest_neighbor", "nearest", "its nearest one")
+resize_bilinear = _resizing("resize_bilinear", "bilinear", "interpolated between four")
+resize_bicubic = _resizing("resize_bicubic", "bicubic", "interpolated between sixteen")
+resize_area = _resizing("resize_area", "area", "the mean of the pixels that it covers")

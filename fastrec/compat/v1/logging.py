@@ -6,6 +6,7 @@ from __future__ import annotations
 import logging as _logging
 from typing import Any
 
+from .._tf.naming import under_own_names
 from .._tf.uncovered import uncovered
 
 DEBUG, INFO, WARN, ERROR, FATAL = (
@@ -20,6 +21,7 @@ _logger = _logging.getLogger("fastrec.compat")
 log, debug, info, error = _logger.log, _logger.debug, _logger.info, _logger.error
 warn = warning = _logger.warning
 fatal = _logger.critical
+under_own_names(globals())
 
 
 def set_verbosity(v: int) -> None:

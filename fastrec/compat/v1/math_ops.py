@@ -40,7 +40,6 @@ class _Math(Math):
         def convert(x: Any, name: str = default) -> Any:
             return self.cast(x, target, name)
 
-        convert.__doc__ = f"`x` with elements of {target}."
         return convert
 
 
@@ -75,7 +74,6 @@ class _Reductions(Reductions):
             along = one_of("dimension", dimension, "axis", axis)
             return find(input, along, as_dtype(output_type), name)
 
-        found.__doc__ = find.__doc__
         return found
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from .._tf.arrays import make_array
 from .._tf.dtypes import int64
 from .._tf.faces.sparse import SparseFunctions
+from .._tf.naming import renamed, under_own_names
 from .._tf.ops.sparse import dense_array
 from .._tf.uncovered import uncovered
 from ._composites import SparseTensor, SparseTensorValue
@@ -31,7 +32,7 @@ functions = SparseFunctions(SparseTensor)
 sparse_tensor_to_dense = to_dense = functions.to_dense
 
 #: By name in ``tf``.
-SPARSE = {
+SPARSE: dict[str, Any] = {
     f"sparse_{name}": getattr(functions, name)
     for name in (
         "add",
@@ -52,6 +53,7 @@ SPARSE = {
         "transpose",
     )
 } | {"sparse_tensor_dense_matmul": functions.sparse_dense_matmul}
+under_own_names(SPARSE)
 
 
 def sparse_placeholder(
@@ -70,7 +72,7 @@ def sparse_placeholder(
     )
 
 
-placeholder = sparse_placeholder
+placeholder = renamed(sparse_placeholder, "placeholder")
 
 
 def sparse_to_dense(

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from .._tf.naming import renamed
 from .._tf.uncovered import uncovered
 from . import runners
 from .batching import *
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from fastrec.train import Int64List as Int64List
     from fastrec.train import SequenceExample as SequenceExample
 
-create_global_step = get_or_create_global_step
+create_global_step = renamed(get_or_create_global_step, "create_global_step")
 queue_runner = runners  # as in tf.train.queue_runner.QueueRunner
 
 _MESSAGES = {

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any
 from .._tf import dotted as _dotted
 from .._tf import dtypes as _dtypes
 from .._tf import errors as errors
+from .._tf import naming as _naming
 from .._tf import nest as nest
-from .._tf.around import autograph as autograph
-from .._tf.around import config as config
 from .._tf.around import device as device
 from .._tf.around import get_logger as get_logger
 from .._tf.around import name_scope as name_scope
@@ -24,6 +23,8 @@ from .._tf.around import version as version
 from .._tf.composite import RaggedTensor as RaggedTensor
 from .._tf.composite import SparseTensor as SparseTensor
 from .._tf.dtypes import *
+from .._tf.settings import autograph as autograph
+from .._tf.settings import config as config
 from .._tf.specs import NoneTensorSpec as NoneTensorSpec
 from .._tf.specs import RaggedTensorSpec as RaggedTensorSpec
 from .._tf.specs import SparseTensorSpec as SparseTensorSpec
@@ -105,6 +106,7 @@ _HOMES = {
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 print = functions.print_
+_naming.under_own_names(globals())
 
 _dotted.importable(__name__)
 
@@ -118,6 +120,12 @@ def type_spec_from_value(value: Any) -> Any:
     return TypeSpec.from_value(value)
 
 
+def __dir__() -> list[str]:
+    from ._names import NAMES
+
+    return NAMES[""].split()
+
+
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return importlib.import_module(f".{name}", __name__)
@@ -126,8 +134,6 @@ def __getattr__(name: str) -> Any:
         return globals().setdefault(name, getattr(home, name))
     if name.startswith("__"):
         raise AttributeError(name)
-    if name == "bfloat16":
-        return _dtypes.bfloat16()
     if name == "experimental":
         return SimpleNamespace(Optional=data.experimental.Optional)
     if name in _OF_GRAPHS:

@@ -61,7 +61,7 @@ def checked(op: Op, tensor: Any, number: int = 0) -> Any:
         When it does not, with TensorFlow's text.
     """
     kinds = op.kinds
-    if not kinds or tensor.dtype.numpy.kind in kinds:
+    if not kinds or tensor.dtype.kind in kinds:
         return tensor
     if kinds == "b":
         raise mismatch(op.name, bool_, tensor.dtype, number)

@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+import functools
+import sys
 from typing import Any
 
 from .._tf.composite import RaggedTensor
 from .._tf.distribute import Distribute
 from .._tf.faces.late import Late, Names
 from .._tf.faces.sparse import IndexedSlices
+from .._tf.naming import renamed
 from .._tf.uncovered import uncovered
 from ._eager import EAGER
 
@@ -16,6 +19,13 @@ __all__ = ["found"]
 
 _LATE = Late(EAGER, RaggedTensor)
 _CHECKS = ("Assert", "assert_equal", "assert_greater", "assert_less", "assert_rank", "ensure_shape")
+
+
+@functools.cache
+def _keras() -> Names:
+    from .._tf.keras import keras_of
+
+    return keras_of(sys.modules[__package__], found)
 
 
 def found(where: str, name: str) -> Any:
@@ -28,6 +38,8 @@ def found(where: str, name: str) -> Any:
     """
     if not where and name in ("audio", "debugging", "raw_ops", "signal"):
         return Names(found, name)
+    if not where and name == "keras":
+        return _keras()
     if not where and name == "distribute":
         return Distribute("v2")
     if not where and name == "IndexedSlices":
@@ -39,4 +51,4 @@ def found(where: str, name: str) -> Any:
     function = _LATE.find("debugging" if not where and name in _CHECKS else where, name)
     if function is None:
         raise uncovered("v2", where, name)
-    return function
+    return renamed(function, name)

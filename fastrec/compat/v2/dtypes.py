@@ -21,6 +21,4 @@ complex = _found("", "complex")
 
 
 def __getattr__(name: str) -> Any:
-    if name == "bfloat16":
-        return _dtypes.bfloat16()
     raise uncovered("v2", "dtypes", name)

@@ -20,11 +20,29 @@ stateless_sample_distorted_bounding_box = _draws.stateless_sample_distorted_boun
 
 
 def sample_distorted_bounding_box(
-    image_size: Any, bounding_boxes: Any, seed: int = 0, *how: Any, **named: Any
+    image_size: Any,
+    bounding_boxes: Any,
+    seed: int = 0,
+    min_object_covered: Any = 0.1,
+    aspect_ratio_range: Any = None,
+    area_range: Any = None,
+    max_attempts: int | None = None,
+    use_image_if_no_bounding_boxes: bool | None = None,
+    name: str | None = None,
 ) -> Any:
     """A part of an image by chance: where it begins, its size, and its box."""
     source = _draws.of_seed(seed or (0, 0))
-    return _draws.distorted_box(source, image_size, bounding_boxes, *how, **named)
+    return _draws.distorted_box(
+        source,
+        image_size,
+        bounding_boxes,
+        min_object_covered,
+        aspect_ratio_range,
+        area_range,
+        max_attempts,
+        use_image_if_no_bounding_boxes,
+        name,
+    )
 
 
 def __getattr__(name: str) -> Any:

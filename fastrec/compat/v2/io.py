@@ -18,6 +18,7 @@ from .._tf.features import FixedLenSequenceFeature as FixedLenSequenceFeature
 from .._tf.features import RaggedFeature as RaggedFeature
 from .._tf.features import SparseFeature as SparseFeature
 from .._tf.features import VarLenFeature as VarLenFeature
+from .._tf.naming import renamed
 from .._tf.ops import Op, invalid
 from .._tf.records import TFRecordOptions as TFRecordOptions
 from .._tf.records import TFRecordWriter as TFRecordWriter
@@ -88,4 +89,4 @@ def matching_files(pattern: Any, name: str | None = None) -> Any:
     return convert_to_tensor(names or np.empty(0, object), "string")
 
 
-match_filenames_once = matching_files
+match_filenames_once = renamed(matching_files, "match_filenames_once")

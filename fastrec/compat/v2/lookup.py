@@ -36,17 +36,21 @@ class StaticVocabularyTable(_tables.StaticVocabularyTable):
     _version = EAGER
 
 
-class _MutableHashTable(_mutable.MutableHashTable):
+class MutableHashTable(_mutable.MutableHashTable):
+    """Values by key, which a program may change."""
+
     _version = EAGER
     _done = staticmethod(lambda _: None)
 
 
-class _DenseHashTable(_mutable.DenseHashTable):
+class DenseHashTable(_mutable.DenseHashTable):
+    """Values by key, which a program may change; one key marks what is empty."""
+
     _version = EAGER
     _done = staticmethod(lambda _: None)
 
 
-experimental = SimpleNamespace(MutableHashTable=_MutableHashTable, DenseHashTable=_DenseHashTable)
+experimental = SimpleNamespace(MutableHashTable=MutableHashTable, DenseHashTable=DenseHashTable)
 
 
 def __getattr__(name: str) -> Any:

@@ -11,6 +11,7 @@ import numpy as np
 
 from .._tf import nest
 from .._tf.dtypes import as_dtype
+from .._tf.naming import named
 from .._tf.ops import invalid
 from .._tf.structure import flatten, pack
 from .._tf.tensor import EagerTensor, convert_to_tensor
@@ -147,8 +148,9 @@ def _fold(reverse: bool) -> Callable[..., Any]:
             raise invalid("elems must have an element where there is no initializer")
         return pack(kind, made[-1]) if made else initializer
 
-    fold.__doc__ = "Apply `fn` to what it gave before and each row; the last that it gave."
-    return fold
+    way = "last to the first" if reverse else "first to the last"
+    doc = f"Apply `fn` to its previous result and each row, from the {way}; return the last result."
+    return named(fold, "foldr" if reverse else "foldl", doc=doc)
 
 
 foldl, foldr = _fold(False), _fold(True)

@@ -18,6 +18,7 @@ import numpy as np
 from .._tf.faces.draws import Draws
 from .._tf.faces.image_draws import functions
 from .._tf.kernels import philox
+from .._tf.naming import renamed
 from .._tf.ops.draws import NORMAL, TRUNCATED_NORMAL, CountedStarts, Drawing, Starts
 from .._tf.ops.joining import PACK
 from .._tf.seeds import generator, graph_seed, set_seed
@@ -253,14 +254,19 @@ def set_global_generator(generator: Generator) -> None:
     _global[:] = [generator]
 
 
+def create_rng_state(seed: int, alg: Any = None) -> Any:
+    """Return the state of a generator with a seed."""
+    return np.array([int(seed), 0, 0], np.int64)
+
+
 experimental = SimpleNamespace(
     Generator=Generator,
-    create_rng_state=lambda seed, alg=None: np.array([int(seed), 0, 0], np.int64),
+    create_rng_state=create_rng_state,
     get_global_generator=get_global_generator,
     set_global_generator=set_global_generator,
-    stateless_fold_in=fold_in,
+    stateless_fold_in=renamed(fold_in, "stateless_fold_in"),
     stateless_shuffle=stateless_shuffle,
-    stateless_split=split,
+    stateless_split=renamed(split, "stateless_split"),
 )
 
 

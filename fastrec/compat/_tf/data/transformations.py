@@ -161,22 +161,64 @@ def pad_to_cardinality(cardinality: int, mask_key: str = "valid") -> Transformat
     return padded
 
 
-def _method(name: str) -> Callable[..., Transformation]:
-    """For ``apply``: what a method of data sets gives."""
+def bucket_by_sequence_length(
+    element_length_func: Callable[..., Any],
+    bucket_boundaries: Any,
+    bucket_batch_sizes: Any,
+    padded_shapes: Any = None,
+    padding_values: Any = None,
+    pad_to_bucket_boundary: bool = False,
+    no_padding: bool = False,
+    drop_remainder: bool = False,
+) -> Transformation:
+    """For ``apply``: :meth:`Dataset.bucket_by_sequence_length`."""
+    return lambda dataset: dataset.bucket_by_sequence_length(
+        element_length_func,
+        bucket_boundaries,
+        bucket_batch_sizes,
+        padded_shapes,
+        padding_values,
+        pad_to_bucket_boundary,
+        no_padding,
+        drop_remainder,
+    )
 
-    def made(*arguments: Any, **named: Any) -> Transformation:
-        return lambda dataset: getattr(dataset, name)(*arguments, **named)
 
-    made.__doc__ = f"For ``apply``: what :meth:`Dataset.{name}` gives."
-    return made
+def group_by_window(
+    key_func: Callable[..., Any],
+    reduce_func: Callable[..., Any],
+    window_size: Any = None,
+    window_size_func: Callable[..., Any] | None = None,
+) -> Transformation:
+    """For ``apply``: :meth:`Dataset.group_by_window`."""
+    return lambda dataset: dataset.group_by_window(
+        key_func, reduce_func, window_size, window_size_func
+    )
 
 
-bucket_by_sequence_length = _method("bucket_by_sequence_length")
-group_by_window = _method("group_by_window")
-rejection_resample = _method("rejection_resample")
-scan = _method("scan")
-take_while = _method("take_while")
-unique = _method("unique")
+def rejection_resample(
+    class_func: Callable[..., Any],
+    target_dist: Any,
+    initial_dist: Any = None,
+    seed: int | None = None,
+) -> Transformation:
+    """For ``apply``: :meth:`Dataset.rejection_resample`."""
+    return lambda dataset: dataset.rejection_resample(class_func, target_dist, initial_dist, seed)
+
+
+def scan(initial_state: Any, scan_func: Callable[..., Any]) -> Transformation:
+    """For ``apply``: :meth:`Dataset.scan`."""
+    return lambda dataset: dataset.scan(initial_state, scan_func)
+
+
+def take_while(predicate: Callable[..., Any]) -> Transformation:
+    """For ``apply``: :meth:`Dataset.take_while`."""
+    return lambda dataset: dataset.take_while(predicate)
+
+
+def unique() -> Transformation:
+    """For ``apply``: :meth:`Dataset.unique`."""
+    return lambda dataset: dataset.unique()
 
 
 def enumerate_dataset(start: int = 0) -> Transformation:

@@ -10,10 +10,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 from ..dtypes import DType, bool_
+from ..naming import named, renamed
 from ..ops import Op
+from .descriptions import DESCRIPTIONS, PARAMETERS
 
 __all__ = ["Apply", "Faces", "Functions", "Version", "functions_of", "in_order", "one_of"]
 
@@ -100,6 +103,15 @@ class Functions:
                 function, order = getattr(self, name), self._orders.get(name)
                 setattr(self, name, function if order is None else in_order(function, order))
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not name.startswith("_"):
+            inner = getattr(value, "__func__", value)
+            if isinstance(inner, FunctionType) and "<locals>" in inner.__qualname__:
+                doc, parameters = DESCRIPTIONS.get(name), PARAMETERS.get(name, "")
+                named(inner, name, type(self).__name__.lstrip("_"), doc, parameters)
+            value = renamed(value, name)
+        super().__setattr__(name, value)
+
 
 class Faces(Functions):
     """Functions of one topic, for one of the versions."""
@@ -150,10 +162,17 @@ def in_order(function: Callable[..., Any], order: str) -> Callable[..., Any]:
     renamed = {old: new for old, _, new in pairs if new}
     unused = {each[1:] for each in order.split() if each.startswith("-")}
     positional = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    own = [inspect.Parameter(old, positional, default=None) for old, _, _ in pairs]
-    others = set(inspect.signature(function).parameters) - {parameter.name for parameter in own}
-    extra = [inspect.Parameter(each, inspect.Parameter.KEYWORD_ONLY) for each in sorted(others)]
-    signature = inspect.Signature([*own, *extra])
+    known = dict(inspect.signature(function).parameters)
+    parameters: list[inspect.Parameter] = []
+    for old, _, new in [*pairs, *((name, "", "") for name in known)]:
+        if old in {parameter.name for parameter in parameters}:
+            continue
+        required = all(each.default is each.empty for each in parameters) and not new
+        default = known[old].default if old in known else None
+        if default is inspect.Parameter.empty and not required:
+            default = None  # the function itself says that the argument is missing
+        parameters.append(inspect.Parameter(old, positional, default=default))
+    signature = inspect.Signature(parameters, return_annotation=Any)
 
     @functools.wraps(function)
     def called(*arguments: Any, **named: Any) -> Any:

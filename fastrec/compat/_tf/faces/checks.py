@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import settings
 from ..dtypes import DType, as_dtype, bool_, int32
 from ..ops import Block, Op, invalid, same_spec, shaping
 from ..ops import arithmetic as rows
@@ -134,7 +135,6 @@ class Checks(Faces):
             shown = shown if message is None else [message, *shown]
             return self.Assert(self._apply(op, (first, second)), shown, summarize, name)
 
-        check.__doc__ = f"Refuse elements for which ``x {sign} y`` does not hold."
         return check
 
     def _comparison_with_zero(self, sign: str, op: Op) -> Callable[..., Any]:
@@ -153,7 +153,6 @@ class Checks(Faces):
             shown = data or [_before(message), *parts]
             return self.Assert(holds, shown, summarize, name)
 
-        check.__doc__ = f"Refuse elements for which ``x {sign} 0`` does not hold."
         return check
 
     def _refuse(self, unless: Callable[..., Any], text: str, *tensors: Any) -> Any:
@@ -225,7 +224,7 @@ class Checks(Faces):
 
     def is_numeric_tensor(self, tensor: Any) -> bool:
         """Whether it is a tensor of numbers."""
-        return self._version.is_tensor(tensor) and tensor.dtype.numpy.kind in "iufcV"
+        return self._version.is_tensor(tensor) and tensor.dtype.kind in "iufcV"
 
     def assert_same_float_dtype(
         self, tensors: Sequence[Any] | None = None, dtype: Any = None
@@ -380,12 +379,11 @@ class Checks(Faces):
 
         return self._apply(Op("EnsureShape", check, infer), [self._tensor(x)], name)
 
-    def _nothing(self, *_: Any, **__: Any) -> None:
-        """Taken, and without effect."""
-
-    enable_check_numerics = disable_check_numerics = _nothing
-    enable_traceback_filtering = disable_traceback_filtering = _nothing
-    set_log_device_placement = _nothing
+    enable_check_numerics = staticmethod(settings.enable_check_numerics)
+    disable_check_numerics = staticmethod(settings.disable_check_numerics)
+    enable_traceback_filtering = staticmethod(settings.enable_traceback_filtering)
+    disable_traceback_filtering = staticmethod(settings.disable_traceback_filtering)
+    set_log_device_placement = staticmethod(settings.set_log_device_placement)
 
 
 _MANY = (..., "*")  # dimensions

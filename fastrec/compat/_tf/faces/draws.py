@@ -347,7 +347,26 @@ class Draws(Faces):
         return DistortedBox(*draw(DISTORTED_BOX, inputs, **how))
 
     def stateless_sample_distorted_bounding_box(
-        self, image_size: Any, bounding_boxes: Any, seed: Any, *how: Any, **named: Any
+        self,
+        image_size: Any,
+        bounding_boxes: Any,
+        seed: Any,
+        min_object_covered: Any = 0.1,
+        aspect_ratio_range: Any = None,
+        area_range: Any = None,
+        max_attempts: int | None = None,
+        use_image_if_no_bounding_boxes: bool | None = None,
+        name: str | None = None,
     ) -> DistortedBox:
         """A part of an image, as `seed`, of shape (2,), decides."""
-        return self.distorted_box(self.of_pair(seed), image_size, bounding_boxes, *how, **named)
+        return self.distorted_box(
+            self.of_pair(seed),
+            image_size,
+            bounding_boxes,
+            min_object_covered,
+            aspect_ratio_range,
+            area_range,
+            max_attempts,
+            use_image_if_no_bounding_boxes,
+            name,
+        )

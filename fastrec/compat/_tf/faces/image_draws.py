@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..dtypes import int32
+from ..naming import under_own_names
 from ..ops import Op, draws, geometry
 from ..ops.shaping import SHAPE
 from . import Faces, Version, functions_of
@@ -125,4 +126,5 @@ def functions(version: Version, draws: Draws) -> dict[str, Callable[..., Any]]:
     seeded = functions_of(_ImageDraws(version, draws, draws.of_seed))
     stateless = functions_of(_ImageDraws(version, draws, draws.of_pair))
     found = {f"random_{name}": each for name, each in seeded.items()}
-    return found | {f"stateless_random_{name}": each for name, each in stateless.items()}
+    found |= {f"stateless_random_{name}": each for name, each in stateless.items()}
+    return under_own_names(found)

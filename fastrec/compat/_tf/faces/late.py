@@ -8,6 +8,7 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
+from ..naming import under_own_names
 from . import Version
 
 __all__ = ["Late", "Names"]
@@ -91,10 +92,15 @@ class Names(SimpleNamespace):
     """
 
     def __init__(self, found: Callable[[str, str], Any], where: str, **names: Any) -> None:
-        super().__init__(**names)
+        super().__init__(**under_own_names(names))
         self._found, self._where = found, where
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
         return self._found(self._where, name)
+
+    def __dir__(self) -> list[str]:
+        version = self._found.__module__.rpartition(".")[0]
+        names: str = importlib.import_module(f"{version}._names").NAMES.get(self._where, "")
+        return names.split()

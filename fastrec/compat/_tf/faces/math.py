@@ -109,7 +109,6 @@ class _Elementwise(Faces):
                 return of_values(function, x)
             return apply(op, (operand(op, x),), name)
 
-        function.__doc__ = f"TensorFlow's ``{op.name}`` of each element."
         return function
 
     def _binary(self, op: Op, type: str | None = None) -> Callable[..., Any]:
@@ -127,9 +126,7 @@ class _Elementwise(Faces):
             first, second = pair(kind, x, y)
             return apply(op, (checked(op, first), second), name, kind)
 
-        chosen = of_bools if op.kinds == "b" else function
-        chosen.__doc__ = f"TensorFlow's ``{kind}`` of each two elements."
-        return chosen
+        return of_bools if op.kinds == "b" else function
 
 
 class Bitwise(_Elementwise):
@@ -169,7 +166,7 @@ class Math(_Elementwise):
         """`value` with elements of another type, the nearest one where it has no equal."""
         tensor, wanted = self._tensor(value), as_dtype(dtype)
         for each in (tensor.dtype, wanted):
-            if each.numpy.kind in "bO":
+            if each.kind in "bO":
                 raise TypeError(f"Cannot find minimum value of {each}.")
         return self._apply(rows.SATURATE_CAST, (tensor,), name, DstT=wanted)
 

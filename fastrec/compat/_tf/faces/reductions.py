@@ -75,7 +75,6 @@ class Reductions(Faces):
                 input_tensor = self._no_integers(input_tensor)
             return apply(op, (operand(op, input_tensor), *axes), name, keep_dims=keep)
 
-        reduce.__doc__ = f"TensorFlow's ``{op.name}`` over `axis`, or over everything."
         return reduce
 
     def _no_integers(self, value: Any) -> Any:
@@ -95,7 +94,6 @@ class Reductions(Faces):
             place = self._version.integers(0 if axis is None else axis, "dimension", None, 0)
             return self._apply(op, (tensor, place), name, output_type=as_dtype(output_type))
 
-        find.__doc__ = f"TensorFlow's ``{op.name}`` along `axis`."
         return find
 
     def cumsum(
@@ -123,7 +121,7 @@ class Reductions(Faces):
     ) -> Any:
         """Number of elements that are not 0."""
         x = self._tensor(one_of("input_tensor", input_tensor, "input", input))
-        zero = self._tensor(b"" if x.dtype.numpy.kind == "O" else x.dtype.numpy.type(0), x.dtype)
+        zero = self._tensor(b"" if x.dtype.kind == "O" else x.dtype.numpy.type(0), x.dtype)
         there = self._apply(elements.NOT_EQUAL, [x, zero], None)
         ones = self._apply(elements.CAST, [there], None, DstT=as_dtype(dtype))
         keep = bool(one_of("keep_dims", keep_dims, "keepdims", keepdims))

@@ -31,7 +31,6 @@ class Segments(Faces):
         def function(data: Any, segment_ids: Any, name: str | None = None) -> Any:
             return self._apply(op, [self._operand(op, data), self._tensor(segment_ids)], name)
 
-        function.__doc__ = f"TensorFlow's ``{op.name}``: a row for each run of equal numbers."
         return function
 
     def _unsorted_segment(self, op: Op) -> Callable[..., Any]:
@@ -41,7 +40,6 @@ class Segments(Faces):
             numbers = [self._tensor(each) for each in (segment_ids, num_segments)]
             return self._apply(op, [self._operand(op, data), *numbers], name)
 
-        function.__doc__ = f"TensorFlow's ``{op.name}``: a row for each number."
         return function
 
     def dynamic_partition(

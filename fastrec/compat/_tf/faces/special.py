@@ -33,7 +33,6 @@ class Special(Faces):
         def function(x: Any, name: str | None = None) -> Any:
             return self._of(op, x, name)
 
-        function.__doc__ = f"TensorFlow's ``{op.name}`` of each element."
         return function
 
     def _binary(self, op: Op) -> Callable[..., Any]:
@@ -42,7 +41,6 @@ class Special(Faces):
             self._version.checked(op, first)
             return self._apply(op, [first, second], name)
 
-        function.__doc__ = f"TensorFlow's ``{op.name}`` of each two elements."
         return function
 
     def betainc(self, a: Any, b: Any, x: Any, name: str | None = None) -> Any:
@@ -142,7 +140,7 @@ class Special(Faces):
         dimensions = [] if axis is None else [self._tensor(np.array(axis, np.int32))]
         how = {"keep_dims": bool(keepdims)}
         total = self._apply(reductions.SUM, [squares, *dimensions], None, **how)
-        if x.dtype.numpy.kind in "fc":
+        if x.dtype.kind in "fc":
             return self._apply(arithmetic.SQRT, [total], name)
         wide = self._apply(arithmetic.CAST, [total], None, DstT=as_dtype("float64"))
         return self._apply(

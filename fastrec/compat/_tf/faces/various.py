@@ -53,7 +53,6 @@ class Various(Special):
             x = self._tensor(tensor)
             return self._apply(op, [x, self._tensor(indices), self._tensor(updates, x.dtype)], name)
 
-        function.__doc__ = f"TensorFlow's ``{op.name}``."
         return function
 
     def timestamp(self, name: str | None = None) -> Any:

@@ -272,7 +272,7 @@ def _range(start: Array, limit: Array, delta: Array) -> Array:
 
 def _range_spec(specs: Sequence[Any], raws: Sequence[Any]) -> list[TypeSpec]:
     dtype = specs[0].dtype
-    if any(s.shape.ndims not in (0, None) for s in specs) or dtype.numpy.kind not in "iuf":
+    if any(s.shape.ndims not in (0, None) for s in specs) or dtype.kind not in "iuf":
         raise ValueError("start, limit and delta must each be one number")
     known, count = [constant_of(raw) for raw in raws], None
     if all(value is not None for value in known):

@@ -223,7 +223,7 @@ def _notation(
     dtype: DType, precision: int, scientific: bool, shortest: bool, width: int, fill: str
 ) -> tuple[str, str]:
     """The kind of the values, and what ``printf`` calls the notation."""
-    kind = "f" if dtype.is_floating else dtype.numpy.kind
+    kind = "f" if dtype.is_floating else dtype.kind
     if scientific and shortest:
         raise invalid("Cannot select both scientific and shortest notation")
     if len(fill) > 1:

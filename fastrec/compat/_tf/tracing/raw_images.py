@@ -126,7 +126,7 @@ def _named(reference: _Reference, parse: Node, makers: Mapping[int, Node]) -> An
     is_slot, slot = reference
     node = makers.get(slot) if is_slot else None
     while node is not None and node.op.name in ("Cast", "Identity"):
-        if node.specs[0].dtype.numpy.kind != "i":
+        if node.specs[0].dtype.kind != "i":
             return None
         is_slot, slot = node.inputs[0]
         node = makers.get(slot) if is_slot else None

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Names, parameters and docstrings of the functions that tables make, and of second names."""
+
+from __future__ import annotations
+
+import functools
+from types import FunctionType, MethodType
+from typing import Any, TypeVar, cast
+
+__all__ = ["named", "renamed", "under_own_names"]
+
+F = TypeVar("F")
+
+
+def named(
+    function: F, name: str, owner: str = "", doc: str | None = None, parameters: str = ""
+) -> F:
+    """Give a new inner function the name that it is public under, and return it.
+
+    Parameters
+    ----------
+    function : function
+        Made by a factory, so that its own name is that of its definition.
+    name : str
+    owner : str, optional
+        The class that has it.
+    doc : str, optional
+        The docstring.
+    parameters : str, optional
+        Names of its first parameters, in place of those of the definition.
+    """
+    inner: Any = function
+    if parameters:
+        code, names = inner.__code__, tuple(parameters.split())
+        inner.__code__ = code.replace(co_varnames=names + code.co_varnames[len(names) :])
+    inner.__name__ = name
+    inner.__qualname__ = f"{owner}.{name}" if owner else name
+    if doc is not None:
+        inner.__doc__ = doc
+    return function
+
+
+def renamed(function: F, name: str) -> F:
+    """Return a function, or a copy of it if its name is another; anything else as it is."""
+    value: Any = function
+    inner = getattr(value, "__func__", value)
+    if isinstance(inner, FunctionType) and inner.__name__ != name:
+        copy: Any = _copied(inner, name)
+        if isinstance(value, MethodType):
+            copy = MethodType(copy, value.__self__)
+        return cast(F, copy)
+    return function
+
+
+@functools.cache
+def _copied(function: FunctionType, name: str) -> FunctionType:
+    copy = FunctionType(
+        function.__code__,
+        function.__globals__,
+        name,
+        function.__defaults__,
+        function.__closure__,
+    )
+    copy.__kwdefaults__, copy.__dict__ = function.__kwdefaults__, dict(function.__dict__)
+    copy.__doc__, copy.__module__ = function.__doc__, function.__module__
+    copy.__annotations__ = function.__annotations__
+    owner = function.__qualname__.rpartition(".")[0]
+    copy.__qualname__ = f"{owner}.{name}" if owner and "<" not in owner else name
+    return copy
+
+
+def under_own_names(names: dict[str, Any]) -> dict[str, Any]:
+    """Give each public function of a name space the name that it has there; return the space.
+
+    A function with two names becomes two functions that do the same.
+    """
+    for name, value in list(names.items()):
+        if not name.startswith("_") and callable(value):
+            names[name] = renamed(value, name)
+    return names

@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``tf.config``, ``tf.autograph`` and switches of ``tf.debugging``, which have no effect here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+__all__ = ["autograph", "config"]
+
+
+class LogicalDeviceConfiguration:
+    """How a device would be divided.
+
+    Parameters
+    ----------
+    memory_limit : int, optional
+        Megabytes.
+    experimental_priority, experimental_device_ordinal : int, optional
+    """
+
+    def __init__(
+        self,
+        memory_limit: int | None = None,
+        experimental_priority: int | None = None,
+        experimental_device_ordinal: int | None = None,
+    ) -> None:
+        self.memory_limit = memory_limit
+        self.experimental_priority = experimental_priority
+        self.experimental_device_ordinal = experimental_device_ordinal
+
+
+def list_physical_devices(device_type: str | None = None) -> list[Any]:
+    """Return no devices: functions run on the processors that NumPy uses."""
+    return []
+
+
+def list_logical_devices(device_type: str | None = None) -> list[Any]:
+    """Return no devices: functions run on the processors that NumPy uses."""
+    return []
+
+
+def get_visible_devices(device_type: str | None = None) -> list[Any]:
+    """Return no devices: functions run on the processors that NumPy uses."""
+    return []
+
+
+def set_visible_devices(devices: Any, device_type: str | None = None) -> None:
+    """Do nothing: there are no devices to choose from."""
+
+
+def get_memory_growth(device: Any) -> bool:
+    """Return False: no device reserves memory."""
+    return False
+
+
+def set_memory_growth(device: Any, enable: bool) -> None:
+    """Do nothing: no device reserves memory."""
+
+
+def get_soft_device_placement() -> bool:
+    """Return False: there are no devices to place operations on."""
+    return False
+
+
+def set_soft_device_placement(enabled: bool) -> None:
+    """Do nothing: there are no devices to place operations on."""
+
+
+def get_logical_device_configuration(device: Any) -> None:
+    """Return None: no device is divided."""
+
+
+def set_logical_device_configuration(device: Any, logical_devices: Any) -> None:
+    """Do nothing: there are no devices to divide."""
+
+
+def set_virtual_device_configuration(device: Any, logical_devices: Any) -> None:
+    """Do nothing: there are no devices to divide."""
+
+
+def functions_run_eagerly() -> bool:
+    """Return False: functions of datasets are traced where possible."""
+    return False
+
+
+def run_functions_eagerly(run_eagerly: bool) -> None:
+    """Do nothing: whether a function is traced does not change its result."""
+
+
+def experimental_functions_run_eagerly() -> bool:
+    """Return False: functions of datasets are traced where possible."""
+    return False
+
+
+def experimental_run_functions_eagerly(run_eagerly: bool) -> None:
+    """Do nothing: whether a function is traced does not change its result."""
+
+
+def enable_op_determinism() -> None:
+    """Do nothing: operations are deterministic."""
+
+
+def get_intra_op_parallelism_threads() -> int:
+    """Return 0: each operation chooses its number of threads."""
+    return 0
+
+
+def set_intra_op_parallelism_threads(num_threads: int) -> None:
+    """Do nothing: each operation chooses its number of threads."""
+
+
+def get_inter_op_parallelism_threads() -> int:
+    """Return 0: the number of threads follows the number of processors."""
+    return 0
+
+
+def set_inter_op_parallelism_threads(num_threads: int) -> None:
+    """Do nothing: the number of threads follows the number of processors."""
+
+
+def get_jit() -> bool:
+    """Return False: nothing is compiled by XLA."""
+    return False
+
+
+def set_jit(enabled: bool | str) -> None:
+    """Do nothing: nothing is compiled by XLA."""
+
+
+def get_experimental_options() -> dict[str, Any]:
+    """Return no options."""
+    return {}
+
+
+def set_experimental_options(options: dict[str, Any]) -> None:
+    """Do nothing: there is no graph optimizer to configure."""
+
+
+def do_not_convert(func: Callable[..., Any] | None = None) -> Any:
+    """Return the function unchanged."""
+    return (lambda inner: inner) if func is None else func
+
+
+def set_loop_options(
+    parallel_iterations: Any = None,
+    swap_memory: Any = None,
+    maximum_iterations: Any = None,
+    shape_invariants: Any = None,
+) -> None:
+    """Do nothing: loops are run as they are written."""
+
+
+def set_verbosity(level: int, alsologtostdout: bool = False) -> None:
+    """Do nothing: conversions are not logged."""
+
+
+def set_log_device_placement(enabled: bool) -> None:
+    """Do nothing: there are no devices to place operations on."""
+
+
+def enable_traceback_filtering() -> None:
+    """Do nothing: tracebacks are those of Python."""
+
+
+def disable_traceback_filtering() -> None:
+    """Do nothing: tracebacks are those of Python."""
+
+
+def enable_check_numerics(stack_height_limit: int = 30, path_length_limit: int = 50) -> None:
+    """Do nothing: `tf.debugging.check_numerics` checks single tensors."""
+
+
+def disable_check_numerics() -> None:
+    """Do nothing: `tf.debugging.check_numerics` checks single tensors."""
+
+
+config = SimpleNamespace(
+    list_physical_devices=list_physical_devices,
+    list_logical_devices=list_logical_devices,
+    get_visible_devices=get_visible_devices,
+    set_visible_devices=set_visible_devices,
+    set_soft_device_placement=set_soft_device_placement,
+    get_soft_device_placement=get_soft_device_placement,
+    LogicalDeviceConfiguration=LogicalDeviceConfiguration,
+    set_logical_device_configuration=set_logical_device_configuration,
+    get_logical_device_configuration=get_logical_device_configuration,
+    run_functions_eagerly=run_functions_eagerly,
+    functions_run_eagerly=functions_run_eagerly,
+    experimental_run_functions_eagerly=experimental_run_functions_eagerly,
+    experimental_functions_run_eagerly=experimental_functions_run_eagerly,
+    threading=SimpleNamespace(
+        get_intra_op_parallelism_threads=get_intra_op_parallelism_threads,
+        get_inter_op_parallelism_threads=get_inter_op_parallelism_threads,
+        set_intra_op_parallelism_threads=set_intra_op_parallelism_threads,
+        set_inter_op_parallelism_threads=set_inter_op_parallelism_threads,
+    ),
+    optimizer=SimpleNamespace(
+        set_jit=set_jit,
+        get_jit=get_jit,
+        set_experimental_options=set_experimental_options,
+        get_experimental_options=get_experimental_options,
+    ),
+    experimental=SimpleNamespace(
+        list_physical_devices=list_physical_devices,
+        get_memory_growth=get_memory_growth,
+        set_memory_growth=set_memory_growth,
+        VirtualDeviceConfiguration=LogicalDeviceConfiguration,
+        set_virtual_device_configuration=set_virtual_device_configuration,
+        get_visible_devices=get_visible_devices,
+        set_visible_devices=set_visible_devices,
+        enable_op_determinism=enable_op_determinism,
+    ),
+)
+autograph = SimpleNamespace(
+    experimental=SimpleNamespace(do_not_convert=do_not_convert, set_loop_options=set_loop_options),
+    set_verbosity=set_verbosity,
+)

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every public name of the drop-in modules: its ``__name__``, signature, description and type."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pydoc
+import runpy
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import FunctionType, MethodType
+from typing import Any
+
+import pytest
+
+import fastrec.compat.v1 as v1
+import fastrec.compat.v2 as v2
+
+ROOT = Path(__file__).resolve().parents[2]
+STUBS = runpy.run_path(str(ROOT / "tests" / "tools" / "compat_stubs.py"))
+VERSIONS: dict[str, Any] = {"v1": v1, "v2": v2}
+
+
+def names_of(version: str) -> dict[str, list[str]]:
+    table = importlib.import_module(f"fastrec.compat.{version}._names").NAMES
+    return {space: text.split() for space, text in table.items()}
+
+
+def public(version: str) -> Iterator[tuple[str, Any]]:
+    """Each path below ``tf`` and what it names."""
+    for space, names in names_of(version).items():
+        owner = VERSIONS[version]
+        for part in filter(None, space.split(".")):
+            owner = getattr(owner, part)
+        for name in names:
+            yield f"{space}.{name}".strip("."), getattr(owner, name)
+
+
+def functions(version: str) -> Iterator[tuple[str, Any]]:
+    for path, value in public(version):
+        if isinstance(value, (FunctionType, MethodType)):
+            yield path, value
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_function_has_the_name_that_it_is_public_under(version: str) -> None:
+    wrong = {
+        path: value.__name__
+        for path, value in functions(version)
+        if value.__name__ != path.rpartition(".")[2] or "<" in value.__qualname__
+    }
+    assert not wrong
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_callable_is_a_function_or_a_class_and_says_what_it_does(version: str) -> None:
+    for path, value in public(version):
+        if not callable(value) or path.startswith("train.") or path == "flags.FLAGS":
+            continue
+        assert isinstance(value, (FunctionType, MethodType, type)), path
+        assert value.__doc__, path
+        assert "TensorFlow's ``" not in value.__doc__, path
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_the_module_of_a_function_can_be_imported(version: str) -> None:
+    for path, value in functions(version):
+        assert importlib.import_module(value.__module__) is not None, path
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_dir_lists_the_public_names(version: str) -> None:
+    names = names_of(version)
+    assert dir(VERSIONS[version]) == sorted(names[""])
+    for space in ("nn", "linalg", "keras", "keras.backend"):
+        owner = VERSIONS[version]
+        for part in space.split("."):
+            owner = getattr(owner, part)
+        assert dir(owner) == sorted(names[space])
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_the_checked_in_stub_is_what_the_names_give(version: str) -> None:
+    path, text = STUBS["stub_of"](version)
+    assert path.read_text() == text, "run: python tests/tools/compat_stubs.py"
+
+
+def test_a_signature_is_that_of_its_version() -> None:
+    assert str(inspect.signature(v2.math.reduce_sum)).startswith("(input_tensor: 'Any', axis")
+    first = list(inspect.signature(v1.image.crop_and_resize).parameters)
+    assert first[:4] == ["image", "boxes", "box_ind", "crop_size"]
+    assert list(inspect.signature(v2.image.crop_and_resize).parameters)[2] == "box_indices"
+    required = inspect.signature(v1.pad).parameters
+    assert required["tensor"].default is required["paddings"].default is inspect.Parameter.empty
+    assert list(required)[:4] == ["tensor", "paddings", "mode", "name"]
+
+
+def test_help_describes_the_function() -> None:
+    text = pydoc.plain(pydoc.render_doc(v2.exp))
+    assert "exp(x: 'Any'" in text
+    assert "Compute e to the power of each element." in text
+
+
+def test_parameters_have_the_names_of_tensorflow() -> None:
+    for tf in VERSIONS.values():
+        with v1.Graph().as_default():
+            found = tf.atan2(x=0.0, y=1.0)
+            value = v1.Session().run(found) if tf is v1 else found.numpy()
+        assert value == pytest.approx(1.5707964)
+        with v1.Graph().as_default():
+            tf.nn.relu(features=[1.0])
+            tf.identity(input=[1.0])
+            tf.stop_gradient(input=[1.0])
+            tf.math.zeta(x=[2.0], q=[1.0])
+            tf.math.igamma(a=[2.0], x=[1.0])
+
+
+def test_a_type_checker_knows_names_and_parameters(tmp_path: Path) -> None:
+    pytest.importorskip("mypy")
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import fastrec.compat.v1 as tf1\n"
+        "import fastrec.compat.v2 as tf\n"
+        "dataset: tf.data.Dataset = tf.data.Dataset.range(3)\n"
+        "tf.reshape([1, 2], [2, 1], name='x')\n"
+        "tf.math.exp(x=1.0)\n"
+        "tf1.image.crop_and_resize([], [], box_ind=[0], crop_size=[1, 1])\n"
+        "tf.reshape(1, 2, 3, bogus=1)\n"
+        "tf.math.exq(1.0)\n"
+        "tf.image.crop_and_resize([], [], box_ind=[0], crop_size=[1, 1])\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path), str(program)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    lines = {line.split(":")[1] for line in done.stdout.splitlines() if ": error:" in line}
+    assert lines == {"7", "8", "9"}, done.stdout
