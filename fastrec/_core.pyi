@@ -114,6 +114,20 @@ class Dataset:
     def records(self, numbers: npt.NDArray[np.uint64]) -> list[bytes]: ...
     def take(self, numbers: npt.NDArray[np.uint64]) -> Bytes: ...
 
+@final
+class MemoryRecords:
+    def __new__(
+        cls,
+        paths: Sequence[PathLike],
+        pieces: Sequence[Buffer],
+        table: npt.NDArray[np.uint64],
+        *,
+        verify: bool = True,
+        max_record: int = 0,
+    ) -> Self: ...
+    def __len__(self) -> int: ...
+    def take(self, numbers: npt.NDArray[np.uint64]) -> Bytes: ...
+
 @disjoint_base
 class Indexed:
     _dataset: Dataset | None

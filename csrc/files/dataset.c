@@ -27,6 +27,13 @@ size_t fr_dataset_find(const fr_dataset *dataset, uint64_t number) {
 
 void fr_dataset_locate(const fr_dataset *dataset, uint64_t number, fr_error *err) {
     if (!err) return;
+    if (dataset->spans) {
+        const fr_dataset_span *span = &dataset->spans[number];
+        err->file = (int64_t)span->file;
+        err->record = (int64_t)span->record;
+        err->offset = (int64_t)span->offset;
+        return;
+    }
     const size_t i = fr_dataset_find(dataset, number);
     const fr_dataset_file *file = &dataset->files[i];
     fr_dataset_hold hold = {.count = 0};
@@ -39,7 +46,7 @@ void fr_dataset_locate(const fr_dataset *dataset, uint64_t number, fr_error *err
 
 /* The first record of its group of the index lies on a line that goes close by. */
 void fr_dataset_expect(const fr_dataset *dataset, uint64_t number) {
-    if (dataset->maps) return;
+    if (dataset->maps || dataset->spans) return;
     const fr_dataset_range *range = &dataset->ranges[fr_dataset_find(dataset, number)];
     const fr_offsets_place place = fr_offsets_find(range->table, number - range->first);
     if (place.line < 0 || (uint64_t)place.line >= range->size || !range->data) return;
@@ -116,6 +123,12 @@ static int hold_places(const fr_dataset *dataset, const fr_dataset_place *places
 
 int fr_dataset_resolve(const fr_dataset *dataset, const uint64_t *numbers, size_t count,
                        fr_dataset_place *places, fr_dataset_hold *hold, fr_error *err) {
+    for (size_t i = 0; dataset->spans && i < count; i++) {
+        const fr_dataset_span *span = &dataset->spans[numbers[i]];
+        places[i] = (fr_dataset_place){
+            .number = numbers[i], .frame = span->frame, .offset = span->offset, .file = span->file};
+    }
+    if (dataset->spans) return FR_OK;
     for (size_t i = 0; i < count; i++) {
         places[i].number = numbers[i];
         places[i].file = (uint32_t)find(dataset, numbers[i]);
@@ -139,7 +152,7 @@ static int refuse_index(fr_error *err) {
 /* The frame at `place` is not what it should be. */
 static int fail_at(const fr_dataset *dataset, const fr_dataset_place *place, int status,
                    fr_error *err) {
-    status = fr_dataset_blame(&dataset->files[place->file], status, err);
+    if (!dataset->spans) status = fr_dataset_blame(&dataset->files[place->file], status, err);
     fr_dataset_locate(dataset, place->number, err);
     return status;
 }
@@ -193,8 +206,8 @@ int fr_dataset_copy(const fr_dataset *dataset, uint64_t number, const fr_record 
     }
     const int status = fr_frame_copy(data, dst, err);
     if (FR_LIKELY(status == FR_OK)) return FR_OK;
-    const fr_dataset_place place = {.number = number, .file = (uint32_t)find(dataset, number)};
-    return fail_at(dataset, &place, status, err);
+    const uint32_t file = dataset->spans ? 0 : (uint32_t)find(dataset, number);
+    return fail_at(dataset, &(fr_dataset_place){.number = number, .file = file}, status, err);
 }
 
 static size_t at_once(size_t count) {
@@ -217,7 +230,7 @@ static int reserve_all(const fr_dataset *dataset, const uint64_t *numbers, size_
         some = at_once(count - done);
         FR_TRY(fr_dataset_resolve(dataset, numbers + done, some, places, &hold, err));
         for (size_t i = 0; i < some; i++) {
-            if (dataset->files[places[i].file].index.gaps) return FR_OK;
+            if (!dataset->spans && dataset->files[places[i].file].index.gaps) return FR_OK;
             if (fr_add_overflows(total, places[i].frame.size, &total))
                 return fr_fail_nomem(err, UINT64_MAX);
         }
@@ -261,7 +274,7 @@ int fr_dataset_take(const fr_dataset *dataset, const uint64_t *numbers, size_t c
 }
 
 int fr_dataset_check(const fr_dataset *dataset, uint64_t number, fr_error *err) {
-    if (FR_LIKELY(fr_file_map_losses() == dataset->losses)) return FR_OK;
+    if (FR_LIKELY(fr_file_map_losses() == dataset->losses) || dataset->spans) return FR_OK;
     int status = fr_file_map_check(&dataset->files[find(dataset, number)].map, err);
     if (status != FR_OK) fr_dataset_locate(dataset, number, err);
     return status;

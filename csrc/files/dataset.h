@@ -47,6 +47,14 @@ typedef struct {
     uint64_t told : 1;
 } fr_dataset_range;
 
+/* A record whose frame is in memory: a part of a remote object, or of a file that was inflated. */
+typedef struct {
+    fr_span frame;
+    uint64_t record; /* number within its file */
+    uint64_t offset; /* file position of the frame */
+    uint32_t file;
+} fr_dataset_span;
+
 /* What a manifest says of a file. */
 typedef struct {
     uint64_t size;  /* bytes */
@@ -56,7 +64,8 @@ typedef struct {
 /* Which files are mapped, where all cannot be. */
 typedef struct fr_dataset_maps fr_dataset_maps;
 
-/* All-zero is a valid dataset of no files. */
+/* All-zero is a valid dataset of no files. With `spans`, the records are those and no others, and
+   nothing else is set but `count`, `options` and `losses`. */
 typedef struct {
     fr_dataset_file *files;
     size_t file_count;
@@ -67,6 +76,7 @@ typedef struct {
     fr_buffer buckets; /* uint32: file of record number << bucket_shift; once all are indexed */
     unsigned bucket_shift;
     bool reads;                      /* some files, which cannot be mapped */
+    fr_dataset_span *spans;          /* for each record, if all are in memory; or NULL */
     uint64_t losses;                 /* fr_file_map_losses() before the first file was mapped */
     size_t limit;                    /* maps that are kept open; 0: as many as the system lets us */
     fr_dataset_maps *maps;           /* NULL when all files stay mapped */
@@ -105,6 +115,13 @@ typedef struct {
  */
 FR_NODISCARD int fr_dataset_open(fr_dataset *dataset, const char *const *paths, size_t count,
                                  const fr_frame_options *options, fr_error *err);
+
+/*
+ * Makes a dataset of records in memory, whose frames must stay where they are until it is closed.
+ * `spans` was allocated by malloc(); the dataset frees it.
+ */
+void fr_dataset_open_spans(fr_dataset *dataset, fr_dataset_span *spans, uint64_t count,
+                           const fr_frame_options *options);
 
 /* Has a file's index from elsewhere, before it is scanned. FR_ERR_INDEX when it is not the index of
    the file, see fr_index_compare(). `index` is left empty. */

@@ -36,8 +36,9 @@ static bool are_marked(const fr_dataset_file *file, size_t begin, size_t size, b
 }
 
 bool fr_dataset_is_near(const fr_dataset *dataset, const fr_dataset_place *place) {
+    if (place->frame.size == 0 || dataset->spans) return true;
     const fr_dataset_file *file = &dataset->files[place->file];
-    if (place->frame.size == 0 || file->map.reads) return true;
+    if (file->map.reads) return true;
     return file->pages && are_marked(file, place->offset, place->frame.size, false);
 }
 
@@ -73,19 +74,19 @@ static void touch_pages(const fr_dataset_place *place) {
 void fr_dataset_fetch(const fr_dataset *dataset, const fr_dataset_place *places, size_t count) {
     bool near[FR_DATASET_AT_ONCE];
     for (size_t i = 0; i < count; i++) {
-        const fr_dataset_file *file = &dataset->files[places[i].file];
         const size_t size = places[i].frame.size;
         const size_t offset = places[i].offset;
         near[i] = fr_dataset_is_near(dataset, &places[i]);
         if (near[i]) continue;
+        const fr_dataset_file *file = &dataset->files[places[i].file];
         fr_file_map_scatter(&file->map);
         if (offset / GRAIN != (offset + size - 1) / GRAIN)
             fr_file_map_announce(&file->map, offset, size);
     }
     fr_dataset_touch(places, count);
     for (size_t i = 0; i < count; i++) {
-        const fr_dataset_file *file = &dataset->files[places[i].file];
         if (near[i]) continue;
+        const fr_dataset_file *file = &dataset->files[places[i].file];
         touch_pages(&places[i]);
         if (file->pages) are_marked(file, places[i].offset, places[i].frame.size, true);
     }
@@ -136,7 +137,7 @@ static uint64_t end_of(const fr_dataset *dataset, size_t number) {
 /* Advises the system about `count` records from `number` on, a call a file. A file that cannot be
    opened is for the read to tell. */
 static void advise(const fr_dataset *dataset, uint64_t number, uint64_t count, advice *about) {
-    while (count) {
+    while (count && !dataset->spans) {
         const size_t i = fr_dataset_find(dataset, number);
         const fr_dataset_file *file = &dataset->files[i];
         const uint64_t first = number - file->first, left = end_of(dataset, i) - number;

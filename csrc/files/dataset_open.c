@@ -121,6 +121,12 @@ int fr_dataset_open(fr_dataset *dataset, const char *const *paths, size_t count,
     return status;
 }
 
+void fr_dataset_open_spans(fr_dataset *dataset, fr_dataset_span *spans, uint64_t count,
+                           const fr_frame_options *options) {
+    *dataset = (fr_dataset){
+        .spans = spans, .count = count, .options = *options, .losses = fr_file_map_losses()};
+}
+
 int fr_dataset_blame(const fr_dataset_file *file, int status, fr_error *err) {
     if (status == FR_ERR_NOMEM) return status;
     fr_file_map_look(&file->map, file->path);
@@ -224,6 +230,7 @@ void fr_dataset_close(fr_dataset *dataset) {
     }
     free(dataset->files);
     free(dataset->ranges);
+    free(dataset->spans);
     fr_buffer_free(&dataset->buckets);
     fr_dataset_maps_free(dataset);
     *dataset = (fr_dataset){0};

@@ -65,7 +65,7 @@ static bool announce_and_wait(const fr_readahead *ahead, const fr_dataset *datas
 void fr_readahead_begin(fr_readahead *ahead, const fr_dataset *dataset, const uint64_t *numbers,
                         uint64_t rows, bool announced) {
     if (rows == 0) return;
-    if (dataset->reads) { /* resolving records reads them */
+    if (dataset->reads || dataset->spans) { /* resolving records reads them */
         ahead->warm = true;
         ahead->faults = INT64_MAX;
         return;

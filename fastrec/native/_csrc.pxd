@@ -206,6 +206,12 @@ cdef extern from "files/dataset.h" nogil:
         uint64_t first
         bint listed
 
+    ctypedef struct fr_dataset_span:
+        fr_span frame
+        uint64_t record
+        uint64_t offset
+        uint32_t file
+
     ctypedef struct fr_dataset_maps:
         pass
 
@@ -222,6 +228,7 @@ cdef extern from "files/dataset.h" nogil:
         size_t limit
         fr_dataset_maps *maps
         bint reads
+        fr_dataset_span *spans
         const fr_dataset_listed *listed
         bint looks_beside
 
@@ -235,6 +242,8 @@ cdef extern from "files/dataset.h" nogil:
 
     int fr_dataset_open(fr_dataset *dataset, const char *const *paths, size_t count,
                         const fr_frame_options *options, fr_error *err) noexcept
+    void fr_dataset_open_spans(fr_dataset *dataset, fr_dataset_span *spans, uint64_t count,
+                               const fr_frame_options *options) noexcept
     int fr_dataset_tell(fr_dataset *dataset, size_t number, fr_index *index,
                         const fr_file_stamp *stamp, fr_error *err) noexcept
     int fr_dataset_use_beside(fr_dataset *dataset, size_t number, fr_error *err) noexcept

@@ -398,6 +398,89 @@ cdef class Dataset:
         return bytes_column(data, offsets)
 
 
+@cython.final
+cdef class MemoryRecords:
+    """Records by number whose frames are in memory: parts of remote objects, inflated files.
+
+    Parameters
+    ----------
+    paths : sequence of path
+        The files that the records come from.
+    pieces : sequence of buffers
+        Parts of the files, one after the other.
+    table : ndarray of uint64, shape (records, 5)
+        For each record: number of its file, number within the file, offset there, place in the
+        joined pieces, and size of the frame. A frame must not cross pieces.
+    """
+
+    cdef c.fr_dataset dataset
+    cdef tuple paths
+    cdef list views
+
+    def __cinit__(self, paths, pieces, const uint64_t[:, ::1] table not None, *, bint verify=True,
+                  uint64_t max_record=0):
+        cdef c.fr_frame_options options
+        cdef size_t count = table.shape[0], i
+        cdef c.fr_dataset_span *spans
+        self.paths = tuple(paths)
+        self.views = [View(piece) for piece in pieces]
+        if table.shape[1] != 5:
+            raise ValueError(f"table must have 5 columns, got {table.shape[1]}")
+        options.verify, options.max_record = verify, max_record
+        chosen()
+        spans = <c.fr_dataset_span *>calloc(max(count, <size_t>1), sizeof(c.fr_dataset_span))
+        if spans == NULL:
+            raise MemoryError
+        c.fr_dataset_open_spans(&self.dataset, spans, count, &options)
+        self._fill(spans, table)
+
+    cdef int _fill(self, c.fr_dataset_span *spans, const uint64_t[:, ::1] table) except -1:
+        cdef size_t count = table.shape[0], i
+        cdef View view
+        cdef uint64_t within
+        starts = np.cumsum([0] + [(<View>view).view.len for view in self.views], dtype=np.uint64)
+        cdef const uint64_t[::1] start = starts
+        cdef const int64_t[::1] piece = np.searchsorted(
+            starts[1:], np.asarray(table)[:, 3], "right").astype(np.int64)
+        for i in range(count):
+            if table[i, 0] >= <uint64_t>len(self.paths) or piece[i] >= len(self.views):
+                raise ValueError("a record must lie in one of the pieces, and in one of the files")
+            view = <View>self.views[piece[i]]
+            within = table[i, 3] - start[piece[i]]
+            if table[i, 4] > <uint64_t>view.view.len - within:
+                raise ValueError(f"a frame of {table[i, 4]} bytes must lie in one piece")
+            spans[i].frame.data = <const uint8_t *>view.view.buf + within
+            spans[i].frame.size = table[i, 4]
+            spans[i].file, spans[i].record = <uint32_t>table[i, 0], table[i, 1]
+            spans[i].offset = table[i, 2]
+        return 0
+
+    def __dealloc__(self):
+        c.fr_dataset_close(&self.dataset)
+
+    def __len__(self):
+        return <Py_ssize_t>self.dataset.count
+
+    def take(self, const uint64_t[::1] numbers not None):
+        """Return the records of those numbers as one block, each verified."""
+        cdef OwnedBuffer data = OwnedBuffer(), offsets = OwnedBuffer()
+        cdef c.fr_error err
+        cdef size_t count = numbers.shape[0], i
+        cdef const uint64_t *first
+        cdef int status
+        numbers = np.array(numbers, np.uint64)  # the caller's may change after the check
+        first = &numbers[0] if count else NULL
+        for i in range(count):
+            if first[i] >= self.dataset.count:
+                raise IndexError(f"record index {first[i]} is out of range "
+                                 f"({self.dataset.count} records)")
+        with nogil:
+            status = c.fr_dataset_take(&self.dataset, first, count, &data.buffer, &offsets.buffer,
+                                       &err)
+        check(status, &err, self.paths[err.file] if status < 0 and err.file >= 0 else None)
+        return bytes_column(data, offsets)
+
+
 cdef class Indexed:
     """Base class with a native ``__getitem__``, without a Python frame in between.
 

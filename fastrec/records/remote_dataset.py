@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import mmap
 import os
 import threading
 import warnings
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 
 from .. import _core
 from ..columns import Bytes
-from ..errors import FastrecError, IndexMismatchError
+from ..errors import IndexMismatchError
 from ..storage.ahead import Ahead, Job, run_all
 from ..storage.options import StorageOptions
 
@@ -29,8 +30,7 @@ _MOST_RANGE = 8 << 20
 _MANY_REQUESTS = 1000  # in random order; then a warning reports them
 _BATCH = 16  # records of one call: more calls of this size probably follow
 _FEW_REQUESTS = 4  # for ranges of one file, by calls for fewer records
-_PAD = 64  # before the first record of an extract: no record is at the begin of its file
-_IN_MEMORY = 64 << 20  # of an extract; a larger one is a temporary file
+_IN_MEMORY = 64 << 20  # bytes of an extract; a larger one is a temporary file
 
 
 class RangedFile(Protocol):
@@ -143,6 +143,12 @@ class RemoteDataset:
             raise IndexError(f"record index {wanted[-1]} is out of range ({len(self)} records)")
         return Plan(wanted, *self._frames(wanted))
 
+    def table_of(self, plan: Plan) -> NDArray[np.uint64]:
+        """Return the table of ``_core.MemoryRecords`` for the records of a plan."""
+        within = plan.numbers - self._firsts[plan.files].astype(np.uint64)
+        columns = (plan.files, within, plan.begins, plan.places, plan.sizes)
+        return np.stack([np.asarray(column, np.uint64) for column in columns], axis=1)
+
     def jobs(self, plan: Plan) -> Iterator[Job]:
         """What fetches the ranges of a plan."""
         for file, begin, end in plan.ranges:
@@ -254,6 +260,8 @@ class Plan:
     Attributes
     ----------
     numbers : ndarray of uint64
+    files, begins, sizes : ndarray of int
+        File of each record, and where its frame is there.
     ranges : list of (file, begin, end)
     places : ndarray of uint64
         Offset of each record in the ranges, one behind the other.
@@ -280,6 +288,7 @@ class Plan:
             end = until
         if file >= 0:
             self.ranges.append((file, begin, end))
+        self.files, self.begins, self.sizes = files, begins, ends - begins
         sizes = np.array([end - begin for _, begin, end in self.ranges], np.uint64)
         self.size = int(sizes.sum())
         bases = np.cumsum(sizes) - sizes
@@ -289,31 +298,33 @@ class Plan:
 
 
 class Extract:
-    """Ranges of remote files, fetched, from which records are taken as from a local file.
+    """Records in ranges of remote files that were fetched.
 
     Parameters
     ----------
     dataset : RemoteDataset
     plan : Plan
     data : iterable of buffers
-        Its ranges, in order; one may hold several.
+        The ranges of the plan, in order; one buffer may hold several.
     """
 
     def __init__(self, dataset: RemoteDataset, plan: Plan, data: Iterator[memoryview]) -> None:
-        self._dataset = dataset
-        self._plan = plan
-        size = _PAD + plan.size
-        with _scratch(size) as (number, place):
-            at = _PAD
-            while at < size:
+        self._numbers = plan.numbers
+        pieces: list[memoryview | mmap.mmap] = []
+        size = 0
+        with contextlib.ExitStack() as stack:
+            file = stack.enter_context(_scratch(plan.size)) if plan.size > _IN_MEMORY else None
+            while size < plan.size:
                 piece = next(data)
-                _write(number, piece, at)
-                at += len(piece)
-            offsets = np.append(plan.places + np.uint64(_PAD), np.uint64(size))
-            index = _core.FileIndex(offsets, size, os.fstat(number).st_mtime_ns, gaps=True)
-            self._records = _core.Dataset(
-                ["extract"], places=[place], indexes=[index], **dataset.options
-            )
+                if file is None:
+                    pieces.append(piece)
+                else:
+                    _write(file, piece, size)
+                size += len(piece)
+            if file is not None:
+                pieces.append(mmap.mmap(file, plan.size, access=mmap.ACCESS_READ))
+        table = dataset.table_of(plan)
+        self._records = _core.MemoryRecords(dataset.paths, pieces, table, **dataset.options)
 
     def take(self, numbers: NDArray[np.uint64]) -> Bytes:
         """Records of the plan, verified.
@@ -321,41 +332,19 @@ class Extract:
         Raises
         ------
         CorruptRecordError, LimitExceededError
-            With the coordinates that the record has in its remote file.
         """
-        rows = np.searchsorted(self._plan.numbers, numbers).astype(np.uint64)
-        try:
-            return self._records.take(rows)
-        except FastrecError as error:
-            raise self._located(error) from None
-
-    def _located(self, error: FastrecError) -> FastrecError:
-        if error.record is None:
-            return error
-        number = int(self._plan.numbers[error.record])
-        path, record, offset = self._dataset.position_of(number)
-        text = str(error).replace(f" at {error.offset} ", f" at {offset} ", 1)
-        text = text.replace("'extract'", ascii(path), 1)
-        text = text.replace(f"(record {error.record})", f"(record {record})", 1)
-        located = type(error)(text)
-        located.__dict__.update(error.__dict__)
-        located.path, located.record, located.offset = path, record, offset
-        return located
+        return self._records.take(np.searchsorted(self._numbers, numbers).astype(np.uint64))
 
 
 @contextlib.contextmanager
-def _scratch(size: int) -> Iterator[tuple[int, str]]:
-    """A file of that size, and a path to it as long as it is open; without a name after that."""
-    if size <= _IN_MEMORY and hasattr(os, "memfd_create"):
-        number = os.memfd_create("fastrec")
-        place = f"/proc/self/fd/{number}"
-    else:
-        import tempfile
+def _scratch(size: int) -> Iterator[int]:
+    """Open a temporary file of that size; its name is removed when the context ends."""
+    import tempfile
 
-        number, place = tempfile.mkstemp(prefix="fastrec-")
+    number, place = tempfile.mkstemp(prefix="fastrec-")
     try:
         reserve(number, size)
-        yield number, place
+        yield number
     finally:
         os.close(number)
         with contextlib.suppress(OSError):
