@@ -64,7 +64,6 @@ def _print(each: Leftover, recent: bool, deleted: bool, json: bool, report: Repo
                      "minutes": int(each.age / 60), "deleted": deleted})  # fmt: skip
         return
     what = "changed just now; a job may be writing it" if recent else _WHAT[each.kind]
-    state = (
-        "deleted " if deleted else "kept    " if recent or each.kind == "replaced" else "found   "
-    )
-    report.line(f"{state} {shown(each.path)}: {bytes_text(each.size)}, {what}")
+    keeps = recent or each.kind == "replaced"
+    state = "deleted" if deleted else "kept" if keeps else "found"
+    report.line(f"{state:8} {shown(each.path)}: {bytes_text(each.size)}, {what}")

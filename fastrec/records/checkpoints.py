@@ -103,7 +103,7 @@ class Marks:
     def _add(self, bits: int, output: int, window: bytes) -> None:
         if self._found and output <= self._found[-1][1]:
             return
-        # isal's compress() needs 64 KiB of the thread's stack, its compressor has memory of its own.
+        # isal's compress() needs 64 KiB of the thread's stack; a compressor allocates its memory.
         packer = inflater_library().compressobj(1)
         self._found.append((bits, output, packer.compress(window) + packer.flush()))
         if len(self._found) > _MOST:

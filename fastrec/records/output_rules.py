@@ -29,20 +29,26 @@ from .paths import PathLike, shard_paths
 
 __all__ = [
     "EXISTS",
-    "check_not_input",
+    "HEAD",
+    "IS_INPUT",
+    "NOT_RECORDS",
+    "begins_with_records",
     "check_replaceable",
     "check_set",
     "exists_error",
     "holds_records",
+    "is_input_file",
     "output_compression",
     "remove_shards",
+    "shard_pattern",
     "stale_shards",
 ]
 
 EXISTS = "the file exists; overwrite=True replaces it"
 
-_INPUT = "an input of the same call cannot be replaced; name another file"
-_HEAD = 1 << 20  # bytes that are searched for a record
+IS_INPUT = "an input of the same call cannot be replaced; name another file"
+NOT_RECORDS = "a record file cannot be replaced by another kind of file; name another file"
+HEAD = 1 << 20  # bytes that are searched for a record
 
 _Identity = tuple[int, int]
 
@@ -84,19 +90,14 @@ def check_replaceable(
     if not overwrite:
         raise exists_error(name)
     if (there.st_dev, there.st_ino) in _identities(inputs):
-        raise exists_error(name, _INPUT)
+        raise exists_error(name, IS_INPUT)
     if not records and stat.S_ISREG(there.st_mode) and holds_records(name):
-        raise exists_error(
-            name, "a record file cannot be replaced by another kind of file; name another file"
-        )
+        raise exists_error(name, NOT_RECORDS)
 
 
-def check_not_input(url: str, inputs: Iterable[Any]) -> None:
-    """Raise FileExistsError if a URL that is to be written is an input of the same call."""
-    for each in inputs:
-        name = getattr(each, "name", each)
-        if isinstance(name, (str, bytes, os.PathLike)) and os.fsdecode(name) == url:
-            raise exists_error(url, _INPUT)
+def is_input_file(path: str, inputs: Iterable[Any]) -> bool:
+    """Return whether a local path names a file that is among the inputs."""
+    return bool(_identities([path]) & _identities(inputs))
 
 
 def check_set(
@@ -124,12 +125,17 @@ def stale_shards(path: PathLike, written: Sequence[str]) -> list[str]:
     return [each for each in _shards_of(path) if os.path.basename(each) not in new]
 
 
+def shard_pattern(name: str) -> re.Pattern[str]:
+    """Return a pattern of the names of shards of a set, whatever their number."""
+    [first] = shard_paths(name, 1)
+    head, _, tail = first.rpartition("-00000-of-00001")
+    return re.compile(re.escape(head) + "-[0-9]{5}-of-[0-9]{5}" + re.escape(tail))
+
+
 def _shards_of(path: PathLike) -> list[str]:
     """Return the existing shards of a set, whatever their number."""
     folder, name = os.path.split(os.fsdecode(path))
-    [first] = shard_paths(name, 1)
-    head, _, tail = first.rpartition("-00000-of-00001")
-    pattern = re.compile(re.escape(head) + "-[0-9]{5}-of-[0-9]{5}" + re.escape(tail))
+    pattern = shard_pattern(name)
     try:
         names = os.listdir(folder or ".")
     except (FileNotFoundError, NotADirectoryError):
@@ -150,14 +156,19 @@ def holds_records(path: str) -> bool:
     """Return whether a file holds a TFRecord record within its first MiB, once decompressed."""
     try:
         with open(path, "rb") as file:
-            head = file.read(_HEAD)
+            head = file.read(HEAD)
     except InterruptedError:
         pass  # Only close() passes it on, once the bytes are there.
     except OSError as error:
         raise OSError(error.errno, error.strerror, path) from None
+    return begins_with_records(head, path)
+
+
+def begins_with_records(head: bytes, path: str) -> bool:
+    """Return whether the first bytes of a file hold a TFRecord record, once decompressed."""
     if detect(head) is not None:
         with contextlib.suppress(zlib.error):
-            head = zlib.decompressobj(47).decompress(head, _HEAD)
+            head = zlib.decompressobj(47).decompress(head, HEAD)
     if len(head) < 12:
         return False
     if head[8:12] == _core.masked_crc32c(head[:8]).to_bytes(4, "little"):

@@ -27,6 +27,7 @@ from .byte_sources import NamedFile
 from .compression import normalize
 from .dealing import Bucket, deal
 from .framing import FRAME_OVERHEAD
+from .object_rules import are_there
 from .output_rules import output_compression
 from .paths import PathLike, expand, is_remote
 from .reader import Reader
@@ -44,7 +45,6 @@ from .shard_layout import (
 )
 from .shard_sets import Shards
 from .shard_writer import ShardWriter
-from .targets import are_there
 
 __all__ = ["reshard"]
 
@@ -462,7 +462,8 @@ class _Work:
         left = [(self._shard(number), path) for number, path in enumerate(paths)]
         left = [pair for pair in left if os.path.lexists(pair[0])]  # others are in place
         if self._uploads:
-            upload(left, self.folder, overwrite, self._storage, resumable=resumable)
+            rules: dict[str, Any] = {"storage": self._storage, "resumable": resumable}
+            upload(left, self.folder, self._target, paths, overwrite, **rules)
         else:
             publish(left, self.folder, self._target, paths, overwrite)
         return Resharded(sum(done), paths)

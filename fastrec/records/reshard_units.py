@@ -190,7 +190,7 @@ def reshard_by(
         raise
     staged = list(zip(places, targets, strict=True))
     if uploads:
-        upload(staged, folder, overwrite, storage, resumable=False)
+        upload(staged, folder, name, targets, overwrite, storage, resumable=False)
     else:
         publish(staged, folder, name, targets, overwrite)
     return Resharded(total, targets)

@@ -10,12 +10,20 @@ from typing import Any, NamedTuple
 
 from .. import _core
 from ..storage.options import StorageOptions
+from ..storage.stores import locate
 from .compression import normalize
+from .object_rules import (
+    OBJECT_EXISTS,
+    are_there,
+    check_outputs,
+    remove_outputs,
+    stale_outputs,
+)
 from .output_folder import sync_folder
-from .output_rules import check_not_input, check_set, exists_error, remove_shards, stale_shards
+from .output_rules import exists_error, remove_shards, stale_shards
 from .paths import is_remote, shard_paths
 from .shard_writer import check_sizes
-from .targets import Upload, are_there
+from .targets import Upload
 
 __all__ = [
     "Progress",
@@ -97,17 +105,14 @@ def check_targets(
     storage: StorageOptions,
 ) -> None:
     """Raise unless the files may be written; `files` has their number or size."""
-    if not is_remote(target, storage):
-        sharded = any(size is not None for size in files.values())
-        check_set(target, sharded, overwrite=overwrite, records=True, inputs=inputs)
-        return
-    names = shard_names(target, files.get("shards") or 1, files)
-    for name in names:
-        check_not_input(name, inputs)
-    if not overwrite:
+    sharded = any(size is not None for size in files.values())
+    rules: dict[str, Any] = {"overwrite": overwrite, "inputs": inputs, "storage": storage}
+    check_outputs(target, sharded, records=True, **rules)
+    if is_remote(target, storage) and not overwrite:  # HTTP servers do not list shards
+        names = shard_names(target, files.get("shards") or 1, files)
         for path, there in zip(names, are_there(names, storage), strict=True):
             if there:
-                raise exists_error(path, "the object exists; overwrite=True replaces it")
+                raise exists_error(locate(path, storage).name, OBJECT_EXISTS)
 
 
 def publish(
@@ -128,6 +133,8 @@ def publish(
 def upload(
     staged: list[tuple[str, str]],
     folder: str,
+    target: str,
+    paths: list[str],
     overwrite: bool,
     storage: StorageOptions,
     *,
@@ -135,9 +142,12 @@ def upload(
 ) -> None:
     """Store files that were written in a folder as objects, and remove the folder.
 
+    At the end, shards of the set `target` that are not among its `paths` are removed.
+
     An error leaves those that were stored if it is `resumable`. Otherwise they are deleted, and the
     folder is removed; it stays only if objects that existed are replaced already.
     """
+    stale = stale_outputs(target, paths, storage) if paths != [target] else []
     uploads = [(place, Upload(path, storage, exclusive=not overwrite)) for place, path in staged]
     try:
         for place, each in uploads:
@@ -155,4 +165,5 @@ def upload(
             text = f"{error.strerror}; these are replaced: {replaced}; all shards are in {folder!a}"
             raise OSError(error.errno, text, error.filename) from error
         raise
+    remove_outputs(stale, storage)
     shutil.rmtree(folder)

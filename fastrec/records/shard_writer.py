@@ -20,9 +20,10 @@ from ..storage.options import StorageOptions
 from .compression import normalize
 from .framing import FRAME_OVERHEAD
 from .index import Index
+from .object_rules import check_outputs, remove_outputs, stale_outputs
 from .output_file import Output
-from .output_rules import check_set, output_compression, remove_shards, stale_shards
-from .paths import PathLike, is_remote, shard_paths
+from .output_rules import output_compression
+from .paths import PathLike, shard_paths
 from .record_files import RecordFiles
 from .targets import Writable
 
@@ -103,15 +104,9 @@ class ShardWriter:
         self._verify = verify_after_write
         self._options = {"overwrite": overwrite, "sync": fsync, "append": append}
         self._compression = kind, level
-        local = is_path and not is_remote(self._path, self._storage)
-        self._replaces_set = local and self._sharded
-        if local and not append:
-            rules: dict[str, Any] = {
-                "overwrite": overwrite,
-                "records": True,
-                "inputs": tuple(inputs),
-            }
-            check_set(self._path, self._sharded, **rules)
+        if is_path and not append:
+            rules: dict[str, Any] = {"overwrite": overwrite, "inputs": tuple(inputs)}
+            check_outputs(self._path, self._sharded, records=True, storage=self._storage, **rules)
         try:
             for each in shard_paths(self._path, 1, 0) if self._rolls else self.paths:
                 self._add(each if stream is None else stream)
@@ -291,7 +286,9 @@ class ShardWriter:
                     else:
                         index = Index._inflated(path, place, kind, {"verify": False})
                     files.append(index._writer(None, True, self._storage))
-            stale = stale_shards(self._path, self.paths) if self._replaces_set else []
+            stale = []
+            if self._sharded:
+                stale = stale_outputs(self._path, self.paths, self._storage)
             for file in files:
                 file.put_in_place()
         except BaseException as error:
@@ -303,7 +300,7 @@ class ShardWriter:
                 raise OSError(error.errno, text, error.filename) from error
             raise
         _close_all(files)
-        remove_shards(stale)
+        remove_outputs(stale, self._storage)
 
     def abort(self) -> None:
         """Publish nothing of what is not published yet."""

@@ -46,7 +46,7 @@ def is_side_file(name: str) -> bool:
 
 
 def is_leftover(name: str) -> bool:
-    """Return whether a running or killed job has given this base name to what it did not finish.
+    """Return whether this is the base name of an unfinished file or directory of a job.
 
     A pattern enters a directory of such a name only if the pattern has the name itself.
 

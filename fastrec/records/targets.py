@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any, Protocol
 
@@ -14,9 +14,10 @@ from .. import _core
 from ..storage.ahead import Stopped, run_all
 from ..storage.options import StorageOptions
 from ..storage.remote import Pause, RemoteFile, find_files, retried
-from ..storage.stores import Location, locate
+from ..storage.stores import locate
 from .byte_sources import NamedFile
-from .output_rules import check_not_input, check_replaceable, exists_error
+from .object_rules import OBJECT_EXISTS, are_there, check_object
+from .output_rules import check_replaceable, exists_error
 from .paths import PathLike, is_remote
 
 __all__ = [
@@ -24,7 +25,6 @@ __all__ = [
     "StreamWriter",
     "Upload",
     "Writable",
-    "are_there",
     "keep_file",
     "open_in_place",
     "open_writer",
@@ -58,21 +58,21 @@ class Upload:
     """
 
     def __init__(self, url: str, storage: StorageOptions, *, exclusive: bool = False) -> None:
-        self._storage, self._exclusive = storage, exclusive
+        self._storage, self._exclusive, self._url = storage, exclusive, url
         self._location = locate(url, storage)
         self.name = self._location.name  # for messages
         self.published = False
         self._existed = False
         if exclusive and self._exists():
-            raise exists_error(self.name, "the object exists; overwrite=True replaces it")
+            raise exists_error(self.name, OBJECT_EXISTS)
 
     def rename(self, url: str) -> None:
         """Publish under another name."""
-        self._location = locate(url, self._storage)
+        self._url, self._location = url, locate(url, self._storage)
         self.name = self._location.name
 
     def _exists(self) -> bool:
-        return run_all([partial(_is_there, self._location, self._storage.retries)])[0]
+        return are_there([self._url], self._storage)[0]
 
     def put(self, place: str) -> None:
         """Store a file. An interruption waits until what was sent is taken back."""
@@ -123,22 +123,6 @@ def _pieces(path: str, stopped: threading.Event) -> Iterator[bytes]:
             if stopped.is_set():
                 raise Stopped
             yield data
-
-
-def _is_there(location: Location, retries: int, pause: Pause) -> bool:
-    try:
-        retried(retries, location, lambda: location.store.stat(location.key), pause)
-    except FileNotFoundError:
-        return False
-    return True
-
-
-def are_there(paths: Sequence[str], storage: StorageOptions) -> list[bool]:
-    """Whether each file or object exists."""
-    if not any(is_remote(path, storage) for path in paths):
-        return [os.path.lexists(path) for path in paths]
-    found = [locate(path, storage) for path in paths]
-    return run_all(partial(_is_there, location, storage.retries) for location in found)
 
 
 class ObjectWriter:
@@ -324,8 +308,9 @@ def open_writer(
     if is_remote(path, storage):
         if append:
             raise ValueError("append requires a local file: an object cannot be appended to")
-        check_not_input(os.fsdecode(path), inputs)
-        return ObjectWriter(os.fsdecode(path), storage, exclusive=not overwrite)
+        url = os.fsdecode(path)
+        check_object(url, overwrite=overwrite, records=records, inputs=inputs, storage=storage)
+        return ObjectWriter(url, storage, exclusive=not overwrite)
     if not append:
         check_replaceable(path, overwrite=overwrite, records=records, inputs=inputs)
     return _core.RecordWriter(path, exclusive=not (overwrite or append), sync=sync, append=append)

@@ -26,8 +26,9 @@ def expand_urls(
     """The objects that each URL names, in order; one that is open already stands for itself.
 
     A URL with ``*``, ``?`` or ``[`` in its key is a pattern, whose matches come sorted (``**`` goes
-    through folders) without those whose keys below its folder `is_side_key` accepts; in ``https://`` URLs
-    ``?`` begins a query. A folder yields its files whose names `is_record_file` accepts.
+    through folders). It passes over keys that `is_side_key` accepts, without the folder that the
+    pattern begins with; in ``https://`` URLs ``?`` begins a query. A folder yields its files whose
+    names `is_record_file` accepts.
 
     Raises
     ------

@@ -86,6 +86,9 @@ class Store(Protocol):
     def key_of(self, url: str) -> str:
         """Return the key of an object that a URL names."""
 
+    def path_of(self, key: str) -> str | None:
+        """Return the local path of an object that is a local file."""
+
     def stat(self, key: str) -> Stat: ...
 
     def read(self, key: str, begin: int, end: int) -> tuple[Stat | None, Iterable[Any]]:
@@ -322,6 +325,10 @@ class ObstoreStore:
         config = getattr(self._reader, "config", {})
         return rest if host in (config.get("bucket"), config.get("container_name")) else key
 
+    def path_of(self, key: str) -> str | None:
+        is_local = type(self._reader).__name__ == "LocalStore"
+        return os.path.join(self._reader.prefix or "/", key) if is_local else None
+
     def stat(self, key: str) -> Stat:
         try:
             return _stat_of(self._library.head(self._reader, key))
@@ -434,6 +441,9 @@ class FsspecStore:
     def key_of(self, url: str) -> str:
         return str(self._fs._strip_protocol(url))
 
+    def path_of(self, key: str) -> str | None:
+        return key if "file" in self._fs.protocol else None
+
     def stat(self, key: str) -> Stat:
         self._fs.invalidate_cache(self._fs._parent(key))
         info = self._fs.info(key)
@@ -514,6 +524,9 @@ class ArrowStore:
 
     def key_of(self, url: str) -> str:
         return url.partition("://")[2]
+
+    def path_of(self, key: str) -> str | None:
+        return key if self._fs.type_name == "local" else None
 
     def stat(self, key: str) -> Stat:
         info = self._fs.get_file_info(key)

@@ -17,8 +17,7 @@ from .. import arrow
 from ..encoding.arrow_import import import_arrow
 from ..features.raw import RawFeature
 from ..parsing.infer import survey_features
-from ..records.output_rules import check_set
-from ..records.paths import is_remote
+from ..records.object_rules import check_outputs
 from .formats import TEXTUAL
 from .readers import READERS, json_rows
 from .writers import TableWriter
@@ -258,9 +257,9 @@ def write_records(
     tables: Tables, target: Any, inputs: Sequence[Any], progress: Progress | None, **options: Any
 ) -> tuple[int, list[str]]:
     """Write tables to record files; returns the number of records and the paths."""
-    if not is_remote(target, options["storage_options"]):
-        sharded = options["shard_records"] is not None
-        check_set(target, sharded, overwrite=options["overwrite"], records=True, inputs=inputs)
+    rules = {"overwrite": options["overwrite"], "storage": options["storage_options"]}
+    sharded = options["shard_records"] is not None
+    check_outputs(target, sharded, records=True, inputs=inputs, **rules)
     with fastrec.Writer(target, features=tables.features, **options) as sink:
         for total in tables.write(sink):
             if progress is not None:

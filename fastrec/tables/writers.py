@@ -16,8 +16,8 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
-from ..records.output_rules import check_set, remove_shards, stale_shards
-from ..records.paths import PathLike, is_remote, shard_paths
+from ..records.object_rules import check_outputs, remove_outputs, stale_outputs
+from ..records.paths import PathLike, shard_paths
 from ..records.targets import open_writer
 from ..storage.options import StorageOptions
 
@@ -152,9 +152,9 @@ class TableWriter:
         for name, value in (("row_group_size", row_group_size), ("shard_records", shard_records)):
             if value is not None and value < 1:
                 raise ValueError(f"{name} must be at least 1, got {value}")
-        self._sharded = shard_records is not None and not is_remote(path, storage_options)
-        if not is_remote(path, storage_options):
-            check_set(path, self._sharded, overwrite=overwrite, records=False, inputs=inputs)
+        self._sharded = shard_records is not None
+        rules: dict[str, Any] = {"overwrite": overwrite, "inputs": inputs}
+        check_outputs(path, self._sharded, records=False, storage=storage_options, **rules)
         self._path, self._schema, self._most = os.fsdecode(path), schema, shard_records
         self._overwrite, self._storage = overwrite, storage_options
         self._open = _opener(kind, compression, level, row_group_size)
@@ -205,7 +205,9 @@ class TableWriter:
             for each, path in zip(self._files, self.paths, strict=True):
                 each.file.rename(path)
         try:
-            stale = stale_shards(self._path, self.paths) if self._sharded else []
+            stale = []
+            if self._sharded:
+                stale = stale_outputs(self._path, self.paths, self._storage)
             for each in self._files:
                 each.file.put_in_place()
         except BaseException:
@@ -214,7 +216,7 @@ class TableWriter:
             raise
         for each in self._files:
             each.file.close()
-        remove_shards(stale)
+        remove_outputs(stale, self._storage)
 
     def abort(self) -> None:
         """Publish nothing."""

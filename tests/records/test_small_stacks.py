@@ -19,7 +19,7 @@ JOBS = {
     "parse": "fastrec.parse_example(list(fastrec.Reader('a.tfrecord')), features)",
     "infer": "fastrec.infer_features('a.tfrecord')",
     "verify": "fastrec.verify('a.tfrecord')",
-    "reshard": "fastrec.reshard('a.tfrecord', 'b.tfrecord', shards=2, shuffle=True, overwrite=True)",
+    "reshard": "fastrec.reshard('a.tfrecord', 'b', shards=2, shuffle=True, overwrite=True)",
     "repair": "fastrec.repair('torn.tfrecord', overwrite=True)",
     "write": """
 with fastrec.Writer('c.tfrecord', shards=2, index=True, overwrite=True) as writer:

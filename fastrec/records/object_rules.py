@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rules of :mod:`fastrec.records.output_rules` for local files and for objects in stores."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import Any
+
+from ..storage.ahead import run_all
+from ..storage.options import StorageOptions
+from ..storage.remote import Pause, RemoteFile, retried
+from ..storage.stores import Location, locate
+from .output_rules import (
+    HEAD,
+    IS_INPUT,
+    NOT_RECORDS,
+    begins_with_records,
+    check_set,
+    exists_error,
+    is_input_file,
+    remove_shards,
+    shard_pattern,
+    stale_shards,
+)
+from .paths import PathLike, is_remote
+
+__all__ = [
+    "OBJECT_EXISTS",
+    "are_there",
+    "check_object",
+    "check_outputs",
+    "remove_outputs",
+    "stale_outputs",
+]
+
+OBJECT_EXISTS = "the object exists; overwrite=True replaces it"
+
+_ALIASES = {"s3a://": "s3://", "gcs://": "gs://", "abfss://": "abfs://"}
+_HTTP = ("http://", "https://")  # which has no listings
+
+
+def check_outputs(
+    path: PathLike,
+    sharded: bool,
+    *,
+    overwrite: bool,
+    records: bool,
+    inputs: Iterable[Any],
+    storage: StorageOptions,
+) -> None:
+    """Raise unless new files or objects may be written under a name or the name of a set.
+
+    A single object that exists is an error only when it is written, which looks for it anyway.
+
+    Raises
+    ------
+    FileExistsError
+    """
+    if not is_remote(path, storage):
+        check_set(path, sharded, overwrite=overwrite, records=records, inputs=inputs)
+        return
+    url = os.fsdecode(path)
+    existing = _shards_of(url, storage) if sharded else []
+    if existing and not overwrite:
+        raise exists_error(locate(existing[0], storage).name, OBJECT_EXISTS)
+    for each in existing if sharded else [url]:
+        check_object(each, overwrite=overwrite, records=records, inputs=inputs, storage=storage)
+
+
+def check_object(
+    url: str, *, overwrite: bool, records: bool, inputs: Iterable[Any], storage: StorageOptions
+) -> None:
+    """Raise if a URL is an input of the same call, or has records and gets something else.
+
+    Raises
+    ------
+    FileExistsError
+    """
+    location = locate(url, storage)
+    if _is_input(location, inputs, storage):
+        raise exists_error(location.name, IS_INPUT)
+    if overwrite and not records:
+        try:
+            file = RemoteFile.open(url, storage)
+        except FileNotFoundError:
+            return
+        [head] = run_all([partial(file.read, 0, min(file.size, HEAD))])
+        if begins_with_records(bytes(head), url):
+            raise exists_error(location.name, NOT_RECORDS)
+
+
+def stale_outputs(path: PathLike, written: Sequence[str], storage: StorageOptions) -> list[str]:
+    """Return the existing shards of the set `path` that are not among `written`."""
+    if not is_remote(path, storage):
+        return stale_shards(path, written)
+    new = {_identity(locate(each, storage)) for each in written}
+    existing = _shards_of(os.fsdecode(path), storage)
+    return [each for each in existing if _identity(locate(each, storage)) not in new]
+
+
+def remove_outputs(paths: Sequence[str], storage: StorageOptions) -> None:
+    """Remove stale shards and their indexes, after the files of the new set are in place."""
+    remote = [path for path in paths if is_remote(path, storage)]
+    remove_shards(path for path in paths if path not in remote)
+    run_all(partial(_remove, locate(path, storage), storage) for path in remote)
+
+
+def are_there(paths: Sequence[str], storage: StorageOptions) -> list[bool]:
+    """Return whether each file or object exists."""
+    if not any(is_remote(path, storage) for path in paths):
+        return [os.path.lexists(path) for path in paths]
+    return run_all(partial(_is_there, locate(path, storage), storage.retries) for path in paths)
+
+
+def _is_there(location: Location, retries: int, pause: Pause) -> bool:
+    try:
+        retried(retries, location, lambda: location.store.stat(location.key), pause)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def _remove(location: Location, storage: StorageOptions, pause: Pause) -> None:
+    for key in (location.key, f"{location.key}.frindex"):
+        place = location.at(key)
+        if _is_there(place, storage.retries, pause):
+            retried(storage.retries, place, partial(place.store.delete, key), pause)
+
+
+def _shards_of(url: str, storage: StorageOptions) -> list[str]:
+    """Return the URLs of the existing shards of a set, whatever their number."""
+    location = locate(url, storage)
+    if location.begin.startswith(_HTTP):
+        return []
+    folder, _, name = location.key.rpartition("/")
+    folder = f"{folder}/" if folder else ""
+    pattern, where = shard_pattern(name), location.at(folder)
+
+    def ask(pause: Pause) -> list[str]:
+        listed = retried(
+            storage.retries, where, lambda: list(where.store.list(folder, False)), pause
+        )
+        return sorted(key for key, _ in listed if pattern.fullmatch(key.rpartition("/")[2]))
+
+    begin = "" if storage.filesystem is not None else location.begin
+    return [begin + key for key in run_all([ask])[0]]
+
+
+def _identity(location: Location) -> tuple[str, str]:
+    """Return what two URLs of one object have in common."""
+    begin = location.begin
+    for alias, scheme in _ALIASES.items():
+        if begin.startswith(alias):
+            begin = scheme + begin.removeprefix(alias)
+    return begin.lower() if begin.startswith(_HTTP) else begin, location.key
+
+
+def _is_input(location: Location, inputs: Iterable[Any], storage: StorageOptions) -> bool:
+    """Return whether an object, or the file behind it, is among the inputs of the same call."""
+    for each in inputs:
+        if isinstance(each, RemoteFile):
+            other: Location | None = each.location
+        elif isinstance(each, (str, bytes, os.PathLike)) and is_remote(each, storage):
+            other = locate(os.fsdecode(each), storage)
+        else:
+            other = None
+        if other is not None and _identity(other) == _identity(location):
+            return True
+        path = location.store.path_of(location.key)
+        behind = each if other is None else other.store.path_of(other.key)
+        if path is not None and behind is not None and is_input_file(path, [behind]):
+            return True
+    return False
