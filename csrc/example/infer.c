@@ -2,6 +2,7 @@
 #include "example/infer.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "example/diagnose.h"
 #include "format/varint.h"
@@ -50,17 +51,17 @@ static int grow(fr_infer *infer, fr_error *err) {
 
 static void settle(fr_sighting *seen) {
     const fr_tally *last = &seen->last;
-    if (seen->stamp == 0) return;
+    if (seen->repeats == 0) return;
     for (int kind = 0; kind < 4; kind++) {
-        seen->records[kind] += last->kinds[kind];
-        if (last->kinds[kind] && !seen->first[kind]) seen->first[kind] = seen->stamp;
+        seen->records[kind] += last->kinds[kind] * seen->repeats;
+        if (last->kinds[kind] && !seen->first[kind]) seen->first[kind] = seen->begin;
     }
-    seen->present++;
+    seen->present += seen->repeats;
     if (last->fewest < seen->fewest) seen->fewest = last->fewest;
     if (last->most > seen->most) seen->most = last->most;
     if (last->frames < seen->least_frames) seen->least_frames = last->frames;
     if (last->frames > seen->most_frames) seen->most_frames = last->frames;
-    seen->stamp = 0;
+    seen->repeats = 0;
 }
 
 void fr_infer_settle(fr_infer *infer) {
@@ -88,6 +89,13 @@ static int find_or_add(fr_infer *infer, fr_span key, uint32_t *number, fr_error 
     return FR_OK;
 }
 
+static bool is_same(const fr_tally *a, const fr_tally *b) {
+    uint64_t difference = (a->fewest ^ b->fewest) | (a->most ^ b->most) | (a->frames ^ b->frames);
+    for (int kind = 0; kind < 4; kind++)
+        difference |= a->kinds[kind] ^ b->kinds[kind];
+    return difference == 0;
+}
+
 /* Notes one more entry; the last of a key takes the place of those before it in the record. */
 static int note(fr_infer *infer, fr_span key, const fr_tally *tally, fr_sighting **previous,
                 fr_error *err) {
@@ -99,10 +107,18 @@ static int note(fr_infer *infer, fr_span key, const fr_tally *tally, fr_sighting
         if (*previous) sighting(infer, place)->next = number;
     }
     fr_sighting *seen = sighting(infer, number);
-    if (seen->stamp != infer->records) settle(seen);
-    seen->stamp = infer->records;
-    seen->last = *tally;
     *previous = seen;
+    const bool replaces = seen->repeats && seen->stamp == infer->records;
+    seen->repeats -= replaces;
+    if (!replaces && seen->repeats && is_same(&seen->last, tally)) {
+        seen->repeats++;
+    } else {
+        settle(seen);
+        seen->begin = infer->records;
+        seen->last = *tally;
+        seen->repeats = 1;
+    }
+    seen->stamp = infer->records;
     return FR_OK;
 }
 
@@ -122,9 +138,16 @@ static uint64_t count_values(fr_kind kind, fr_span list) {
     return count;
 }
 
+static bool is_varint(fr_span run) {
+    if (run.size == 0 || run.size > FR_VARINT_MAX) return false;
+    for (size_t i = 0; i + 1 < run.size; i++)
+        if (run.data[i] < 0x80) return false;
+    return run.data[run.size - 1] < 0x80;
+}
+
 /* The values of a Feature that is one list in one run, as nearly all are. False for any other, and
    for one that has to be checked in full. */
-static bool read_plain(fr_span value, fr_kind *kind, uint64_t *count) {
+static bool read_plain(fr_span value, fr_kind *kind, uint64_t *count, fr_span *values) {
     fr_span list = {0}, run = {0};
     const uint8_t *end = value.data + value.size;
     if (value.size < 2 || (value.data[0] & 7) != FR_WIRE_SIZED) return false;
@@ -134,17 +157,20 @@ static bool read_plain(fr_span value, fr_kind *kind, uint64_t *count) {
     if (!list.size || list.data[0] != TAG_1 || fr_wire_sized(list.data + 1, end, &run) != end)
         return false;
     if (found == FR_KIND_FLOAT && run.size % 4) return false;
-    if (found == FR_KIND_INT64 && (run.size != 1 || run.data[0] >= 0x80)) return false;
+    if (found == FR_KIND_INT64 && !is_varint(run)) return false;
     *kind = found;
     *count = found == FR_KIND_FLOAT ? run.size / 4 : 1;
+    *values = run;
     return true;
 }
 
-/* Adds the pieces of a Feature: a kind that is set again goes on, another kind replaces it. */
-static bool read_feature(fr_span value, fr_kind *kind, uint64_t *count) {
+/* Adds the pieces of a Feature: a kind that is set again goes on, another kind replaces it. `run`
+   becomes the bytes of the values if they are the end of `value`, and empty at NULL otherwise. */
+static bool read_feature(fr_span value, fr_kind *kind, uint64_t *count, fr_span *run) {
     fr_wire_fields fields = fr_wire_begin(value);
     fr_wire_field field;
-    if (*kind == FR_KIND_NONE && read_plain(value, kind, count)) return true;
+    if (*kind == FR_KIND_NONE && read_plain(value, kind, count, run)) return true;
+    *run = (fr_span){NULL, 0};
     if (!fr_feature_valid(value)) return false;
     while (fr_wire_next(&fields, &field)) {
         fr_kind next = (fr_kind)(field.tag >> 3);
@@ -171,33 +197,75 @@ static bool read_list(fr_span list, fr_tally *tally) {
         fr_kind kind = FR_KIND_NONE;
         uint64_t count = 0;
         if (field.tag != TAG_1) continue;
-        if (!read_feature(field.bytes, &kind, &count)) return false;
+        fr_span run;
+        if (!read_feature(field.bytes, &kind, &count, &run)) return false;
         add_frame(tally, kind, count);
     }
     return !fr_wire_malformed(&fields);
 }
 
-/* The key of an entry of a map, and a tally of its Feature or, of `lists`, its FeatureList. */
-static bool read_entry(fr_span entry, bool lists, fr_span *key, fr_tally *tally) {
+/* The key of an entry of a map, and a tally of its Feature or, of `lists`, its FeatureList. `run`
+   becomes the bytes of the values if they are the end of the entry, and empty at NULL otherwise. */
+static bool read_entry(fr_span entry, bool lists, fr_span *key, fr_tally *tally, fr_span *run) {
     fr_wire_fields fields = fr_wire_begin(entry);
     fr_wire_field field;
     fr_kind kind = FR_KIND_NONE;
     uint64_t count = 0;
     *key = (fr_span){fields.end, 0};
     *tally = (fr_tally){.fewest = UINT64_MAX};
+    *run = (fr_span){NULL, 0};
     uint32_t expected = TAG_1;
     for (; fr_wire_next_sized(&fields, expected, &field); expected = TAG_2) {
         if (field.tag == TAG_1) *key = field.bytes;
         if (field.tag != TAG_2) continue;
-        if (lists ? !read_list(field.bytes, tally) : !read_feature(field.bytes, &kind, &count))
+        if (lists ? !read_list(field.bytes, tally) : !read_feature(field.bytes, &kind, &count, run))
             return false;
     }
     if (!lists) add_frame(tally, kind, count);
+    if (run->data && run->data + run->size != entry.data + entry.size) run->data = NULL;
     return !fr_wire_malformed(&fields);
 }
 
 static int malformed(fr_error *err) {
     return fr_fail(err, FR_ERR_MALFORMED, "not a valid tf.train.Example");
+}
+
+/* memcmp() of a few bytes, without a call. */
+static bool begins_with(const uint8_t *data, const uint8_t *head, size_t size) {
+    uint64_t a, b;
+    if (size < sizeof a) return memcmp(data, head, size) == 0;
+    for (size_t i = 0; i < size; i += sizeof a) {
+        const size_t at = i + sizeof a <= size ? i : size - sizeof a;
+        memcpy(&a, data + at, sizeof a);
+        memcpy(&b, head + at, sizeof b);
+        if (a != b) return false;
+    }
+    return true;
+}
+
+/* Notes an entry that differs from one before it in the bytes of its values alone. */
+static bool note_alike(fr_infer *infer, fr_span entry, fr_sighting **previous) {
+    const uint32_t number = *previous ? (*previous)->next : 0;
+    if (number >= fr_infer_count(infer)) return false;
+    fr_sighting *seen = sighting(infer, number);
+    const size_t size = seen->head_size;
+    if (!size || entry.size != seen->entry_size || !seen->repeats || seen->stamp == infer->records)
+        return false;
+    if (!begins_with(entry.data, seen->head, size)) return false;
+    if (seen->last.kinds[FR_KIND_INT64] &&
+        !is_varint((fr_span){entry.data + size, entry.size - size}))
+        return false;
+    seen->repeats++;
+    seen->stamp = infer->records;
+    *previous = seen;
+    return true;
+}
+
+static void set_head(fr_sighting *seen, fr_span entry, fr_span run) {
+    const size_t size = run.data ? (size_t)(run.data - entry.data) : 0;
+    seen->head_size = size <= sizeof seen->head ? (uint8_t)size : 0;
+    seen->entry_size = entry.size;
+    memcpy(seen->head, entry.data, seen->head_size);
 }
 
 /* Walks the entries of a map; notes them unless `infer` is NULL. */
@@ -206,11 +274,14 @@ static int walk(fr_infer *infer, bool lists, fr_span map, fr_error *err) {
     fr_wire_field field;
     fr_sighting *previous = NULL;
     while (fr_wire_next_sized(&fields, TAG_1, &field)) {
-        fr_span key;
+        fr_span key, run;
         fr_tally tally;
         if (field.tag != TAG_1) continue;
-        if (!read_entry(field.bytes, lists, &key, &tally)) return malformed(err);
-        if (infer) FR_TRY(note(infer, key, &tally, &previous, err));
+        if (infer && note_alike(infer, field.bytes, &previous)) continue;
+        if (!read_entry(field.bytes, lists, &key, &tally, &run)) return malformed(err);
+        if (!infer) continue;
+        FR_TRY(note(infer, key, &tally, &previous, err));
+        set_head(previous, field.bytes, run);
     }
     return fr_wire_malformed(&fields) ? malformed(err) : FR_OK;
 }

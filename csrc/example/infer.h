@@ -27,9 +27,17 @@ typedef struct {
     uint64_t present;      /* records that have the key */
     uint64_t fewest, most; /* as in fr_tally, of all records */
     uint64_t least_frames, most_frames; /* in a record that has the key */
-    uint64_t stamp; /* the record of `last`, counted from 1; 0 once it is settled */
-    fr_tally last;  /* not in the sums above yet: a later one would replace it */
-    uint32_t next;  /* number of the sighting that followed this one last time */
+    /* Records in a row that had the same tally are added to the sums above together. A later entry
+       of the last record would replace its tally. */
+    fr_tally last;
+    uint64_t repeats;      /* number of these records, 0 when they are in the sums */
+    uint64_t begin, stamp; /* the first and the last of them, counted from 1 */
+    uint32_t next;         /* number of the sighting that followed this one last time */
+    /* An entry of this size that begins with `head` has that tally, too: only the bytes of its
+       values differ. A `head_size` of 0 stands for an entry of another form. */
+    uint8_t head_size;
+    uint8_t head[48];
+    size_t entry_size;
 } fr_sighting;
 
 /* All-zero is a valid fr_infer of no records. */

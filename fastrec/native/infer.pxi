@@ -9,9 +9,7 @@ cdef class Survey:
     cdef c.fr_infer lists
     cdef cython.pymutex lock
 
-    def __cinit__(self, uint64_t first=0):
-        """`first`: number of the first record, for messages."""
-        self.context.records = first
+    def __cinit__(self):
         self.context.seed = int.from_bytes(os.urandom(8), "little")
         self.lists.seed = self.context.seed
 
@@ -19,13 +17,20 @@ cdef class Survey:
         c.fr_infer_free(&self.context)
         c.fr_infer_free(&self.lists)
 
-    def add(self, records):
-        """Look at a sequence of bytes-like records, or a Bytes."""
+    def add(self, records, first=None):
+        """Look at a sequence of bytes-like records, or a Bytes.
+
+        `first` is the number of the first of them, by default the one after the last record.
+        """
         cdef Spans spans = Spans(records)
         cdef c.fr_error err
         cdef int status = c.FR_OK
         cdef size_t i
+        cdef bint is_numbered = first is not None
+        cdef uint64_t number = first if is_numbered else 0
         with nogil, self.lock:
+            if is_numbered:
+                self.context.records = number
             for i in range(spans.count):
                 status = c.fr_infer_add(&self.context, &self.lists, spans.spans[i], &err)
                 if status != c.FR_OK:
@@ -34,7 +39,7 @@ cdef class Survey:
 
     @property
     def records(self):
-        """Number of records, those before the first included."""
+        """Number of the record after the last one."""
         return self.context.records
 
     def sightings(self):

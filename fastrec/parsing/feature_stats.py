@@ -164,10 +164,10 @@ class FeatureStats:
         least_frames: int,
         most_frames: int,
     ) -> None:
-        """Add the counts of more records, which come after those before."""
+        """Add the counts of other records."""
         self.records = [a + b for a, b in zip(self.records, records, strict=True)]
         self.first = [
-            old if old is not None else new if new >= 0 else None
+            old if new < 0 else new if old is None else min(old, new)
             for old, new in zip(self.first, first, strict=True)
         ]
         self.named += named

@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
+import itertools
 import os
-from collections.abc import Iterable, Mapping
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -21,6 +24,7 @@ from ..records.record_files import RecordFiles
 from ..records.recovery import OnError
 from ..records.shard_sets import Shards
 from ..storage.options import StorageOptions
+from ..threads import usable_cpus
 from .feature_stats import (
     KINDS,
     Features,
@@ -35,6 +39,7 @@ __all__ = ["Features", "InferredSequence", "infer_features", "kinds_of", "survey
 
 _MAX_FEATURES = 65536
 _BLOCK_RECORDS = 1024
+_PLAIN_BLOCK_RECORDS = 8192  # records of a block whose values need no check
 _MOST_CELLS = 1 << 18  # features x records of a block, so that many names cost no quadratic time
 _DTYPES: tuple[Any, ...] = (bytes, np.float32, np.int64)
 
@@ -48,47 +53,55 @@ class _Survey:
         self.total = 0
         self._measures = measures
         self._shaped = True  # some feature may have its shape from others
-        self._pending = _core.Survey()
         self._starts: list[tuple[Any, int]] = []
 
     def read(self, files: RecordFiles, limit: int | None) -> None:
         """Look at up to `limit` records."""
+        with ThreadPoolExecutor(usable_cpus()) as pool:  # a thread starts with its first block
+            surveys = [_core.Survey() for _ in range(usable_cpus())]
+            pending: deque[Future[None]] = deque()
+            for block in self._blocks(files, limit):
+                if self._measures or self._shaped:
+                    self._measured(block)
+                    self._shaped = any(stats.has_shapes for stats in self.context.values())
+                    continue
+                if len(pending) == len(surveys):
+                    pending.popleft().result()
+                pending.append(pool.submit(self._survey, surveys[0], block, self.total))
+                surveys.append(surveys.pop(0))
+                self.total += len(block)
+            while pending:
+                pending.popleft().result()
+        self._merge(*surveys)
+
+    def _blocks(self, files: RecordFiles, limit: int | None) -> Iterator[Bytes]:
         for reader in files.readers():
             self._starts.append((reader.path, self.total))
             while limit is None or self.total < limit:
-                most = _BLOCK_RECORDS if limit is None else min(_BLOCK_RECORDS, limit - self.total)
-                block = reader.take(most)
+                is_plain = not self._measures and not self._shaped
+                most = _PLAIN_BLOCK_RECORDS if is_plain else _BLOCK_RECORDS
+                block = reader.take(most if limit is None else min(most, limit - self.total))
                 if block is None:
                     break
-                self._add(block)
+                yield block
             if limit is not None and self.total >= limit:
                 break
-        self._merge(self._pending)
 
-    def _add(self, block: Bytes) -> None:
-        if self._measures or self._shaped:
-            self._measured(block)
-        else:
-            self._survey(self._pending, block)
-            self.total += len(block)
-        if not self._measures and self._shaped:
-            self._shaped = any(stats.has_shapes for stats in self.context.values())
-            self._pending = _core.Survey(self.total)
-
-    def _survey(self, survey: _core.Survey, block: Bytes) -> None:
+    def _survey(self, survey: _core.Survey, block: Bytes, start: int) -> None:
+        """Add a block whose first record has the number `start`."""
         try:
-            survey.add(block)
+            survey.add(block, start)
         except ExampleParseError as error:
             if error.record is None:
                 raise
             number = error.record
-            error = _explained(error, block[number - self.total])
+            error = _explained(error, block[number - start])
             raise located(error, *self._place(number)) from None
 
     def _measured(self, block: Bytes) -> None:
         """Add a block, or its halves where it has too many names for one table."""
-        survey = _core.Survey(self.total)
-        self._survey(survey, block)
+        survey = _core.Survey()
+        self._survey(survey, block, self.total)
         context, lists = survey.counts()
         if (len(context) + len(lists)) * len(block) > _MOST_CELLS and len(block) > 1:
             half = len(block) // 2
@@ -99,15 +112,18 @@ class _Survey:
         self._measure(block, map(_name, context), map(_name, lists))
         self.total += len(block)
 
-    def _merge(self, survey: _core.Survey) -> None:
-        """Add the counts of a survey, and raise if a feature is of two kinds."""
-        for found, counts in zip((self.context, self.lists), survey.counts(), strict=True):
-            for key, count in counts.items():
-                stats = found.setdefault(_name(key), FeatureStats())
-                stats.add_counts(*count)
-                if len(stats.kinds) > 1:
-                    raise self._two_kinds(_name(key), stats)
-            if len(found) > _MAX_FEATURES:
+    def _merge(self, *surveys: _core.Survey) -> None:
+        """Add the counts of surveys, and raise if a feature is of two kinds."""
+        counts = [survey.counts() for survey in surveys]
+        for stats, parts in zip((self.context, self.lists), zip(*counts, strict=True), strict=True):
+            names = set()
+            for key, count in itertools.chain.from_iterable(part.items() for part in parts):
+                names.add(name := _name(key))
+                stats.setdefault(name, FeatureStats()).add_counts(*count)
+            for name in sorted(names):
+                if len(stats[name].kinds) > 1:
+                    raise self._two_kinds(name, stats[name])
+            if len(stats) > _MAX_FEATURES:
                 raise ExampleParseError(
                     f"the records have more than {_MAX_FEATURES} different features"
                 )
