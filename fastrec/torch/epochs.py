@@ -14,7 +14,7 @@ import torch
 from .._core import exchange
 from ..errors import FastrecError
 
-__all__ = ["Begun", "EpochLog", "new_pass", "pass_of_worker"]
+__all__ = ["Begun", "EpochLog", "key_of_workers", "new_pass", "pass_of_worker"]
 
 _CAPACITY = 1 << 18
 
@@ -117,6 +117,11 @@ class EpochLog:
         self._read()
         return self._last_key is not None and self._last_key % 2 == 1
 
+    def find(self, key: int) -> Begun | None:
+        """Return the pass with this key, or None where it has not begun."""
+        self._read()
+        return self._passes.get(key)
+
     def begin(self, key: int, epoch: int | None = None) -> Begun:
         """Return the pass with this key; the first process to ask begins it.
 
@@ -163,24 +168,35 @@ def pass_of_worker(worker: Any, number: int) -> int:
     ----------
     worker : WorkerInfo
     number : int
-        How many passes this worker process has begun before.
+        How many passes this worker process has begun, with this one.
     """
-    # The seed is drawn for each set of workers. A program that seeds torch before each pass draws
-    # the same number again, but has another pipe for the results of each set of workers.
-    seed = worker.seed - worker.id
-    return (hash((seed, _result_pipe(), number)) & (2**62 - 1)) | 1
+    return key_of_workers(worker.seed - worker.id, _result_queue(), number)
 
 
-def _result_pipe() -> int:
-    """Return a number of the pipe through which the workers of a DataLoader return batches.
+def key_of_workers(seed: int, queue: Any, number: int) -> int:
+    """Return the key of a pass of a set of DataLoader workers.
 
-    It is 0 on systems that do not number pipes, and where torch has changed its worker loop.
+    Parameters
+    ----------
+    seed : int
+        The seed that torch has drawn for the set.
+    queue : multiprocessing.Queue or None
+        The queue through which the workers return batches.
+    number : int
+        As for :func:`pass_of_worker`, counted from 1.
     """
+    # A program that seeds torch before each pass draws the same number again, but has another pipe
+    # for each set of workers. Some systems do not number pipes.
+    try:
+        pipe = os.fstat(queue._writer.fileno()).st_ino
+    except (AttributeError, OSError):
+        pipe = 0
+    return (hash((seed, pipe, number)) & (2**62 - 1)) | 1
+
+
+def _result_queue() -> Any:
+    """Return the queue through which this worker returns batches; None where torch has changed."""
     frame: Any = sys._getframe(1)
     while frame is not None and frame.f_code.co_name != "_worker_loop":
         frame = frame.f_back
-    queue: Any = None if frame is None else frame.f_locals.get("data_queue")
-    try:
-        return os.fstat(queue._writer.fileno()).st_ino
-    except (AttributeError, OSError):
-        return 0
+    return None if frame is None else frame.f_locals.get("data_queue")

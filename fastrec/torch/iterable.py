@@ -17,8 +17,9 @@ import torch.utils.data
 from .. import Batcher, FastrecError, find_shard
 from ..batches.block_shuffle import Shuffle
 from .epochs import EpochLog, new_pass, pass_of_worker
-from .ranks import RankCheck, RankedPass
+from .ranks import RankCheck, RankedPass, has_other_ranks
 from .tensors import RAGGED, Batch, RaggedAs, to_tensors
+from .watch import check_not_lost, watch_starting_loader
 
 __all__ = ["IterableDataset"]
 
@@ -52,6 +53,7 @@ class _Pass(Iterator[Any]):
         self._state: Mapping[str, Any] | None = None
         self._batches: Any = None
         self._is_over = False
+        self._has_delivered = False
         self._error: Exception | None = None
         self._ranked: RankedPass | None = None
 
@@ -80,9 +82,13 @@ class _Pass(Iterator[Any]):
             batch = next(self._batches)
         except StopIteration:
             self._is_over = True
+            is_worker = torch.utils.data.get_worker_info() is not None
+            if self._state is not None and not self._has_delivered and not is_worker:
+                check_not_lost()
             if self._ranked is not None:
                 self._ranked.complete()
             raise
+        self._has_delivered = True
         if self._ranked is not None:
             self._ranked.count()
         tensors = self._dataset._to_tensors(batch)
@@ -187,6 +193,7 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc,ty
         self._log = EpochLog(self._step)
         self._resume: _Resume | None = None
         self._ranks: RankCheck | None = None
+        self._expected: int | None = None  # the pass of workers that has not delivered a batch
         self._worker_passes = 0  # of this process, where it is a worker
         self._current: _Pass | None = None  # of this process, where it is a worker
         self._batcher: Batcher | None = None
@@ -285,18 +292,30 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc,ty
 
     def _compare_ranks(self, epoch: int) -> RankedPass | None:
         """The check of a pass of this process, where several ranks have to be in one epoch."""
-        distributed = torch.distributed
+        self._compare_expected(self._expected)
         if (
             torch.utils.data.get_worker_info() is not None
             or self._shard != "auto"
-            or not (distributed.is_available() and distributed.is_initialized())
-            or distributed.get_world_size() == 1
+            or not has_other_ranks()
             or not self._get_batcher()._order.is_drawn
         ):
             return None
         if self._ranks is None:
             self._ranks = RankCheck(self._get_batcher().state_dict())
         return self._ranks.begin(epoch)
+
+    def _expect_pass(self, key: int) -> None:
+        """Note that DataLoader workers of this process begin the pass with this key."""
+        self._compare_expected(self._expected)
+        self._expected = key
+
+    def _compare_expected(self, key: int | None) -> RankedPass | None:
+        """Return the check of a pass of DataLoader workers; None where they have not begun it."""
+        if key is None:
+            return None
+        self._expected = None
+        begun = self._get_log().find(key)
+        return None if begun is None else self._compare_ranks(begun.epoch)
 
     def _take_state(self) -> Mapping[str, Any] | None:
         """The state that a StatefulDataLoader gave to this worker for the next pass."""
@@ -376,6 +395,10 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc,ty
             self._resume = self._resume._replace(has_epoch=True)
         else:
             self._get_log().set(epoch)
+        self._forget_ranks()
+
+    def _forget_ranks(self) -> None:
+        self._expected = None
         if self._ranks is not None:
             self._ranks.forget()
 
@@ -413,12 +436,15 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc,ty
         entry = None
         if torch.utils.data.get_worker_info() is None:
             entry = self._get_log().set(state["begin"], is_state=True)
+            self._forget_ranks()
         self._resume = _Resume(dict(state), entry)
 
     def __getstate__(self) -> dict[str, Any]:
         self._check_not_dispatched()
+        watch_starting_loader()
         rank = self._find_rank() if self._shard == "auto" else None
-        return {**self.__dict__, "_batcher": None, "_current": None, "_ranks": None, "_rank": rank}
+        unshared = dict.fromkeys(("_batcher", "_current", "_ranks", "_expected"))
+        return {**self.__dict__, **unshared, "_rank": rank}
 
     def __repr__(self) -> str:
         return f"<fastrec.torch.IterableDataset of {self._get_batcher()!r}>"

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..errors import FastrecError
 
-__all__ = ["RankCheck"]
+__all__ = ["RankCheck", "RankedPass", "has_other_ranks"]
 
 _names: Counter[str] = Counter()
 
@@ -35,11 +35,17 @@ class RankCheck:
         name = hashlib.sha256(identity).hexdigest()[:16]
         self._prefix = f"fastrec/{name}/{_names[name]}"
         _names[name] += 1
+        self._last = -1
+        self._return_count = 0
         self._left: tuple[int, int] | None = None
 
     def forget(self) -> None:
-        """Take the next pass for agreed upon: set_epoch() has named its epoch."""
+        """Take the next pass for agreed upon: its epoch was named, or a state was loaded."""
         self._left = None
+
+    def key(self, event: str, epoch: int) -> str:
+        """Return the key in the store for an event of an epoch."""
+        return f"{self._prefix}/{self._return_count}/{event}/{epoch}"
 
     def begin(self, epoch: int) -> RankedPass:
         """Begin a pass, after the one that was begun before it.
@@ -53,10 +59,13 @@ class RankCheck:
         if self._left is not None and store is not None:
             last, count = self._left
             if last < epoch:
-                _set(store, f"{self._prefix}/left/{last}", f"{rank} {count}")
-                other = _get(store, f"{self._prefix}/complete/{last}")
+                _set(store, self.key("left", last), f"{rank} {count}")
+                other = _get(store, self.key("complete", last))
                 if other is not None and other[0] != rank and other[1] > count:
                     raise _out_of_step(last, rank, count, other[0], other[1])
+        if epoch <= self._last:  # the ranks go through the same epochs again
+            self._return_count += 1
+        self._last = epoch
         self._left = (epoch, 0)
         return RankedPass(self, epoch)
 
@@ -87,14 +96,14 @@ class RankedPass:
         self._compare()
         store, rank = _store()
         if store is not None:
-            _set(store, f"{self._check._prefix}/complete/{self._epoch}", f"{rank} {self._count}")
+            _set(store, self._check.key("complete", self._epoch), f"{rank} {self._count}")
         self._check._left = None
 
     def _compare(self) -> None:
         store, rank = _store()
         if store is None:
             return
-        other = _get(store, f"{self._check._prefix}/left/{self._epoch}")
+        other = _get(store, self._check.key("left", self._epoch))
         if other is not None and other[0] != rank and other[1] < self._count:
             raise _out_of_step(self._epoch, other[0], other[1], rank, self._count)
 
@@ -107,11 +116,19 @@ def _out_of_step(epoch: int, left: int, few: int, stayed: int, many: int) -> Fas
     )
 
 
-def _store() -> tuple[Any, int]:
-    """The store of the process group and the rank; None where there is one process."""
+def has_other_ranks() -> bool:
+    """Return whether this process is one of several ranks of ``torch.distributed``."""
     import torch.distributed as distributed
 
-    if not distributed.is_available() or not distributed.is_initialized():
+    is_initialized = distributed.is_available() and distributed.is_initialized()
+    return bool(is_initialized and distributed.get_world_size() > 1)
+
+
+def _store() -> tuple[Any, int]:
+    """Return the store of the process group, or None where there is one process, and the rank."""
+    import torch.distributed as distributed
+
+    if not has_other_ranks():
         return None, 0
     from torch.distributed import distributed_c10d
 

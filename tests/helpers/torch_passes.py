@@ -153,31 +153,40 @@ def run_passes_of_rank(
 
 
 def run_rank_that_looks(
-    rank: int, ranks: int, store: str, files: str, features: Any, out: str, mode: str
+    rank: int,
+    ranks: int,
+    store: str,
+    files: str,
+    features: Any,
+    out: str,
+    mode: str,
+    taken: int,
+    arguments: Any,
 ) -> None:
-    """One of `ranks`, of which rank 0 alone looks at a batch first."""
+    """One of `ranks`, of which rank 0 alone looks at `taken` batches first."""
+    import warnings
+
     import torch.distributed
-    from torch.utils.data import DataLoader
 
-    import fastrec.torch
-
+    warnings.simplefilter("ignore")
     torch.distributed.init_process_group(
         "gloo", init_method=f"file://{store}", rank=rank, world_size=ranks
     )
-    dataset = fastrec.torch.IterableDataset(files, features, BATCH, shuffle=True, seed=SEED)
-    loader = DataLoader(dataset, batch_size=None)
+    loaders = Loaders(files, features, *arguments)
     if rank == 0:
-        next(iter(loader))
+        look_at(taken)(loaders)
+        gc.collect()
     seen: list[Any] = []
     if mode == "rank 1 first" and rank == 0:
         torch.distributed.barrier()
     for epoch in range(2):
         if mode == "set_epoch":
-            dataset.set_epoch(epoch)
+            loaders.dataset.set_epoch(epoch)
         try:
-            seen.append(ids_of(loader))
+            seen.append(ids_of(loaders.loader))
         except fastrec.FastrecError as error:
             seen.append(str(error))
+            loaders.renew()
     if mode == "rank 1 first" and rank == 1:
         torch.distributed.barrier()
     Path(out, f"{rank}.json").write_text(json.dumps(seen))

@@ -102,20 +102,37 @@ def test_ranks_that_end_their_passes_alike_share_every_epoch(
     check_passes(passes, epochs_of(files, ids, 2 * workers, 20))
 
 
-@pytest.mark.parametrize("mode", ["free", "rank 1 first", "set_epoch"])
-def test_a_rank_that_looks_at_a_batch_alone_is_noticed(
-    mode: str, files: str, ids: dict[str, Any], tmp_path: Any
+ALONE = ("DataLoader", "fork", 0, False)
+LOOKS = [
+    pytest.param(
+        mode,
+        taken,
+        setup,
+        id=f"{mode} {taken} {' '.join(map(str, setup))}",
+        marks=() if setup == ALONE or (mode == "rank 1 first" and taken == 1) else pytest.mark.slow,
+    )
+    for mode in ("free", "rank 1 first", "set_epoch")
+    for taken in (0, 1, 5)
+    for setup in (ALONE, *sorted(CORE))
+    if taken or mode == "rank 1 first"
+]
+
+
+@pytest.mark.parametrize(("mode", "taken", "setup"), LOOKS)
+def test_a_rank_that_looks_at_batches_alone_is_noticed(
+    mode: str, taken: int, setup: Any, files: str, ids: dict[str, Any], tmp_path: Any
 ) -> None:
-    arguments = (2, str(tmp_path / "store"), files, ids, str(tmp_path), mode)
+    arguments = (2, str(tmp_path / "store"), files, ids, str(tmp_path), mode, taken, setup)
     torch.multiprocessing.spawn(run_rank_that_looks, arguments, nprocs=2)
     ranks = [json.loads((tmp_path / f"{rank}.json").read_text()) for rank in range(2)]
-    if mode == "set_epoch":
+    errors = [seen for rank in ranks for seen in rank if isinstance(seen, str)]
+    if errors:
+        assert mode != "set_epoch"
+        assert all(f"rank 0 left epoch 0 after {taken} batches" in error for error in errors)
+    else:  # Each pass is whole: they were in step.
+        assert mode == "set_epoch" or taken == 0
         for first, second in zip(*ranks, strict=True):
             assert sorted(first + second) == list(range(COUNT))
-    else:
-        errors = [seen for rank in ranks for seen in rank if isinstance(seen, str)]
-        assert errors
-        assert all("rank 0 left epoch 0 after 1 batches" in error for error in errors)
 
 
 def test_dropped_iterators_of_one_process_do_not_count(files: str, ids: dict[str, Any]) -> None:

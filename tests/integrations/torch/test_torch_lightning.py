@@ -23,6 +23,7 @@ from fastrec.torch import IterableDataset  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # theirs, of each other
 EPOCHS, BATCH = 3, 10
+STEPS = {0: 11, 2: 12}  # of an epoch, by the number of workers
 
 
 class Module(lightning.LightningModule):  # type: ignore[misc,name-defined,unused-ignore]
@@ -48,8 +49,16 @@ class WithLoader(Module):
         super().__init__()
         self.dataset, self.workers = dataset, workers
 
+    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        loop = checkpoint["loops"]["fit_loop"]
+        if loop["epoch_loop.batch_progress"]["is_last_batch"]:
+            loop["state_dict"].pop("combined_loader", None)
+
     def train_dataloader(self) -> Any:
-        self.dataset.set_epoch(self.trainer.fit_loop.epoch_progress.current.processed)
+        loop = self.trainer.fit_loop
+        is_over = loop.epoch_loop.batch_progress.is_last_batch
+        epoch = loop.epoch_progress.current
+        self.dataset.set_epoch(epoch.ready if is_over else epoch.processed)
         return stateful.StatefulDataLoader(self.dataset, batch_size=None, num_workers=self.workers)
 
 
@@ -93,22 +102,42 @@ def fit(
 
 
 @pytest.mark.parametrize(("kind", "workers"), [("loader", 0), ("loader", 2), ("data", 0)])
-@pytest.mark.parametrize("steps", [None, 5, 15])
+@pytest.mark.parametrize("steps", [None, 5, 15, "one epoch", "two epochs"])
 def test_a_resumed_run_trains_on_what_is_left(
-    files: str, features: dict[str, Any], tmp_path: Path, kind: str, workers: int, steps: int | None
+    files: str, features: dict[str, Any], tmp_path: Path, kind: str, workers: int, steps: Any
 ) -> None:
+    per_epoch = STEPS[workers]
+    steps = {"one epoch": per_epoch, "two epochs": 2 * per_epoch}.get(steps, steps)
     arguments = (files, features, kind, workers)
     uninterrupted = fit(tmp_path, *arguments, EPOCHS)
     checkpoint = lightning.pytorch.callbacks.ModelCheckpoint(
         tmp_path, filename="saved", every_n_train_steps=steps, save_top_k=1
     )
-    epochs = 1 if steps is None else steps // 11 + 1
+    epochs = 1 if steps is None else (steps - 1) // per_epoch + 1
     fit(tmp_path, *arguments, epochs, callbacks=[checkpoint])
     (path,) = tmp_path.glob("saved*.ckpt")
     saved = torch.load(path, weights_only=False)["global_step"]
     resumed = fit(tmp_path, *arguments, EPOCHS, checkpoint=str(path))
     assert resumed == uninterrupted[saved:]
     assert resumed
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_loader_state_without_a_batch_left_is_refused(
+    files: str,
+    features: dict[str, Any],
+    tmp_path: Path,
+    workers: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    checkpoint = lightning.pytorch.callbacks.ModelCheckpoint(
+        tmp_path, filename="saved", every_n_train_steps=STEPS[workers], save_top_k=1
+    )
+    fit(tmp_path, files, features, "loader", workers, 1, callbacks=[checkpoint])
+    (path,) = tmp_path.glob("saved*.ckpt")
+    monkeypatch.delattr(WithLoader, "on_load_checkpoint")
+    with pytest.raises(fastrec.FastrecError, match="on_load_checkpoint"):
+        fit(tmp_path, files, features, "loader", workers, EPOCHS, checkpoint=str(path))
 
 
 def test_the_state_of_a_dataset_of_workers_is_refused(
