@@ -17,6 +17,9 @@ import numpy as np
 
 from . import Bytes, ExampleParseError, FastrecError, Ragged, Reader, Skipped
 from ._core import EventParser
+from .records.byte_sources import NamedFile
+from .records.paths import expand, is_remote
+from .storage.remote import RemoteFile
 
 __all__ = ["Table", "follow", "histograms", "images", "scalars", "tags"]
 
@@ -49,7 +52,7 @@ class _Log:
 
     def __init__(self, source: Any, on_error: _OnError) -> None:
         one = isinstance(source, (str, bytes, os.PathLike))
-        self._sources = [os.fsdecode(path) for path in ([source] if one else source)]
+        self._sources: list[Any] = [source] if one else list(source)
         self._on_error = on_error
         self._ends: dict[str, int] = {}
         self._records: dict[str, int] = {}
@@ -57,38 +60,49 @@ class _Log:
         self._plugins: dict[str, dict[int, int]] = {}  # of each run, of each tag
         self.skipped: list[Skipped] = []
 
-    def files(self) -> Iterator[tuple[str, str]]:
-        """Runs and their files, in the order of their names."""
-        for source in self._sources:
-            if not os.path.isdir(source):
-                yield os.path.dirname(source) or ".", source
+    def files(self) -> Iterator[tuple[str, str | RemoteFile]]:
+        """Yield each run and its files, in the order of their names."""
+        for source in map(os.fsdecode, self._sources):
+            if not is_remote(source, None) and os.path.isdir(source):
+                for folder, folders, names in os.walk(source):
+                    folders.sort()
+                    for name in sorted(names):
+                        if "tfevents" in name and not name.startswith("."):
+                            yield os.path.relpath(folder, source), os.path.join(folder, name)
                 continue
-            for folder, folders, names in os.walk(source):
-                folders.sort()
-                for name in sorted(names):
-                    if "tfevents" in name and not name.startswith("."):
-                        yield os.path.relpath(folder, source), os.path.join(folder, name)
+            is_folder = is_remote(source, None) and "tfevents" not in source.rpartition("/")[2]
+            root = source.rstrip("/")
+            found = f"{root}/**/*tfevents*" if is_folder else source
+            for each in expand(found, shards="any"):
+                file = each if isinstance(each, RemoteFile) else os.fsdecode(each)
+                run = os.path.dirname(os.fspath(file)) or "."
+                yield (os.path.relpath(run, root) if is_folder else run), file
 
     def blocks(self) -> Iterator[tuple[str, EventParser, dict[str, Any], Bytes]]:
         """New values: run, parser, columns and records."""
-        for run, path in self.files():
+        for run, file in self.files():
             parser = self._parsers.setdefault(run, EventParser())
-            for records in self._new(path):
-                yield run, parser, self._parse(parser, records, run, path), records
+            for records in self._new(file):
+                yield run, parser, self._parse(parser, records, run, os.fspath(file)), records
 
-    def _new(self, path: str) -> Iterator[Bytes]:
-        begin, size = self._ends.setdefault(path, 0), os.stat(path).st_size
+    def _new(self, file: str | RemoteFile) -> Iterator[Bytes]:
+        path = os.fspath(file)
+        begin = self._ends.setdefault(path, 0)
+        size = file.size if isinstance(file, RemoteFile) else os.stat(file).st_size
         if size < begin:
             raise FastrecError(f"{path!a} shrank to {size} bytes after {begin} were read")
         if begin == size:
             return
         if begin == 0:
-            reader = Reader(path, compression=None, on_error=self._on_error)
-            yield from self._read(path, reader)
-            return
-        with open(path, "rb") as file:
-            file.seek(begin)
             yield from self._read(path, Reader(file, compression=None, on_error=self._on_error))
+            return
+        if isinstance(file, RemoteFile):
+            rest: Any = file.stream(begin)
+            yield from self._read(path, Reader(rest, compression=None, on_error=self._on_error))
+            return
+        with NamedFile(file) as rest:
+            rest.seek(begin)
+            yield from self._read(path, Reader(rest, compression=None, on_error=self._on_error))
 
     def _read(self, path: str, reader: Reader) -> Iterator[Bytes]:
         for records in reader.blocks(_BLOCK):
@@ -199,7 +213,7 @@ def scalars(
     Parameters
     ----------
     source : path or list of path
-        A log directory, which is searched, or event files.
+        A log directory, which is searched, or event files; also as URLs and patterns.
     tags : str or list of str, optional
         Which to read; all by default.
     on_error : {"tolerate_tail", "raise", "skip"} or callable

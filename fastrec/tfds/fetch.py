@@ -19,10 +19,10 @@ import fastrec
 from .. import _core
 from ..columns import Arrays, Bytes
 from ..errors import CorruptRecordError, FastrecError, TruncatedFileError
-from ..records.paths import is_remote
+from ..records.paths import expand
 from ..storage.ahead import run_all
 from ..storage.options import StorageOptions
-from ..storage.remote import RemoteFile, find_files
+from ..storage.remote import RemoteFile
 from .columns import nested
 from .locks import ProcessLock
 from .rows import RowFile
@@ -65,11 +65,12 @@ class Source:
 
     @classmethod
     def of(cls, path: str, storage: StorageOptions) -> Source:
-        if is_remote(path, storage):
-            [file] = find_files([path], storage)
+        """Look up the one file that a path or a URL names."""
+        [file] = expand([path], storage, shards="any")
+        if isinstance(file, RemoteFile):
             return cls(path, file.size, 0, file)
-        status = os.stat(path)
-        return cls(os.path.abspath(path), status.st_size, status.st_mtime_ns)
+        status = os.stat(file)
+        return cls(os.path.abspath(os.fsdecode(file)), status.st_size, status.st_mtime_ns)
 
     @property
     def stamp(self) -> str:
