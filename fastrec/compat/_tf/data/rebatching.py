@@ -44,12 +44,12 @@ class Rebatch(Node):
 
     @property
     def specs(self) -> list[TypeSpec]:
-        size = self._alike
-        known = [spec.shape.sizes for spec in self.inputs[0].specs]
+        size, specs = self._alike, self.inputs[0].specs
+        known = [spec.shape.sizes for spec in specs]
         if size is not None and not self._drop:
             whole = all(sizes and sizes[0] and sizes[0] % size == 0 for sizes in known)
             size = size if whole else None
-        return [batched(unbatched(spec), size) for spec in self.inputs[0].specs]
+        return [batched(unbatched(spec), size) for spec in specs]
 
     @property
     def pure(self) -> bool:

@@ -16,11 +16,12 @@ from fastrec.errors import FastrecError
 
 from ..record_errors import data_error
 from ..seeds import SeedSource
+from ..specs import TensorSpec
 from .mapping import Map
 from .native import plain_files
 from .pipeline import UNKNOWN, Node, invalid
 from .sources import Slices
-from .streams import Block, Blocks, Value, Values, in_blocks, to_blocks
+from .streams import AHEAD, Block, Blocks, Value, Values, in_blocks, to_blocks, to_values
 
 __all__ = ["Shuffle"]
 
@@ -77,9 +78,14 @@ class _Reordered(Node):
             return self._picked(node, count)
         if (paths := plain_files(node)) is not None:
             return self._read(paths, count)
-        if any(spec.shape.sizes != () for spec in node.specs) or node.gathered(1) is None:
+        if not all(isinstance(s, TensorSpec) and s.shape.sizes == () for s in node.specs):
             return None
-        return to_blocks(self._reorder(node.stream()), count)
+        # Asks the input once: two requests at each of many shuffles would be 2**n requests.
+        blocks = node.blocks(AHEAD)
+        if blocks is None and not node.pure:
+            return None
+        values = node.values() if blocks is None else to_values(blocks)
+        return to_blocks(self._reorder(values), count)
 
     def _read(self, paths: list[str], count: int) -> Blocks:
         """Records in the order of their numbers: the buffer holds these instead."""
