@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -295,3 +296,62 @@ def test_a_message_of_a_tensor_says_its_type_and_its_shape() -> None:
     message.tensor_content = b"few"
     with pytest.raises(TypeError, match="Unsupported tensor type"):
         v2.make_ndarray(message)
+
+
+def in_session(value: Any) -> Any:
+    with v1.Session() as session:
+        return session.run(value)
+
+
+def test_rare_functions_of_version_1_are_what_tensorflow_gives() -> None:
+    with v1.Graph().as_default():
+        v1.set_random_seed(5)
+        rows = v1.batch_gather([[1, 2], [3, 4]], [[1], [0]])
+        wide = v1.diag([[1, 2], [3, 4]])
+        image = np.arange(16, dtype=np.float32).reshape(4, 4, 1)
+        padded = v1.image.resize_image_with_pad(image, 2, 3)
+        beta = v1.distributions.Beta([1.0, 2.0], 3.0).sample([2], seed=4)
+        assert in_session(rows).tolist() == [[2], [3]]
+        assert wide.shape.as_list() == [2, 2, 2, 2]
+        assert in_session(v1.diag_part(wide)).tolist() == [[1, 2], [3, 4]]
+        assert padded.shape.as_list() == [2, 3, 1]
+        assert in_session(padded)[..., 0].tolist() == [[0, 2, 0], [8, 10, 0]]
+        expected = [[0.02564367, 0.503606], [0.19524246, 0.6097099]]  # TensorFlow 2.21's
+        np.testing.assert_allclose(in_session(beta), expected, rtol=1e-6)
+        table = v1.nn.embedding_lookup(np.eye(3), [2, 0])
+        assert in_session(table).tolist() == [[0, 0, 1], [1, 0, 0]]
+        with pytest.raises(v1.errors.InvalidArgumentError):
+            in_session(v1.verify_tensor_all_finite([np.nan], "found"))
+
+
+def test_data_sets_of_version_1_have_its_attributes_in_eager_programs() -> None:
+    data = v2.compat.v1.data.Dataset.range(3).batch(2)
+    assert data.output_types == v2.int64
+    assert data.output_shapes.as_list() == [None]
+    assert [len(each) for each in data.make_one_shot_iterator()] == [2, 1]
+    with pytest.raises(RuntimeError, match="not supported when eager execution"):
+        data.make_initializable_iterator()
+    assert v2.compat.v1.identity is v2.identity  # runs at once, not in a graph of its own
+
+
+def test_a_record_writer_takes_its_path_as_a_tensor(tmp_path: Path) -> None:
+    path = v2.constant(str(tmp_path / "x"))
+    v2.data.experimental.TFRecordWriter(path).write(v2.data.Dataset.from_tensors("a"))
+    assert list(v2.data.TFRecordDataset(path).as_numpy_iterator()) == [b"a"]
+
+
+def test_prefetch_makes_as_many_elements_as_its_buffer_holds() -> None:
+    made: list[int] = []
+
+    def count(x: Any) -> Any:
+        made.append(int(x))
+        return x
+
+    data = v2.data.Dataset.range(99).map(lambda x: v2.numpy_function(count, [x], v2.int64))
+    elements = iter(data.prefetch(5))
+    next(elements)
+    end = time.monotonic() + 5
+    while len(made) < 6 and time.monotonic() < end:
+        time.sleep(0.01)
+    time.sleep(0.05)
+    assert len(made) == 6

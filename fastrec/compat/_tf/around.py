@@ -19,8 +19,8 @@ def device(device_name: Any) -> contextlib.AbstractContextManager[None]:
 
 
 def name_scope(name: str) -> contextlib.AbstractContextManager[str]:
-    """Nothing has a name."""
-    return contextlib.nullcontext(name)
+    """Return a context whose value is the prefix that names of operations would have."""
+    return contextlib.nullcontext(name if not name or name.endswith("/") else f"{name}/")
 
 
 def get_logger() -> logging.Logger:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import functools
-from types import FunctionType, MethodType
+from types import CodeType, FunctionType, MethodType
 from typing import Any, TypeVar, cast
 
 __all__ = ["named", "renamed", "under_own_names"]
@@ -31,13 +31,18 @@ def named(
     """
     inner: Any = function
     if parameters:
-        code, names = inner.__code__, tuple(parameters.split())
-        inner.__code__ = code.replace(co_varnames=names + code.co_varnames[len(names) :])
+        inner.__code__ = _with_parameters(inner.__code__, tuple(parameters.split()))
     inner.__name__ = name
     inner.__qualname__ = f"{owner}.{name}" if owner else name
     if doc is not None:
         inner.__doc__ = doc
     return function
+
+
+@functools.cache
+def _with_parameters(code: CodeType, names: tuple[str, ...]) -> CodeType:
+    """The same code for both versions, which tells that they share it."""
+    return code.replace(co_varnames=names + code.co_varnames[len(names) :])
 
 
 def renamed(function: F, name: str) -> F:

@@ -71,6 +71,17 @@ _OTHERWISE = {
 }
 
 
+_RARE = frozenset(
+    {
+        "batch_gather",
+        "diag",
+        "diag_part",
+        "distributions.Beta",
+        "image.resize_image_with_pad",
+        "nn.embedding_lookup",
+        "verify_tensor_all_finite",
+    }
+)
 _SPECS = frozenset({"RaggedTensorSpec", "SparseTensorSpec", "TensorSpec", "TypeSpec"})
 _ELSEWHERE = ("assert_all_finite", "assert_shapes")  # only in ``tf.debugging``
 _METHODS = {
@@ -97,6 +108,14 @@ def _namespace(name: str) -> Names | None:
     return Names(found, name, **MADE[name]()) if name in MADE else None
 
 
+def _rare(path: str) -> Any:
+    if path not in _RARE:
+        return None
+    from .rare_ops import RARE  # which is built on the others
+
+    return RARE[path]
+
+
 @functools.cache
 def _keras() -> Names:
     from .._tf.keras import keras_of
@@ -114,6 +133,10 @@ def found(where: str, name: str) -> Any:
     """
     if not where and (space := _namespace(name)) is not None:
         return space
+    if (function := _rare(f"{where}.{name}".lstrip("."))) is not None:
+        return function
+    if not where and name == "distributions":
+        return Names(found, name)
     if not where and name == "keras":
         return _keras()
     if not where and name == "distribute":

@@ -23,24 +23,24 @@ NAMES = {
     assert_non_negative assert_non_positive assert_none_equal assert_positive
     assert_proper_iterable assert_rank assert_rank_at_least assert_rank_in
     assert_same_float_dtype assert_scalar assert_type assert_variables_initialized assign
-    assign_add assign_sub atan atan2 atanh audio autograph betainc bfloat16 bincount bitcast
-    bitwise bool boolean_mask broadcast_dynamic_shape broadcast_static_shape broadcast_to case
-    cast ceil check_numerics cholesky clip_by_norm clip_by_value compat complex complex128
-    complex64 concat cond config confusion_matrix conj constant constant_initializer contrib
-    control_dependencies control_flow_v2_enabled convert_to_tensor cos cosh count_nonzero
-    count_up_to cross cumprod cumsum data debugging decode_base64 decode_compressed decode_csv
-    decode_json_example decode_raw depth_to_space deserialize_many_sparse device digamma
-    disable_control_flow_v2 disable_eager_execution disable_resource_variables
-    disable_tensor_equality disable_v2_behavior disable_v2_tensorshape distribute div
-    div_no_nan divide double dtypes dynamic_partition dynamic_stitch einsum
-    enable_control_flow_v2 enable_eager_execution enable_resource_variables encode_base64
-    ensure_shape equal erf erfc errors executing_eagerly exp expand_dims expm1
-    extract_image_patches eye fill flags float16 float32 float64 floor floor_div floordiv
-    floormod foldl foldr function gather gather_nd get_collection get_collection_ref
-    get_default_graph get_default_session get_local_variable get_logger get_seed
-    get_static_value get_variable get_variable_scope gfile global_variables
-    global_variables_initializer greater greater_equal group half histogram_fixed_width
-    identity identity_n igamma igammac imag image initialize_all_tables
+    assign_add assign_sub atan atan2 atanh audio autograph batch_gather betainc bfloat16
+    bincount bitcast bitwise bool boolean_mask broadcast_dynamic_shape broadcast_static_shape
+    broadcast_to case cast ceil check_numerics cholesky clip_by_norm clip_by_value compat
+    complex complex128 complex64 concat cond config confusion_matrix conj constant
+    constant_initializer contrib control_dependencies control_flow_v2_enabled
+    convert_to_tensor cos cosh count_nonzero count_up_to cross cumprod cumsum data debugging
+    decode_base64 decode_compressed decode_csv decode_json_example decode_raw depth_to_space
+    deserialize_many_sparse device diag diag_part digamma disable_control_flow_v2
+    disable_eager_execution disable_resource_variables disable_tensor_equality
+    disable_v2_behavior disable_v2_tensorshape distribute distributions div div_no_nan divide
+    double dtypes dynamic_partition dynamic_stitch einsum enable_control_flow_v2
+    enable_eager_execution enable_resource_variables encode_base64 ensure_shape equal erf erfc
+    errors executing_eagerly exp expand_dims expm1 extract_image_patches eye fill flags
+    float16 float32 float64 floor floor_div floordiv floormod foldl foldr function gather
+    gather_nd get_collection get_collection_ref get_default_graph get_default_session
+    get_local_variable get_logger get_seed get_static_value get_variable get_variable_scope
+    gfile global_variables global_variables_initializer greater greater_equal group half
+    histogram_fixed_width identity identity_n igamma igammac imag image initialize_all_tables
     initialize_all_variables initialize_local_variables initialize_variables initializers
     int16 int32 int64 int8 invert_permutation io is_finite is_inf is_nan is_non_decreasing
     is_numeric_tensor is_strictly_increasing is_tensor is_variable_initialized keras lbeta
@@ -76,8 +76,8 @@ NAMES = {
     truediv truncated_normal truncated_normal_initializer truncatediv truncatemod tuple uint16
     uint32 uint64 uint8 unique unique_with_counts unpack unravel_index unsorted_segment_max
     unsorted_segment_mean unsorted_segment_min unsorted_segment_prod unsorted_segment_sqrt_n
-    unsorted_segment_sum unstack variable_scope variables_initializer where while_loop
-    write_file zeros zeros_initializer zeros_like zeta
+    unsorted_segment_sum unstack variable_scope variables_initializer verify_tensor_all_finite
+    where while_loop write_file zeros zeros_initializer zeros_like zeta
     """,
     "app": "run",
     "audio": "decode_wav",
@@ -131,6 +131,7 @@ NAMES = {
     """,
     "distribute": "InputContext Strategy cluster_resolver get_strategy has_strategy",
     "distribute.cluster_resolver": "TPUClusterResolver",
+    "distributions": "Beta",
     "dtypes": """
     DType as_dtype as_string bfloat16 bool cast complex complex128 complex64 double float16
     float32 float64 half int16 int32 int64 int8 resource saturate_cast string uint16 uint32
@@ -164,7 +165,7 @@ NAMES = {
     pad_to_bounding_box per_image_standardization per_image_whitening psnr random_brightness
     random_contrast random_crop random_flip_left_right random_flip_up_down random_hue
     random_jpeg_quality random_saturation resize resize_area resize_bicubic resize_bilinear
-    resize_image_with_crop_or_pad resize_images resize_nearest_neighbor
+    resize_image_with_crop_or_pad resize_image_with_pad resize_images resize_nearest_neighbor
     resize_with_crop_or_pad rgb_to_grayscale rgb_to_hsv rgb_to_yiq rgb_to_yuv rot90
     sample_distorted_bounding_box sobel_edges ssim ssim_multiscale total_variation transpose
     transpose_image yiq_to_rgb yuv_to_rgb
@@ -232,10 +233,10 @@ NAMES = {
     """,
     "nest": "assert_same_structure flatten is_nested map_structure pack_sequence_as",
     "nn": """
-    depth_to_space depthwise_conv2d elu in_top_k l2_normalize leaky_relu log_softmax
-    log_uniform_candidate_sampler max_pool max_pool2d moments relu relu6 selu sigmoid silu
-    softmax softplus softsign space_to_depth swish tanh top_k uniform_candidate_sampler
-    zero_fraction
+    depth_to_space depthwise_conv2d elu embedding_lookup in_top_k l2_normalize leaky_relu
+    log_softmax log_uniform_candidate_sampler max_pool max_pool2d moments relu relu6 selu
+    sigmoid silu softmax softplus softsign space_to_depth swish tanh top_k
+    uniform_candidate_sampler zero_fraction
     """,
     "python_io": """
     TFRecordCompressionType TFRecordOptions TFRecordWriter tf_record_iterator

@@ -18,6 +18,7 @@ from contextlib import AbstractContextManager
 from types import ModuleType
 from typing import Any
 
+from .._tf.data.version1 import OF_VERSION_1
 from .._tf.faces.late import Names
 from .._tf.seeds import get_seed
 from .._tf.structure import flatten, pack
@@ -149,14 +150,10 @@ def _name_scope(
     return scope
 
 
-def _of_specs(attribute: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    return lambda dataset: _v2("nest.map_structure")(attribute, dataset.element_spec)
-
-
 _ADAPTED: dict[str, Callable[..., Any]] = {
-    "data.get_output_classes": _of_specs(lambda spec: spec.value_type),
-    "data.get_output_shapes": _of_specs(lambda spec: spec.shape),
-    "data.get_output_types": _of_specs(lambda spec: spec.dtype),
+    "data.get_output_classes": OF_VERSION_1["output_classes"],
+    "data.get_output_shapes": OF_VERSION_1["output_shapes"],
+    "data.get_output_types": OF_VERSION_1["output_types"],
     "data.make_one_shot_iterator": _iterator,
     "get_seed": _get_seed,
     "image.sample_distorted_bounding_box": _distorted_box,

@@ -15,6 +15,7 @@ from .._tf.faces import functions_of
 from .._tf.record_options import as_path
 from .._tf.record_writer import TFRecordWriter as _Writer
 from .._tf.specs import TensorSpec
+from .._tf.tensor import Tensor
 from .._tf.uncovered import uncovered
 from ._faces import parsers
 
@@ -23,11 +24,16 @@ globals().update(
 )
 
 
+def _plain(value: Any) -> Any:
+    """The value of a tensor of one string; anything else as it is."""
+    return value.numpy() if isinstance(value, Tensor) else value
+
+
 class TFRecordWriter:
     """Writes the elements of a data set of strings to a file."""
 
     def __init__(self, filename: Any, compression_type: Any = None) -> None:
-        self._arguments = as_path(filename), compression_type
+        self._arguments = as_path(_plain(filename)), compression_type
 
     def write(self, dataset: Any) -> None:
         """Write every element as a record."""

@@ -25,25 +25,26 @@ _END = object()
 _POLL_S = 0.1
 
 
-def _fill(stream: Iterator[Any], ready: queue.Queue[Any], stop: threading.Event) -> None:
-    def put(item: Any) -> None:
-        while not stop.is_set():
-            try:
-                return ready.put(item, timeout=_POLL_S)
-            except queue.Full:
-                continue
-
+def _fill(
+    stream: Iterator[Any],
+    ready: queue.SimpleQueue[Any],
+    slots: threading.Semaphore,
+    stop: threading.Event,
+) -> None:
+    """Make elements as long as there are free slots, each of which is taken before its element."""
     while not stop.is_set():
+        if not slots.acquire(timeout=_POLL_S):
+            continue
         try:
-            put(next(stream))
+            ready.put(next(stream))
         except StopIteration:
-            put(_END)
+            ready.put(_END)
             return
         except Exception as error:
-            put(_Failure(error))
+            ready.put(_Failure(error))
         except BaseException as error:
-            put(_Failure(error))
-            put(_END)
+            ready.put(_Failure(error))
+            ready.put(_END)
             return
 
 
@@ -51,10 +52,11 @@ class _Ahead:
     """Buffer that a thread fills from a stream ahead of time."""
 
     def __init__(self, stream: Iterator[Any], size: int) -> None:
-        self._ready: queue.Queue[Any] = queue.Queue(size)
+        self._ready: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._slots = threading.Semaphore(size)
         self._stop = threading.Event()
         self._ended = False
-        arguments = (_fill, stream, self._ready, self._stop)
+        arguments = (_fill, stream, self._ready, self._slots, self._stop)
         thread = threading.Thread(  # of the same iteration
             target=contextvars.copy_context().run,
             args=arguments,
@@ -82,9 +84,11 @@ class _Ahead:
     def _get(self) -> Any:
         while True:  # in slices, for Ctrl-C to be heard
             try:
-                return self._ready.get(timeout=_POLL_S)
+                item = self._ready.get(timeout=_POLL_S)
             except queue.Empty:
                 continue
+            self._slots.release()
+            return item
 
 
 class Prefetch(Node):

@@ -27,6 +27,7 @@ from .joining import check_alike
 from .pipeline import INFINITE, UNKNOWN, Node, Once, invalid, spec_of
 from .sources import Numbers, Slices, Tensors, names_of
 from .streams import Value, Values, steps
+from .version1 import OF_VERSION_1
 
 __all__ = ["AUTOTUNE", "Dataset"]
 
@@ -87,6 +88,8 @@ class Dataset(Chain):
         return Dataset(node)
 
     def __getattr__(self, name: str) -> Any:
+        if name in OF_VERSION_1:  # which `tf.compat.v1.data.Dataset` has
+            return OF_VERSION_1[name](self)
         raise AttributeError(
             f"data sets of fastrec.compat.v2 have no {name!r}; see docs/compat-v2.md"
         )

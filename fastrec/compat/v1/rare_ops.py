@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions of version 1 that few programs use, made of others."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from .._tf.dtypes import as_dtype
+from .constants import convert_to_tensor
+from .image_sizes import ResizeMethod
+
+__all__ = ["RARE"]
+
+
+def _tf() -> Any:
+    return sys.modules[__package__]
+
+
+def batch_gather(params: Any, indices: Any, name: str | None = None) -> Any:
+    """Take elements of each row of `params`; all but the last axis of `indices` are batches."""
+    wanted = convert_to_tensor(indices)
+    count = wanted.shape.ndims
+    if count is None:
+        raise ValueError("batch_gather does not allow indices with unknown shape.")
+    return _tf().gather(params, wanted, axis=count - 1, batch_dims=count - 1, name=name)
+
+
+def diag(diagonal: Any, name: str | None = None) -> Any:
+    """Return a tensor of twice the rank with these elements on its diagonal and 0 elsewhere."""
+    tensor = convert_to_tensor(diagonal)
+    if tensor.shape.ndims == 1:
+        return _tf().matrix_diag(tensor, name)
+    sizes = _tf().shape(tensor)
+    flat = _tf().matrix_diag(_tf().reshape(tensor, [-1]))
+    return _tf().reshape(flat, _tf().concat([sizes, sizes], 0), name)
+
+
+def diag_part(input: Any, name: str | None = None) -> Any:
+    """Return the diagonal of a tensor whose shape is a shape twice."""
+    tensor = convert_to_tensor(input)
+    rank = tensor.shape.ndims
+    if not rank or rank % 2:
+        raise ValueError(f"Input must have even and non-zero rank, but has rank {rank}")
+    if rank == 2:
+        return _tf().matrix_diag_part(tensor, name)
+    sizes = _tf().shape(tensor)[: rank // 2]
+    count = _tf().reduce_prod(sizes)
+    flat = _tf().reshape(tensor, _tf().stack([count, count]))
+    return _tf().reshape(_tf().matrix_diag_part(flat), sizes, name)
+
+
+def embedding_lookup(
+    params: Any,
+    ids: Any,
+    partition_strategy: str = "mod",
+    name: str | None = None,
+    validate_indices: bool = True,
+    max_norm: float | None = None,
+) -> Any:
+    """Return the rows of `params` with these numbers."""
+    if isinstance(params, (list, tuple)) and len(params) == 1:
+        params = params[0]
+    if isinstance(params, (list, tuple)) and getattr(params[0], "shape", ()) != ():
+        raise NotImplementedError("embedding_lookup takes one tensor; join the parts by tf.concat")
+    if max_norm is not None:
+        raise NotImplementedError("embedding_lookup takes no max_norm; use tf.clip_by_norm")
+    return _tf().gather(params, ids, name=name)
+
+
+def verify_tensor_all_finite(
+    t: Any = None,
+    msg: str | None = None,
+    name: str | None = None,
+    x: Any = None,
+    message: Any = None,
+) -> Any:
+    """Return a tensor; raise InvalidArgumentError if it has infinite elements or NaN."""
+    value, text = (t if x is None else x), (msg if message is None else message)
+    return _tf().debugging.check_numerics(value, text, name)
+
+
+def resize_image_with_pad(
+    image: Any,
+    target_height: int,
+    target_width: int,
+    method: Any = ResizeMethod.BILINEAR,
+    align_corners: bool = False,
+) -> Any:
+    """Resize images as far as they fit into a size, and center them between zeros."""
+    tf = _tf()
+    tensor = convert_to_tensor(image, name="image")
+    sizes = tf.cast(tf.shape(tensor)[-3:-1], "float32")
+    known = tensor.shape.as_list()[-3:-1] if tensor.shape.ndims else [None]
+    if None not in known:
+        sizes = tf.constant(known, "float32")
+    target = tf.constant([target_height, target_width], "float32")
+    ratio = tf.reduce_max(sizes / target)
+    exact = sizes / ratio
+    start = tf.maximum(tf.cast(tf.floor((target - exact) / 2), "int32"), 0)
+    resized = tf.image.resize_images(
+        tensor, tf.cast(tf.floor(exact), "int32"), method, align_corners
+    )
+    padded = tf.image.pad_to_bounding_box(resized, start[0], start[1], target_height, target_width)
+    padded.set_shape([*tensor.shape.as_list()[:-3], target_height, target_width, tensor.shape[-1]])
+    return padded
+
+
+class Beta:
+    """A Beta distribution, with TensorFlow's draws.
+
+    Parameters
+    ----------
+    concentration1, concentration0 : tensor of float
+        Of shapes that can be broadcast.
+    """
+
+    def __init__(
+        self,
+        concentration1: Any = None,
+        concentration0: Any = None,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "Beta",
+    ) -> None:
+        self.concentration1 = convert_to_tensor(concentration1, name="concentration1")
+        self.concentration0 = convert_to_tensor(
+            concentration0, self.concentration1.dtype, "concentration0"
+        )
+        self.total_concentration = self.concentration1 + self.concentration0
+        self.dtype = self.total_concentration.dtype
+
+    def mean(self) -> Any:
+        """Return the mean of the distribution."""
+        return self.concentration1 / self.total_concentration
+
+    def sample(
+        self, sample_shape: int | Sequence[int] = (), seed: int | None = None, name: str = "sample"
+    ) -> Any:
+        """Draw numbers: a shape of draws of each distribution."""
+        tf = _tf()
+        shape = [sample_shape] if isinstance(sample_shape, int) else list(sample_shape)
+        ones = tf.ones_like(self.total_concentration)
+        count = 1
+        for size in shape:
+            count *= int(size)
+        text = f"{seed}beta".encode()
+        other = None if seed is None else int(hashlib.md5(text).hexdigest()[:8], 16) & 0x7FFFFFFF
+        kind = as_dtype(self.dtype)
+        first = tf.random_gamma([count], ones * self.concentration1, dtype=kind, seed=seed)
+        second = tf.random_gamma([count], ones * self.concentration0, dtype=kind, seed=other)
+        sizes = self.total_concentration.shape.as_list()
+        return tf.reshape(first / (first + second), [*shape, *sizes], name)
+
+
+#: By path.
+RARE: dict[str, Any] = {
+    "batch_gather": batch_gather,
+    "diag": diag,
+    "diag_part": diag_part,
+    "distributions.Beta": Beta,
+    "image.resize_image_with_pad": resize_image_with_pad,
+    "nn.embedding_lookup": embedding_lookup,
+    "verify_tensor_all_finite": verify_tensor_all_finite,
+}
