@@ -31,6 +31,7 @@ __all__ = ["ShardWriter", "check_sizes"]
 
 _MOST_SHARDS = 99999
 _AT_ONCE = 1024  # records of an iterator, which may be infinite or larger than memory
+_PIECE = 8192  # records of a tuple, whose objects stay in the cache while shards take turns
 
 _Self = TypeVar("_Self", bound="ShardWriter")
 
@@ -194,7 +195,11 @@ class ShardWriter:
         records = _core.as_records(records)  # checks each before the first one is written
         with self._locked():
             self._check_open()
-            self._write_block(records)
+            if isinstance(records, Bytes):
+                self._write_block(records)
+                return
+            for start in range(0, len(records), _PIECE):
+                self._write_block(records[start : start + _PIECE])
 
     def _write_block(self, records: Any) -> None:
         """Write records to the shards whose turn it is, in few native calls for each."""
@@ -202,25 +207,27 @@ class ShardWriter:
         if not self._rolls:
             for place in range(min(shards, len(records))):
                 shard = self._shards[(self._turn + place) % shards]
-                shard.write_many(records, place, None, shards)
+                _write_part(shard, records, place, None, shards)
             self._turn += len(records)
             return
-        sizes = (
-            np.diff(records.offsets) if isinstance(records, Bytes) else list(map(_size, records))
-        )
+        sizes: Any = []
+        if isinstance(records, Bytes):
+            sizes = np.diff(records.offsets)
+        elif self._most[0] is not None:
+            size = len if set(map(type, records)) == {bytes} else _size
+            sizes = np.fromiter(map(size, records), np.int64, len(records))
         ends = np.cumsum(np.asarray(sizes, np.int64) + FRAME_OVERHEAD)
-        start = 0
+        start = before = 0
         while start < len(records):
             shard = self._next_shard()
-            stop = start + self._room(shard, ends[start:], int(ends[start - 1]) if start else 0)
-            shard.write_many(records, start, stop)
+            stop = start + self._room(shard, len(records) - start, ends[start:], before)
+            _write_part(shard, records, start, stop)
             self._turn += stop - start
-            start = stop
+            start, before = stop, int(ends[stop - 1]) if len(ends) else 0
 
-    def _room(self, shard: Output, ends: NDArray[np.int64], before: int) -> int:
-        """Return how many records go to the shard before it is full, at least 1."""
+    def _room(self, shard: Output, count: int, ends: NDArray[np.int64], before: int) -> int:
+        """Return how many of `count` records go to the shard before it is full, at least 1."""
         most_bytes, most_records = self._most
-        count = len(ends)
         if most_records is not None:
             count = min(count, most_records - shard.count)
         if most_bytes is not None:
@@ -341,8 +348,16 @@ class ShardWriter:
         return f"<fastrec.{type(self).__name__} of {self._shown}, {records}{state}>"
 
 
+def _write_part(shard: Output, records: Any, start: int, stop: int | None, step: int = 1) -> None:
+    """Write a slice of records to a shard. A slice of a tuple is checked once, without the rest."""
+    if isinstance(records, Bytes):
+        shard.write_many(records, start, stop, step)
+    else:
+        shard.write_many(records[start:stop:step])
+
+
 def _size(record: Any) -> int:
-    return len(record) if type(record) is bytes else memoryview(record).nbytes
+    return memoryview(record).nbytes
 
 
 def _close_all(files: Iterable[Any]) -> None:
