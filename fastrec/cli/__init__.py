@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
@@ -19,6 +18,7 @@ from fastrec.cli.grammar import (
     verb_parser,
 )
 from fastrec.cli.report import Failure, Report, explained, shown
+from fastrec.cli.streams import name_stream, silence_stdout, standard_streams
 from fastrec.errors import FastrecError
 
 __all__ = ["main"]
@@ -44,9 +44,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     SystemExit
         From argparse, after ``--help`` and for words that it does not know.
     """
-    _accept_any_name(sys.stdout)
-    _accept_any_name(sys.stderr)
-    words = list(sys.argv[1:] if argv is None else argv)
+    with standard_streams():
+        _accept_any_name(sys.stdout)
+        _accept_any_name(sys.stderr)
+        return _run(list(sys.argv[1:] if argv is None else argv))
+
+
+def _run(words: list[str]) -> int:
     if words[:1] == ["help"]:
         words = [*words[1:2], "--help"]
     if not words:
@@ -63,12 +67,13 @@ def main(argv: Sequence[str] | None = None) -> int:
             status: int = arguments.run(arguments, report)
         sys.stdout.flush()
     except BrokenPipeError:
-        _silence_stdout()
+        silence_stdout()
         return BROKEN_PIPE
     except KeyboardInterrupt:
         report.complain("interrupted")
         return INTERRUPTED
     except (Failure, FastrecError, OSError, ImportError, MemoryError) as error:
+        name_stream(error)
         report.complain(f"error: {explained(error)}")
         return error.status if isinstance(error, Failure) else status_of(error)
     return status
@@ -92,11 +97,3 @@ def _accept_any_name(stream: object) -> None:
     reconfigure = getattr(stream, "reconfigure", None)
     if reconfigure is not None:
         reconfigure(errors="backslashreplace")
-
-
-def _silence_stdout() -> None:
-    """Keep the interpreter's last flush from failing when nobody reads standard output."""
-    with contextlib.suppress(OSError, ValueError):
-        devnull = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(devnull, sys.stdout.fileno())
-        os.close(devnull)

@@ -58,6 +58,15 @@ def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
+# Words of messages about the arguments of fastrec.convert.
+_OPTIONS = {
+    "fastrec.reshard": "`fastrec reshard`",
+    "source_format and target_format": "--from and --to",
+    "name the columns by features": "name the columns by --features",
+    "base64=True": "--base64",
+}
+
+
 def run(arguments: argparse.Namespace, report: Report) -> int:
     """Write the file, or nothing, and print what it has; 1 if there is damage."""
     if arguments.output == STDIN:
@@ -93,10 +102,9 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
             )
     except (TypeError, ValueError) as error:
         if type(error) in (TypeError, ValueError):
-            text = str(error).replace("fastrec.reshard", "`fastrec reshard`")
-            if "one format must be" in text and not (arguments.from_format or arguments.to_format):
-                text += "; --from and --to name formats that no file's name tells"
-            text = text.replace("name the columns by features", "name the columns by --features")
+            text = str(error)
+            for name, option in _OPTIONS.items():
+                text = text.replace(name, option)
             raise Failure(text, USAGE) from None
         raise
     first, last = shown(done.paths[0]), shown(done.paths[-1])

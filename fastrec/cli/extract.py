@@ -15,9 +15,8 @@ from fastrec.cli.grammar import FINDING, USAGE, add_overwrite, add_paths, add_se
 from fastrec.cli.report import Failure, Report, counted, shown
 from fastrec.cli.rows import Frames, Row
 from fastrec.cli.select import Found, Selector
-from fastrec.cli.values import image_size
 from fastrec.columns import Bytes
-from fastrec.records.content import image_format
+from fastrec.records.content import image_format, image_size
 from fastrec.records.targets import write_file
 
 __all__ = ["add_arguments", "run"]

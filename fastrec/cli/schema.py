@@ -192,7 +192,9 @@ def _entries(features: Mapping[str, Any], indent: int) -> list[str]:
 
 def _image_hint(features: Mapping[str, Any], name: str) -> str:
     """Return a comment beside a feature whose values have a format."""
-    stats = features.stats.get(name) if isinstance(features, Features) else None
+    if not isinstance(features, Features):
+        return ""
+    stats = features.stats.get(name)
     kinds = (fastrec.FixedLenFeature, fastrec.RaggedFeature)
     if stats is None or not stats.format or not isinstance(features[name], kinds):
         return ""

@@ -21,10 +21,9 @@ from numpy.typing import NDArray
 from fastrec import _core
 from fastrec.cli.rows import pieces, sequence_mask
 from fastrec.cli.typed import Types
-from fastrec.cli.values import image_size
 from fastrec.columns import Bytes, Ragged
 from fastrec.parsing.infer import kinds_of
-from fastrec.records.content import image_format
+from fastrec.records.content import image_format, image_size
 
 __all__ = ["FeatureSummary", "Numbers", "Summary", "histogram", "summarize"]
 

@@ -64,6 +64,8 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
         _print_top(found, report)
     elif found.records == 0:
         raise Failure("no records")
+    else:
+        report.line("no features; `fastrec schema` tells what the records are")
     return selector.status
 
 

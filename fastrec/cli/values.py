@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from fastrec.cli.report import count_text
 from fastrec.cli.rows import Frames, Row
 from fastrec.columns import Bytes
-from fastrec.records.content import image_format
+from fastrec.records.content import image_format, image_size
 
-__all__ = ["brief", "brief_row", "image_size", "whole", "whole_row"]
+__all__ = ["brief", "brief_row", "whole", "whole_row"]
 
 _MOST_VALUES = 8
 _ENDS = 3
@@ -116,58 +116,3 @@ def brief_bytes(value: bytes, most: int = _MOST_TEXT) -> str:
         return f"{text[: most * 3 // 4]}...{length}"
     more = " ..." if len(value) > 8 else ""
     return f"{count_text(len(value))} bytes: {value[:8].hex(' ')}{more}"
-
-
-def image_size(data: bytes) -> tuple[int, int] | None:
-    """Width and height of an image, from its header; None where that does not say.
-
-    Examples
-    --------
-    >>> image_size(b"GIF89a" + bytes([3, 0, 2, 0]))
-    (3, 2)
-    """
-    little, big = _little(data), _big(data)
-    kind = image_format(data)
-    if kind == "PNG" and len(data) >= 24:
-        return big(16, 4), big(20, 4)
-    if kind == "GIF" and len(data) >= 10:
-        return little(6, 2), little(8, 2)
-    if kind == "BMP" and len(data) >= 26 and little(14, 4) in (40, 52, 56, 64, 108, 124):
-        height = little(22, 4)
-        return little(18, 4), min(height, 2**32 - height)
-    if kind == "WebP" and len(data) >= 30 and data[8:12] == b"WEBP":
-        return _webp_size(data)
-    return _jpeg_size(data) if kind == "JPEG" else None
-
-
-def _little(data: bytes) -> Any:
-    return lambda at, size: int.from_bytes(data[at : at + size], "little")
-
-
-def _big(data: bytes) -> Any:
-    return lambda at, size: int.from_bytes(data[at : at + size], "big")
-
-
-def _webp_size(data: bytes) -> tuple[int, int] | None:
-    little = _little(data)
-    chunk = data[12:16]
-    if chunk == b"VP8 ":
-        return little(26, 2) & 0x3FFF, little(28, 2) & 0x3FFF
-    if chunk == b"VP8L":
-        bits = little(21, 4)
-        return (bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1
-    return (little(24, 3) + 1, little(27, 3) + 1) if chunk == b"VP8X" else None
-
-
-def _jpeg_size(data: bytes) -> tuple[int, int] | None:
-    at, big = 2, _big(data)
-    for _ in range(1000):  # segments before the frame's
-        while data[at : at + 2] == b"\xff\xff":
-            at += 1
-        if at + 9 > len(data) or data[at] != 0xFF:
-            return None
-        marker = data[at + 1]
-        if 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):
-            return big(at + 7, 2), big(at + 5, 2)
-        at += 2 + max(big(at + 2, 2), 2)
-    return None

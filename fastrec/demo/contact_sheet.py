@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from fastrec.images.files import pillow
+from fastrec.features.image_libraries import pillow
 from fastrec.records.targets import write_file
 
 if TYPE_CHECKING:

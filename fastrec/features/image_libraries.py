@@ -24,6 +24,7 @@ __all__ = [
     "decode_by_pillow",
     "decode_by_simplejpeg",
     "decoders",
+    "pillow",
     "rows_of_16_bits",
     "too_few",
 ]
@@ -120,6 +121,22 @@ def decode_by_simplejpeg(data: bytes, channels: int, *, fast_dct: bool) -> NDArr
         return None
 
 
+def pillow() -> Any:
+    """Import ``PIL.Image``.
+
+    Raises
+    ------
+    ImportError
+        If it is not installed; the message names the extra to install.
+    """
+    try:
+        from PIL import Image
+    except ImportError as error:
+        message = "images require Pillow: pip install 'fastrec-io[image]'"
+        raise ImportError(message, name=error.name) from error
+    return Image
+
+
 def decode_by_pillow(
     data: bytes, channels: int, dtype: str | None, *, upright: bool
 ) -> NDArray[Any]:
@@ -130,12 +147,7 @@ def decode_by_pillow(
     DeepImageError
         For 16-bit samples, unless `dtype` is uint8 or uint16.
     """
-    try:
-        from PIL import Image
-    except ImportError as error:
-        message = "decoding images requires Pillow: pip install 'fastrec-io[image]'"
-        raise ImportError(message, name=error.name) from error
-    with Image.open(io.BytesIO(data), formats=FORMATS) as image:
+    with pillow().open(io.BytesIO(data), formats=FORMATS) as image:
         width, height = image.size
         if width * height > MAX_PIXELS:
             raise ValueError(f"{width}x{height} pixels exceed the limit of {MAX_PIXELS}")

@@ -11,14 +11,14 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from fastrec.errors import FastrecError
 from fastrec.features.image_errors import FORMATS
-from fastrec.features.image_libraries import too_few
+from fastrec.features.image_libraries import pillow, too_few
 from fastrec.records.byte_sources import NamedFile
 from fastrec.records.content import value_content
 
@@ -231,13 +231,3 @@ def _rgb(image: Image.Image, upright: bool) -> UInt8Array:
 def _one_line(error: Exception) -> str:
     text = " ".join(str(error).split()) or type(error).__name__
     return text.encode("ascii", "backslashreplace").decode("ascii")
-
-
-def pillow() -> Any:
-    """Import ``PIL.Image``, or say what to install."""
-    try:
-        from PIL import Image
-    except ImportError as error:
-        message = "images require Pillow: pip install 'fastrec-io[demo]'"
-        raise ImportError(message, name=error.name) from error
-    return Image

@@ -157,7 +157,7 @@ cdef class Dataset:
         if self.dataset.maps == NULL and not self.dataset.reads:
             data = self.dataset.files[err.file].map.bytes
             return explain(data, err.offset == 0, True, tail_of(data))
-        from fastrec.records.content import EXAMINED
+        from .records.content import EXAMINED
         try:
             with open(self.places[err.file], "rb") as file:
                 head = file.read(EXAMINED + 1)

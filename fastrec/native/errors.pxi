@@ -37,7 +37,7 @@ cdef str _advice(int status, str kind):
 
 cdef object explain(c.fr_span data, bint first, bint whole, bytes tail=b"", packed=None):
     """Return the Content that explains a damaged record, or None. See `explain_damage()`."""
-    from fastrec.records.content import EXAMINED, explain_damage
+    from .records.content import EXAMINED, explain_damage
     head = PyBytes_FromStringAndSize(
         <const char *>data.data, <Py_ssize_t>min(data.size, <size_t>EXAMINED))
     return explain_damage(head, first=first, whole=whole and data.size <= <size_t>EXAMINED,
@@ -48,6 +48,11 @@ cdef bytes tail_of(c.fr_span data):
     """Return the last bytes of a file, by which some formats are known."""
     cdef size_t size = min(data.size, <size_t>TAIL_SIZE)
     return PyBytes_FromStringAndSize(<const char *>data.data + data.size - size, <Py_ssize_t>size)
+
+
+# Names of contents that may be followed by records, as fastrec.records.content has them.
+cdef str LINE_ENDS = "TFRecord, LF to CR LF"
+cdef str UNKNOWN = "unknown"
 
 
 cdef object _data_error(int status, c.fr_error *err, path, str message, content):
@@ -71,7 +76,7 @@ cdef object _data_error(int status, c.fr_error *err, path, str message, content)
     error.length = None if kind in no_length else err.length
     if kind in ("length-crc", "data-crc"):
         error.stored_crc, error.computed_crc = err.stored_crc, err.computed_crc
-    if content is not None and (not content.repairable or content.is_line_ends):
+    if content is not None and (not content.repairable or content.name in (LINE_ENDS, UNKNOWN)):
         error.content = content.name
     return error
 

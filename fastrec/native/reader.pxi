@@ -215,12 +215,11 @@ cdef class RecordReader:
         cdef c.fr_skipped skipped
         if self.damage is None:
             self._check(status, err)
-        from .records.content import LINE_ENDS
         try:
             self._check(status, err)
         except (errors.CorruptRecordError, errors.LimitExceededError) as raised:
             error = raised
-        if getattr(error, "content", "") and error.content != LINE_ENDS:
+        if getattr(error, "content", "") not in ("", LINE_ENDS, UNKNOWN):
             self._decide(error, (error.offset, None, False, False, False, True))
             return 0
         status = c.FR_AGAIN

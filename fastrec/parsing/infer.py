@@ -54,6 +54,7 @@ class _Survey:
         self._measures = measures
         self._shaped = True  # some feature may have its shape from others
         self._starts: list[tuple[Any, int]] = []
+        self._first = b""  # the first record
 
     def read(self, files: RecordFiles, limit: int | None) -> None:
         """Look at up to `limit` records."""
@@ -83,9 +84,20 @@ class _Survey:
                 block = reader.take(most if limit is None else min(most, limit - self.total))
                 if block is None:
                     break
+                self._first = self._first or block[0]
                 yield block
             if limit is not None and self.total >= limit:
                 break
+
+    def check(self) -> None:
+        """Raise if the records have no features because they are another message."""
+        content = message_content(self._first)
+        if self._first and content.name != "Example" and not (self.context or self.lists):
+            path, _ = self._place(0)
+            text = f"{path!a}: record 0: not a tf.train.Example: it is {content}"
+            error = ExampleParseError(text)
+            error.kind, error.record, error.path = "malformed", 0, path
+            raise error
 
     def _survey(self, survey: _core.Survey, block: Bytes, start: int) -> None:
         """Add a block whose first record has the number `start`."""
@@ -307,6 +319,7 @@ def survey_features(
     """Infer as :func:`infer_features`; without `measures`, no ranges and formats of values."""
     survey = _Survey(measures)
     survey.read(Reader(source, **options)._files, limit)
+    survey.check()
     total, seen = survey.total, survey.context
     for name in survey.lists:  # a feature list that is empty in a table is written as no value
         if name in seen and not seen[name].kinds:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Union
 
 from ..errors import CorruptRecordError, FastrecError, TruncatedFileError, call_out
+from .content import UNKNOWN
 
 __all__ = ["Damage", "OnError", "Skipped", "skips_records"]
 
@@ -96,7 +97,7 @@ class Damage:
         begin, end, searched, whole, ambiguous, last = skipped
         if self._on_error == "tolerate_tail" and not _is_tail(error, last):
             raise error
-        if self._on_error == "skip" and getattr(error, "content", None):  # no record can be read
+        if self._on_error == "skip" and _is_of_foreign_file(error, begin, last):
             raise error
         if self._left is not None and self._left == 0:
             raise error
@@ -131,6 +132,12 @@ class Damage:
     def regions(self) -> list[Skipped]:
         """All that was skipped so far, in this pass and in others over the same files."""
         return list(self._found.values())
+
+
+def _is_of_foreign_file(error: Any, begin: int, last: bool) -> bool:
+    """Return True if no record of the file can be read, because it is not a record file."""
+    content = getattr(error, "content", "")
+    return bool(content) and (content != UNKNOWN or (begin == 0 and last))
 
 
 def _is_tail(error: FastrecError, last: bool) -> bool:

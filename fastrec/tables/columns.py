@@ -125,7 +125,12 @@ class Types:
             return batch if batch.schema.equals(self.written) else batch.cast(self.written)
         except (TypeError, ValueError, OverflowError) as error:
             where = f"{path!a}: records {first} to {first + len(part) - 1}"
-            raise ValueError(f"{where}: {error}") from error
+            hint = ""
+            if self.kind in TEXTUAL and "not UTF-8" in str(error):
+                hint = (
+                    f"; base64=True stores bytes in {self.kind}, and Parquet and Arrow have bytes"
+                )
+            raise ValueError(f"{where}: {error}{hint}") from error
 
 
 def _check_flat(schema: Any) -> None:

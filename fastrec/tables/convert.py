@@ -15,7 +15,7 @@ from ..features.spec import SequenceFeatures
 from ..records.paths import PathLike, is_remote
 from ..records.shard_sets import Shards
 from ..storage.options import StorageOptions
-from .formats import TEXTUAL, TFRECORD, files_of, packed, requested
+from .formats import FORMATS, TEXTUAL, TFRECORD, files_of, packed, requested
 
 __all__ = ["Converted", "convert"]
 
@@ -152,8 +152,7 @@ def convert(
     paths = files_of(source, storage, source_shards)
     origin, goal = requested(source_format, paths), requested(target_format, [target])
     if (origin == TFRECORD) == (goal == TFRECORD):
-        advice = "; fastrec.reshard rewrites record files" if origin == TFRECORD else ""
-        raise ValueError(f"one format must be 'tfrecord', got {origin!r} and {goal!r}{advice}")
+        raise ValueError(_same_side(paths, target, origin, goal))
     if raw and (features is not None or "csv" in (origin, goal)):
         raise ValueError("raw, features and CSV are mutually exclusive")
     writing: dict[str, Any] = {"compression": compression, "level": level, "overwrite": overwrite}
@@ -192,3 +191,18 @@ def convert(
 
     count, written = columns.write_table(table, paths, types, target, writing, advance)
     return Converted(count, written)
+
+
+def _same_side(paths: Sequence[Any], target: PathLike, origin: str, goal: str) -> str:
+    """Return why a conversion between two tables, or between two record files, is refused."""
+    names = f"{os.fsdecode(paths[0])!a} and {os.fsdecode(target)!a}" if paths else repr(target)
+    if origin != TFRECORD:
+        return (
+            f"source or target must be a record file, got two tables: {names} ({origin} and "
+            f"{goal}); convert to records first"
+        )
+    suffixes = ", ".join(suffix for each in FORMATS.values() for suffix in each)
+    return (
+        f"source or target must be a table ({suffixes}), got {names}; source_format and "
+        "target_format name the format of other names, and fastrec.reshard rewrites record files"
+    )

@@ -14,6 +14,7 @@ import fastrec
 
 from .. import _core
 from ..errors import FastrecError
+from ..features.image_libraries import pillow
 
 __all__ = ["decode_image", "encode_image", "image_feature", "is_decodable"]
 
@@ -82,7 +83,7 @@ def _built_in(data: bytes, channels: int, bits: int) -> NDArray[Any] | None:
 
 
 def _open(data: bytes, mode: str | None) -> NDArray[Any]:
-    image_module = _pillow()
+    image_module = pillow()
     try:
         with image_module.open(io.BytesIO(data)) as image:
             width, height = image.size
@@ -132,18 +133,9 @@ def encode_image(array: Any, shape: tuple[int | None, ...], dtype: Any, encoding
         raise ValueError(f"{array.dtype} images of {channels} channels must be given encoded")
     plane = np.ascontiguousarray(array[..., 0] if channels == 1 else array)
     out = io.BytesIO()
-    _pillow().fromarray(plane).save(out, format=encoding.upper() or "PNG", **_options(encoding))
+    pillow().fromarray(plane).save(out, format=encoding.upper() or "PNG", **_options(encoding))
     return out.getvalue()
 
 
 def _options(encoding: str) -> dict[str, Any]:
     return {"quality": 95} if encoding == "jpeg" else {}
-
-
-def _pillow() -> Any:
-    try:
-        from PIL import Image
-    except ImportError as error:
-        message = "decoding images requires Pillow: pip install 'fastrec-io[image]'"
-        raise ImportError(message, name=error.name) from error
-    return Image

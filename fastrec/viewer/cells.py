@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastrec.cli.rows import Frames, Row
-from fastrec.cli.values import image_size, whole
+from fastrec.cli.values import whole
 from fastrec.columns import Bytes
-from fastrec.records.content import image_format
+from fastrec.records.content import image_format, image_size
 
 __all__ = ["MEDIA", "cell", "cells", "media_of"]
 

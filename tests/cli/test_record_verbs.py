@@ -19,7 +19,7 @@ from verbs import gzipped, write, write_examples
 import fastrec
 from fastrec import cli, train
 from fastrec.cli import diff, stats
-from fastrec.cli.values import image_size
+from fastrec.records.content import image_size
 
 
 @pytest.fixture

@@ -45,7 +45,13 @@ def test_convert_keeps_whole_records(pets: Path, capsys: Captured) -> None:
     assert capsys.readouterr().out.endswith(shards)
     words = ["convert", "c-00000-of-00002.arrow", "-o", "d.x", "--to", "jsonl"]
     assert cli.main(words) == 2  # neither is of records
-    assert "one format must be 'tfrecord', got 'arrow' and 'jsonl'" in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert "got two tables: 'c-00000-of-00002.arrow' and 'd.x' (arrow and jsonl)" in error
+    for name in ("a.json", "a.npz", "a.xlsx"):
+        assert cli.main(["convert", "pets.tfrecord", "-o", name]) == 2
+        error = capsys.readouterr().err
+        assert "must be a table (.parquet, .pq, .arrow, .feather, .ipc, .csv, .jsonl, " in error
+        assert f"got 'pets.tfrecord' and '{name}'; --from and --to name" in error
 
 
 @pytest.mark.parametrize(

@@ -266,6 +266,7 @@ NAMES_FOR_COMPAT = {
     "columns": "Arrays take_rows",
     "errors": "CorruptRecordError ExampleParseError FastrecError LimitExceededError "
     "TruncatedFileError",
+    "features.image_libraries": "pillow",
     "features.row_partitions": "Partition",
     "images.augment": "distort",
     "parsing.infer": "kinds_of",

@@ -27,7 +27,7 @@ from hypothesis import strategies as st
 
 import fastrec
 from fastrec import _core
-from fastrec.records.content import file_content, message_content, value_content
+from fastrec.records.content import EXAMINED, file_content, message_content, value_content
 from fastrec.records.verify import LineEnds
 
 EXAMPLE = fastrec.encode_example({"image": b"x" * 40, "label": 3})
@@ -405,3 +405,24 @@ def test_arguments_of_the_wrong_type_are_named(tmp_path: Path) -> None:
 def test_a_mean_of_bytes_is_refused() -> None:
     with pytest.raises(ValueError, match="divide mean and std by 255"):
         fastrec.image.Normalize((123.7, 116.3, 103.5), (58.4, 57.1, 57.4))
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+def test_a_long_file_of_unknown_format_is_never_an_empty_record_file(
+    compressed: bool, tmp_path: Path
+) -> None:
+    data = b"\x01" * 20 + np.random.default_rng(0).bytes(EXAMINED + 1000)
+    path = tmp_path / "a.tfrecord"
+    path.write_bytes(gzip.compress(data) if compressed else data)
+    sources: list[Any] = [path, io.BytesIO(path.read_bytes())]
+    for source in sources:
+        with pytest.raises(fastrec.CorruptRecordError, match="data of an unknown format"):
+            list(fastrec.Reader(source, on_error="skip"))
+    with pytest.raises(fastrec.CorruptRecordError, match="data of an unknown format"):
+        list(fastrec.Batcher(path, None, 4, on_error="skip"))
+    # Records that follow are read: the start was damaged.
+    with fastrec.Writer(tmp_path / "b.tfrecord") as writer:
+        writer.write_many([b"one", b"two"])
+    data += (tmp_path / "b.tfrecord").read_bytes()
+    path.write_bytes(gzip.compress(data) if compressed else data)
+    assert list(fastrec.Reader(path, on_error="skip")) == [b"one", b"two"]

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["LINE_ENDS", "Content"]
+__all__ = ["LINE_ENDS", "UNKNOWN", "Content"]
 
 LINE_ENDS = "TFRecord, LF to CR LF"
+UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True)

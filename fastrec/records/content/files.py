@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import pairwise
 
-from .content import LINE_ENDS, Content
+from .content import LINE_ENDS, UNKNOWN, Content
 from .formats import FORMATS
 from .headers import (
     FRAME_OVERHEAD,
@@ -22,6 +22,7 @@ from .headers import (
     is_header,
     is_nearly_header,
 )
+from .snappy import hadoop_snappy, snappy_records
 from .values import is_text, media_content
 
 __all__ = ["EXAMINED", "explain_damage", "file_content"]
@@ -96,9 +97,11 @@ def explain_damage(
     found = file_content(data, tail, packed)
     if found.name in ("TFRecord", "damaged TFRecord", "empty"):
         return None
-    if found.name == "unknown" and not whole:
-        return replace(found, remedy="`fastrec verify` searches it for records", repairable=True)
-    if found.name == "unknown" and (len(data) < FRAME_OVERHEAD or not any(data[5:8])):
+    if found.name == UNKNOWN and not whole:
+        return replace(
+            found, remedy="on_error='skip' searches the rest for records", repairable=True
+        )
+    if found.name == UNKNOWN and (len(data) < FRAME_OVERHEAD or not any(data[5:8])):
         return None  # its only record may be damaged
     return found if len(data) >= _FEWEST_BYTES else None
 
@@ -112,14 +115,14 @@ def _content(head: bytes, tail: bytes, nesting: int) -> Content:
         _by_magic(head, nesting)
         or _by_tail(tail or head[-64:])
         or _changed_record_file(head)
-        or _snappy_records(head)
+        or snappy_records(head)
         or _damaged(head)
         or (_text(head) if _seems_text(head) else None)
         or _by_structure(head)
-        or _hadoop_snappy(head)
+        or hadoop_snappy(head)
         or _zeros(head)
         or Content(
-            "unknown",
+            UNKNOWN,
             "data of an unknown format",
             f"no record header in its first {len(head)} bytes",
             "check how it was written",
@@ -275,7 +278,7 @@ def _deflated(head: bytes, nesting: int) -> Content | None:
         remedy = "decompress it once, for example with `gunzip`, and read the result"
     else:
         remedy = found.remedy
-    if found.name == "unknown":
+    if found.name == UNKNOWN:
         return Content(name, f"{name} data", "", reads)
     return Content(name, f"{name} data that holds {found.phrase}", found.detail, remedy)
 
@@ -376,100 +379,6 @@ def _samples(head: bytes) -> Content | None:
         remedy = "read it with litdata, write it with fastrec.Writer"
         return Content("LitData", "a LitData chunk", "", remedy)
     return None
-
-
-# -- snappy --------------------------------------------------------------------------------------
-
-
-_HADOOP_REMEDY = (
-    "decompress it first: `python -m snappy -d -t hadoop_snappy FILE OUT` (package "
-    "python-snappy), or let Spark write GZIP"
-)
-
-
-def _snappy_records(head: bytes) -> Content | None:
-    """Return the content of a record file in snappy without a signature."""
-    if is_nearly_header(head):
-        return None
-    if (block := _hadoop_block(head)) is not None and is_header(block):
-        return Content("Hadoop snappy", "data in Hadoop's snappy format", "", _HADOOP_REMEDY)
-    # A stream is at most a sixth longer than its content, and begins with the content's size.
-    if is_header(_unsnap(head, HEADER_SIZE, 1 << 40, len(head) * 6 // 7 - 32) or b""):
-        remedy = "decompress it first with snappy.decompress (package python-snappy)"
-        return Content("raw snappy", "a TFRecord file compressed with snappy", "", remedy)
-    return None
-
-
-def _hadoop_snappy(head: bytes) -> Content | None:
-    """Return the content of other data in Hadoop's snappy format, by the chain of its blocks."""
-    if _hadoop_block(head) is None:
-        return None
-    return Content("Hadoop snappy", "data in Hadoop's snappy format", "", _HADOOP_REMEDY)
-
-
-def _hadoop_block(head: bytes) -> bytes | None:
-    """Decompress the start of the first block; None unless its sizes lead to another block."""
-    whole, part = int.from_bytes(head[:4], "big"), int.from_bytes(head[4:8], "big")
-    if not 0 < part <= 32 + whole + whole // 6 or not _chains(head, part):
-        return None
-    return _unsnap(head[8 : 8 + part], HEADER_SIZE, whole, (part - 32) * 6 // 7)
-
-
-def _chains(head: bytes, part: int) -> bool:
-    """Return True if another block begins after the first block of Hadoop's snappy format."""
-    following = head[8 + part : 16 + part]
-    if not following:
-        return True
-    whole, size = int.from_bytes(following[:4], "big"), int.from_bytes(following[4:], "big")
-    return len(following) == 8 and 0 < size <= 32 + whole + whole // 6 and whole > 0
-
-
-def _unsnap(data: bytes, count: int, most: int, least: int = 0) -> bytes | None:
-    """Decompress the first `count` bytes of a raw snappy stream of `least` to `most` bytes.
-
-    None if `data` is not one.
-    """
-    length = shift = at = 0
-    while at < len(data) and at < 5:
-        byte = data[at]
-        length |= (byte & 0x7F) << shift
-        shift, at = shift + 7, at + 1
-        if byte < 0x80:
-            break
-    else:
-        return None
-    if not max(least, 1) <= length <= most:
-        return None
-    out = bytearray()
-    while len(out) < min(count, length):
-        if at >= len(data):
-            return None
-        tag = data[at]
-        at += 1
-        if tag & 3 == 0:
-            size = tag >> 2
-            if size >= 60:
-                extra = size - 59
-                size = int.from_bytes(data[at : at + extra], "little")
-                at += extra
-            if size + 1 > length - len(out):
-                return None
-            out += data[at : at + min(size + 1, count)]
-            if at + min(size + 1, count) > len(data):
-                return None
-            at += size + 1
-            continue
-        size = (tag >> 2 & 7) + 4 if tag & 3 == 1 else (tag >> 2) + 1
-        if tag & 3 == 1:
-            offset, at = (tag >> 5) << 8 | int.from_bytes(data[at : at + 1], "little"), at + 1
-        else:
-            width = 2 if tag & 3 == 2 else 4
-            offset, at = int.from_bytes(data[at : at + width], "little"), at + width
-        if not 0 < offset <= len(out):
-            return None
-        for _ in range(min(size, count)):
-            out.append(out[-offset])
-    return bytes(out[:count])
 
 
 # -- Text ----------------------------------------------------------------------------------------

@@ -112,7 +112,7 @@ def media_content(value: bytes) -> Content | None:
             continue
         if magic == b"\xff\x0a" and is_text(value[2:]):
             continue
-        size = image_size(name, value)
+        size = _size_of(name, value)
         return Content(name, phrase, "x".join(map(str, size)) if size else "", remedy)
     if value[4:8] == b"ftyp":
         name, phrase, remedy = _BRANDS.get(value[8:12], ("MP4", "an MP4 video", _VIDEO))
@@ -126,7 +126,7 @@ def _bitmap(value: bytes) -> Content | None:
         return None
     if int.from_bytes(value[14:18], "little") not in _BMP_HEADERS:
         return None
-    size = image_size("BMP", value)
+    size = _size_of("BMP", value)
     return Content("BMP", "a BMP image", "x".join(map(str, size or ())), _IMAGE_REMEDY)
 
 
@@ -157,14 +157,19 @@ def _mpeg_audio(value: bytes) -> Content | None:
     return Content("MP3", "an MP3 sound", "", _SOUND)
 
 
-def image_size(name: str, data: bytes) -> tuple[int, int] | None:
-    """Return width and height of an image by its header, or None.
+def image_size(value: bytes) -> tuple[int, int] | None:
+    """Return width and height of an image that ImageFeature decodes, by its header, or None.
 
     Examples
     --------
-    >>> image_size("GIF", b"GIF89a" + bytes([3, 0, 2, 0]))
+    >>> image_size(b"GIF89a" + bytes([3, 0, 2, 0]))
     (3, 2)
     """
+    name = image_format(value)
+    return None if name is None else _size_of(name, value)
+
+
+def _size_of(name: str, data: bytes) -> tuple[int, int] | None:
     little, big = _little(data), _big(data)
     if name == "PNG" and len(data) >= 24:
         return big(16, 4), big(20, 4)

@@ -17,6 +17,7 @@ import numpy as np
 
 from fastrec import _core, _tensor
 from fastrec.errors import FastrecError
+from fastrec.features.image_libraries import pillow
 
 from ..errors import InvalidArgumentError, UnimplementedError
 
@@ -43,12 +44,11 @@ def is_jpeg(data: bytes) -> bool:
 
 
 def _open(data: bytes) -> Any:
-    from PIL import Image, UnidentifiedImageError
-
+    image_module = pillow()
     formats = ["JPEG", "PNG", "GIF", "BMP", "WEBP"]
     try:
-        image = Image.open(io.BytesIO(data), formats=formats)
-    except UnidentifiedImageError:
+        image = image_module.open(io.BytesIO(data), formats=formats)
+    except image_module.UnidentifiedImageError:
         if is_jpeg(data):
             raise _invalid(_BAD_JPEG) from None
         if data[:4] == _PNG:
@@ -321,12 +321,10 @@ def encode_png(pixels: Array, compression: int = -1) -> bytes:
         return _tensor.encode_png(whole.view(np.uint8), compression, bits=8 * pixels.itemsize)
     if pixels.dtype == np.uint16:
         return _deep_png(pixels, compression)
-    from PIL import Image
-
     flat = np.ascontiguousarray(pixels[:, :, 0] if channels == 1 else pixels)
     file = io.BytesIO()
     level = 6 if compression == -1 else compression
-    Image.fromarray(flat).save(file, "PNG", compress_level=level)
+    pillow().fromarray(flat).save(file, "PNG", compress_level=level)
     return file.getvalue()
 
 
@@ -402,11 +400,9 @@ def encode_jpeg(
             )
         except ValueError as error:
             raise _invalid(str(error)) from error
-    from PIL import Image
-
     flat = np.ascontiguousarray(pixels[:, :, 0] if channels == 1 else pixels)
     file = io.BytesIO()
-    Image.fromarray(flat).save(
+    pillow().fromarray(flat).save(
         file,
         "JPEG",
         quality=quality,

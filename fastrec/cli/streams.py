@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Standard streams that are closed, or whose reader has gone away."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import sys
+from collections.abc import Iterator
+
+__all__ = ["name_stream", "silence_stdout", "standard_streams"]
+
+# A stream that was closed is opened in the direction in which it cannot be used, so that using it
+# is an error; messages to standard error are dropped.
+_STREAMS = (
+    ("stdin", "r", os.O_WRONLY),
+    ("stdout", "w", os.O_RDONLY),
+    ("stderr", "w", os.O_WRONLY),
+)
+
+
+@contextlib.contextmanager
+def standard_streams() -> Iterator[None]:
+    """Replace the standard streams that were closed when the program started.
+
+    Otherwise a file that the program opens would get their descriptors.
+    """
+    closed = [name for name, _, _ in _STREAMS if getattr(sys, name) is None]
+    for number, (name, mode, flags) in enumerate(_STREAMS):
+        if name in closed:
+            opened = os.open(os.devnull, flags)
+            if opened != number:
+                os.dup2(opened, number)
+                os.close(opened)
+            setattr(sys, name, os.fdopen(number, mode, closefd=False))
+    try:
+        yield
+    finally:
+        if "stdout" in closed:
+            silence_stdout()
+
+
+def silence_stdout() -> None:
+    """Keep the interpreter's last flush of standard output from failing."""
+    with contextlib.suppress(OSError, ValueError):
+        devnull = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(devnull, sys.stdout.fileno())
+        os.close(devnull)
+
+
+def name_stream(error: BaseException) -> None:
+    """Name the stream in the error of a standard stream, which has no file name."""
+    numbers = (errno.EBADF, errno.ENOSPC, errno.EIO)
+    if isinstance(error, OSError) and error.errno in numbers and error.filename is None:
+        error.filename = "standard input or output"
