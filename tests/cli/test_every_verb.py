@@ -51,7 +51,6 @@ WORDS = {
     "stats": "{file} --json",
     "verify": "{file}",
     "repair": "{file}",
-    "clean": "{file}",
     "diff": "{file} {file}",
     "index": "{file}",
     "split": "{file} -o {out} --records 2",
@@ -62,7 +61,7 @@ WORDS = {
     "extract": "{file} -o {out} --feature image",
     "view": "{file} --html {out}.html",
 }
-OTHERS = {"images", "demo", "bench", "completion", "man"}  # which read no record files
+OTHERS = {"images", "demo", "bench", "clean", "completion", "man"}  # which read no record files
 
 
 def words_of(verb: str, folder: Path, file: str) -> list[str]:
