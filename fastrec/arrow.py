@@ -314,9 +314,12 @@ class Table:
                     error.record = min(number for number in first if number >= 0)
                     raise error
 
+    def empty(self) -> RecordBatch:
+        """Return a batch of no rows."""
+        return RecordBatch(self._parser(fastrec.Bytes.from_list([])), self._tensors)
+
     def _schema(self, requested: object) -> _core.ArrowNode:
-        empty = self._parser(fastrec.Bytes.from_list([]))
-        return _core.arrow_struct(empty, 0, requested, self._tensors)
+        return self.empty()._node(requested)
 
     def __arrow_c_schema__(self) -> object:
         return _core.arrow_schema_capsule(self._schema(None))

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lazy tables over record files for polars and DuckDB, which read what a query needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from .. import arrow
+from ..features.spec import SequenceFeatures
+
+__all__ = ["Scan", "scan"]
+
+
+class Scan:
+    """Record files as a table that a query reads in part.
+
+    Made by :func:`scan`. Each query reads the files from the beginning, and stops when it has
+    enough rows.
+
+    Attributes
+    ----------
+    description : mapping of str to feature, or SequenceFeatures
+        The columns of the table, as for :func:`fastrec.arrow.table`.
+    """
+
+    def __init__(self, source: Any, features: Any, options: Mapping[str, Any]) -> None:
+        self._source, self._options = source, dict(options)
+        table = arrow.table(source, features, tensors=False, **self._options)
+        self._table = table
+        self.description = table.description
+
+    def batches(self, columns: Sequence[str] | None = None) -> Iterator[arrow.RecordBatch]:
+        """Yield record batches of some columns, in the order of the files.
+
+        Parameters
+        ----------
+        columns : sequence of str, optional
+            All columns by default. The batches of an empty sequence have one column, since a batch
+            without columns has no length.
+        """
+        yield from self._projected(columns).batches()
+
+    def _projected(self, columns: Sequence[str] | None) -> arrow.Table:
+        if columns is None:
+            return self._table
+        described = self.description
+        names = [*_names(described)]
+        if odd := sorted(set(columns).difference(names)):
+            raise ValueError(f"{odd[0]!a} is not a column; the columns are {', '.join(names)}")
+        kept = columns or names[:1]
+        chosen: Any
+        if isinstance(described, SequenceFeatures):
+            chosen = arrow.TableFeatures(
+                {name: each for name, each in described.context.items() if name in kept},
+                {name: each for name, each in described.sequence.items() if name in kept},
+            )
+        else:
+            chosen = {name: described[name] for name in kept}
+        return arrow.table(self._source, chosen, tensors=False, **self._options)
+
+    def to_polars(self) -> Any:
+        """Return a ``polars.LazyFrame``.
+
+        A query parses the columns that it needs, filters each batch, and stops at its ``head(n)``.
+
+        Examples
+        --------
+        >>> import os, tempfile, fastrec
+        >>> path = os.path.join(tempfile.mkdtemp(), "words.tfrecord")
+        >>> with fastrec.Writer(path) as writer:
+        ...     for count, word in enumerate(["one", "two"], 1):
+        ...         writer.write({"count": count, "word": word})
+        >>> frame = scan(path).to_polars()  # doctest: +SKIP
+        >>> frame.filter(polars.col("count") > 1).collect()["word"].to_list()  # doctest: +SKIP
+        [b'two']
+        """
+        import polars
+        from polars.io.plugins import register_io_source
+
+        def read(
+            with_columns: list[str] | None, predicate: Any, n_rows: int | None, _: int | None
+        ) -> Iterator[Any]:
+            columns = with_columns
+            if columns is not None and predicate is not None:
+                columns = [*dict.fromkeys([*columns, *predicate.meta.root_names()])]
+            left = n_rows
+            if left == 0:
+                return
+            for batch in self.batches(columns):
+                frame = polars.DataFrame(batch)
+                if left is not None:
+                    frame = frame.head(left)
+                    left -= len(frame)
+                if predicate is not None:
+                    frame = frame.filter(predicate)
+                yield frame if not with_columns else frame.select(with_columns)
+                if left == 0:
+                    return
+
+        return register_io_source(read, schema=polars.DataFrame(self._table.empty()).schema)
+
+    def to_dataset(self) -> Any:
+        """Return a ``pyarrow.dataset.Dataset`` for a query of DuckDB.
+
+        DuckDB finds it by the name of the variable. It asks for the columns that it needs and for
+        the rows that match its filters, and stops at its ``LIMIT``. Other methods of pyarrow's
+        datasets are not supported.
+        """
+        from .scanned_dataset import ScannedDataset
+
+        return ScannedDataset(self)
+
+    def __repr__(self) -> str:
+        return f"<fastrec.tables.Scan: {', '.join(_names(self.description))}>"
+
+
+def _names(described: Any) -> Iterator[str]:
+    if isinstance(described, SequenceFeatures):
+        yield from described.context
+        yield from described.sequence
+    else:
+        yield from described
+
+
+def scan(
+    source: Any, features: Mapping[str, Any] | SequenceFeatures | None = None, **options: Any
+) -> Scan:
+    """Describe record files as a lazy table, of which a query reads what it needs.
+
+    Parameters
+    ----------
+    source, features
+        As for :func:`fastrec.arrow.table`. Without `features`, all records are surveyed here, once.
+    **options
+        Of :func:`fastrec.arrow.table`.
+
+    Returns
+    -------
+    Scan
+
+    Examples
+    --------
+    >>> import os, tempfile, fastrec
+    >>> path = os.path.join(tempfile.mkdtemp(), "words.tfrecord")
+    >>> with fastrec.Writer(path) as writer:
+    ...     for count, word in enumerate(["one", "two"], 1):
+    ...         writer.write({"count": count, "word": word})
+    >>> words = scan(path).to_dataset()
+    >>> words.scanner(columns=["count"]).to_table().to_pylist()
+    [{'count': 1}, {'count': 2}]
+    """
+    return Scan(source, features, options)
