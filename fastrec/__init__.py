@@ -116,6 +116,7 @@ if TYPE_CHECKING:
     from . import ray as ray
     from . import spark as spark
     from . import tensorflow as tensorflow
+    from . import tables as tables
     from . import tfds as tfds
     from . import torch as torch
     from . import train as train
@@ -206,7 +207,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "encoding.writer": ("Writer",),
 }
 # Modules that are imported when they are first asked for.
-_MODULES = ("arrow", "events", "image", "tfds", "train")
+_MODULES = ("arrow", "events", "image", "tables", "tfds", "train")
 # Each requires what it is for.
 _FRAMEWORKS = ("grain", "huggingface", "ray", "spark", "tensorflow", "torch")
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
