@@ -436,6 +436,11 @@ class Batcher:
     def _length(run: Pass) -> int | None:
         return run.steps_left if run.is_counted and run.spec.epochs else None
 
+    def _with_features(self, features: Mapping[str, Feature]) -> Batcher:
+        """Return a Batcher of the same records that parses them, from where this one would go on."""
+        rebuild, (source, options, *rest) = self.__reduce__()
+        return rebuild(source, replace(options, features=features), *rest)  # type: ignore[no-any-return]
+
     def _batches_left(self) -> int | None:
         """Return the number of batches of the pass that comes next; None where it is unknown."""
         return self._length(self._pass(self._next))

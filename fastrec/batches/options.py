@@ -14,7 +14,14 @@ from ..errors import check_flags, check_int
 from ..features.column_spec import RECORD, ReadPlan
 from ..features.image import ImageFeature, encoded_images
 from ..features.raw import RawFeature
-from ..features.spec import Feature, FixedLenFeature, SequenceFeatures, plan_example
+from ..features.spec import (
+    Feature,
+    FixedLenFeature,
+    FixedLenSequenceFeature,
+    SequenceFeatures,
+    VarLenFeature,
+    plan_example,
+)
 from ..images.augment import Augment
 from ..records.manifest import Manifest
 from ..records.paths import PathLike
@@ -203,10 +210,28 @@ class Options:
             return RECORD
         return plan_example(encoded_images(self.features))  # type: ignore[arg-type]
 
+    @property
+    def _rows(self) -> int:
+        """Number of records that are parsed together where single ones are delivered.
+
+        It is 1 if the shape of a column depends on the other records that are parsed with it.
+        """
+        if self.sequences is not None:
+            each = [*self.sequences.context.values(), *self.sequences.sequence.values()]
+            padded = any(isinstance(feature, VarLenFeature) for feature in each) or any(
+                isinstance(feature, FixedLenSequenceFeature)
+                for feature in self.sequences.context.values()
+            )
+        else:
+            kinds = (VarLenFeature, FixedLenSequenceFeature)
+            named: Mapping[str, Any] = self.features or {}  # type: ignore[assignment]
+            padded = any(isinstance(feature, kinds) for feature in named.values())
+        return 1 if padded else _ROWS
+
     def order(self) -> OrderSpec:
         """The options that decide the records of each batch; ``"auto"`` counts as one shard."""
         by_row = self.batch_size is None
-        size = _ROWS if self.batch_size is None else self.batch_size
+        size = self._rows if self.batch_size is None else self.batch_size
         dealt = by_row or (self.buckets is not None and not self.buckets.only_pads(size))
         if self.buckets is not None:
             size = self.buckets.window_of(size)

@@ -22,5 +22,13 @@ if tuple(map(int, _tensorflow.__version__.split(".")[:2])) < (2, 16):
 
 from .bridge import original_errors
 from .dataset import batches, dataset
+from .parsing import make_batched_features_dataset, parse_example_dataset, read_examples
 
-__all__ = ["batches", "dataset", "original_errors"]
+__all__ = [
+    "batches",
+    "dataset",
+    "make_batched_features_dataset",
+    "original_errors",
+    "parse_example_dataset",
+    "read_examples",
+]

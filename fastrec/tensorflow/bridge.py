@@ -11,24 +11,27 @@ begins when the first element is requested and is closed when the iterator is de
 from __future__ import annotations
 
 import itertools
+import math
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
+from ..columns import Bytes
 from .leaves import Leaf, leaves_of, walk
 
 __all__ = ["Feed", "SourceDataset", "original_errors"]
 
 _BLOCK_BATCHES = 16
-_BLOCK_ARRAYS = 64  # in all batches of a block, which are arguments of a function
+_BLOCK_TENSORS = 256  # in all batches of a block, which are arguments of a function
 _BLOCK_BYTES = 4 << 20
 _BLOCK_SECONDS = 1e-3
+_PACKED_BYTES = 256  # in one row of a column that is packed
 
 # Feeds whose source has raised an exception, for `original_errors`.
 _failures: weakref.WeakSet[Feed] = weakref.WeakSet()
@@ -48,13 +51,29 @@ class Feed:
 
     Parameters
     ----------
+    source : Batcher or dataset of fastrec.compat.v2
     begin : callable
         Begins the next pass: returns an iterator over its elements.
+    select : callable or None
+        Called with each element; its result is what TensorFlow receives.
     spec : structure of tf.TypeSpec
         The type and shape of each tensor of an element.
+    is_exact : bool
+        Whether all elements are known to fit `spec`, and all tensors to have the same number of
+        rows. Otherwise each element is checked.
     """
 
-    def __init__(self, begin: Callable[[], Iterator[Any]], spec: Any) -> None:
+    def __init__(
+        self,
+        source: Any,
+        begin: Callable[[], Iterator[Any]],
+        spec: Any,
+        *,
+        select: Callable[[Any], Any] | None = None,
+        is_exact: bool = False,
+    ) -> None:
+        self.source = source
+        self._select = select
         self.spec = spec
         self.leaves: list[Leaf] = leaves_of(spec)
         self.error: BaseException | None = None
@@ -62,8 +81,10 @@ class Feed:
         self._passes: dict[int, _Pass] = {}
         self._numbers = itertools.count()
         self._lock = threading.Lock()
-        self._width = sum(len(leaf.parts) for leaf in self.leaves)
-        self.block = max(1, min(_BLOCK_BATCHES, _BLOCK_ARRAYS // max(1, self._width)))
+        self._checks = not is_exact
+        self._packing = Packing(self.leaves if is_exact else [])
+        width = sum(len(leaf.parts) for leaf in self.leaves)
+        self.block = max(1, min(_BLOCK_BATCHES, _BLOCK_TENSORS // max(1, width)))
         self._functions: list[Any] = []
 
     # --- called by TensorFlow's threads -----------------------------------------------------------
@@ -84,25 +105,26 @@ class Feed:
         """
         run = self._passes[int(number)]
         arrays: list[Any] = []
-        count = size = 0
+        width = count = size = 0
         began = time.perf_counter()
         while not run.ended and run.failure is None:
             try:
-                element = self._arrays(next(run.values))
+                element, bytes_of_strings = self._arrays(next(run.values))
             except StopIteration:
                 run.ended = True
                 break
             except BaseException as error:
                 run.failure = error
                 break
+            width = len(element)
             arrays += element
             count += 1
-            size += sum(array.nbytes for array in element)
+            size += bytes_of_strings + sum(array.nbytes for array in element)
             late = time.perf_counter() - began > _BLOCK_SECONDS
             if count == self.block or size > _BLOCK_BYTES or late:
                 break
         if count:
-            spare = arrays[: self._width] * (self.block - count)  # which TakeDataset leaves out
+            spare = arrays[:width] * (self.block - count)  # which TakeDataset leaves out
             return [np.int64(count), *arrays, *spare]
         if run.failure is not None:
             self._failed(run.failure)
@@ -129,7 +151,10 @@ class Feed:
             self.error = error
             _failures.add(self)
 
-    def _arrays(self, element: Any) -> list[Any]:
+    def _arrays(self, element: Any) -> tuple[list[Any], int]:
+        """Return the arrays of an element, and the size of its columns of strings in bytes."""
+        if self._select is not None:
+            element = self._select(element)
         values = [value for _, value in walk(element)]
         if len(values) != len(self.leaves):
             raise ValueError(
@@ -137,15 +162,20 @@ class Feed:
             )
         arrays: list[Any] = []
         for leaf, value in zip(self.leaves, values, strict=True):
-            arrays += leaf.split(value)
-        return arrays
+            parts = leaf.split(value)
+            if self._checks:
+                leaf.check(parts)
+            arrays += parts
+        strings = sum(value.nbytes for value in values if isinstance(value, Bytes))
+        return self._packing.pack(arrays), strings
 
     # --- TensorFlow's graph -----------------------------------------------------------------------
 
     def variant(self) -> Any:
         """Return the tensor that is a dataset of the elements, of unknown cardinality."""
         number = tf.TensorSpec((), tf.int64)
-        width = [part.dtype for leaf in self.leaves for part in leaf.parts]
+        parts = [part.dtype for leaf in self.leaves for part in leaf.parts]
+        width = self._packing.pack_types(parts)
         types = [tf.int64, *width * self.block]
         outputs = [leaf.output for leaf in self.leaves]
         elements = {
@@ -154,12 +184,11 @@ class Feed:
         }
 
         def split(count: Any, *tensors: Any) -> Any:
-            remaining = iter(tensors)
-            encoded = [
-                leaf.encode([next(remaining) for _ in leaf.parts])
-                for _ in range(self.block)
-                for leaf in self.leaves
-            ]
+            encoded = []
+            for start in range(0, len(tensors), len(width)):
+                remaining = iter(self._packing.unpack(tensors[start : start + len(width)]))
+                for leaf in self.leaves:
+                    encoded.append(leaf.encode([next(remaining) for _ in leaf.parts]))
             whole = tf.raw_ops.ListDataset(tensors=encoded, **elements)
             return tf.raw_ops.TakeDataset(input_dataset=whole, count=count, **elements)
 
@@ -198,12 +227,76 @@ class Feed:
         return traced
 
 
+class Packing:
+    """Small columns of one dtype in one array, because each array of a PyFunc takes time.
+
+    Parameters
+    ----------
+    leaves : sequence of Leaf
+        All with the same number of rows. Dense leaves of numbers are packed if their rows have a
+        known shape and are small.
+    """
+
+    def __init__(self, leaves: Sequence[Leaf]) -> None:
+        groups: dict[Any, list[int]] = {}
+        self._inner: dict[int, list[int]] = {}
+        number = 0
+        for leaf in leaves:
+            spec = leaf.parts[0]
+            inner = spec.shape.as_list()[1:] if spec.shape.rank else [None]
+            is_dense = len(leaf.parts) == 1 and spec.dtype != tf.string
+            if is_dense and None not in inner:
+                self._inner[number] = inner
+                if math.prod(inner) * spec.dtype.size <= _PACKED_BYTES:
+                    groups.setdefault(spec.dtype, []).append(number)
+            number += len(leaf.parts)
+        self._groups = [(dtype, group) for dtype, group in groups.items() if len(group) > 2]
+        packed = {each for _, group in self._groups for each in group}
+        self._others = [each for each in range(number) if each not in packed]
+
+    def pack(self, arrays: list[Any]) -> list[Any]:
+        """Return an array for each group, then the arrays that are not packed."""
+        if not self._groups:
+            return arrays
+        packed = [
+            np.concatenate([arrays[number].reshape(-1) for number in group])
+            for _, group in self._groups
+        ]
+        return packed + [arrays[number] for number in self._others]
+
+    def pack_types(self, types: list[Any]) -> list[Any]:
+        """Return the dtypes of what :meth:`pack` returns."""
+        if not self._groups:
+            return types
+        return [dtype for dtype, _ in self._groups] + [types[number] for number in self._others]
+
+    def unpack(self, tensors: Sequence[Any]) -> Sequence[Any]:
+        """Return the tensors that were packed, in a graph."""
+        if not self._groups:
+            return tensors
+        columns = dict(zip(self._others, tensors[len(self._groups) :], strict=True))
+        for tensor, (_, group) in zip(tensors, self._groups, strict=False):
+            widths = [math.prod(self._inner[number]) for number in group]
+            rows = tf.size(tensor, tf.int64) // sum(widths)
+            sizes = rows * tf.constant(widths, tf.int64)
+            split = tf.raw_ops.SplitV(value=tensor, size_splits=sizes, axis=0, num_split=len(group))
+            for number, column in zip(group, split, strict=True):
+                inner = self._inner[number]
+                columns[number] = tf.reshape(column, [-1, *inner]) if inner else column
+        return [columns[number] for number in sorted(columns)]
+
+
 class SourceDataset(tf.data.Dataset):  # type: ignore[misc]
     """A dataset over a :class:`Feed`, whose iterators raise the exceptions of the source."""
 
     def __init__(self, feed: Feed, dataset: SourceDataset | None = None) -> None:
         self._feed, self._dataset = feed, dataset
         super().__init__(feed.variant() if dataset is None else dataset._variant_tensor)
+
+    @property
+    def source(self) -> Any:
+        """The Batcher or dataset of fastrec.compat that the elements come from."""
+        return self._feed.source
 
     def _inputs(self) -> list[Any]:
         return [] if self._dataset is None else [self._dataset]

@@ -112,15 +112,24 @@ def dataset(source: Batcher | CompatDataset, *, element_spec: Any = None) -> tf.
     >>> batcher = fastrec.Batcher(path, features, 2, shuffle=True, seed=0)
     >>> pairs = dataset(batcher).map(lambda batch: (batch["x"], batch["y"]))
     """
+    return selected(source, None, element_spec)
+
+
+def selected(
+    source: Any, select: Callable[[Any], Any] | None, element_spec: Any = None
+) -> tf.data.Dataset:
+    """Return the dataset of what `select` makes of each element, and of the structure of specs."""
     _checked(source)
     spec = spec_of(source) if element_spec is None else element_spec
     cardinality = _cardinality(source)
-    feed = Feed(_begin_of(source, cardinality), spec)
-    return finished(feed, cardinality)
-
-
-def finished(feed: Feed, cardinality: int) -> tf.data.Dataset:
-    """Return the dataset of a feed, with its cardinality and without TensorFlow's shards."""
+    exact = isinstance(source, Batcher) and source._options.transform is None
+    feed = Feed(
+        source,
+        _begin_of(source, cardinality),
+        spec if select is None else select(spec),
+        select=select,
+        is_exact=exact and element_spec is None,
+    )
     result = SourceDataset(feed)
     if cardinality != tf.data.UNKNOWN_CARDINALITY:
         result = result.apply(tf.data.experimental.assert_cardinality(cardinality))

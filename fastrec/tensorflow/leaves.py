@@ -52,18 +52,14 @@ class Leaf:
                 f"{name} must be a dense, ragged or sparse tensor, got {spec!r}: "
                 "convert it with map() before it is passed to TensorFlow"
             )
-        self._checks = [
-            (part.shape, None if part.dtype == tf.string else part.dtype.as_numpy_dtype)
-            for part in self.parts
-        ]
 
     def split(self, value: Any) -> list[NDArray[Any]]:
         """Return the arrays that carry `value`, in the order of `parts`.
 
         Raises
         ------
-        TypeError, ValueError
-            When `value` does not fit the spec.
+        TypeError
+            When `value` is dense, ragged or sparse, and the spec is not.
         """
         if isinstance(self.spec, tf.SparseTensorSpec):
             arrays = _sparse_arrays(value)
@@ -71,12 +67,15 @@ class Leaf:
             arrays = _ragged_arrays(value, self.spec)
         else:
             arrays = [as_array(value)]
-        for array, (shape, dtype) in zip(arrays, self._checks, strict=True):
-            if (dtype or object) != array.dtype:
-                raise TypeError(f"{self.name} must be of {self.spec}, got dtype {array.dtype}")
-            if not shape.is_compatible_with(array.shape):
-                raise ValueError(f"{self.name} must be of {self.spec}, got shape {array.shape}")
         return arrays
+
+    def check(self, arrays: Sequence[NDArray[Any]]) -> None:
+        """Raise unless each of the arrays of :meth:`split` has the dtype and shape of its part."""
+        for array, part in zip(arrays, self.parts, strict=True):
+            if (object if part.dtype == tf.string else part.dtype.as_numpy_dtype) != array.dtype:
+                raise TypeError(f"{self.name} must be of {self.spec}, got dtype {array.dtype}")
+            if not part.shape.is_compatible_with(array.shape):
+                raise ValueError(f"{self.name} must be of {self.spec}, got shape {array.shape}")
 
     @property
     def output(self) -> Any:

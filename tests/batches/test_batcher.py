@@ -355,3 +355,20 @@ def test_a_missing_file_is_an_os_error(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError) as caught:
         list(Batcher(tmp_path / "absent", NUMBER))
     assert os.fspath(caught.value.filename) == str(tmp_path / "absent")
+
+
+def test_single_records_do_not_depend_on_their_neighbours(tmp_path: Path) -> None:
+    with fastrec.Writer(tmp_path / "rows") as writer:
+        for count in (3, 0, 1):
+            writer.write_many([fastrec.encode_example({"x": list(range(count))})])
+    for feature in (
+        fastrec.VarLenFeature(np.int64),
+        fastrec.FixedLenSequenceFeature((), np.int64, True),
+        fastrec.RaggedFeature(np.int64),
+    ):
+        rows = [row["x"] for row in Batcher(tmp_path / "rows", {"x": feature}, None)]
+        for row, record in zip(rows, fastrec.Reader(tmp_path / "rows"), strict=True):
+            alone = fastrec.parse_single_example(record, {"x": feature})["x"]
+            assert getattr(row, "dense_shape", np.shape(row)) == getattr(
+                alone, "dense_shape", np.shape(alone)
+            )
