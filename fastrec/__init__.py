@@ -113,6 +113,7 @@ if TYPE_CHECKING:
     from . import grain as grain
     from . import huggingface as huggingface
     from . import image as image
+    from . import keras as keras
     from . import ray as ray
     from . import spark as spark
     from . import tensorflow as tensorflow
@@ -209,7 +210,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
 # Modules that are imported when they are first asked for.
 _MODULES = ("arrow", "events", "image", "tables", "tfds", "train")
 # Each requires what it is for.
-_FRAMEWORKS = ("grain", "huggingface", "ray", "spark", "tensorflow", "torch")
+_FRAMEWORKS = ("grain", "huggingface", "keras", "ray", "spark", "tensorflow", "torch")
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 

@@ -41,6 +41,11 @@ from .thread_map import Pipeline
 
 __all__ = ["Batcher"]
 
+_NO_ARRAY = (
+    "a Batcher is not an array: iterate over it, or, in fit(), evaluate() and predict() of Keras, "
+    "use fastrec.keras.dataset(batcher, x=..., y=...)"
+)
+
 
 class Batcher:
     """Batches of parsed records: shuffled, sharded, parallel, reproducible.
@@ -410,6 +415,14 @@ class Batcher:
         self._iterators.add(batches)
         return batches
 
+    def __array__(self, *arguments: object, **options: object) -> NoReturn:
+        raise TypeError(_NO_ARRAY)
+
+    @property
+    def shape(self) -> NoReturn:
+        """Not available: a Batcher is not an array, but Keras takes it for one."""
+        raise AttributeError(_NO_ARRAY, name="shape", obj=self)
+
     def __getitem__(self, index: object) -> NoReturn:
         raise TypeError(
             "a Batcher has no batches by index: iterate over it, or, in a DataLoader, use "
@@ -437,7 +450,7 @@ class Batcher:
         return run.steps_left if run.is_counted and run.spec.epochs else None
 
     def _with_features(self, features: Mapping[str, Feature]) -> Batcher:
-        """Return a Batcher of the same records that parses them, from where this one would go on."""
+        """Return a Batcher of the same records, which parses them, from this one's position on."""
         rebuild, (source, options, *rest) = self.__reduce__()
         return rebuild(source, replace(options, features=features), *rest)  # type: ignore[no-any-return]
 

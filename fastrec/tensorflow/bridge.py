@@ -44,6 +44,7 @@ class _Pass:
         self.values = values
         self.failure: BaseException | None = None
         self.ended = False
+        self.is_new = True
 
 
 class Feed:
@@ -121,8 +122,9 @@ class Feed:
             count += 1
             size += bytes_of_strings + sum(array.nbytes for array in element)
             late = time.perf_counter() - began > _BLOCK_SECONDS
-            if count == self.block or size > _BLOCK_BYTES or late:
+            if run.is_new or late or count == self.block or size > _BLOCK_BYTES:
                 break
+        run.is_new = False  # A consumer that needs one batch only, to build a model, gets one.
         if count:
             spare = arrays[:width] * (self.block - count)  # which TakeDataset leaves out
             return [np.int64(count), *arrays, *spare]
@@ -243,7 +245,7 @@ class Packing:
         number = 0
         for leaf in leaves:
             spec = leaf.parts[0]
-            inner = spec.shape.as_list()[1:] if spec.shape.rank else [None]
+            inner: list[Any] = spec.shape.as_list()[1:] if spec.shape.rank else [None]
             is_dense = len(leaf.parts) == 1 and spec.dtype != tf.string
             if is_dense and None not in inner:
                 self._inner[number] = inner
@@ -289,9 +291,20 @@ class Packing:
 class SourceDataset(tf.data.Dataset):  # type: ignore[misc]
     """A dataset over a :class:`Feed`, whose iterators raise the exceptions of the source."""
 
-    def __init__(self, feed: Feed, dataset: SourceDataset | None = None) -> None:
-        self._feed, self._dataset = feed, dataset
+    def __init__(
+        self, feed: Feed, dataset: SourceDataset | None = None, *, length: int | None = None
+    ) -> None:
+        self._feed, self._dataset, self._length = feed, dataset, length
         super().__init__(feed.variant() if dataset is None else dataset._variant_tensor)
+
+    def cardinality(self, name: str | None = None) -> Any:
+        """Return the number of elements, as TensorFlow does.
+
+        With `length` it is that number, also where an epoch that is resumed has fewer.
+        """
+        if self._length is None:
+            return super().cardinality(name)
+        return tf.constant(self._length, tf.int64)
 
     @property
     def source(self) -> Any:

@@ -70,7 +70,7 @@ class Leaf:
         return arrays
 
     def check(self, arrays: Sequence[NDArray[Any]]) -> None:
-        """Raise unless each of the arrays of :meth:`split` has the dtype and shape of its part."""
+        """Raise unless the arrays of :meth:`split` fit the dtypes and shapes of `parts`."""
         for array, part in zip(arrays, self.parts, strict=True):
             if (object if part.dtype == tf.string else part.dtype.as_numpy_dtype) != array.dtype:
                 raise TypeError(f"{self.name} must be of {self.spec}, got dtype {array.dtype}")

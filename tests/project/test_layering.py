@@ -433,6 +433,7 @@ def test_the_measure_of_functions_sees_them() -> None:
         ("torch", "torch", "torch"),
         ("grain", "grain", "grain"),
         ("huggingface", "datasets", "hf"),
+        ("keras", "keras", "keras"),
         ("ray", "ray", "ray"),
         ("spark", "pyspark", "spark"),
         ("tensorflow", "tensorflow", "tensorflow"),

@@ -158,7 +158,7 @@ def test_an_invalid_feature_is_named(files: str, features: Any) -> None:
         lambda: ours.parse_example_dataset(features),
         lambda: ours.make_batched_features_dataset(files, 2, features),
     ):
-        with pytest.raises(ValueError, match="feature 'x' must be a feature of tf.io"):
+        with pytest.raises(ValueError, match=r"feature 'x' must be a feature of tf\.io"):
             call()
     with pytest.raises(TypeError, match="features must map names"):
         ours.read_examples(files, [FEATURES["id"]], 2)  # type: ignore[arg-type]
