@@ -297,13 +297,13 @@ class SourceDataset(tf.data.Dataset):  # type: ignore[misc]
         self._feed, self._dataset, self._length = feed, dataset, length
         super().__init__(feed.variant() if dataset is None else dataset._variant_tensor)
 
-    def cardinality(self, name: str | None = None) -> Any:
+    def cardinality(self) -> Any:
         """Return the number of elements, as TensorFlow does.
 
         With `length` it is that number, also where an epoch that is resumed has fewer.
         """
         if self._length is None:
-            return super().cardinality(name)
+            return super().cardinality()
         return tf.constant(self._length, tf.int64)
 
     @property

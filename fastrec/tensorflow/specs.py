@@ -95,10 +95,14 @@ def _spec(name: str, feature: Any, rows: tuple[int | None, ...]) -> Any:
 
 def _image_spec(feature: Any, rows: tuple[int | None, ...]) -> Any:
     sizes = feature.shape or (None, None)
-    dtype = tf.as_dtype("uint8" if feature.dtype is None else feature.dtype)
-    if feature.channels_first:
-        return tf.TensorSpec((*rows, feature.channels, *sizes), dtype)
-    return tf.TensorSpec((*rows, *sizes, feature.channels), dtype)
+    fields = feature._fields()
+    dtype = tf.as_dtype(str(feature.dtype or "uint8") if fields is None else fields["dtype"])
+    channels = feature.channels
+    image = (channels, *sizes) if feature.channels_first else (*sizes, channels)
+    if not feature.ragged:
+        return tf.TensorSpec((*rows, *image), dtype)
+    shape = (*rows, None, *image)
+    return tf.RaggedTensorSpec(shape, dtype, 1) if rows else tf.TensorSpec(shape, dtype)
 
 
 def _ragged_spec(feature: Any, rows: tuple[int | None, ...], frames: bool = False) -> Any:

@@ -531,3 +531,19 @@ def test_an_exception_of_a_compat_generator_reaches_the_loop() -> None:
     assert int(next(iterator)) == 1
     with pytest.raises(Exception, match="a generator's own"):
         next(iterator)
+
+
+def test_lists_of_images_are_ragged(tmp_path: Path) -> None:
+    image = pytest.importorskip("PIL.Image")
+    with fastrec.Writer(tmp_path / "lists") as writer:
+        for count in (2, 0, 1):
+            encoded = io.BytesIO()
+            image.new("RGB", (4, 4), (count, 2, 3)).save(encoded, "PNG")
+            writer.write(fastrec.encode_example({"image": [encoded.getvalue()] * count}))
+    features = {"image": fastrec.ImageFeature((4, 4), ragged=True)}
+    batcher = fastrec.Batcher(tmp_path / "lists", features, 3)
+    result = dataset(batcher)
+    assert result.element_spec["image"] == tf.RaggedTensorSpec((None, None, 4, 4, 3), tf.uint8, 1)
+    (batch,) = result
+    assert batch["image"].row_lengths().numpy().tolist() == [2, 0, 1]
+    assert batch["image"].values.shape == (3, 4, 4, 3)
