@@ -7,7 +7,6 @@ are; none of them has to be installed.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -20,7 +19,6 @@ import fastrec
 from . import _core
 from .parsing.feature_stats import Features, FeatureStats, InferredSequence
 from .parsing.infer import survey_features
-from .parsing.parse import located
 from .records.record_files import RecordFiles
 
 __all__ = ["Optional", "Record", "RecordBatch", "Table", "batch", "table"]
@@ -238,7 +236,7 @@ class ColumnParser:
                     if error.record is None:
                         raise
                     row = error.record if rows is None else int(rows[error.record])
-                    raise located(error, os.fsdecode(reader.path), done + row) from None
+                    raise error.in_record(done + row, reader.path) from None
                 done += len(block)
 
 

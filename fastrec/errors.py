@@ -7,6 +7,7 @@ of the operating system are plain :class:`OSError` with ``errno`` and ``filename
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from operator import index
 from typing import Any, TypeVar
@@ -264,3 +265,24 @@ class ExampleParseError(FastrecError, ValueError):
     """
 
     kind: str = ""
+    _problem: str = ""
+
+    def in_record(
+        self,
+        record: int,
+        path: str | bytes | os.PathLike[Any] | None = None,
+        offset: int | None = None,
+    ) -> ExampleParseError:
+        """Return an error with the same problem in another record.
+
+        Code that parses some records of a file knows a record by its number among those; its caller
+        knows the file. The message is made of the problem and the place, and never edited.
+        """
+        problem = self._problem or str(self)
+        name = None if path is None else os.fsdecode(path)
+        where = "" if name is None else f" in {name!a}"
+        error = ExampleParseError(f"record {record}{where}: {problem}")
+        error.__dict__.update(self.__dict__)
+        error._problem = problem
+        error.path, error.record, error.offset = name, record, offset
+        return error

@@ -116,10 +116,7 @@ class _Log:
             columns: dict[str, Any] = parser.parse(records)
         except ExampleParseError as error:
             number = self._records.get(path, 0) + (error.record or 0)
-            problem = str(error).removeprefix(f"record {error.record}: ")
-            located = ExampleParseError(f"record {number} in {path!a}: {problem}")
-            located.kind, located.record, located.path = error.kind, number, path
-            raise located from None
+            raise error.in_record(number, path) from None
         columns["plugin"] = self._plugin_of(run, parser, columns)
         return columns
 

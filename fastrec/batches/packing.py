@@ -436,9 +436,7 @@ class PackedFeed(Iterator[Step]):
 
 def _located(ordering: Ordering, number: int, problem: str) -> ExampleParseError:
     path, record, offset = ordering.position_of(number, None)
-    error = ExampleParseError(f"record {record} in {os.fsdecode(path)!a}: {problem}")
-    error.path, error.record, error.offset = os.fsdecode(path), record, offset
-    return error
+    return ExampleParseError(problem).in_record(record, path, offset)
 
 
 def check_lengths(

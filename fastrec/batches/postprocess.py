@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -166,22 +165,24 @@ def _augmented(name: str, augment: Augment, images: Any, keys: Any, run: Pass) -
     return np.concatenate(made)
 
 
-def _failure(run: Pass, key: Any, problem: str, kind: str) -> ExampleParseError:
+def _place(run: Pass, key: Any) -> tuple[int, Any, int | None]:
+    """Return number, file and offset of a record."""
     counts = None if run.chain is None else run.chain.counts
     path, record, offset = run.ordering.position_of(int(key) % 2**EPOCH_BITS, counts)
-    where = f" in {os.fsdecode(path)!a}" if path else ""
-    failure = ExampleParseError(f"record {record}{where}: {problem}")
-    failure.kind, failure.record, failure.offset = kind, record, offset
-    failure.path = os.fsdecode(path) if path else None
-    return failure
+    return record, path or None, offset
 
 
-def _located(error: Any, keys: Any, run: Pass) -> ExampleParseError:
+def _failure(run: Pass, key: Any, problem: str, kind: str) -> ExampleParseError:
+    error = ExampleParseError(problem)
+    error.kind = kind
+    return error.in_record(*_place(run, key))
+
+
+def _located(error: Any, keys: Any, run: Pass) -> Any:
     """An error about a row of a block as one about the record of a file."""
     if error.record is None:
-        return error  # type: ignore[no-any-return]
-    problem = str(error).removeprefix(f"record {error.record}: ")
-    return _failure(run, keys[error.record], problem, error.kind)
+        return error
+    return error.in_record(*_place(run, keys[error.record]))
 
 
 class Stage:

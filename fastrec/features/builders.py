@@ -52,10 +52,9 @@ def _spell(key: bytes) -> str:
 
 def _named(error: ExampleParseError, key: bytes) -> ExampleParseError:
     """The error with record and feature in its text."""
-    named = ExampleParseError(f"record {error.record}: feature {_spell(key)} {error}")
-    named.record = error.record
+    named = ExampleParseError(f"feature {_spell(key)} {error}")
     named.kind = "schema"
-    return named
+    return named.in_record(error.record or 0)
 
 
 def _fail(record: int, key: bytes, problem: str) -> None:

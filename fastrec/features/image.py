@@ -257,10 +257,10 @@ class ImageFeature(Feature):
         """
 
         def fail(row: int, error: Exception) -> None:
-            where = f"record {row}" if locate is None else locate(row)
-            failure = ExampleParseError(f"{where}: {name}: {reason(error)}")
+            problem = f"{name}: {reason(error)}"
+            failure = ExampleParseError(problem if locate is None else f"{locate(row)}: {problem}")
             failure.kind, failure.record = "image", row
-            raise failure from error
+            raise (failure.in_record(row) if locate is None else failure) from error
 
         return self.decode_rows(images, keys, seed, fail)
 

@@ -13,7 +13,7 @@ from ..errors import ExampleParseError
 from ..features.image import ImageFeature
 from ..features.image_errors import reason
 from ..features.spec import Feature
-from ..parsing.parse import located, parse_example, parse_many
+from ..parsing.parse import parse_example, parse_many
 
 if TYPE_CHECKING:
     from ..records.reader import Reader
@@ -74,10 +74,10 @@ class KeyedParser:
         for name, feature in self._random.items():
 
             def fail(row: int, error: Exception, name: str = name) -> None:
-                failure = ExampleParseError(f"record {row}: feature {name!a}: {reason(error)}")
-                failure.kind, failure.record = "image", row
-                path, record, _ = reader._files.dataset().position_of(int(numbers[row]))
-                raise located(failure, path, record) from error
+                failure = ExampleParseError(f"feature {name!a}: {reason(error)}")
+                failure.kind = "image"
+                path, record, offset = reader._files.dataset().position_of(int(numbers[row]))
+                raise failure.in_record(record, path, offset) from error
 
             columns[name] = feature.decode_rows(columns[name], keys, self._seed, fail)
         return columns

@@ -268,12 +268,7 @@ cdef class Dataset:
         cdef c.fr_error err
         err.offset = -1
         c.fr_dataset_locate(&self.dataset, number, &err)
-        path = self.paths[err.file]
-        problem = str(error).removeprefix(f"record {error.record}: ")
-        located = errors.ExampleParseError(f"record {err.record}{_where(path)}: {problem}")
-        located.kind, located.record, located.offset = error.kind, err.record, err.offset
-        located.path = os.fsdecode(path) if is_path(path) else str(path)
-        return located
+        return error.in_record(err.record, self.paths[err.file], err.offset)
 
     def path_of(self, uint64_t number):
         """The path of the file that record `number` is in; the caller checks the range."""
@@ -420,7 +415,7 @@ cdef class MemoryRecords:
     def __cinit__(self, paths, pieces, const uint64_t[:, ::1] table not None, *, bint verify=True,
                   uint64_t max_record=0):
         cdef c.fr_frame_options options
-        cdef size_t count = table.shape[0], i
+        cdef size_t count = table.shape[0]
         cdef c.fr_dataset_span *spans
         self.paths = tuple(paths)
         self.views = [View(piece) for piece in pieces]
@@ -432,7 +427,7 @@ cdef class MemoryRecords:
         if spans == NULL:
             raise MemoryError
         c.fr_dataset_open_spans(&self.dataset, spans, count, &options)
-        self._fill(spans, table)
+        self._fill(spans, np.array(table, np.uint64))  # the caller's may change after the check
 
     cdef int _fill(self, c.fr_dataset_span *spans, const uint64_t[:, ::1] table) except -1:
         cdef size_t count = table.shape[0], i

@@ -91,6 +91,7 @@ cdef object _index_error(c.fr_error *err, path, str message):
 cdef object _example_error(int status, c.fr_error *err, path, str message):
     where = f"record {err.record}{_where(path)}: " if err.record >= 0 else ""
     error = errors.ExampleParseError(where + message)
+    error._problem = message
     error.kind = "malformed" if status == c.FR_ERR_MALFORMED else "schema"
     return error
 

@@ -465,10 +465,7 @@ cdef class Batch:
         """An error about a row as one about that record of the batch, or of its file."""
         if self.dataset is not None:
             return self.dataset.located(error, self.numbers[number])
-        problem = str(error).removeprefix(f"record {error.record}: ")
-        located = errors.ExampleParseError(f"record {number}: {problem}")
-        located.kind, located.record = error.kind, number
-        return located
+        return error.in_record(number)
 
     cdef object _sparse(self, size_t i, ragged):
         """The values of a ragged column, with where they are."""

@@ -16,7 +16,6 @@ from ..columns import Bytes, Ragged
 from ..errors import ExampleParseError
 from ..features.spec import RaggedFeature, plan_context, plan_frames
 from ..records.paths import PathLike
-from .parse import located
 from .where import Name
 
 __all__ = ["Column", "ColumnBuilder"]
@@ -73,7 +72,7 @@ class ColumnBuilder:
         except ExampleParseError as error:
             if error.record is None:
                 raise
-            raise located(error, self._path, self.count + error.record) from None
+            raise error.in_record(self.count + error.record, self._path) from None
         for name in self._names:
             self._parts[str(name)].append(self._numbers(name, columns.get(name.name), len(block)))
         self.count += len(block)
@@ -119,14 +118,11 @@ class ColumnBuilder:
             values = values.values
         if (many := np.flatnonzero(counts > 1)).size:
             record = int(many[0])
-            raise located(
-                ExampleParseError(
-                    f"{name} must be one number, got {counts[record]} values; "
-                    f"use {Name(name.name, 'len')}"
-                ),
-                self._path,
-                self.count + record,
+            problem = (
+                f"{name} must be one number, got {counts[record]} values; "
+                f"use {Name(name.name, 'len')}"
             )
+            raise ExampleParseError(problem).in_record(self.count + record, self._path)
         if name.measure == "size":
             if not isinstance(values, Bytes):
                 raise ExampleParseError(

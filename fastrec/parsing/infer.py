@@ -33,7 +33,7 @@ from .feature_stats import (
     shape_sources,
     source_names,
 )
-from .parse import Records, located
+from .parse import Records
 
 __all__ = ["Features", "InferredSequence", "infer_features", "kinds_of", "survey_features"]
 
@@ -108,7 +108,8 @@ class _Survey:
                 raise
             number = error.record
             error = _explained(error, block[number - start])
-            raise located(error, *self._place(number)) from None
+            path, number = self._place(number)
+            raise error.in_record(number, path) from None
 
     def _measured(self, block: Bytes) -> None:
         """Add a block, or its halves where it has too many names for one table."""
@@ -196,7 +197,8 @@ class _Survey:
         except ExampleParseError as error:  # a second field that holds no feature lists
             if error.record is None:
                 raise
-            raise located(error, *self._place(self.total + error.record)) from None
+            path, number = self._place(self.total + error.record)
+            raise error.in_record(number, path) from None
 
     @staticmethod
     def _ragged(found: dict[str, FeatureStats], names: Iterable[str]) -> dict[str, Feature]:
@@ -210,11 +212,9 @@ def _explained(error: ExampleParseError, record: bytes) -> ExampleParseError:
     found = message_content(record)
     if error.kind != "malformed" or found.name == "Example":
         return error
-    text = f"record {error.record}: not a valid tf.train.Example: it is {found}"
-    explained = ExampleParseError(text)
-    explained.kind, explained.path = error.kind, error.path
-    explained.record, explained.offset = error.record, error.offset
-    return explained
+    explained = ExampleParseError(f"not a valid tf.train.Example: it is {found}")
+    explained.kind = error.kind
+    return explained.in_record(error.record or 0, error.path, error.offset)
 
 
 def _name(key: bytes) -> str:

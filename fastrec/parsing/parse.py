@@ -25,11 +25,9 @@ __all__ = [
     "Misfits",
     "ParseOnError",
     "Records",
-    "located",
     "parse_example",
     "parse_many",
     "parse_single_example",
-    "renumbered",
 ]
 
 ParseOnError = Union[Literal["raise", "skip"], Callable[[FastrecError], Any]]  # noqa: UP007
@@ -283,7 +281,7 @@ def parse_many(
         if error.record is None:
             return error  # type: ignore[no-any-return]
         path, record, _ = dataset.position_of(int(numbers[error.record]))
-        return located(error, path, record)
+        return error.in_record(record, path)  # type: ignore[no-any-return]
 
     try:
         columns = schema.parse(records, _threads_for(records, threads), misfits)
@@ -319,24 +317,3 @@ def parse_single_example(record: bytes, features: Mapping[str, Feature]) -> dict
     {'x': array([1, 2]), 'name': b'one'}
     """
     return ExampleParser(features).single(record)
-
-
-def renumbered(error: FastrecError, number: int) -> FastrecError:
-    """An error about a record that has another number."""
-    text = str(error).removeprefix(f"record {error.record}: ")
-    other = type(error)(f"record {number}: {text}")
-    other.__dict__.update(error.__dict__)
-    other.record = number
-    return other
-
-
-def located(error: ExampleParseError, path: str | bytes, number: int) -> ExampleParseError:
-    """An error that names the file and the record within it."""
-    text = str(error)
-    own = f"record {error.record}: "
-    if error.record is not None and text.startswith(own):
-        text = text[len(own) :]
-    found = type(error)(f"{path!a}: record {number}: {text}")
-    found.__dict__.update(error.__dict__)
-    found.path, found.record = os.fsdecode(path), number
-    return found

@@ -17,7 +17,6 @@ from .parse import (
     Records,
     check_records,
     compile_schema,
-    renumbered,
 )
 
 __all__ = ["SequenceParser", "parse_sequence_example", "parse_single_sequence_example"]
@@ -76,10 +75,12 @@ class SequenceParser:
                 if error.record is None:
                     raise
                 row = error.record
-                misfits.append((kept[row], renumbered(error, kept.pop(row))))
+                misfits.append((kept[row], error.in_record(kept.pop(row))))
                 records = [record for number, record in enumerate(records) if number != row]
                 continue
-            misfits += [(kept[row], renumbered(error, kept[row])) for row, error in here]
+            for row, failure in here:
+                assert isinstance(failure, ExampleParseError)
+                misfits.append((kept[row], failure.in_record(kept[row])))
             misfits.sort(key=itemgetter(0))
             return columns
 

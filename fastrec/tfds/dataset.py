@@ -16,7 +16,6 @@ import fastrec
 
 from ..columns import Bytes
 from ..errors import ExampleParseError, MissingRecordsError
-from ..parsing.parse import located
 from ..storage.options import StorageOptions
 from .columns import Structure
 from .features import FeaturesDict, Tensor
@@ -151,7 +150,7 @@ class Dataset(Sequence[Any]):
             try:
                 value = self._structure.row(columns, row)
             except ExampleParseError as error:
-                raise located(error, path, number) from error
+                raise error.in_record(number, path) from error
             if self._with_id:
                 value["tfds_id"] = f"{os.path.basename(path)}__{number}".encode()
             yield value
@@ -336,7 +335,7 @@ def parse_located(
     except ExampleParseError as error:
         if error.record is None:
             raise
-        raise located(error, path, numbers[error.record]) from error
+        raise error.in_record(numbers[error.record], path) from error
 
 
 def inferred(paths: Sequence[str], storage: StorageOptions) -> FeaturesDict:

@@ -354,11 +354,9 @@ def _episode_rows(record: bytes, offset: int, plan: _Plan, path: str, number: in
     try:
         return _laid_out(record, offset, plan)
     except (LayoutError, ExampleParseError) as error:
-        text = str(error).removeprefix("record 0: ")
-        found = ExampleParseError(f"{path!a}: record {number}: {text}")
-        found.kind = getattr(error, "kind", "") or "malformed"
-        found.path, found.record = path, number
-        raise found from error
+        problem = error if isinstance(error, ExampleParseError) else ExampleParseError(str(error))
+        problem.kind = problem.kind or "malformed"
+        raise problem.in_record(number, path) from error
 
 
 def _laid_out(record: bytes, offset: int, plan: _Plan) -> NDArray[Any]:

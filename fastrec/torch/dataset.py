@@ -12,7 +12,6 @@ import torch.utils.data
 
 from .. import Bytes, ExampleParseError, Reader, parse_sequence_example
 from ..images.keyed import KeyedParser
-from ..parsing.parse import located
 from .rows import Rows
 
 __all__ = ["Dataset"]
@@ -113,7 +112,8 @@ class Dataset(torch.utils.data.Dataset):  # type: ignore[misc,type-arg,unused-ig
             if error.record is None:
                 raise
             number = range(len(self))[indices[error.record]]
-            raise located(error, *self.reader._files.dataset().place_of(number)) from None
+            path, record = self.reader._files.dataset().place_of(number)
+            raise error.in_record(record, path) from None
 
     def _parse_sequences(self, records: Bytes) -> tuple[dict[str, Any], dict[str, Any]]:
         context, lists, lengths = parse_sequence_example(

@@ -107,7 +107,7 @@ def test_values_changed_in_place_are_noticed(tmp_path: Path) -> None:
 def test_several_values_where_a_column_has_one_number_name_the_record(tmp_path: Path) -> None:
     path = write(tmp_path / "a.tfrecord", ROWS)
     with pytest.raises(
-        fastrec.ExampleParseError, match=r"record 0: tokens must be one number, got 3"
+        fastrec.ExampleParseError, match=r"record 0 in .*: tokens must be one number, got 3"
     ):
         IndexColumns.build(path, "tokens")
 

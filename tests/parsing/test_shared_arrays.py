@@ -278,6 +278,29 @@ def _take(path: Path) -> Race:
     return Race(lambda: dataset.take(order), [order])
 
 
+def in_memory() -> tuple[list[bytes], np.ndarray[Any, np.dtype[np.uint64]]]:
+    """Return pieces and a table of `MemoryRecords`."""
+    sizes = np.full(COUNT, 20, np.uint64)
+    places = np.cumsum(sizes, dtype=np.uint64) - sizes
+    files = np.zeros(COUNT, np.uint64)
+    table = np.stack([files, np.arange(COUNT, dtype=np.uint64), places, places, sizes], axis=1)
+    return [_core.frame(b"data") * COUNT], table
+
+
+@race("MemoryRecords.__new__")
+def _in_memory(path: Path) -> Race:
+    pieces, table = in_memory()
+    order = numbers()
+    return Race(lambda: _core.MemoryRecords(["a"], pieces, table).take(order), [table])
+
+
+@race("MemoryRecords.take")
+def _taken_from_memory(path: Path) -> Race:
+    pieces, table = in_memory()
+    records, order = _core.MemoryRecords(["a"], pieces, table), numbers()
+    return Race(lambda: records.take(order), [order])
+
+
 @race("Dataset.__new__")
 def _listed(path: Path) -> Race:
     file_of(path)

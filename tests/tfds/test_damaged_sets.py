@@ -238,7 +238,7 @@ def test_records_that_are_not_as_described(path: Path) -> None:
     dataset = fastrec.tfds.load(path, split="train")
     for use in (list, lambda ds: ds[2], lambda ds: ds[-18]):
         with pytest.raises(
-            fastrec.ExampleParseError, match=r"0-of-.*: record 2: feature 'x'"
+            fastrec.ExampleParseError, match=r"record 2 in .*0-of-.*: feature 'x'"
         ) as it:
             use(dataset)
         assert (it.value.path, it.value.record) == (str(first), 2)
@@ -276,7 +276,9 @@ def test_values_that_are_not_as_described(
         writer.write_many(records)
     dataset = fastrec.tfds.load(tmp_path, split="train")
     name = feature.removesuffix("/shape")
-    with pytest.raises(fastrec.ExampleParseError, match=f"record 1: feature '{name}.*{message}"):
+    with pytest.raises(
+        fastrec.ExampleParseError, match=f"record 1 in .*: feature '{name}.*{message}"
+    ):
         dataset[1]
     with pytest.raises(fastrec.ExampleParseError, match=f"feature '{name}.*{message}"):
         list(dataset.batches(4))
@@ -305,13 +307,15 @@ def test_an_image_that_is_none(tmp_path: Path) -> None:
         )
         dataset = fastrec.tfds.load(path, split="train")
         assert dataset[0]["depth"].tolist() == [[[1], [1]], [[1], [1]]]
-        with pytest.raises(fastrec.ExampleParseError, match=rf"record 1: feature '{name}'"):
+        with pytest.raises(fastrec.ExampleParseError, match=rf"record 1 in .*: feature '{name}'"):
             dataset[1]
     other = {**good, "image": np.zeros((2, 2, 3), np.uint8)}
     described["image"] = features.Image((None, None, 3))
     path = fastrec.tfds.write(tmp_path, "q", {"train": [other]}, described)
     change(Path(path) / "features.json", _of_size_three)
-    with pytest.raises(fastrec.ExampleParseError, match=r"record 0: feature 'image': .*(3x3|3, 3)"):
+    with pytest.raises(
+        fastrec.ExampleParseError, match=r"record 0 in .*: feature 'image': .*(3x3|3, 3)"
+    ):
         fastrec.tfds.load(path, split="train")[0]
 
 
