@@ -15,7 +15,7 @@ from .._tf.faces import functions_of
 from .._tf.record_options import as_path
 from .._tf.record_writer import TFRecordWriter as _Writer
 from .._tf.specs import TensorSpec
-from .._tf.tensor import Tensor
+from .._tf.tensor import EagerTensor
 from .._tf.uncovered import uncovered
 from ._faces import parsers
 
@@ -26,7 +26,7 @@ globals().update(
 
 def _plain(value: Any) -> Any:
     """The value of a tensor of one string; anything else as it is."""
-    return value.numpy() if isinstance(value, Tensor) else value
+    return value.numpy() if isinstance(value, EagerTensor) else value
 
 
 class TFRecordWriter:

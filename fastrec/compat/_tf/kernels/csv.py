@@ -156,8 +156,12 @@ def column_of(texts: Bytes, first: int, step: int, field: Field, missing: bytes)
         found = Bytes(*_tensor.every_string(texts.data, texts.offsets, first, step))
         return found if not missing and field.default == b"" else _filled(found, field, missing)
     numbers, left = _tensor.read_numbers(texts.data, texts.offsets, field.dtype, first, step)
-    if missing and _spells(missing, field.dtype):
-        left = np.arange(len(numbers))  # any of them may stand for nothing
+    if missing and (spelled := _number_or_none(missing, field.dtype)) is not None:
+        same = np.isnan(numbers) if spelled != spelled else numbers == spelled
+        same[left] = False
+        places = _equal_to(missing, texts, first, step, np.flatnonzero(same))
+        if places.size:
+            numbers[places] = value_of(missing, field, missing, 0, "")
     if not left.size:
         return numbers
     begins, ends = (texts.offsets[first + n :: step][left] for n in range(2))
@@ -187,12 +191,20 @@ def _filled(texts: Bytes, field: Field, missing: bytes) -> Bytes:
     return whole.take(order)
 
 
-def _spells(text: bytes, dtype: np.dtype[Any]) -> bool:
+def _equal_to(text: bytes, texts: Bytes, first: int, step: int, places: Any) -> Any:
+    """Return those of `places` whose text is `text`; text n is number `first` + n * `step`."""
+    begins, ends = (texts.offsets[first + n :: step][places] for n in range(2))
+    fitting = ends - begins == len(text)
+    letters = texts.data[begins[fitting, np.newaxis] + np.arange(len(text))]
+    return places[fitting][(letters == np.frombuffer(text, np.uint8)).all(1)]
+
+
+def _number_or_none(text: bytes, dtype: np.dtype[Any]) -> Any:
+    """Return the number that a text spells, or None."""
     try:
-        number_of(text, dtype)
+        return dtype.type(number_of(text, dtype))
     except NotANumber:
-        return False
-    return True
+        return None
 
 
 def _check(rows: Sequence[Sequence[bytes]], fields: Sequence[Field], missing: bytes) -> None:

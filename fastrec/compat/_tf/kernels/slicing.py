@@ -137,6 +137,12 @@ def gather_nd(value: Array, indices: Array, batch_dims: int = 0) -> Array:
             f"index innermost dimension length must be <= params rank; saw: {depth} vs. "
             f"{value.ndim}"
         )
+    try:
+        flat = np.ravel_multi_index(tuple(np.moveaxis(indices, -1, 0)), value.shape[:depth])
+    except ValueError:  # tells below which place is not there
+        pass
+    else:
+        return value.reshape(-1, *value.shape[depth:]).take(flat, 0)
     limits = np.array(value.shape[:depth])
     bad = np.argwhere(((indices < 0) | (indices >= limits)).any(-1))
     if bad.size or (bad.shape[0] and not bad.shape[1]):

@@ -18,6 +18,7 @@ from . import Array, Block, Op, invalid, same_spec
 from .arithmetic import aligned, broadcast_sizes
 
 _NARROW = 1 << 17  # numbers of a matrix
+_LEAST_COLUMNS = 64  # of a part of a wide matrix
 _ALONE = 1 << 18  # products, for which BLAS wakes no other thread
 
 
@@ -44,11 +45,19 @@ def _product(left: Array, right: Array) -> Any:
     is multiplied by itself, so that it does not matter how many there are.
     """
     count, size = left.shape[-2], right.size and right.shape[-2] * right.shape[-1]
-    if not 0 < size <= _NARROW or count * size <= _ALONE:
+    if not size or count * size <= _ALONE:
         return np.matmul(left, right)
-    rows = _ALONE // size
+    columns = _ALONE // max(1, count * left.shape[-1])
+    if size > _NARROW and columns < _LEAST_COLUMNS:
+        return np.matmul(left, right)
     outer = np.broadcast_shapes(left.shape[:-2], right.shape[:-2])
     found = room((*outer, count, right.shape[-1]), left.dtype)
+    if size > _NARROW:
+        for at in range(0, right.shape[-1], columns):
+            part = slice(at, at + columns)
+            np.matmul(left, right[..., part], out=found[..., part])
+        return found
+    rows = _ALONE // size
     for at in range(0, count, rows):
         np.matmul(left[..., at : at + rows, :], right, out=found[..., at : at + rows, :])
     return found
