@@ -11,6 +11,25 @@ static int fill(fr_batch_builder *builder, const uint64_t *numbers, uint64_t row
     return fr_gather_rows(&gather, numbers, rows, columns, err);
 }
 
+/* Whether blocks are read as a whole: those of a subset may have gaps. */
+static bool has_blocks(const fr_order *order) {
+    return order->shuffle == FR_SHUFFLE_BLOCKS && !order->selected;
+}
+
+/* Calls `about` with the records of each block. */
+static void advise(const fr_batch_builder *builder, fr_sampler_list list,
+                   void (*about)(const fr_dataset *dataset, uint64_t number, uint64_t count)) {
+    const fr_order *order = builder->order;
+    for (uint64_t i = 0; i < list.count; i++) {
+        const uint64_t first = list.blocks[i] * order->block, left = order->count - first;
+        about(builder->dataset, first, left < order->block ? left : order->block);
+    }
+}
+
+static void announce_block(const fr_dataset *dataset, uint64_t number, uint64_t count) {
+    fr_dataset_announce(dataset, number, count, true);
+}
+
 /* Announces the batch that this builder probably makes next, before this one is read. */
 static void announce_next(fr_batch_builder *builder, uint64_t serial) {
     fr_slice slice;
@@ -19,14 +38,19 @@ static void announce_next(fr_batch_builder *builder, uint64_t serial) {
         fr_order_slice(builder->order, serial + builder->stride, &slice) != FR_OK)
         return;
     fr_sampler_numbers(&builder->sampler, &slice, builder->next_numbers);
-    fr_readahead_announce(&builder->ahead, builder->dataset, builder->next_numbers, slice.rows);
+    if (has_blocks(builder->order))
+        advise(builder, fr_sampler_take_entered(&builder->sampler), announce_block);
+    else
+        fr_readahead_announce(&builder->ahead, builder->dataset, builder->next_numbers, slice.rows);
     builder->next = serial + builder->stride;
 }
 
-/* Whether neighbours of a record are not read soon after it. */
+/* Whether the system would read bytes for nothing if it read more than it is asked for: records of
+   other shards, and neighbours that are not read soon. Blocks are announced as a whole. */
 static bool is_scattered(const fr_dataset *dataset, const fr_order *order) {
-    if (order->shuffle == FR_SHUFFLE_NONE) return false;
-    return order->shuffle == FR_SHUFFLE_RECORDS || fr_dataset_has_long(dataset);
+    if (order->shard_count > 1 || order->shuffle == FR_SHUFFLE_RECORDS || has_blocks(order))
+        return true;
+    return order->shuffle != FR_SHUFFLE_NONE && fr_dataset_has_long(dataset);
 }
 
 int fr_batch_builder_init(fr_batch_builder *builder, const fr_dataset *dataset,
@@ -50,15 +74,10 @@ int fr_batch_builder_init(fr_batch_builder *builder, const fr_dataset *dataset,
    longer than a page, at once. */
 static void retire(fr_batch_builder *builder, const uint64_t *numbers, uint64_t rows) {
     const fr_order *order = builder->order;
-    if (order->shuffle != FR_SHUFFLE_BLOCKS || order->selected) {
+    if (has_blocks(order))
+        advise(builder, fr_sampler_take_left(&builder->sampler), fr_dataset_retire);
+    else
         fr_readahead_retire(builder->dataset, numbers, rows);
-        return;
-    }
-    const uint64_t *blocks, count = fr_sampler_take_left(&builder->sampler, &blocks);
-    for (uint64_t i = 0; i < count; i++) {
-        const uint64_t first = blocks[i] * order->block, left = order->count - first;
-        fr_dataset_retire(builder->dataset, first, left < order->block ? left : order->block);
-    }
 }
 
 int fr_batch_builder_make(fr_batch_builder *builder, uint64_t serial, const fr_slice *slice,
@@ -69,6 +88,11 @@ int fr_batch_builder_make(fr_batch_builder *builder, uint64_t serial, const fr_s
         fr_sampler_numbers(&builder->sampler, slice, numbers);
     FR_TRY(fr_pool_take(builder->pool, slice->rows, &columns, err));
     bool announced = builder->next != 0 && builder->next == serial;
+    /* The system takes what is announced for resident, so it is asked about the file before. */
+    if (has_blocks(builder->order) && builder->ahead.asked && !builder->ahead.warm) {
+        advise(builder, fr_sampler_take_entered(&builder->sampler), announce_block);
+        announced = true;
+    }
     fr_readahead_begin(&builder->ahead, builder->dataset, numbers, slice->rows, announced);
     if (!builder->ahead.warm) announce_next(builder, serial);
     int status = fill(builder, numbers, slice->rows, stop, columns, err);

@@ -61,7 +61,8 @@ static int check_options(const fr_loader_options *options, fr_error *err) {
         return fr_fail(err, FR_ERR_ARG, "prefetch must be at most %zu batches, got %zu",
                        PREFETCH_MAX, options->prefetch);
     const fr_dataset *dataset = options->dataset;
-    if (dataset->indexed < dataset->file_count || fr_order_records(&options->order) > dataset->count)
+    if (dataset->indexed < dataset->file_count ||
+        fr_order_records(&options->order) > dataset->count)
         return fr_fail(err, FR_ERR_ARG, "the dataset is not fully indexed");
     return FR_OK;
 }

@@ -29,6 +29,9 @@ static int check_shuffle(const fr_order *order, fr_error *err) {
         return fr_fail(err, FR_ERR_ARG, "the size of a block and of a window must be at least 1");
     if (order->shuffle == FR_SHUFFLE_BLOCKS && order->window > (uint64_t)INT32_MAX / order->block)
         return fr_fail(err, FR_ERR_ARG, "a window has more than %d records", INT32_MAX);
+    if (order->virtual_shards > FR_VIRTUAL_SHARDS_MAX)
+        return fr_fail(err, FR_ERR_ARG, "the number of virtual shards must be 1 to %d, got %llu",
+                       FR_VIRTUAL_SHARDS_MAX, (unsigned long long)order->virtual_shards);
     if (order->shuffle == FR_SHUFFLE_BUFFER && (order->buffer == 0 || order->buffer > UINT32_MAX))
         return fr_fail(err, FR_ERR_ARG, "the size of a shuffle buffer must be 1 to %u records",
                        UINT32_MAX);
@@ -96,12 +99,68 @@ uint64_t fr_order_mixed_size(const fr_mix_part *parts, size_t count, bool until_
     return __builtin_mul_overflow(rounds, sum, &size) ? 0 : size;
 }
 
-/* This shard's part of so many places, dealt out from its first on. */
+/* The number of `places` that this shard takes. */
 static uint64_t share_of(const fr_order *order, uint64_t places) {
-    const uint64_t shards = order->shard_count;
+    const uint64_t shards = order->shard_count, left = places % shards;
     if (order->uneven == FR_UNEVEN_DROP) return places / shards;
-    if (order->uneven == FR_UNEVEN_PAD) return places / shards + (places % shards != 0);
-    return places <= order->shard_index ? 0 : (places - order->shard_index - 1) / shards + 1;
+    if (order->uneven == FR_UNEVEN_PAD) return places / shards + (left != 0);
+    return places / shards + (order->shard_index < left);
+}
+
+/* Places of each shard in a step. Shards whose epochs differ in length come out of step when
+   batches go across epochs: they take single places, so that no step begins within a batch. */
+static uint64_t deal_of(const fr_order *order) {
+    if (order->batch_across_epochs && order->uneven == FR_UNEVEN_LONGER && order->shard_count > 1)
+        return 1;
+    return order->deal ? order->deal : order->batch_size;
+}
+
+/* Rows of each shard at the start of an epoch that complete a batch of the epoch before. A buffer
+   is filled from the start of the epoch wherever the run resumes, so its steps begin there. */
+static uint64_t carried(const fr_order *order, uint64_t epoch, uint64_t deal) {
+    if (!order->batch_across_epochs || epoch <= order->first_epoch || deal == 1 ||
+        order->shuffle == FR_SHUFFLE_BUFFER)
+        return 0;
+    const uint64_t first = fr_order_epoch_rows(order, order->first_epoch) % deal;
+    const uint64_t later = fr_order_shard_size(order) % deal;
+    const unsigned __int128 epochs = epoch - order->first_epoch - 1;
+    const uint64_t rows = (uint64_t)((first + epochs % deal * later) % deal);
+    return rows ? deal - rows : 0;
+}
+
+/* The last step: `size` places, too few for as many rows of each shard. */
+static void divide(const fr_order *order, fr_share *share) {
+    const uint64_t base = share->size / order->shard_count, left = share->size % order->shard_count;
+    const uint64_t index = order->shard_index;
+    share->rows = base;
+    share->first = base * index;
+    if (order->uneven == FR_UNEVEN_LONGER) {
+        share->rows += index < left;
+        share->first += index < left ? index : left;
+    } else if (order->uneven == FR_UNEVEN_PAD && left) {
+        share->rows++;
+        share->first += index;
+    }
+}
+
+fr_share fr_order_share(const fr_order *order, uint64_t epoch, uint64_t used, uint64_t position) {
+    const uint64_t shards = order->shard_count, deal = deal_of(order);
+    const uint64_t head = carried(order, epoch, deal);
+    const uint64_t left = fr_order_epoch_size(order) - used;
+    fr_share share = {.rows = head, .done = position};
+    if (position >= head) {
+        share.rows = deal;
+        share.done = (position - head) % deal;
+    }
+    share.begin = (position - share.done) * shards;
+    share.size = left - share.begin;
+    if (share.size / shards < share.rows) {
+        divide(order, &share);
+    } else {
+        share.size = share.rows * shards;
+        share.first = share.rows * order->shard_index;
+    }
+    return share;
 }
 
 uint64_t fr_order_shard_size(const fr_order *order) {

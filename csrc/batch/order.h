@@ -3,10 +3,13 @@
  * The order of records, and the places of it that make up each batch: arithmetic on (epoch, place,
  * shard), without state. A sampler (sampler.h) finds the record at a place.
  *
- * An epoch's order has a place for every record. Shards deal the places out like cards: shard k of
- * n has places k, k + n, k + 2n, ... So shards that have made equally many batches have together
- * used a prefix of the order, and what is left can be dealt out anew to any number of shards:
- * `start` is where the dealing begins in the first epoch.
+ * An epoch's order has a place for every record. All shards together take the places step by step:
+ * a step is `deal` places for each shard, and which of the step's places a shard takes is chosen by
+ * where the bytes are. In most orders a shard takes neighbouring places. Of FR_SHUFFLE_BLOCKS the
+ * places of a step are sorted by virtual shard (sampler_blocks.c), and a shard takes neighbours of
+ * that. So the set of records of a step is the same for any number of shards, shards that have made
+ * equally many batches have together used a prefix of the order, and the rest can be dealt to any
+ * number of shards: `start` is where the dealing begins in the first epoch.
  */
 #ifndef FASTREC_ORDER_H
 #define FASTREC_ORDER_H
@@ -23,11 +26,11 @@ typedef enum {
     FR_SHUFFLE_BUFFER   /* each drawn from a buffer that records pass through as they stand */
 } fr_shuffle;
 
-/* The last round of dealing, where there are fewer records left than shards. */
+/* The last step of an epoch, when the shards cannot divide its places evenly. */
 typedef enum {
-    FR_UNEVEN_LONGER, /* the first shards have a record more than the others */
-    FR_UNEVEN_DROP,   /* no shard has them */
-    FR_UNEVEN_PAD     /* records from the start of the epoch complete the round */
+    FR_UNEVEN_LONGER, /* the first shards take one record more than the others */
+    FR_UNEVEN_DROP,   /* no shard takes the records left over */
+    FR_UNEVEN_PAD     /* records from the start of the epoch make the shards equal */
 } fr_uneven;
 
 /* One of several sources that are mixed: of every sum of weights records, `weight`. */
@@ -36,23 +39,26 @@ typedef struct {
     uint64_t weight;
 } fr_mix_part;
 
-#define FR_WEIGHTS_MAX 4096 /* the sum of weights */
+#define FR_WEIGHTS_MAX 4096        /* the sum of weights */
+#define FR_VIRTUAL_SHARDS_MAX 4096 /* each has a window of blocks in memory */
 
 /* All-zero but for the sizes and counts is a valid order; what is pointed to is borrowed. */
 typedef struct {
     uint64_t count; /* records in all */
     fr_shuffle shuffle;
     uint64_t seed;
-    bool same_order;                   /* every epoch has the order of epoch 0 */
-    uint64_t first_epoch;              /* number of the first of the epochs */
-    uint64_t epochs;                   /* 0: for ever */
-    uint64_t start;                    /* places of first_epoch that were used before */
-    uint64_t shard_index, shard_count; /* this shard takes every shard_count-th position */
+    bool same_order;      /* every epoch has the order of epoch 0 */
+    uint64_t first_epoch; /* number of the first of the epochs */
+    uint64_t epochs;      /* 0: for ever */
+    uint64_t start;       /* places of first_epoch that were used before */
+    uint64_t shard_index, shard_count;
     uint64_t batch_size;
+    uint64_t deal;            /* places that each shard takes of a step; 0: batch_size */
     bool drop_remainder;      /* no batch shorter than batch_size */
     bool batch_across_epochs; /* batches go on into the next epoch */
     fr_uneven uneven;
     uint64_t block, window;          /* FR_SHUFFLE_BLOCKS: records a block, blocks a window */
+    uint64_t virtual_shards;         /* FR_SHUFFLE_BLOCKS: streams of blocks; 0: one */
     uint64_t buffer;                 /* FR_SHUFFLE_BUFFER: records in it */
     const fr_interleave *interleave; /* of FR_SHUFFLE_NONE and _BUFFER; NULL for none */
     const fr_mix_part *parts;        /* of FR_SHUFFLE_NONE and _RECORDS */
@@ -80,6 +86,14 @@ static inline uint64_t fr_order_records(const fr_order *order) {
     return order->selected ? order->records : order->count;
 }
 
+/* The places of one step that this shard takes. Places are counted from the first of the epoch that
+   was not used before. */
+typedef struct {
+    uint64_t begin, size; /* the step's places */
+    uint64_t first, rows; /* this shard's, among the sorted places of the step */
+    uint64_t done;        /* rows that come before the position that was asked for */
+} fr_share;
+
 /* Records that an epoch has, over all shards. */
 static inline uint64_t fr_order_epoch_size(const fr_order *order) {
     return order->part_count ? order->mixed : order->count;
@@ -96,6 +110,12 @@ uint64_t fr_order_shard_size(const fr_order *order);
 
 /* Records of this shard in `epoch`, which for first_epoch is what `start` leaves. */
 uint64_t fr_order_epoch_rows(const fr_order *order, uint64_t epoch);
+
+/*
+ * The step that has this shard's `position` in `epoch`, of which `used` places were used before.
+ * `first` may be `size` or more with FR_UNEVEN_PAD: those places are at the start of the epoch.
+ */
+fr_share fr_order_share(const fr_order *order, uint64_t epoch, uint64_t used, uint64_t position);
 
 /* Batches in all epochs; UINT64_MAX when there is no end to them. */
 uint64_t fr_order_batches(const fr_order *order);

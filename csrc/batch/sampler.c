@@ -21,32 +21,40 @@ int fr_sampler_allocate(void *array, uint64_t count, size_t size, fr_error *err)
     return FR_OK;
 }
 
-static void in_order(const fr_order *order, fr_sampler_run run, uint64_t *numbers) {
-    for (uint64_t i = 0; i < run.rows; i++)
-        numbers[i] = fr_record_in_order(order, fr_shard_place(order, run.used, run.first + i));
+void fr_sampler_places(const fr_order *order, fr_sampler_run run, uint64_t *places) {
+    const uint64_t size = fr_order_epoch_size(order);
+    for (uint64_t row = 0; row < run.rows;) {
+        fr_share share = {.rows = run.rows};
+        uint64_t place = run.used + run.first;
+        if (order->shard_count > 1) {
+            share = fr_order_share(order, run.number, run.used, run.first + row);
+            place = run.used + share.begin + share.first + share.done;
+        }
+        const uint64_t left = run.rows - row, own = share.rows - share.done;
+        const uint64_t stop = row + (own < left ? own : left);
+        for (; row < stop; row++, place++)
+            places[row] = place < size ? place : place % size; /* FR_UNEVEN_PAD */
+    }
 }
 
-/* A fresh permutation of all records each epoch. */
-static void permuted(fr_sampler_pass *kept, const fr_order *order, fr_sampler_run run,
-                     uint64_t *numbers) {
-    const fr_permutation *permutation =
-        fr_sampler_pass_get(kept, order->count, order->seed, run.epoch);
-    for (uint64_t i = 0; i < run.rows; i++)
-        numbers[i] = fr_shard_place(order, run.used, run.first + i);
-    fr_permutation_many(permutation, numbers, run.rows);
+/* Each place becomes the number of its record. */
+static void in_order(const fr_order *order, uint64_t rows, uint64_t *numbers) {
+    for (uint64_t i = 0; order->interleave && i < rows; i++)
+        numbers[i] = fr_record_in_order(order, numbers[i]);
 }
 
 /* A record that is drawn for each place, by the weights. */
 static void weighted(const fr_order *order, fr_sampler_run run, uint64_t *numbers) {
+    fr_sampler_places(order, run, numbers);
     for (uint64_t i = 0; i < run.rows; i++)
-        numbers[i] = fr_alias_draw(order->weighted, order->count, order->seed, run.epoch,
-                                   fr_shard_place(order, run.used, run.first + i));
+        numbers[i] =
+            fr_alias_draw(order->weighted, order->count, order->seed, run.epoch, numbers[i]);
 }
 
 /* A number that hardly any two places of all epochs share. */
-static uint64_t pass_of_draw(const fr_order *order, fr_sampler_run run, uint64_t i) {
+static uint64_t pass_of_draw(fr_sampler_run run, uint64_t place) {
     uint64_t state = run.number;
-    state = fr_splitmix(&state) ^ fr_shard_place(order, run.used, run.first + i);
+    state = fr_splitmix(&state) ^ place;
     return fr_splitmix(&state) >> 1;
 }
 
@@ -54,9 +62,13 @@ static void draw(fr_sampler *sampler, fr_sampler_run run, uint64_t *numbers) {
     const fr_order *order = sampler->order;
     switch (sampler->strategy) {
         case FR_SAMPLER_IN_ORDER:
-            return in_order(order, run, numbers);
+            fr_sampler_places(order, run, numbers);
+            return in_order(order, run.rows, numbers);
         case FR_SAMPLER_RECORDS:
-            return permuted(&sampler->as.records, order, run, numbers);
+            fr_sampler_places(order, run, numbers);
+            return fr_permutation_many(
+                fr_sampler_pass_get(&sampler->as.records, order->count, order->seed, run.epoch),
+                numbers, run.rows);
         case FR_SAMPLER_BLOCKS:
             return fr_sampler_blocks_numbers(&sampler->as.blocks, order, run, numbers);
         case FR_SAMPLER_MIXTURE:
@@ -93,12 +105,20 @@ void fr_sampler_numbers(fr_sampler *sampler, const fr_slice *slice, uint64_t *nu
     }
 }
 
-uint64_t fr_sampler_take_left(fr_sampler *sampler, const uint64_t **blocks) {
-    if (sampler->strategy != FR_SAMPLER_BLOCKS) return 0;
-    const uint64_t count = sampler->as.blocks.left_count;
-    *blocks = sampler->as.blocks.left;
-    sampler->as.blocks.left_count = 0;
-    return count;
+static fr_sampler_list take(fr_sampler_list *list) {
+    const fr_sampler_list taken = *list;
+    list->count = 0;
+    return taken;
+}
+
+fr_sampler_list fr_sampler_take_left(fr_sampler *sampler) {
+    if (sampler->strategy != FR_SAMPLER_BLOCKS) return (fr_sampler_list){0};
+    return take(&sampler->as.blocks.left);
+}
+
+fr_sampler_list fr_sampler_take_entered(fr_sampler *sampler) {
+    if (sampler->strategy != FR_SAMPLER_BLOCKS) return (fr_sampler_list){0};
+    return take(&sampler->as.blocks.entered);
 }
 
 int fr_sampler_passes(const fr_order *order, const fr_slice *slice, uint64_t *passes,
@@ -108,8 +128,9 @@ int fr_sampler_passes(const fr_order *order, const fr_slice *slice, uint64_t *pa
     for (fr_slice rest = *slice; rest.rows;) {
         const fr_sampler_run run = take_run(order, &rest);
         if (order->part_count) fr_sampler_mixture_passes(&mixture, order, run, passes);
+        if (order->weighted) fr_sampler_places(order, run, passes);
         for (uint64_t i = 0; order->part_count == 0 && i < run.rows; i++)
-            passes[i] = order->weighted ? pass_of_draw(order, run, i) : run.number;
+            passes[i] = order->weighted ? pass_of_draw(run, passes[i]) : run.number;
         passes += run.rows;
     }
     fr_sampler_mixture_free(&mixture);

@@ -23,16 +23,44 @@ typedef struct {
     bool known;
 } fr_sampler_pass;
 
-/* FR_SHUFFLE_BLOCKS: a window of the block order and the permutation of its records. */
+/* FR_SHUFFLE_BLOCKS: the window that a virtual shard is in, and the permutation of its records. */
+typedef struct {
+    uint64_t begin, count; /* places of the virtual shard in the window; count 0: none is known */
+    uint64_t number;       /* of the window in the virtual shard */
+    uint64_t row, rows;    /* its blocks, by their number in the virtual shard */
+    uint64_t gap;          /* where its shorter block ends; UINT64_MAX: it has none */
+    fr_permutation within;
+} fr_sampler_window;
+
+/* Numbers of blocks: block b is the records from b * order->block on. */
+typedef struct {
+    uint64_t *blocks;
+    uint64_t count;
+} fr_sampler_list;
+
+/* From `level` on, until the next stage, a round has a place of each of `width` virtual shards. */
+typedef struct {
+    uint64_t level, place, width;
+} fr_sampler_stage;
+
+/* FR_SHUFFLE_BLOCKS: the order of the blocks in an epoch, and where each virtual shard is. */
 typedef struct {
     fr_sampler_pass order; /* of the blocks, in the epoch of `epoch` */
-    fr_permutation within; /* of the records in the window */
-    uint64_t epoch, window;
-    bool known;           /* which epoch and window it is */
-    uint64_t short_place; /* place of the block that may be shorter than the others */
-    uint64_t *blocks;     /* number of each block of the window */
-    uint64_t *left;       /* of each block of the window before, until somebody has taken them */
-    uint64_t left_count;
+    uint64_t epoch;
+    bool known;                 /* which epoch it is */
+    uint64_t shards;            /* virtual shards */
+    uint64_t even, more;        /* blocks of each; the first `more` have one block more */
+    uint64_t span;              /* blocks that a window can have */
+    uint64_t deficit;           /* records that the shorter block lacks */
+    uint64_t short_shard;       /* the virtual shard that has it, */
+    uint64_t short_row;         /* which of its blocks it is, */
+    uint64_t short_size;        /* and the records of that virtual shard */
+    fr_sampler_stage stages[4]; /* the last one is the end */
+    fr_sampler_window *windows; /* one a virtual shard */
+    uint64_t *blocks;           /* numbers of the blocks of each window */
+    uint64_t *next, *end;       /* of each virtual shard, the places that a step takes of it */
+    fr_sampler_list left;       /* blocks of windows before, until they are taken */
+    fr_sampler_list entered;    /* blocks of windows since, until they are taken */
 } fr_sampler_blocks;
 
 /* A place of a mixture's round. */
@@ -95,9 +123,12 @@ FR_NODISCARD int fr_sampler_init(fr_sampler *sampler, const fr_order *order, fr_
 /* Writes the numbers of the slice's records to `numbers`, slice->rows of them. */
 void fr_sampler_numbers(fr_sampler *sampler, const fr_slice *slice, uint64_t *numbers);
 
-/* Blocks of FR_SHUFFLE_BLOCKS that the numbers written last have left behind, once: block number b
-   is the records from b * order->block on. Valid until the next call. */
-uint64_t fr_sampler_take_left(fr_sampler *sampler, const uint64_t **blocks);
+/*
+ * Take the blocks of FR_SHUFFLE_BLOCKS that no numbers after the ones written last are in, and
+ * those that their records come from now. Each block comes once. Valid until the next call.
+ */
+fr_sampler_list fr_sampler_take_left(fr_sampler *sampler);
+fr_sampler_list fr_sampler_take_entered(fr_sampler *sampler);
 
 /*
  * The pass over its source that each of those records belongs to: the epoch, or, of a mixture,

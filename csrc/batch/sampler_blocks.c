@@ -1,106 +1,266 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Blocks of neighbours in random order, their records mixed within a window of blocks.
+ * Blocks of neighbours in random order, dealt to virtual shards, and their records mixed within a
+ * window of blocks of each virtual shard.
  *
- * The block order is a permutation of block numbers; a window is `window` neighbours in it, and a
- * second permutation, of the window's own, mixes their records. One block may be shorter than the
- * others, by the deficit; where it comes, the inverse permutation tells, so that the windows before
- * it begin at multiples of their size, and those after it that much earlier.
+ * Virtual shard v of V has the blocks at places v, v + V, v + 2V, ... of a permutation of all
+ * blocks. They are cut into windows, and a permutation of each window's own mixes its records. The
+ * first windows have different sizes, so that the virtual shards do not all enter a window at once.
+ * The places of the epoch are dealt in rounds: a round has the next place of each virtual shard
+ * that has one left. A virtual shard that has more blocks than others has a window of only its last
+ * block, so that whoever takes part in the last rounds reads no blocks of the rounds before.
+ *
+ * One block may be shorter than the others, by the deficit. The inverse permutation tells where it
+ * is. So the virtual shards have at most three different sizes, rounds have at most three different
+ * widths, and how many places of a virtual shard come before a place is computed in constant time.
  */
 #include <stdlib.h>
 
 #include "batch/sampler_internal.h"
 
-static uint64_t block_count(const fr_order *order) {
-    return order->count / order->block + (order->count % order->block != 0);
+static uint64_t least(uint64_t a, uint64_t b) {
+    return a < b ? a : b;
 }
 
-static uint64_t deficit_of(const fr_order *order) {
-    return block_count(order) * order->block - order->count;
+/* Records of a virtual shard. */
+static uint64_t size_of(const fr_sampler_blocks *blocks, const fr_order *order, uint64_t shard) {
+    if (shard == blocks->short_shard) return blocks->short_size;
+    return (blocks->even + (shard < blocks->more)) * order->block;
 }
 
-/* The window that `position` is in. */
-static uint64_t window_at(const fr_sampler_blocks *blocks, const fr_order *order,
-                          uint64_t position) {
-    uint64_t full = order->block * order->window, deficit = deficit_of(order);
-    uint64_t shorter = blocks->short_place / order->window;
-    if (position / full <= shorter && position < (shorter + 1) * full - deficit)
-        return position / full;
-    return (position + deficit) / full;
+/* --- Rounds ----------------------------------------------------------------------------------- */
+
+static void add_stage(fr_sampler_stage *stage, uint64_t level, uint64_t width) {
+    stage[1].level = level;
+    stage[1].place = stage->place + (level - stage->level) * stage->width;
+    stage[1].width = width;
 }
 
-static uint64_t window_begin(const fr_sampler_blocks *blocks, const fr_order *order,
-                             uint64_t window) {
-    uint64_t begin = window * order->block * order->window;
-    return window > blocks->short_place / order->window ? begin - deficit_of(order) : begin;
+/* All virtual shards take part until the shortest ends, and those with a block more at the end. */
+static void plan_rounds(fr_sampler_blocks *blocks, const fr_order *order) {
+    const uint64_t more = blocks->more, full = blocks->even * order->block;
+    const uint64_t end = more ? full + order->block : full, shortest = blocks->short_size;
+    fr_sampler_stage *stages = blocks->stages;
+    stages[0] = (fr_sampler_stage){.width = blocks->shards};
+    if (shortest < full) {
+        add_stage(&stages[0], shortest, blocks->shards - 1);
+        add_stage(&stages[1], full, more);
+    } else {
+        const bool lacks = blocks->short_shard < more;
+        add_stage(&stages[0], full, more);
+        add_stage(&stages[1], lacks ? shortest : full, lacks ? more - 1 : more);
+    }
+    add_stage(&stages[2], end, 0);
 }
 
-static uint64_t blocks_in(const fr_order *order, uint64_t window) {
-    const uint64_t left = block_count(order) - window * order->window;
-    return left < order->window ? left : order->window;
+/* The round that has a place, and how many places of the round come before it. */
+static uint64_t round_at(const fr_sampler_blocks *blocks, uint64_t place, uint64_t *turn) {
+    const fr_sampler_stage *stage = blocks->stages;
+    while (stage->width && place >= stage[1].place)
+        stage++;
+    *turn = stage->width ? (place - stage->place) % stage->width : 0;
+    return stage->width ? stage->level + (place - stage->place) / stage->width : stage->level;
 }
 
-static void leave_window(fr_sampler_blocks *blocks, const fr_order *order) {
-    uint64_t *left = blocks->blocks;
-    blocks->blocks = blocks->left;
-    blocks->left = left;
-    blocks->left_count = blocks_in(order, blocks->window);
+/* Whether the shorter virtual shard has no place in a round that one at `shard` or before has. */
+static bool is_skipped(const fr_sampler_blocks *blocks, uint64_t round, uint64_t shard) {
+    return blocks->short_shard <= shard && round >= blocks->short_size;
 }
 
-static void enter_window(fr_sampler_blocks *blocks, const fr_order *order,
-                         const fr_permutation *permutation, uint64_t window) {
-    uint64_t begin = window_begin(blocks, order, window);
-    uint64_t end = window_begin(blocks, order, window + 1);
-    if (end > order->count) end = order->count;
-    uint64_t state = order->seed ^ window;
-    fr_permutation_init(&blocks->within, end - begin, fr_splitmix(&state), blocks->epoch);
-    for (uint64_t i = 0; i < blocks_in(order, window); i++)
-        blocks->blocks[i] = fr_permutation_at(permutation, window * order->window + i);
-    blocks->window = window;
+/* The virtual shard that has a turn of a round. */
+static uint64_t shard_at(const fr_sampler_blocks *blocks, uint64_t round, uint64_t turn) {
+    return is_skipped(blocks, round, turn) ? turn + 1 : turn;
 }
 
-static uint64_t number_at(fr_sampler_blocks *blocks, const fr_order *order, uint64_t epoch,
-                          uint64_t position) {
+/* How many places of a virtual shard come before turn `turn` of a round. */
+static uint64_t count_before(const fr_sampler_blocks *blocks, const fr_order *order, uint64_t shard,
+                             uint64_t round, uint64_t turn) {
+    const uint64_t size = size_of(blocks, order, shard);
+    if (size <= round) return size;
+    const uint64_t own = shard - is_skipped(blocks, round, shard);
+    return round + (own < turn);
+}
+
+/* --- Windows ---------------------------------------------------------------------------------- */
+
+/* Adds the blocks of a virtual shard's window to a list. A list that nobody takes begins again. */
+static void add_blocks(const fr_sampler_blocks *blocks, fr_sampler_list *list, uint64_t shard) {
+    const uint64_t rows = blocks->windows[shard].rows;
+    if (list->count + rows > blocks->shards * blocks->span) list->count = 0;
+    memcpy(list->blocks + list->count, blocks->blocks + shard * blocks->span,
+           rows * sizeof *list->blocks);
+    list->count += rows;
+}
+
+/* The blocks of the window that has the block `row` of a virtual shard. */
+static void choose_rows(const fr_sampler_blocks *blocks, fr_sampler_window *window,
+                        const fr_order *order, uint64_t shard, uint64_t row) {
+    if (row >= blocks->even) {
+        window->number = blocks->even + 1;
+        window->row = row;
+        window->rows = 1;
+        return;
+    }
+    const uint64_t size = order->window, shift = shard % size, number = (row + shift) / size;
+    window->number = number;
+    window->row = number ? number * size - shift : 0;
+    window->rows = least((number + 1) * size - shift, blocks->even) - window->row;
+}
+
+static void enter_window(fr_sampler_blocks *blocks, const fr_order *order, uint64_t shard,
+                         uint64_t at) {
+    fr_sampler_window *window = &blocks->windows[shard];
+    if (window->count) add_blocks(blocks, &blocks->left, shard);
+    const bool is_short = shard == blocks->short_shard;
+    choose_rows(blocks, window, order, shard, at / order->block);
+    uint64_t end = window->row + window->rows;
+    if (is_short && blocks->short_row < end && at + blocks->deficit >= end * order->block)
+        choose_rows(blocks, window, order, shard, end);
+    end = window->row + window->rows;
+    window->begin = window->row * order->block;
+    window->count = window->rows * order->block;
+    window->gap = UINT64_MAX;
+    if (is_short && blocks->short_row < window->row) {
+        window->begin -= blocks->deficit;
+    } else if (is_short && blocks->short_row < end) {
+        window->count -= blocks->deficit;
+        window->gap = (blocks->short_row - window->row + 1) * order->block - blocks->deficit;
+    }
+    uint64_t state = order->seed ^ (window->number * blocks->shards + shard);
+    fr_permutation_init(&window->within, window->count, fr_splitmix(&state), blocks->epoch);
+    for (uint64_t i = 0; i < window->rows; i++)
+        blocks->blocks[shard * blocks->span + i] = fr_permutation_at(
+            &blocks->order.permutation, (window->row + i) * blocks->shards + shard);
+    add_blocks(blocks, &blocks->entered, shard);
+}
+
+/* The record at a place of a virtual shard. */
+static uint64_t number_at(fr_sampler_blocks *blocks, const fr_order *order, uint64_t shard,
+                          uint64_t at) {
+    fr_sampler_window *window = &blocks->windows[shard];
+    if (at - window->begin >= window->count) enter_window(blocks, order, shard, at);
+    uint64_t within = fr_permutation_at(&window->within, at - window->begin);
+    if (within >= window->gap) within += blocks->deficit;
+    return blocks->blocks[shard * blocks->span + within / order->block] * order->block +
+           within % order->block;
+}
+
+static void begin_epoch(fr_sampler_blocks *blocks, const fr_order *order, uint64_t epoch) {
+    const uint64_t all = blocks->even * blocks->shards + blocks->more;
     const fr_permutation *permutation =
-        fr_sampler_pass_get(&blocks->order, block_count(order), order->seed, epoch);
-    const bool known = blocks->known, same = known && blocks->epoch == epoch;
-    if (!same) {
-        blocks->short_place = fr_permutation_find(permutation, permutation->count - 1);
-        blocks->epoch = epoch;
-        blocks->known = true;
+        fr_sampler_pass_get(&blocks->order, all, order->seed, epoch);
+    const uint64_t place = fr_permutation_find(permutation, all - 1);
+    for (uint64_t shard = 0; shard < blocks->shards; shard++) {
+        if (blocks->windows[shard].count) add_blocks(blocks, &blocks->left, shard);
+        blocks->windows[shard].count = 0;
     }
-    uint64_t window = window_at(blocks, order, position);
-    if (!same || blocks->window != window) {
-        if (known) leave_window(blocks, order);
-        enter_window(blocks, order, permutation, window);
-    }
+    blocks->short_shard = place % blocks->shards;
+    blocks->short_row = place / blocks->shards;
+    blocks->short_size =
+        (blocks->even + (blocks->short_shard < blocks->more)) * order->block - blocks->deficit;
+    blocks->epoch = epoch;
+    blocks->known = true;
+    plan_rounds(blocks, order);
+}
 
-    uint64_t begin = window_begin(blocks, order, window);
-    uint64_t at = fr_permutation_at(&blocks->within, position - begin);
-    if (window == blocks->short_place / order->window) {
-        uint64_t end = (blocks->short_place % order->window + 1) * order->block - deficit_of(order);
-        if (at >= end) at += deficit_of(order);
+/* --- Steps ------------------------------------------------------------------------------------ */
+
+/* Records at places of the epoch, as they stand. */
+static void in_turn(fr_sampler_blocks *blocks, const fr_order *order, uint64_t place, uint64_t rows,
+                    uint64_t *numbers) {
+    uint64_t turn;
+    for (uint64_t i = 0; i < rows; i++) {
+        const uint64_t at = place + i < order->count ? place + i : (place + i) % order->count;
+        const uint64_t round = round_at(blocks, at, &turn);
+        numbers[i] = number_at(blocks, order, shard_at(blocks, round, turn), round);
     }
-    return blocks->blocks[at / order->block] * order->block + at % order->block;
+}
+
+/* The virtual shards, from the return value to *last, that have this shard's part of a step that
+   begins at `place`; and which of their places that is. */
+static uint64_t choose_places(fr_sampler_blocks *blocks, const fr_order *order, uint64_t place,
+                              const fr_share *share, uint64_t *last) {
+    uint64_t turn, end_turn, before = 0, first = UINT64_MAX;
+    const uint64_t stop = share->first + share->rows;
+    const uint64_t round = round_at(blocks, place, &turn);
+    const uint64_t end_round = round_at(blocks, place + share->size, &end_turn);
+    for (uint64_t shard = 0; before < stop && shard < blocks->shards; shard++) {
+        const uint64_t begin = count_before(blocks, order, shard, round, turn);
+        const uint64_t end = count_before(blocks, order, shard, end_round, end_turn);
+        const uint64_t after = before + (end - begin);
+        if (after > share->first) {
+            blocks->next[shard] = begin + (before < share->first ? share->first - before : 0);
+            blocks->end[shard] = after > stop ? end - (after - stop) : end;
+            if (first == UINT64_MAX) first = shard;
+            *last = shard;
+        }
+        before = after;
+    }
+    return first;
+}
+
+/* This shard's part of a step, from row `done` on; the virtual shards take turns. Returns how many
+   rows that is, `most` at most. */
+static uint64_t part_of_step(fr_sampler_blocks *blocks, const fr_order *order, uint64_t used,
+                             const fr_share *share, uint64_t most, uint64_t *numbers) {
+    fr_share own = *share;
+    own.rows = share->first < share->size ? least(share->rows, share->size - share->first) : 0;
+    uint64_t row = 0, last = 0;
+    const uint64_t begin = used + share->begin, stop = least(share->rows, share->done + most);
+    const uint64_t first =
+        share->done < own.rows ? choose_places(blocks, order, begin, &own, &last) : 0;
+    while (row < own.rows && row < stop) {
+        for (uint64_t shard = first; shard <= last && row < stop; shard++) {
+            if (blocks->next[shard] >= blocks->end[shard]) continue;
+            const uint64_t at = blocks->next[shard]++;
+            if (row >= share->done) *numbers++ = number_at(blocks, order, shard, at);
+            row++;
+        }
+    }
+    if (row < share->done) row = share->done;
+    if (row < stop) /* FR_UNEVEN_PAD: from the start of the epoch */
+        in_turn(blocks, order, begin + share->first + row, stop - row, numbers);
+    return stop - share->done;
 }
 
 void fr_sampler_blocks_numbers(fr_sampler_blocks *blocks, const fr_order *order, fr_sampler_run run,
                                uint64_t *numbers) {
-    for (uint64_t i = 0; i < run.rows; i++)
-        numbers[i] =
-            number_at(blocks, order, run.epoch, fr_shard_place(order, run.used, run.first + i));
+    if (!blocks->known || blocks->epoch != run.epoch) begin_epoch(blocks, order, run.epoch);
+    if (order->shard_count == 1)
+        return in_turn(blocks, order, run.used + run.first, run.rows, numbers);
+    for (uint64_t row = 0; row < run.rows;) {
+        const fr_share share = fr_order_share(order, run.number, run.used, run.first + row);
+        row += part_of_step(blocks, order, run.used, &share, run.rows - row, numbers + row);
+    }
 }
 
 int fr_sampler_blocks_init(fr_sampler_blocks *blocks, const fr_order *order, fr_error *err) {
-    const uint64_t all = block_count(order), most = order->window < all ? order->window : all;
-    FR_TRY(fr_sampler_allocate(&blocks->blocks, most, sizeof *blocks->blocks, err));
-    int status = fr_sampler_allocate(&blocks->left, most, sizeof *blocks->left, err);
+    const uint64_t shards = order->virtual_shards ? order->virtual_shards : 1;
+    const uint64_t all = order->count / order->block + (order->count % order->block != 0);
+    *blocks = (fr_sampler_blocks){.shards = shards,
+                                  .even = all / shards,
+                                  .more = all % shards,
+                                  .deficit = all * order->block - order->count};
+    blocks->span = blocks->even ? least(order->window, blocks->even) : 1;
+    const uint64_t most = shards * blocks->span;
+    int status = fr_sampler_allocate(&blocks->windows, shards, sizeof *blocks->windows, err);
+    if (status == FR_OK)
+        status = fr_sampler_allocate(&blocks->next, 2 * shards, sizeof *blocks->next, err);
+    if (status == FR_OK)
+        status = fr_sampler_allocate(&blocks->blocks, most, sizeof *blocks->blocks, err);
+    if (status == FR_OK)
+        status = fr_sampler_allocate(&blocks->left.blocks, 2 * most, sizeof *blocks->blocks, err);
     if (status != FR_OK) fr_sampler_blocks_free(blocks);
-    return status;
+    if (status != FR_OK) return status;
+    blocks->end = blocks->next + shards;
+    blocks->entered.blocks = blocks->left.blocks + most;
+    return FR_OK;
 }
 
 void fr_sampler_blocks_free(fr_sampler_blocks *blocks) {
+    free(blocks->windows);
+    free(blocks->next);
     free(blocks->blocks);
-    free(blocks->left);
+    free(blocks->left.blocks);
     *blocks = (fr_sampler_blocks){0};
 }

@@ -8,10 +8,18 @@
 
 #include "batch/sampler_internal.h"
 
+/* The shard's records, in the order of its places. */
+static uint64_t enter(fr_sampler_buffer *buffer, const fr_order *order) {
+    uint64_t place;
+    fr_sampler_places(
+        order, (fr_sampler_run){.number = buffer->epoch, .first = buffer->entered++, .rows = 1},
+        &place);
+    return fr_record_in_order(order, place);
+}
+
 static uint64_t draw(fr_sampler_buffer *buffer, const fr_order *order, uint64_t size) {
     while (buffer->held < order->buffer && buffer->entered < size)
-        buffer->records[buffer->held++] =
-            fr_record_in_order(order, fr_shard_place(order, 0, buffer->entered++));
+        buffer->records[buffer->held++] = enter(buffer, order);
     const uint64_t at = fr_philox_next(&buffer->philox) % buffer->held;
     const uint64_t number = buffer->records[at];
     buffer->records[at] = buffer->records[--buffer->held];

@@ -15,15 +15,12 @@ typedef struct {
     uint64_t first, rows;
 } fr_sampler_run;
 
-/* The place in the epoch's order that is dealt to this shard as its `position`, after `used`. */
-static inline uint64_t fr_shard_place(const fr_order *order, uint64_t used, uint64_t position) {
-    const uint64_t at = used + position * order->shard_count + order->shard_index;
-    return order->uneven == FR_UNEVEN_PAD ? at % fr_order_epoch_size(order) : at;
-}
+/* The places in the epoch's order of the shard's positions, in the order of the positions. */
+void fr_sampler_places(const fr_order *order, fr_sampler_run run, uint64_t *places);
 
-/* The record at a position of an order that is not shuffled. */
-static inline uint64_t fr_record_in_order(const fr_order *order, uint64_t position) {
-    return order->interleave ? fr_interleave_at(order->interleave, position) : position;
+/* The record at a place of an order that is not shuffled. */
+static inline uint64_t fr_record_in_order(const fr_order *order, uint64_t place) {
+    return order->interleave ? fr_interleave_at(order->interleave, place) : place;
 }
 
 /* The permutation of `count` that `seed` and `pass` choose. */

@@ -70,9 +70,9 @@ static uint64_t number_at(fr_sampler_mixture *mixture, const fr_order *order, ui
 
 void fr_sampler_mixture_numbers(fr_sampler_mixture *mixture, const fr_order *order,
                                 fr_sampler_run run, uint64_t *numbers) {
+    fr_sampler_places(order, run, numbers);
     for (uint64_t i = 0; i < run.rows; i++)
-        numbers[i] =
-            number_at(mixture, order, run.epoch, fr_shard_place(order, run.used, run.first + i));
+        numbers[i] = number_at(mixture, order, run.epoch, numbers[i]);
 }
 
 /* How often an epoch goes through a part, rounded up. */
@@ -83,10 +83,10 @@ static uint64_t passes_an_epoch(const fr_order *order, const fr_mix_part *part) 
 
 void fr_sampler_mixture_passes(fr_sampler_mixture *mixture, const fr_order *order,
                                fr_sampler_run run, uint64_t *passes) {
+    fr_sampler_places(order, run, passes);
     for (uint64_t i = 0; i < run.rows; i++) {
         uint64_t asked;
-        const uint64_t position = fr_shard_place(order, run.used, run.first + i);
-        const fr_mix_part *part = &order->parts[ask(mixture, order, run.epoch, position, &asked)];
+        const fr_mix_part *part = &order->parts[ask(mixture, order, run.epoch, passes[i], &asked)];
         passes[i] = asked / part->count;
         if (order->same_order) passes[i] += run.number * passes_an_epoch(order, part);
     }

@@ -345,7 +345,7 @@ class Batcher:
         stage = Stage(run, self._schema, self._steps)
         audit = Audit(self._audits, run, stage)
         if isinstance(dataset, RemoteDataset):
-            feed = RemoteFeed(dataset, run.native, run.spec)
+            feed = RemoteFeed(dataset, run.native, self._order.block_of(run.spec))
             return self._pipeline(feed, stage.fetched), audit
         loader = _core.Loader(
             dataset,
@@ -387,7 +387,9 @@ class Batcher:
         return Pipeline(source, function, threads=options.workers, depth=options.depth)
 
     def _pass(self, start: Start) -> Pass:
-        spec = replace(self._order.spec, shard=self._shard())
+        shard = self._shard()
+        self._order.is_divided = shard[1] > 1
+        spec = replace(self._order.spec, shard=shard)
         if self._options.packing is None:
             return Pass(self._order, spec, start)
         if self._plans is None:

@@ -8,30 +8,70 @@ from typing import Any, Literal
 
 import numpy as np
 
-__all__ = ["BlockShuffle", "Shuffle", "order_fields"]
+__all__ = ["BlockShuffle", "Shuffle", "order_fields", "plan_blocks"]
+
+_BLOCK_BYTES = 1 << 20
+_FEWEST, _MOST = 64, 1024  # virtual shards of a dataset that has as many blocks
+_SHARD_BYTES = 1 << 30  # of a virtual shard, between the two
 
 
 @dataclass(frozen=True)
 class BlockShuffle:
-    """Blocks of neighbouring records in random order, and records shuffled within a window of them.
+    """Blocks of neighbouring records in random order, and records shuffled within some of them.
 
-    For disks and remote files that hate random reads: a block is read in one go, and no record
-    leaves its window. ``shuffle="blocks"`` stands for ``BlockShuffle()``.
+    For disks and remote files, which are slow to read in random order: a block is read as a whole.
+    The shuffled blocks are dealt to virtual shards: 64 of them for 64 MiB and more, up to 1,024 for
+    terabytes, fewer for small datasets. Each virtual shard shuffles the records of `window` blocks
+    at a time, and all virtual shards take turns. ``shuffle="blocks"`` means ``BlockShuffle()``.
+
+    Parameters
+    ----------
+    block : int, optional
+        Records a block. By default, the number that makes 1 MiB to 2 MiB.
+    window : int
+        Blocks that each virtual shard shuffles together.
+    """
+
+    block: int | None = None
+    window: int = 4
+
+    def __post_init__(self) -> None:
+        block = 1 if self.block is None else self.block
+        if block < 1 or self.window < 1 or block * self.window > 2**31 - 1:
+            raise ValueError(f"block and window are out of range, got {self!r}")
+
+
+def plan_blocks(block: int, window: int, count: int, size: int) -> tuple[int, int]:
+    """Return the records a block and the number of virtual shards of a dataset.
+
+    The plan does not depend on the number of shards that read the dataset.
 
     Parameters
     ----------
     block : int
-        Records a block.
+        Records a block; 0 to choose them by bytes.
     window : int
-        Blocks a window.
+        Blocks that a virtual shard shuffles together.
+    count, size : int
+        Records of the dataset, and their bytes with framing.
     """
+    if block:
+        return block, _power_of_two(min(_FEWEST, -(-count // block) // (2 * window)))
+    blocks = min(size // _BLOCK_BYTES, count)
+    most = min(max(size // _SHARD_BYTES, _FEWEST), _MOST)
+    shards = _power_of_two(min(blocks, most))
+    planned = shards * max(1, blocks // shards)
+    block = max(1, -(-count // planned))
+    if (
+        0 < -(-count // block) < shards
+    ):  # a few large records a block: rounded up, it is much larger
+        block = count // planned
+    return block, shards
 
-    block: int = 256
-    window: int = 64
 
-    def __post_init__(self) -> None:
-        if self.block < 1 or self.window < 1 or self.block * self.window > 2**31 - 1:
-            raise ValueError(f"block and window are out of range, got {self!r}")
+def _power_of_two(number: int) -> int:
+    """The greatest power of two that is at most `number`, or 1."""
+    return 1 << max(0, number.bit_length() - 1)
 
 
 Shuffle = bool | int | Literal["blocks"] | BlockShuffle
@@ -49,7 +89,7 @@ def order_fields(shuffle: Shuffle) -> dict[str, Any]:
     if shuffle == "blocks":
         shuffle = BlockShuffle()
     if isinstance(shuffle, BlockShuffle):
-        return fields | {"shuffle": "blocks", "block": shuffle.block, "window": shuffle.window}
+        return fields | {"shuffle": "blocks", "block": shuffle.block or 0, "window": shuffle.window}
     if isinstance(shuffle, (bool, np.bool_)):
         return fields | {"shuffle": "records" if shuffle else "none"}
     if isinstance(shuffle, np.integer):

@@ -12,7 +12,7 @@ from ..records.record_files import RecordFiles
 
 __all__ = ["Position", "Start", "make_state", "read_state", "source_identity"]
 
-FORMAT = "fastrec.Batcher/1"
+FORMAT = "fastrec.Batcher/2"
 _TAIL = 16
 
 
@@ -116,16 +116,35 @@ def _why_fixed(start: Start, order: Mapping[str, Any]) -> str | None:
     return None
 
 
+def _global_batch(order: Mapping[str, Any]) -> Any:
+    """An order with the records that all shards parse together in place of those of each shard.
+
+    The positions of a state are the same for all orders with the same global batch.
+    """
+    shards, size, buckets = order.get("shards"), order.get("batch_size"), order.get("buckets")
+    if not (_is_number(shards, 2**63) and _is_number(size, 2**63)):
+        return dict(order)
+    rest = {key: value for key, value in order.items() if key != "shards"}
+    rest["batch_size"] = shards * size
+    if isinstance(buckets, Mapping) and _is_number(buckets.get("batch_size"), 2**63):
+        rest["buckets"] = {**buckets, "batch_size": shards * buckets["batch_size"]}
+    return rest
+
+
 def _check_order(theirs: Any, ours: Mapping[str, Any], start: Start, any_seed: bool) -> None:
     if not isinstance(theirs, Mapping):
         raise _refuse("it has no order")
+    why = _why_fixed(start, ours)
+    if why is None and theirs.get("shards") != ours["shards"]:
+        old, new = _global_batch(theirs), _global_batch(ours)
+        if all(old.get(key) == new.get(key) for key in ("batch_size", "buckets")):
+            theirs = {**theirs, **{key: ours.get(key) for key in ("batch_size", "buckets")}}
     for key in {**ours, **theirs}:
         old, new = theirs.get(key), ours.get(key)
         if old == new or (key == "seed" and any_seed and _is_number(old, 2**64)):
             continue
         hint = ""
         if key == "shards":
-            why = _why_fixed(start, ours)
             if why is None:
                 continue
             hint = f", and {why}: resume with {old!r} shards, or at the beginning of an epoch"

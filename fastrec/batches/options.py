@@ -247,4 +247,5 @@ class Options:
             drop_remainder=bool(self.drop_remainder) and not dealt,
             batch_across_epochs=bool(self.batch_across_epochs) and not by_row,
             interleave=self.interleave,
+            by_row=by_row,
         )

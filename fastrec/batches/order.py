@@ -22,12 +22,15 @@ from ..records.recovery import OnError, skips_records
 from ..records.remote_dataset import RemoteDataset
 from ..records.shard_sets import Shards
 from ..storage.options import StorageOptions
+from .block_shuffle import plan_blocks
 from .buckets import Buckets
 from .checkpoint import Position, Start, make_state, read_state, source_identity
 from .mixture import Mixture
 from .selection import Selected, Selection
 
 __all__ = ["OrderSpec", "Ordering", "Pass"]
+
+_FEW_BYTES = 16 << 20  # of a dataset that every shard may read
 
 
 @dataclass(frozen=True)
@@ -37,8 +40,9 @@ class OrderSpec:
     Attributes
     ----------
     shuffle : {"none", "records", "blocks", "buffer"}
-    block, window : int
-        Records a block and blocks a window, of ``"blocks"``.
+    block, window, virtual_shards : int
+        For ``"blocks"``: records a block, blocks a window, and streams of blocks.
+        :func:`plan_blocks` chooses the virtual shards, and the records a block where that is 0.
     buffer : int
         Records in the buffer, of ``"buffer"``.
     epochs : int
@@ -48,11 +52,14 @@ class OrderSpec:
         Records that are parsed together: those of a batch, or of a window of buckets.
     interleave : int or None
         Files side by side.
+    by_row : bool
+        Whether single records are delivered.
     """
 
     shuffle: str = "none"
     block: int = 0
     window: int = 0
+    virtual_shards: int = 0
     buffer: int = 0
     seed: int = 0
     reshuffle: bool = True
@@ -63,10 +70,18 @@ class OrderSpec:
     drop_remainder: bool = False
     batch_across_epochs: bool = False
     interleave: int | None = None
+    by_row: bool = False
+
+    @property
+    def deal(self) -> int:
+        """Places that each shard takes of a step; see ``csrc/batch/order.h``."""
+        drifts = self.batch_across_epochs and self.uneven == "longer" and self.shard[1] > 1
+        return 1 if self.by_row or drifts else self.batch_size
 
     def describe(self) -> dict[str, Any]:
         """The fields that a state has to agree with, as JSON takes them."""
-        return {key: value for key, value in vars(self).items() if key not in ("epochs", "shard")}
+        omitted = ("epochs", "shard", "by_row", "virtual_shards")
+        return {key: value for key, value in vars(self).items() if key not in omitted}
 
     def epochs_from(self, first: int) -> Iterator[int]:
         """The numbers of the epochs from `first` on, `epochs` of them."""
@@ -97,6 +112,11 @@ class Ordering:
         The records that are read, if not all of them are.
     packing : mapping, optional
         The options of packed rows, which a state has to agree with.
+
+    Attributes
+    ----------
+    is_divided : bool
+        Whether this process reads one of several shards.
     """
 
     def __init__(
@@ -122,6 +142,10 @@ class Ordering:
         self.buckets = buckets
         self.by_row = by_row
         self._parses = parses
+        self._has_warned = False
+        self.is_divided = spec.shard[1] > 1
+        self._indexes_for: bool | None = None
+        self._finds_indexes = False
         self.mixture = source if isinstance(source, Mixture) else None
         if self.mixture is not None and (self.selection.is_weighted or self.selection.order):
             raise ValueError("a Mixture, and weights, balance or order, are mutually exclusive")
@@ -145,16 +169,26 @@ class Ordering:
             name = on_error if isinstance(on_error, str) else "skip"
             self._damage = {"on_error": name, "verify": bool(verify)}
 
-    @cached_property
+    @property
     def streams(self) -> bool:
         """Whether the records are read one after the other, as some can only be.
 
-        Remote files that nobody has indexed yet are, where the order allows it.
+        Remote files without an index are, if the order allows it. One of several shards reads
+        them by number if their indexes are in the store, to fetch its share only.
         """
         if self.files.sequential_source() is not None:
             return True
-        by_number = self.is_drawn or self._is_planned
-        return not (by_number or (self.files.is_indexed and not self.files.sequential))
+        if self.is_drawn or self._is_planned:
+            return False
+        return self.files.sequential or not self._has_indexes
+
+    @property
+    def _has_indexes(self) -> bool:
+        if self._indexes_for != self.is_divided:
+            self._indexes_for = self.is_divided
+            beside = self.is_divided and self.files.on_error == "raise"
+            self._finds_indexes = self.files.is_indexed or (beside and self.files.has_index_beside)
+        return self._finds_indexes
 
     @property
     def may_skip(self) -> bool:
@@ -207,13 +241,34 @@ class Ordering:
         """The records by their numbers."""
         return self.files.dataset()
 
+    def _planned(self, spec: OrderSpec, count: int) -> OrderSpec:
+        """The specification with the blocks of this dataset."""
+        if spec.shuffle != "blocks":
+            return spec
+        size = self.dataset.size * count // max(1, len(self.dataset))  # of a subset, about
+        block, shards = plan_blocks(spec.block, spec.window, count, size)
+        if spec.shard[1] > shards and size > _FEW_BYTES and not self._has_warned:
+            self._has_warned = True
+            warnings.warn(
+                f"{spec.shard[1]} shards share {shards} virtual shards of shuffle='blocks', so "
+                "several of them read the same blocks; use fewer shards or smaller blocks: "
+                f"BlockShuffle(block=...) below {block} records",
+                RuntimeWarning,
+                stacklevel=6,
+            )
+        return replace(spec, block=block, virtual_shards=shards)
+
+    def block_of(self, spec: OrderSpec) -> int:
+        """Records of each block that is fetched as a whole; 0 where none is."""
+        return 0 if self.selection else self._planned(spec, len(self.dataset)).block
+
     def native(self, spec: OrderSpec, epoch: int = 0, used: int = 0) -> _core.Order:
         """The order over the index of the files, from a place of an epoch on."""
         selected = self.selected
         counts = selected.counts
         return _core.Order(
             counts,
-            spec,
+            self._planned(spec, sum(counts)),
             selected=selected.subset,
             draws=selected.draws,
             first_epoch=epoch,

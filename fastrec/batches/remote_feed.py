@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator
-from itertools import chain
-from typing import Any, NamedTuple
+from itertools import chain, count
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,6 @@ from .. import _core
 from ..columns import Bytes
 from ..records.remote_dataset import Extract, Plan, RemoteDataset
 from ..storage.ahead import Ahead, Job
-from .order import OrderSpec
 
 __all__ = ["RemoteFeed"]
 
@@ -25,13 +24,101 @@ _LEAST_GROUP = 4  # groups that a window has room for
 class _Batch(NamedTuple):
     serial: int
     numbers: NDArray[np.uint64]
+    parts: NDArray[np.intp]
+    """For each record, the number of the group that fetches it."""
+    last: frozenset[int]
+    """Groups that no later batch needs."""
 
 
 class _Group(NamedTuple):
-    """Batches whose records are fetched together: of ``"blocks"``, those of a window of blocks."""
+    """Records that are fetched together, and the batches from the first one that needs them on."""
 
-    batches: list[_Batch]
+    number: int
     plan: Plan
+    batches: list[_Batch]
+
+
+class _Planner:
+    """Plan which records are fetched together, and when.
+
+    With ``"blocks"`` a group is the blocks that a batch is the first one to need. They are fetched
+    as a whole and kept until their virtual shards have left them. In other orders a group is the
+    records of several batches, which fill a part of the window.
+    """
+
+    def __init__(self, dataset: RemoteDataset, order: _core.Order, block: int) -> None:
+        self._dataset = dataset
+        self._sampler = _core.Sampler(order)
+        self._block = block
+        self._window = dataset.storage.window_bytes
+        self._groups = 0
+
+    def __iter__(self) -> Iterator[_Group]:
+        return self._by_blocks() if self._block else self._by_size()
+
+    def _numbers(self) -> Iterator[tuple[int, int, NDArray[np.uint64]]]:
+        """Serial, epoch and record numbers of each batch."""
+        for serial in count():
+            found = self._sampler.numbers(serial)
+            if found is None:
+                return
+            yield serial, *found
+
+    def _group(self, numbers: NDArray[np.uint64], batches: list[_Batch]) -> _Group:
+        self._groups += 1
+        return _Group(self._groups - 1, self._dataset.plan(numbers), batches)
+
+    def _by_size(self) -> Iterator[_Group]:
+        batches: list[tuple[int, NDArray[np.uint64]]] = []
+        size = 0
+        for serial, _, numbers in self._numbers():
+            here = int(self._dataset.sizes_of(np.sort(numbers)).sum())
+            if batches and size + here > self._window // _LEAST_GROUP:
+                yield self._whole(batches)
+                batches, size = [], 0
+            batches.append((serial, numbers))
+            size += here
+        if batches:
+            yield self._whole(batches)
+
+    def _whole(self, batches: list[tuple[int, NDArray[np.uint64]]]) -> _Group:
+        own, last = self._groups, len(batches) - 1
+        parts = (np.full(len(numbers), own, np.intp) for _, numbers in batches)
+        numbered = [
+            _Batch(serial, numbers, part, frozenset([own] if row == last else []))
+            for row, ((serial, numbers), part) in enumerate(zip(batches, parts, strict=True))
+        ]
+        return self._group(np.concatenate([numbers for _, numbers in batches]), numbered)
+
+    def _by_blocks(self) -> Iterator[_Group]:
+        owners: dict[int, int] = {}  # group of each block that is fetched and still needed
+        left_in: Counter[int] = Counter()  # blocks of each group that are still needed
+        records = len(self._dataset)
+        group: _Group | None = None
+        for serial, _, numbers in self._numbers():
+            blocks, places = np.unique(numbers // np.uint64(self._block), return_inverse=True)
+            fresh = [block for block in blocks.tolist() if block not in owners]
+            if fresh or group is None:
+                if group is not None:
+                    yield group
+                owners.update(dict.fromkeys(fresh, self._groups))
+                left_in[self._groups] = len(fresh)
+                runs = [
+                    np.arange(b * self._block, min((b + 1) * self._block, records), dtype=np.uint64)
+                    for b in fresh
+                ]
+                group = self._group(np.concatenate(runs or [numbers[:0]]), [])
+            parts = np.array([owners[block] for block in blocks.tolist()], np.intp)[places]
+            last = set()
+            for block in self._sampler.take_left().tolist():
+                if (owner := owners.pop(block, None)) is not None:
+                    left_in[owner] -= 1
+                    if not left_in[owner]:
+                        del left_in[owner]
+                        last.add(owner)
+            group.batches.append(_Batch(serial, numbers, parts, frozenset(last)))
+        if group is not None:
+            yield group
 
 
 class RemoteFeed(Iterator[tuple[int, NDArray[np.uint64], Bytes]]):
@@ -44,77 +131,66 @@ class RemoteFeed(Iterator[tuple[int, NDArray[np.uint64], Bytes]]):
     ----------
     dataset : RemoteDataset
     order : _core.Order
-    spec : OrderSpec
+    block : int
+        Records a block of ``"blocks"``; 0 for another order.
     """
 
-    def __init__(self, dataset: RemoteDataset, order: _core.Order, spec: OrderSpec) -> None:
-        self._dataset, self._order, self._spec = dataset, order, spec
-        self._window = dataset.storage.window_bytes
+    def __init__(self, dataset: RemoteDataset, order: _core.Order, block: int) -> None:
+        self._dataset = dataset
+        planner = _Planner(dataset, order, block)
         planned: deque[_Group] = deque()
-        self._ranges: Ahead[memoryview] = Ahead(self._range_jobs(planned), budget=self._window)
-        self._extracts: Ahead[tuple[_Group, Extract] | None] = Ahead(
+        self._ranges: Ahead[memoryview | None] = Ahead(
+            self._range_jobs(planner, planned), budget=dataset.storage.window_bytes
+        )
+        self._extracts: Ahead[tuple[_Group, Extract | None] | None] = Ahead(
             self._extract_jobs(planned), budget=1, threads=1, most=1
         )
         self._batches: Iterator[_Batch] = iter(())
-        self._extract: Extract | None = None
+        self._kept: dict[int, Extract] = {}  # by the number of their group
 
     def __next__(self) -> tuple[int, NDArray[np.uint64], Bytes]:
-        while True:
-            batch = next(self._batches, None)
-            if batch is not None and self._extract is not None:
-                return batch.serial, batch.numbers, self._extract.take(batch.numbers)
-            self._extract = None
+        while (batch := next(self._batches, None)) is None:
             found = next(self._extracts)
             if found is None:
                 raise StopIteration
-            group, self._extract = found
+            group, extract = found
             self._batches = iter(group.batches)
+            if extract is not None:
+                self._kept[group.number] = extract
+        records = self._take(batch)
+        for number in batch.last:
+            self._kept.pop(number, None)
+        return batch.serial, batch.numbers, records
 
-    def _groups(self) -> Iterator[_Group]:
-        batches: list[_Batch] = []
-        size, last = 0, None
-        serial = 0
-        while (found := self._order.numbers(serial)) is not None:
-            epoch, numbers = found
-            window = epoch, self._window_of(serial)
-            here = int(self._dataset.sizes_of(np.sort(numbers)).sum())
-            full = self._spec.shuffle != "blocks" and size + here > self._window // _LEAST_GROUP
-            if batches and (full or window != last):
-                yield self._group(batches)
-                batches, size = [], 0
-            batches.append(_Batch(serial, numbers))
-            size += here
-            last = window
-            serial += 1
-        if batches:
-            yield self._group(batches)
+    def _take(self, batch: _Batch) -> Bytes:
+        groups = np.unique(batch.parts)
+        if len(groups) == 1:
+            return self._kept[int(groups[0])].take(batch.numbers)
+        rows = [np.flatnonzero(batch.parts == group) for group in groups]
+        taken = [
+            self._kept[int(group)].take(batch.numbers[own])
+            for group, own in zip(groups, rows, strict=True)
+        ]
+        return _joined(taken).take(np.argsort(np.concatenate(rows)))
 
-    def _window_of(self, serial: int) -> int:
-        """The window of blocks that a batch begins in."""
-        if self._spec.shuffle != "blocks":
-            return 0
-        found = self._order.find(serial)
-        assert found is not None
-        return int(found[1]) // (self._spec.block * self._spec.window)
-
-    def _group(self, batches: list[_Batch]) -> _Group:
-        numbers = np.concatenate([batch.numbers for batch in batches])
-        return _Group(batches, self._dataset.plan(numbers))
-
-    def _range_jobs(self, planned: deque[_Group]) -> Iterator[Job]:
-        for group in self._groups():
+    def _range_jobs(self, planner: _Planner, planned: deque[_Group]) -> Iterator[Job]:
+        for group in planner:
             planned.append(group)
+            if not group.plan.ranges:
+                yield Job(lambda pause: None, 0)
             yield from self._dataset.jobs(group.plan)
 
     def _extract_jobs(self, planned: deque[_Group]) -> Iterator[Job]:
-        def put_together(pause: Any) -> tuple[_Group, Extract] | None:
-            first = next(self._ranges, None)
-            if first is None:
-                return None
-            group = planned.popleft()
-            extract = Extract(self._dataset, group.plan, chain([first], self._ranges))
-            self._dataset.check_version({file for file, _, _ in group.plan.ranges})
-            return group, extract
+        def put_together(pause: Any) -> tuple[_Group, Extract | None] | None:
+            for first in self._ranges:
+                group = planned.popleft()
+                if first is None:  # all that its batches need was fetched before
+                    return group, None
+                ranges = chain([first], cast("Iterator[memoryview]", self._ranges))
+                extract = Extract(self._dataset, group.plan, ranges)
+                self._dataset.check_version({file for file, _, _ in group.plan.ranges})
+                return group, extract
+            return None
 
         while True:
             yield Job(put_together, 1)
@@ -125,3 +201,10 @@ class RemoteFeed(Iterator[tuple[int, NDArray[np.uint64], Bytes]]):
         self._extracts.close()
 
     interrupt = close
+
+
+def _joined(parts: list[Bytes]) -> Bytes:
+    """The strings of all parts, one after the other."""
+    sizes = [np.diff(part.offsets) for part in parts]
+    data = [part.data[part.offsets[0] : part.offsets[-1]] for part in parts]
+    return Bytes(np.concatenate(data), np.cumsum(np.concatenate([[0], *sizes])))

@@ -6,6 +6,7 @@ The same sources uncompressed, under the same options, give the same batches.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any, NamedTuple
@@ -20,6 +21,8 @@ from .order import OrderSpec, Pass
 __all__ = ["EPOCH_BITS", "Block", "stream"]
 
 Numbered = tuple[int, bytes]
+
+_PRUNED = 256  # records that are read before unneeded ones are dropped again
 
 
 class Block(NamedTuple):
@@ -46,29 +49,59 @@ def _side_by_side(files: RecordFiles, width: int, damage: Damage | None) -> Iter
             alive = [each for each in alive if each not in through]
 
 
-def _dealt(records: Iterable[bytes], spec: OrderSpec, used: int) -> Iterator[Numbered]:
-    """This shard's records from place `used` on, with their numbers; as ``csrc/batch/order.h``."""
-    (index, count), uneven = spec.shard, spec.uneven
+def _own_places(spec: OrderSpec, size: int) -> tuple[int, int]:
+    """The first place of this shard in a last step of `size` places, and the number of its places;
+    as ``divide()`` of ``csrc/batch/order.c``."""
+    index, (base, left) = spec.shard[0], divmod(size, spec.shard[1])
+    if spec.uneven == "longer":
+        return base * index + min(index, left), base + (index < left)
+    rows = base + (spec.uneven == "pad" and left > 0)
+    return rows * index, rows
+
+
+def _dealt(
+    records: Iterable[bytes], spec: OrderSpec, used: int, carried: int
+) -> Iterator[Numbered]:
+    """This shard's records from place `used` on, with their numbers; as ``csrc/batch/order.h``.
+
+    Whether a step is the last one is known at its end. Until then the records are kept that this
+    shard would have in either case: at most a quarter of the step.
+
+    Parameters
+    ----------
+    carried : int
+        Rows of the first step that are in the batch of the epoch before.
+    """
+    index, count = spec.shard
+    rows = spec.deal - carried  # of each shard in this step
     head: list[bytes] = []
-    own: Numbered | None = None
+    kept: deque[Numbered] = deque()  # the first of them is at place `begin` of the step
+    begin = place = 0
     number = -1
     for number, record in enumerate(records):
-        if uneven == "pad" and number < count:
+        if spec.uneven == "pad" and number < count:
             head.append(record)
         if number < used:
             continue
-        turn = (number - used) % count
-        if turn == index:
-            own = number, record
-            if uneven != "drop":
-                yield own
-        if uneven == "drop" and turn == count - 1 and own is not None:
-            yield own
-    total = number + 1
-    left = max(total - used, 0) % count
-    place = total - left + index
-    if uneven == "pad" and left and place >= total:
-        yield place % total, head[place % total]
+        if place < (index + 1) * rows:
+            kept.append((number, record))
+        place += 1
+        if place % min(rows, _PRUNED) == 0:
+            least = index * rows if place == count * rows else _own_places(spec, place)[0]
+            while begin < least and kept:
+                kept.popleft()
+                begin += 1
+        if place == count * rows:
+            yield from kept
+            kept.clear()
+            rows, begin, place = spec.deal, 0, 0
+    first, rows = _own_places(spec, place)
+    for at in range(first, first + rows):
+        if at < place:
+            yield kept[at - begin]
+        else:  # repeated from the start of the epoch
+            start = (at - place) % (number + 1)
+            yield start, head[start]
 
 
 def _shuffled(records: Iterator[Numbered], spec: OrderSpec, epoch: int) -> Iterator[Numbered]:
@@ -81,8 +114,9 @@ def _shuffled(records: Iterator[Numbered], spec: OrderSpec, epoch: int) -> Itera
         yield queue.take()
 
 
-def _epoch(run: Pass, epoch: int, used: int) -> Iterator[Numbered]:
-    """This shard's records of an epoch, from a place on, by their keys."""
+def _epoch(run: Pass, epoch: int, used: int, carried: int = 0) -> Iterator[Numbered]:
+    """This shard's records of an epoch, from a place on, by their keys; `carried` of them are in
+    the batch of the epoch before."""
     files, spec, damage = run.ordering.files, run.spec, run.damage
     width, first = spec.interleave, epoch % 2**24 << EPOCH_BITS
     records: Iterator[bytes]
@@ -93,10 +127,13 @@ def _epoch(run: Pass, epoch: int, used: int) -> Iterator[Numbered]:
         records = _side_by_side(files, width, damage)
     skipped = 0
     if spec.buffer:  # what it holds depends on all that was drawn before
-        used, skipped = 0, used // spec.shard[1]
+        used, skipped, carried = 0, used // spec.shard[1], 0
     dealt: Iterator[Numbered] = enumerate(records, first)
-    if spec.shard != (0, 1) or used:
-        dealt = ((first + number, record) for number, record in _dealt(records, spec, used))
+    if spec.shard != (0, 1):
+        own = _dealt(records, spec, used, carried)
+        dealt = ((first + number, record) for number, record in own)
+    elif used:
+        dealt = islice(dealt, used, None)
     if spec.buffer:
         dealt = islice(_shuffled(dealt, spec, epoch), skipped, None)
     return dealt
@@ -140,11 +177,12 @@ def stream(run: Pass) -> Iterator[Block]:
 
 def _endless(run: Pass) -> Iterator[Numbered]:
     """The records of one epoch after the other, until one has none."""
+    total = 0
     for epoch in run.spec.epochs_from(run.first.epoch):
         used = run.first.used if epoch == run.first.epoch else 0
-        none = True
-        for each in _epoch(run, epoch, used):
-            none = False
+        before = total
+        for each in _epoch(run, epoch, used, total % run.spec.deal):
+            total += 1
             yield each
-        if none and used == 0:
+        if total == before and used == 0:
             return

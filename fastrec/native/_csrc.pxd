@@ -684,11 +684,13 @@ cdef extern from "batch/order.h" nogil:
         uint64_t shard_index
         uint64_t shard_count
         uint64_t batch_size
+        uint64_t deal
         bint drop_remainder
         bint batch_across_epochs
         fr_uneven uneven
         uint64_t block
         uint64_t window
+        uint64_t virtual_shards
         uint64_t buffer
         const fr_interleave *interleave
         const fr_mix_part *parts
@@ -719,6 +721,11 @@ cdef extern from "batch/sampler.h" nogil:
 
     int fr_sampler_init(fr_sampler *sampler, const fr_order *order, fr_error *err) noexcept
     void fr_sampler_numbers(fr_sampler *sampler, const fr_slice *slice, uint64_t *numbers) noexcept
+    ctypedef struct fr_sampler_list:
+        uint64_t *blocks
+        uint64_t count
+
+    fr_sampler_list fr_sampler_take_left(fr_sampler *sampler) noexcept
     int fr_sampler_passes(const fr_order *order, const fr_slice *slice, uint64_t *passes,
                          fr_error *err) noexcept
     void fr_sampler_free(fr_sampler *sampler) noexcept

@@ -206,12 +206,20 @@ cdef class Dataset:
         return 0
 
     cdef void _choose_slice(self) noexcept:
-        cdef uint64_t size = 1
+        self.mean_size = (self._size() + 1) // max(self.dataset.count, <uint64_t>1) + 1
+        self.slice = max(<uint64_t>1, min(<uint64_t>SLICE_RECORDS, SLICE_BYTES // self.mean_size))
+
+    cdef uint64_t _size(self) noexcept:
+        cdef uint64_t size = 0
         cdef size_t i
         for i in range(self.dataset.file_count):
             size += self.dataset.files[i].stamp.size
-        self.mean_size = size // max(self.dataset.count, <uint64_t>1) + 1
-        self.slice = max(<uint64_t>1, min(<uint64_t>SLICE_RECORDS, SLICE_BYTES // self.mean_size))
+        return size
+
+    @property
+    def size(self):
+        """Bytes of all files."""
+        return self._size()
 
     def __dealloc__(self):
         with nogil:  # unmapping large files takes long

@@ -78,11 +78,12 @@ cdef class Order:
         self.order.same_order = not spec.reshuffle
         self.order.first_epoch, self.order.epochs = first_epoch, spec.epochs
         self.order.shard_index, self.order.shard_count = spec.shard
-        self.order.batch_size = spec.batch_size
+        self.order.batch_size, self.order.deal = spec.batch_size, spec.deal
         self.order.drop_remainder = spec.drop_remainder
         self.order.batch_across_epochs = spec.batch_across_epochs
         self.order.uneven = UNEVEN[spec.uneven]
         self.order.block, self.order.window = spec.block, spec.window
+        self.order.virtual_shards = spec.virtual_shards
         self.order.buffer = spec.buffer
         if spec.interleave is not None:
             self._interleave(counts, spec.interleave)
@@ -147,18 +148,7 @@ cdef class Order:
 
     def numbers(self, uint64_t serial):
         """The epoch of a batch, and the numbers of its records; None after the last batch."""
-        cdef c.fr_error err
-        cdef c.fr_slice rows
-        cdef c.fr_sampler sampler
-        if c.fr_order_slice(&self.order, serial, &rows) != c.FR_OK:
-            return None
-        result = np.empty(rows.rows, np.uint64)
-        cdef uint64_t[::1] numbers = result
-        check(c.fr_sampler_init(&sampler, &self.order, &err), &err)
-        with nogil:
-            c.fr_sampler_numbers(&sampler, &rows, &numbers[0])
-            c.fr_sampler_free(&sampler)
-        return rows.epoch, result
+        return Sampler(self).numbers(serial)
 
     def passes(self, uint64_t serial):
         """For each record of a batch, which pass over its source it is of; uint64.
@@ -174,3 +164,38 @@ cdef class Order:
         cdef uint64_t[::1] raw = result
         check(c.fr_sampler_passes(&self.order, &rows, &raw[0], &err), &err)
         return result
+
+
+@cython.final
+cdef class Sampler:
+    """The record numbers of an order's batches, which take least time when asked for in turn."""
+
+    cdef Order order
+    cdef c.fr_sampler sampler
+    cdef cython.pymutex lock
+
+    def __cinit__(self, Order order):
+        cdef c.fr_error err
+        self.order = order
+        check(c.fr_sampler_init(&self.sampler, &order.order, &err), &err)
+
+    def __dealloc__(self):
+        c.fr_sampler_free(&self.sampler)
+
+    def numbers(self, uint64_t serial):
+        """The epoch of a batch, and the numbers of its records; None after the last batch."""
+        cdef c.fr_slice rows
+        if c.fr_order_slice(&self.order.order, serial, &rows) != c.FR_OK:
+            return None
+        result = np.empty(rows.rows, np.uint64)
+        cdef uint64_t[::1] numbers = result
+        with self.lock, nogil:
+            c.fr_sampler_numbers(&self.sampler, &rows, &numbers[0])
+        return rows.epoch, result
+
+    def take_left(self):
+        """The numbers of the blocks that no batch has records of after the one asked for last."""
+        cdef c.fr_sampler_list left
+        with self.lock:
+            left = c.fr_sampler_take_left(&self.sampler)
+            return np.array([left.blocks[i] for i in range(left.count)], np.uint64)

@@ -39,7 +39,7 @@ from .inflated import Inflated
 from .inflated_dataset import InflatedDataset, InflatedFile, SpanReader
 from .numbering import dataset_of
 from .passes import Pass
-from .paths import PathLike, expand, index_path, is_path
+from .paths import INDEX_SUFFIX, PathLike, expand, index_path, is_path
 from .recovery import Damage, OnError, Skipped, check_policy
 from .remote_dataset import RemoteDataset
 from .remote_indexes import save_index
@@ -478,6 +478,13 @@ class RecordFiles:
             return True
         places = [index_place(file, self.storage) for file in self.remote]
         return all(place is not None and os.path.exists(place) for place in places)
+
+    @cached_property
+    def has_index_beside(self) -> bool:
+        """Whether the store has an index of the first remote file, and so probably of all."""
+        with contextlib.suppress(OSError):
+            return self.remote[0].beside(INDEX_SUFFIX).size > 0
+        return False
 
     def dataset(self) -> _core.Dataset | RemoteDataset:
         """Return the records by number; the first call loads or builds the index.

@@ -27,6 +27,7 @@ __all__ = ["Extract", "RemoteDataset", "index_mismatch", "reserve"]
 
 _GAP = 1 << 17  # bytes between two records that are fetched with them
 _MOST_RANGE = 8 << 20
+_RUN = 1 << 20  # bytes of records without gaps that are looked at together
 _MANY_REQUESTS = 1000  # in random order; then a warning reports them
 _BATCH = 16  # records of one call: more calls of this size probably follow
 _FEW_REQUESTS = 4  # for ranges of one file, by calls for fewer records
@@ -85,6 +86,11 @@ class RemoteDataset:
     def file_counts(self) -> list[int]:
         """Records of each file."""
         return list(map(len, self._indexes))
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files."""
+        return sum(file.size for file in self.files)
 
     def position_of(self, number: int) -> tuple[str, int, int]:
         """File, number within it and offset of a record."""
@@ -274,8 +280,7 @@ class Plan:
         self.ranges: list[tuple[int, int, int]] = []
         starts: list[int] = []  # of each range, the number of its first record
         file, begin, end, waste = -1, 0, 0, 0
-        rows = zip(files.tolist(), begins.tolist(), ends.tolist(), strict=True)
-        for row, (where, at, until) in enumerate(rows):
+        for row, where, at, until in _runs(files, begins, ends):
             gap = at - end
             useful = end - begin - waste
             if where != file or gap > min(_GAP, useful - waste) or until - begin > _MOST_RANGE:
@@ -295,6 +300,19 @@ class Plan:
         counts = np.diff([*starts, len(numbers)])
         firsts = np.array([begin for _, begin, _ in self.ranges], np.uint64)
         self.places = begins - np.repeat(firsts, counts) + np.repeat(bases, counts)
+
+
+def _runs(files: Any, begins: Any, ends: Any) -> Iterator[tuple[int, int, int, int]]:
+    """Row of the first record, file, begin and end of each run of records without gaps."""
+    if not len(files):
+        return
+    breaks = (files[1:] != files[:-1]) | (begins[1:] != ends[:-1])
+    # A run ends after some bytes, so that a range does not get longer than it may be.
+    breaks |= begins[1:] // _RUN != begins[:-1] // _RUN
+    firsts = np.flatnonzero(np.append(True, breaks))
+    lasts = np.append(firsts[1:], len(files)) - 1
+    columns = firsts, files[firsts], begins[firsts], ends[lasts]
+    yield from zip(*(column.tolist() for column in columns), strict=True)
 
 
 class Extract:

@@ -185,6 +185,8 @@ static void shards_cover_an_epoch_once(uint64_t count, uint64_t shards, uint64_t
                           .batch_size = batch,
                           .block = 1 + count % 9,
                           .window = 1 + count % 4,
+                          .virtual_shards = count % 6,
+                          .deal = count % 3 ? 0 : 1,
                           .buffer = 1 + count / 3};
         CHECK(fr_order_check(&order, NULL) == FR_OK);
         uint64_t size = fr_order_shard_size(&order);
@@ -211,7 +213,8 @@ static void what_is_left_is_dealt_out_anew(fr_shuffle shuffle, uint64_t before, 
                           .epochs = 1,
                           .batch_size = batch,
                           .block = 4,
-                          .window = 3};
+                          .window = 3,
+                          .virtual_shards = before};
         for (uint64_t shard = 0; shard < before + after; shard++) {
             const bool first = shard < before;
             order.start = first ? 0 : made * batch * before;
@@ -235,6 +238,89 @@ static void what_is_left_is_dealt_out_anew(fr_shuffle shuffle, uint64_t before, 
     }
 }
 
+/* Which global step each record of an epoch is in. With batches across epochs, steps go on. */
+static void steps_of(fr_order order, uint64_t shards, uint64_t global, uint64_t *steps) {
+    uint64_t numbers[128];
+    order.shard_count = shards;
+    order.batch_size = global / shards;
+    for (uint64_t i = 0; i < order.count * order.epochs; i++)
+        steps[i] = UINT64_MAX;
+    for (uint64_t shard = 0; shard < shards; shard++) {
+        fr_sampler sampler;
+        fr_slice slice;
+        order.shard_index = shard;
+        CHECK(fr_order_check(&order, NULL) == FR_OK);
+        CHECK(fr_sampler_init(&sampler, &order, NULL) == FR_OK);
+        for (uint64_t serial = 0; fr_order_slice(&order, serial, &slice) == FR_OK; serial++) {
+            const uint64_t left = fr_order_epoch_rows(&order, slice.epoch) - slice.first;
+            fr_sampler_numbers(&sampler, &slice, numbers);
+            for (uint64_t row = 0; row < slice.rows; row++) {
+                const uint64_t epoch = slice.epoch + (row >= left);
+                uint64_t *step = &steps[epoch * order.count + numbers[row]];
+                CHECK(*step == UINT64_MAX);
+                *step = order.batch_across_epochs ? serial : slice.first / order.batch_size;
+            }
+        }
+        fr_sampler_free(&sampler);
+    }
+}
+
+static void every_number_of_shards_has_the_same_steps(fr_shuffle shuffle, uint64_t virtual_shards,
+                                                      uint64_t block, bool across) {
+    static const uint64_t shards[] = {2, 3, 4, 6, 12, 24};
+    static uint64_t alone[600], together[600];
+    for (uint64_t count = 240; count < 290; count += across ? 24 : 7) {
+        fr_order order = {.count = count,
+                          .shuffle = shuffle,
+                          .seed = count,
+                          .epochs = 2,
+                          .block = block,
+                          .window = 3,
+                          .virtual_shards = virtual_shards,
+                          .batch_across_epochs = across,
+                          .uneven = across ? FR_UNEVEN_PAD : FR_UNEVEN_LONGER};
+        const uint64_t global = across ? 72 : 24;
+        steps_of(order, 1, global, alone);
+        for (size_t i = 0; i < sizeof shards / sizeof *shards; i++) {
+            steps_of(order, shards[i], global, together);
+            CHECK_CASE(memcmp(alone, together, order.epochs * count * sizeof *alone) == 0,
+                       "%llu records, %llu shards", (unsigned long long)count,
+                       (unsigned long long)shards[i]);
+        }
+    }
+}
+
+/* Where the number of shards divides that of the virtual shards, no two shards read a block. */
+static void no_two_shards_read_a_block(uint64_t shards) {
+    uint64_t owner[64], numbers[64];
+    for (int i = 0; i < 64; i++)
+        owner[i] = UINT64_MAX;
+    for (uint64_t shard = 0; shard < shards; shard++) {
+        fr_order order = {.count = 640,
+                          .shuffle = FR_SHUFFLE_BLOCKS,
+                          .seed = 1,
+                          .epochs = 1,
+                          .shard_index = shard,
+                          .shard_count = shards,
+                          .batch_size = 64 / shards,
+                          .block = 10,
+                          .window = 2,
+                          .virtual_shards = 16};
+        fr_sampler sampler;
+        fr_slice slice;
+        CHECK(fr_sampler_init(&sampler, &order, NULL) == FR_OK);
+        for (uint64_t serial = 0; fr_order_slice(&order, serial, &slice) == FR_OK; serial++) {
+            fr_sampler_numbers(&sampler, &slice, numbers);
+            for (uint64_t row = 0; row < slice.rows; row++) {
+                uint64_t *own = &owner[numbers[row] / 10];
+                CHECK(*own == UINT64_MAX || *own == shard);
+                *own = shard;
+            }
+        }
+        fr_sampler_free(&sampler);
+    }
+}
+
 static void a_start_out_of_range_is_refused(void) {
     fr_order order = {.count = 10, .shard_count = 3, .batch_size = 2, .start = 10};
     CHECK(fr_order_check(&order, NULL) == FR_OK && fr_order_batches(&order) == UINT64_MAX);
@@ -253,9 +339,9 @@ static void an_unshuffled_order_is_as_it_stands(void) {
         .count = 10, .epochs = 1, .shard_index = 1, .shard_count = 3, .batch_size = 2};
     fr_slice slice;
     CHECK(fr_order_slice(&order, 0, &slice) == FR_OK && slice.rows == 2);
-    CHECK(number_of(&order, &slice, 0) == 1 && number_of(&order, &slice, 1) == 4);
+    CHECK(number_of(&order, &slice, 0) == 2 && number_of(&order, &slice, 1) == 3);
     CHECK(fr_order_slice(&order, 1, &slice) == FR_OK && slice.rows == 1);
-    CHECK(number_of(&order, &slice, 0) == 7);
+    CHECK(number_of(&order, &slice, 0) == 8);
     CHECK(fr_order_slice(&order, 2, &slice) == FR_END);
 }
 
@@ -349,6 +435,16 @@ int main(void) {
                                    (fr_shuffle)(i / 120));
     for (uint64_t i = 0; i < 3 * 4 * 4; i++)
         what_is_left_is_dealt_out_anew((fr_shuffle)(i % 3), 1 + i / 3 % 4, 1 + i / 12);
+    for (int across = 0; across < 2; across++) {
+        every_number_of_shards_has_the_same_steps(FR_SHUFFLE_NONE, 0, 0, across);
+        every_number_of_shards_has_the_same_steps(FR_SHUFFLE_RECORDS, 0, 0, across);
+        for (uint64_t virtual_shards = 1; virtual_shards < 20; virtual_shards += 5)
+            for (uint64_t block = 1; block < 90; block = 3 * block + 2)
+                every_number_of_shards_has_the_same_steps(FR_SHUFFLE_BLOCKS, virtual_shards, block,
+                                                          across);
+    }
+    for (uint64_t shards = 1; shards <= 16; shards *= 2)
+        no_two_shards_read_a_block(shards);
     a_start_out_of_range_is_refused();
     an_unshuffled_order_is_as_it_stands();
     a_huge_order_does_not_overflow();

@@ -57,6 +57,7 @@ static void any_batch_can_be_asked_for(void) {
                           .batch_across_epochs = i / 12 % 2,
                           .block = 7,
                           .window = (uint64_t)(1 + i / 24 * 5),
+                          .virtual_shards = (uint64_t)(i / 4),
                           .buffer = (uint64_t)(1 + i / 24 * 20)};
         check_any_batch(&order);
     }
@@ -263,6 +264,8 @@ static void what_excludes_each_other_is_refused(void) {
     CHECK(fr_order_check(&order, &err) == FR_ERR_ARG && strstr(err.message, "block"));
     order.block = order.window = 1 << 20;
     CHECK(fr_order_check(&order, &err) == FR_ERR_ARG && strstr(err.message, "window"));
+    order.block = 1, order.virtual_shards = FR_VIRTUAL_SHARDS_MAX + 1;
+    CHECK(fr_order_check(&order, &err) == FR_ERR_ARG && strstr(err.message, "virtual shards"));
     order = good, order.shuffle = FR_SHUFFLE_BUFFER;
     CHECK(fr_order_check(&order, &err) == FR_ERR_ARG && strstr(err.message, "buffer"));
     order = good, order.shuffle = FR_SHUFFLE_RECORDS, order.interleave = &interleave;
