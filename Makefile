@@ -35,6 +35,12 @@ LDLIBS_CORE += $(shell pkg-config --libs libpng)
 else
 WITHOUT_PNG := benchmarks/decode_ceiling.c
 endif
+# libdeflate is of use only with libpng.
+DEFLATE ?= $(shell pkg-config --exists 'libdeflate >= 1.14' 2>/dev/null && echo 1)
+ifneq ($(DEFLATE),)
+IMAGE_CFLAGS += -DFASTREC_HAVE_DEFLATE $(shell pkg-config --cflags libdeflate)
+LDLIBS_CORE += $(shell pkg-config --libs libdeflate)
+endif
 LDLIBS_CORE += -lm
 
 .PHONY: bench bench-smoke guard guard-update help test without quick coverage demo arm64 arm64-run windows windows-run mutants fuzz sanitize sanitize-c \

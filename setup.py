@@ -6,6 +6,7 @@ FASTREC_SANITIZE=address,undefined   with sanitizers (or thread)
 FASTREC_WERROR=1                     warnings are errors
 FASTREC_JPEG=0 or 1                  without libjpeg-turbo, or not without it (by default: if found)
 FASTREC_PNG=0 or 1                   the same of libpng 1.6
+FASTREC_DEFLATE=0 or 1               the same of libdeflate 1.14, which halves the time of most PNGs
 FASTREC_HOME=https://...             the repository, for the links of the metadata and of its README
 FASTREC_COVERAGE=1                   no optimisation, counting the lines that run (gcov)
 
@@ -75,6 +76,12 @@ PROBES = {
         #error "libpng is too old"
         #endif
     """,
+    "libdeflate": """
+        #include <libdeflate.h>
+        #if LIBDEFLATE_VERSION_MAJOR < 1 || LIBDEFLATE_VERSION_MINOR < 14
+        #error "libdeflate is too old"
+        #endif
+    """,
 }
 
 
@@ -103,7 +110,7 @@ def flags_of(library: str, variable: str) -> list[str] | None:
     return flags
 
 
-for library, name in {"libjpeg": "JPEG", "libpng": "PNG"}.items():
+for library, name in {"libjpeg": "JPEG", "libpng": "PNG", "libdeflate": "DEFLATE"}.items():
     if (found := flags_of(library, f"FASTREC_{name}")) is not None:
         compile_args += [f"-DFASTREC_HAVE_{name}"]
         compile_args += [flag for flag in found if not flag.startswith(("-l", "-L"))]

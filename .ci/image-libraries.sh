@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Builds libjpeg-turbo and libpng for wheels, the same versions on every platform, and puts their
+# Builds libjpeg-turbo, libpng and libdeflate for wheels, the same versions on every platform, and puts their
 # licences, and that of zlib, beside the project's, from where they get into the wheel. Without nasm
 # there would be no SIMD on x86, and nothing would say so but REQUIRE_SIMD.
 set -eu
@@ -18,7 +18,7 @@ build=$(mktemp -d)
 get() {
     source=$build/$(basename "$1")
     git clone --quiet --depth 1 --branch "$2" "https://github.com/$1" "$source"
-    cat "$source"/LICENSE* $(ls "$source/README.ijg" 2>/dev/null) >"LICENSE.$(basename "$1")"
+    cat $(ls "$source"/LICENSE* "$source/COPYING" "$source/README.ijg" 2>/dev/null) >"LICENSE.$(basename "$1")"
 }
 
 # install REPOSITORY VERSION OPTION...
@@ -37,5 +37,6 @@ install() {
 
 install libjpeg-turbo/libjpeg-turbo 3.1.2 -DENABLE_STATIC=OFF -DREQUIRE_SIMD=ON -DWITH_TURBOJPEG=OFF
 install pnggroup/libpng v1.6.50 -DPNG_STATIC=OFF -DPNG_TESTS=OFF -DPNG_TOOLS=OFF -DPNG_FRAMEWORK=OFF
+install ebiggers/libdeflate v1.24 -DLIBDEFLATE_BUILD_STATIC_LIB=OFF -DLIBDEFLATE_BUILD_GZIP=OFF
 get madler/zlib v1.3.1
 if command -v ldconfig >/dev/null; then ldconfig "$prefix/lib64" "$prefix/lib" || true; fi

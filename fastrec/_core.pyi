@@ -398,6 +398,17 @@ class Loader:
 def take_strings(
     data: npt.NDArray[np.uint8], offsets: npt.NDArray[np.int64], order: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]: ...
+def join_strings(
+    strings: Iterable[Any],
+) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]: ...
+def fit_strings(strings: Any, width: int | None = None) -> npt.NDArray[np.uint8]: ...
+def pad_strings(
+    data: npt.NDArray[np.uint8],
+    offsets: npt.NDArray[np.int64],
+    splits: npt.NDArray[np.int64],
+    width: int,
+    filler: bytes = b"",
+) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]: ...
 def pad_rows(
     values: npt.NDArray[Any],
     begins: npt.NDArray[np.int64],
@@ -450,6 +461,7 @@ def decode_jpeg(
     fancy_upsampling: bool = True,
     max_pixels: int = 134217728,
 ) -> npt.NDArray[np.uint8]: ...
+def decode_bmp(data: Buffer, *, max_pixels: int = 134217728) -> npt.NDArray[np.uint8] | None: ...
 def png_version() -> str | None: ...
 def decode_png(
     data: Buffer, channels: int, *, bits: int = 8, max_pixels: int = 134217728

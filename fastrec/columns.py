@@ -77,11 +77,9 @@ class Bytes(_ArrowArray, Sequence[bytes]):
     @classmethod
     def from_list(cls, strings: Iterable[bytes]) -> Bytes:
         """Copy byte strings into one block."""
-        if not isinstance(strings, (list, tuple)):
-            strings = list(strings)
-        offsets = np.zeros(len(strings) + 1, np.int64)
-        np.cumsum([len(string) for string in strings], out=offsets[1:])
-        return cls(np.frombuffer(b"".join(strings), np.uint8), offsets)
+        from . import _core
+
+        return cls(*_core.join_strings(strings))
 
     @property
     def nbytes(self) -> int:

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "example/sequence.h"
 
-#include <inttypes.h>
-
 #include "example/diagnose.h"
+#include "example/frames.h"
 #include "format/wire.h"
 
 #define TAG_1 FR_TAG(1, FR_WIRE_SIZED)
@@ -42,36 +41,9 @@ static int note(fr_sequence_parser *parser, fr_span record, fr_columns *context,
     fr_wire_field field;
     fr_parser_begin(&parser->context, record);
     fr_parser_begin(&parser->lists, record);
-    while (fr_wire_next(&fields, &field)) {
+    while (fr_wire_next_sized(&fields, TAG_2, &field)) {
         if (field.tag == TAG_1) FR_TRY(fr_parser_note(&parser->context, field.bytes, context, err));
         if (field.tag == TAG_2) FR_TRY(fr_parser_note(&parser->lists, field.bytes, NULL, err));
-    }
-    return fr_wire_malformed(&fields) ? malformed(err) : FR_OK;
-}
-
-/* Adds the number of the frame to the message. */
-static int in_frame(int status, int64_t frame, fr_error *err) {
-    if (!err) return status;
-    char message[sizeof err->message];
-    memcpy(message, err->message, sizeof message);
-    return fr_fail(err, status, "frame %" PRId64 ": %.200s", frame, message);
-}
-
-static int append_frame(fr_sequence_parser *parser, fr_columns *lists, size_t number, fr_span frame,
-                        fr_error *err) {
-    int status = fr_feature_append(lists, number, frame, &parser->lists.intake, err);
-    return status == FR_END ? fr_feature_append_empty(lists, number, err) : status;
-}
-
-static int append_frames(fr_sequence_parser *parser, fr_columns *lists, size_t number, fr_span list,
-                         int64_t *count, fr_error *err) {
-    fr_wire_fields fields = fr_wire_begin(list);
-    fr_wire_field field;
-    while (fr_wire_next(&fields, &field)) {
-        if (field.tag != TAG_1) continue;
-        int status = append_frame(parser, lists, number, field.bytes, err);
-        if (FR_UNLIKELY(status != FR_OK)) return in_frame(status, *count, err);
-        ++*count;
     }
     return fr_wire_malformed(&fields) ? malformed(err) : FR_OK;
 }
@@ -91,7 +63,8 @@ static int append_list(fr_sequence_parser *parser, fr_columns *lists, size_t num
     int64_t count = 0;
     if (!list.data) list = feature->fallback;
     if (!list.data && !feature->ragged) return missing(parser, lists, number, err);
-    if (list.size) FR_TRY(append_frames(parser, lists, number, list, &count, err));
+    if (list.size)
+        FR_TRY(fr_frames_append(lists, number, list, &parser->lists.intake, &count, err));
     fr_buffer *frames = &lists->columns[number].frames;
     int64_t before;
     memcpy(&before, frames->data + frames->size - sizeof before, sizeof before);

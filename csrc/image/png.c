@@ -46,6 +46,14 @@ int fr_png_read_header(fr_span data, uint64_t limit, fr_png_header *header, fr_e
 #if defined(FASTREC_HAVE_PNG)
 
 #include <png.h>
+#if defined(FASTREC_HAVE_DEFLATE)
+#include <libdeflate.h>
+#define INFLATER ", libdeflate " LIBDEFLATE_VERSION_STRING
+#else
+#define INFLATER ""
+#endif
+
+#include "image/png_plain.h"
 
 /* Their parts in grey, in 1/100000. */
 enum { RED = 29900, GREEN = 58700 };
@@ -174,11 +182,12 @@ static int guarded(decoder *d, fr_error *err) {
 }
 
 const char *fr_png_version(void) {
-    return "libpng " PNG_LIBPNG_VER_STRING;
+    return "libpng " PNG_LIBPNG_VER_STRING INFLATER;
 }
 
 int fr_png_decode(fr_span data, const fr_png_header *header, const fr_png_format *format,
                   uint8_t *out, size_t row_step, fr_error *err) {
+    if (fr_png_plain_decode(data, header, format, out, row_step)) return FR_OK;
     decoder d = {.file = data,
                  .data = data,
                  .header = header,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * PNGs decoded by libpng: 1 (grey), 2 (grey and alpha), 3 (RGB) or 4 channels of 8 or 16 bits.
+ * PNGs decoded: 1 (grey), 2 (grey and alpha), 3 (RGB) or 4 channels of 8 or 16 bits. libpng decides
+ * what a PNG is, and decodes those that png_plain.h does not.
  *
  * Every file is taken for hostile. What libpng calls an error becomes FR_ERR_MALFORMED, with its
  * text; nothing exits or prints. Chunks of text, profiles and the like are not looked at. Colours
@@ -27,7 +28,8 @@ typedef struct {
     int bits;     /* 8, or 16 in the machine's order */
 } fr_png_format;
 
-/* "libpng 1.6.39" with what it was built, or NULL without it. */
+/* Names and versions of the libraries built in: "libpng 1.6.39, libdeflate 1.14"; NULL without
+   libpng. */
 const char *fr_png_version(void);
 
 /* Whether these bytes begin as a PNG does. */

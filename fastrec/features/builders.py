@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..columns import Arrays, Bytes, Ragged, Sparse
 from ..errors import ExampleParseError
@@ -207,34 +206,22 @@ def frame_counts(column: Ragged) -> Ints:
 
 def pad(values: Any, splits: Ints, padding: Any) -> Any:
     """Rows of differing length as one array, as wide as the longest; None pads with zeros."""
+    from .. import _core
+
     lengths: Ints = splits[1:] - splits[:-1]
     width = int(lengths.max(initial=0))
     if (lengths == width).all():
         return _reshape(values, (len(lengths), width))
-    inside = np.arange(width) < lengths[:, None]
+    shape = (len(lengths), width, *values.shape[1:])
+    stride = math.prod(values.shape[1:])
+    width *= stride
     if isinstance(values, Bytes):
-        return _pad_bytes(values, inside, padding)
-    shape = (*inside.shape, *values.shape[1:])
-    # -0.0 is a padding too, and no zero.
-    padded = np.zeros(shape, values.dtype)
-    if padding is not None:
-        padded[...] = padding
-    padded[inside] = values
-    return padded
-
-
-def _pad_bytes(values: Bytes, inside: NDArray[np.bool_], padding: bytes | None) -> Bytes:
-    shape = (*inside.shape, *values.shape[1:])
-    each = np.repeat(inside.reshape(-1), math.prod(values.shape[1:]))
-    lengths = np.zeros(len(each), np.int64)
-    lengths[each] = np.diff(values.offsets)
-    if padding:
-        strings = iter(Bytes(values.data, values.offsets))
-        flat = Bytes.from_list([next(strings) if here else padding for here in each.tolist()])
-        return Bytes(flat.data, flat.offsets, shape)
-    offsets = np.zeros(len(each) + 1, np.int64)
-    np.cumsum(lengths, out=offsets[1:])
-    return Bytes(values.data, offsets + values.offsets[0], shape)
+        strings = values.data, values.offsets
+        return Bytes(*_core.pad_strings(*strings, splits * stride, width, padding or b""), shape)
+    begins, lengths = splits[:-1] * stride, lengths[:, None] * stride
+    fill = 0 if padding is None else padding
+    rows = _core.pad_rows(values.reshape(-1), begins, lengths, (width,), fill)
+    return rows.reshape(shape)
 
 
 @dataclass(frozen=True)

@@ -433,7 +433,11 @@ class ImageFeature(Feature):
         return np.multiply(pixels, np.uint16(factor), dtype=np.uint16)
 
     def _pixels(self, data: bytes) -> NDArray[np.uint8]:
-        """By simplejpeg or Pillow."""
+        """By simplejpeg or Pillow; plain BMPs by the core."""
+        if data[:2] == b"BM" and self.channels == 3:
+            bitmap = _core.decode_bmp(data, max_pixels=_MAX_PIXELS)
+            if bitmap is not None:
+                return bitmap
         if data[:2] == b"\xff\xd8" and not self.upright:
             decoded = decode_by_simplejpeg(data, self.channels, fast_dct=self.fast_dct)
             if decoded is not None:

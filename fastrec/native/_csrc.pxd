@@ -426,6 +426,12 @@ cdef extern from "base/strings.h" nogil:
         const int64_t *offsets, size_t step, size_t count, size_t size) noexcept
     void fr_strings_take(const uint8_t *data, const int64_t *offsets, const int64_t *order,
                          size_t count, const int64_t *begins, uint8_t *out) noexcept
+    void fr_strings_pad(const uint8_t *data, const int64_t *offsets, const int64_t *splits,
+                        size_t rows, size_t width, fr_span filler, int64_t *begins,
+                        uint8_t *out) noexcept
+    void fr_strings_join(const fr_span *strings, size_t count, int64_t *begins,
+                         uint8_t *out) noexcept
+    void fr_strings_fit(const fr_span *strings, size_t count, size_t width, uint8_t *out) noexcept
 
 
 cdef extern from "base/padding.h" nogil:
@@ -872,6 +878,17 @@ cdef extern from "image/resample.h" nogil:
                           bint mirror, fr_error *err) noexcept
     void fr_resampler_image(fr_resampler *resampler, const fr_pixels *source, float *out) noexcept
     void fr_resampler_free(fr_resampler *resampler) noexcept
+
+
+cdef extern from "image/bmp.h" nogil:
+    ctypedef struct fr_bmp_header:
+        size_t height
+        size_t width
+        const uint8_t *top
+        ptrdiff_t step
+
+    bint fr_bmp_read_header(fr_span data, fr_bmp_header *header) noexcept
+    void fr_bmp_decode(const fr_bmp_header *header, uint8_t *out) noexcept
 
 
 cdef extern from "image/png.h" nogil:

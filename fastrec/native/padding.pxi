@@ -55,3 +55,47 @@ def pad_rows(values, begins, shapes, sizes, fill, Spares spares=None):
         with nogil:
             c.fr_padding_fill(&padding, elements, &places[0], &each[0, 0], rows, &raw[0])
     return padded
+
+
+def pad_strings(const uint8_t[::1] data, const int64_t[::1] offsets, splits, size_t width,
+                bytes filler=b""):
+    """Lay out rows of strings, each at the start of a row of `width`, and fill up the rows.
+
+    Parameters
+    ----------
+    data, offsets : ndarray
+        The strings of all rows, as in a Bytes.
+    splits : ndarray of int64, shape (rows + 1,)
+        Row ``i`` has the strings ``splits[i]`` to ``splits[i + 1]``.
+    width : int
+        Strings of a row; no row has more.
+    filler : bytes
+        The string that rows are filled up with.
+
+    Returns
+    -------
+    data, offsets : ndarray
+        The ``rows * width`` strings. Without a filler, `data` is the array that was passed.
+    """
+    cdef const int64_t[::1] own = checked_offsets(data, offsets), cuts = np.array(splits, np.int64)
+    cdef size_t rows = <size_t>cuts.shape[0] - 1, count = <size_t>own.shape[0] - 1, total
+    cdef int64_t[::1] begins
+    cdef uint8_t[::1] strings
+    cdef uint8_t *out = NULL
+    cdef c.fr_span span = span_of(filler)
+    cdef const uint8_t *start = &data[0] if data.shape[0] else &_nothing
+    if not c.fr_strings_valid(&cuts[0], 1, rows, count) or rows and np.diff(cuts).max() > width:
+        raise ValueError("a row must lie within the strings, and have no more than its width")
+    places = empty((rows * width + 1,), np.int64)
+    begins = places
+    padded = np.asarray(data)
+    if span.size:
+        total = <size_t>(own[cuts[rows]] - own[cuts[0]])
+        total += (rows * width - <size_t>(cuts[rows] - cuts[0])) * span.size
+        padded = empty((total,), np.uint8)
+        if total:
+            strings = padded
+            out = &strings[0]
+    with nogil:
+        c.fr_strings_pad(start, &own[0], &cuts[0], rows, width, span, &begins[0], out)
+    return padded, places

@@ -278,6 +278,14 @@ def parse_sequences(Schema context, Schema lists, records, list misfits=None):
     return columns, inner.columns()
 
 
+cdef bint all_bytes(tuple items):
+    cdef Py_ssize_t i
+    for i in range(len(items)):
+        if type(items[i]) is not bytes:
+            return False
+    return True
+
+
 def as_records(records):
     """Return the records of any iterable as a one-dimensional Bytes or a tuple of bytes-like.
 
@@ -292,6 +300,10 @@ def as_records(records):
     if isinstance(records, np.ndarray) and records.dtype.kind in "SU":
         raise TypeError(f"records must be bytes, got an array of dtype {records.dtype}, which "
                         "drops zero bytes at the end; use an array of objects or a list")
+    if isinstance(records, (list, tuple)):
+        records = tuple(records)
+        if all_bytes(records):
+            return records
     result = []
     for record in records:
         if type(record) is not bytes:
@@ -311,7 +323,8 @@ def as_records(records):
 cdef class Spans:
     """Spans of records, and references that keep their memory alive."""
 
-    cdef c.fr_span *spans
+    cdef c.fr_buffer room
+    cdef c.fr_span *spans  # in it
     cdef size_t count
     cdef object kept
 
@@ -319,21 +332,22 @@ cdef class Spans:
         if isinstance(records, Bytes) and len(records.shape) == 1:
             self._of_block(records)
         else:
-            self._of_objects(
-                tuple([r if type(r) is bytes else bytes(memoryview(r)) for r in records]))
+            self._of_objects(tuple(records))
 
     def __dealloc__(self):
-        free(self.spans)
+        c.fr_buffer_free(&self.room)
 
     cdef int _allocate(self, size_t count) except -1:
-        self.spans = <c.fr_span *>malloc((count + 1) * sizeof(c.fr_span))
-        if self.spans == NULL:
-            raise MemoryError
+        cdef c.fr_error err
+        check(c.fr_buffer_reserve(&self.room, (count + 1) * sizeof(c.fr_span), &err), &err)
+        self.spans = <c.fr_span *>self.room.data
         self.count = count
         return 0
 
     cdef int _of_objects(self, tuple records) except -1:
         cdef size_t i
+        if not all_bytes(records):
+            records = tuple([r if type(r) is bytes else bytes(memoryview(r)) for r in records])
         self._allocate(len(records))
         self.kept = records
         for i in range(self.count):
@@ -474,7 +488,7 @@ cdef class Batch:
         cdef size_t rows = column.splits.size // sizeof(int64_t) - 1
         cdef bint nested = self.batch.schema.features[i].frames
         cdef int64_t widest[2]
-        indices = np.empty((splits[rows], 3 if nested else 2), np.int64)
+        indices = empty((splits[rows], 3 if nested else 2), np.int64)
         cdef int64_t[:, ::1] raw = indices
         cdef int64_t *place = &raw[0, 0] if splits[rows] else NULL
         with nogil:

@@ -9,10 +9,52 @@ def take_strings(const uint8_t[::1] data, const int64_t[::1] offsets, const int6
     sizes = np.diff(own)[indices]  # NumPy checks the bounds of the indices
     begins = np.zeros(count + 1, np.int64)
     np.cumsum(sizes, out=begins[1:])
-    strings = np.empty(begins[count], np.uint8)
+    strings = empty((begins[count],), np.uint8)
     if strings.size:
         places, out = begins, strings
         numbers = indices % (own.shape[0] - 1)  # an index below 0 counts from the end
         with nogil:
             c.fr_strings_take(&data[0], &own[0], &numbers[0], count, &places[0], &out[0])
     return strings, begins
+
+
+def join_strings(strings):
+    """Copy a sequence of bytes-like objects into one block; return it and where each begins."""
+    cdef Spans spans = Spans(strings)
+    cdef int64_t[::1] begins
+    cdef uint8_t[::1] out
+    cdef size_t size = 0, i
+    for i in range(spans.count):
+        size += spans.spans[i].size
+    data, offsets = empty((size,), np.uint8), empty((spans.count + 1,), np.int64)
+    begins = offsets
+    out = data
+    with nogil:
+        c.fr_strings_join(spans.spans, spans.count, &begins[0], &out[0] if size else NULL)
+    return data, offsets
+
+
+def fit_strings(strings, width=None):
+    """Copy bytes-like objects, or a Bytes, to the rows of one array of uint8.
+
+    Each is cut, or filled up with zeros, to `width` bytes. Without a width all must have one size.
+    """
+    cdef Spans spans = Spans(strings)
+    cdef uint8_t[::1] out
+    cdef size_t size, i
+    if width is not None:
+        size = width
+    else:
+        size = spans.spans[0].size if spans.count else 0
+        for i in range(spans.count):
+            if spans.spans[i].size != size:
+                raise errors.ExampleParseError(
+                    f"decode_raw requires strings of one size: string {i} has "
+                    f"{spans.spans[i].size} bytes and the first has {size}; fixed_length makes "
+                    f"them equal")
+    rows = empty((spans.count, size), np.uint8)
+    if rows.size:
+        out = rows.reshape(-1)
+        with nogil:
+            c.fr_strings_fit(spans.spans, spans.count, size, &out[0])
+    return rows

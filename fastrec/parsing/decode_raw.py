@@ -9,11 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import _core
 from ..columns import Bytes
 from ..errors import ExampleParseError
 from ..features.column_spec import as_dtype
 
 __all__ = ["decode_raw"]
+
+_BYTES_LIKE = (bytes, bytearray, memoryview)
 
 
 def decode_raw(
@@ -57,30 +60,45 @@ def decode_raw(
     dtype = as_dtype(out_type)
     if dtype.kind not in "biufc":
         raise TypeError(f"out_type must be a bool, integer, float or complex, got {out_type!r}")
-    shape, strings = _flatten(input_bytes)
     if fixed_length is not None:
-        strings = _fix(strings, fixed_length, dtype.itemsize)
-    rows = _as_rows(strings, dtype.itemsize).reshape(*shape, -1 if len(strings) else 0)
+        _check_length(fixed_length, dtype.itemsize)
+    shape, strings = _flatten(input_bytes)
+    is_view = isinstance(strings, Bytes) and fixed_length is None
+    rows = _as_rows(strings) if is_view else _core.fit_strings(strings, fixed_length)
+    if rows.shape[1] % dtype.itemsize:
+        raise ExampleParseError(
+            f"each string must be a multiple of {dtype.itemsize}, the element's size, got "
+            f"{rows.shape[1]} bytes"
+        )
+    rows = rows.reshape(*shape, rows.shape[1])
     if dtype.kind == "b":
-        return np.not_equal(rows, 0)
+        return np.not_equal(rows, 0, out=_core.empty(rows.shape, np.bool_))
     stored = dtype.newbyteorder("<" if little_endian else ">")
     elements = rows.view(stored)
-    if not elements.flags.aligned or not stored.isnative:
-        return elements.astype(dtype)
-    return elements.view(dtype)
+    if not is_view and not stored.isnative:
+        return rows.view(dtype).byteswap(inplace=True)
+    if elements.flags.aligned and stored.isnative:
+        return elements.view(dtype)
+    decoded = _core.empty(elements.shape, dtype)
+    np.copyto(decoded, elements)
+    return decoded
 
 
-def _flatten(input_bytes: Any) -> tuple[tuple[int, ...], Bytes]:
-    """The shape of the input, and its strings."""
+def _flatten(input_bytes: Any) -> tuple[tuple[int, ...], Any]:
+    """The shape of the input, and its strings: a Bytes, or a list of bytes-like objects."""
     if isinstance(input_bytes, Bytes):
         return input_bytes.shape, Bytes(input_bytes.data, input_bytes.offsets)
-    if isinstance(input_bytes, (bytes, bytearray, memoryview)):
+    if isinstance(input_bytes, _BYTES_LIKE):
         data = np.frombuffer(input_bytes, np.uint8)
         return (), Bytes(data, np.array([0, len(data)]))
     if not hasattr(input_bytes, "__len__"):
         input_bytes = list(input_bytes)
-    array = np.empty(0, object) if len(input_bytes) == 0 else _object_array(input_bytes)
-    return array.shape, Bytes.from_list([bytes(memoryview(s)) for s in array.reshape(-1).tolist()])
+    if len(input_bytes) == 0:
+        return (0,), []
+    if isinstance(input_bytes, (list, tuple)) and isinstance(input_bytes[0], _BYTES_LIKE):
+        return (len(input_bytes),), input_bytes
+    array = _object_array(input_bytes)
+    return array.shape, array.reshape(-1).tolist()
 
 
 def _object_array(strings: Any) -> NDArray[np.object_]:
@@ -93,9 +111,7 @@ def _object_array(strings: Any) -> NDArray[np.object_]:
         raise TypeError(f"input_bytes must be bytes or object arrays of bytes, got {strings.dtype}")
     if hasattr(strings, "to_pylist"):  # an array of pyarrow
         strings = strings.to_pylist()
-    rows = [
-        s if isinstance(s, (bytes, bytearray, memoryview)) else _object_array(s) for s in strings
-    ]
+    rows = [s if isinstance(s, _BYTES_LIKE) else _object_array(s) for s in strings]
     if isinstance(rows[0], np.ndarray):
         return np.stack(rows)
     array = np.empty(len(rows), object)
@@ -103,29 +119,19 @@ def _object_array(strings: Any) -> NDArray[np.object_]:
     return array
 
 
-def _fix(strings: Bytes, length: int, itemsize: int) -> Bytes:
+def _check_length(length: int, itemsize: int) -> None:
     if length % itemsize:
         raise ValueError(
             f"fixed_length must be a multiple of {itemsize}, the element's size, got {length}"
         )
     if length <= 0:
         raise ValueError(f"fixed_length must be greater than 0, got {length}")
-    fixed = [string[:length].ljust(length, b"\0") for string in strings]
-    return Bytes(np.frombuffer(b"".join(fixed), np.uint8), np.arange(len(fixed) + 1) * length)
 
 
-def _as_rows(strings: Bytes, itemsize: int) -> NDArray[np.uint8]:
-    """The strings, which have to be of one size, as rows of bytes."""
+def _as_rows(strings: Bytes) -> NDArray[np.uint8]:
+    """View strings as rows of bytes; raise if they are of differing sizes."""
     sizes = strings.offsets[1:] - strings.offsets[:-1]
     if len(sizes) and (sizes != sizes[0]).any():
-        odd = int(np.argmax(sizes != sizes[0]))
-        raise ExampleParseError(
-            f"decode_raw requires strings of one size: string {odd} has {sizes[odd]} bytes and "
-            f"the first has {sizes[0]}; fixed_length makes them equal"
-        )
+        return _core.fit_strings(strings)  # which words the error
     size = int(sizes[0]) if len(sizes) else 0
-    if size % itemsize:
-        raise ExampleParseError(
-            f"each string must be a multiple of {itemsize}, the element's size, got {size} bytes"
-        )
     return strings.data[strings.offsets[0] : strings.offsets[-1]].reshape(len(sizes), size)

@@ -143,7 +143,18 @@ PLATFORM = {"platform_posix.c", "platform_windows.c", "thread_posix.c", "thread_
 PLATFORM |= {"thread.h", "cpu.c"}
 STANDARD = {"errno", "float", "inttypes", "limits", "math", "setjmp", "stdarg", "stdatomic"}
 STANDARD |= {"stdbool", "stddef", "stdint", "stdio", "stdlib", "string"}
-LIBRARIES = {"jpeglib", "jerror", "png", "cpuid", "immintrin", "nmmintrin", "wmmintrin", "arm_acle"}
+LIBRARIES = {
+    "jpeglib",
+    "jerror",
+    "libdeflate",
+    "png",
+    "cpuid",
+    "emmintrin",
+    "immintrin",
+    "nmmintrin",
+    "wmmintrin",
+    "arm_acle",
+}
 LIBRARIES |= {"arm_neon", "sanitizer/asan_interface"}
 
 

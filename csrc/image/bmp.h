@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * BMPs of the usual form: 24 bits a pixel, not compressed. Others are left to other decoders.
+ */
+#ifndef FASTREC_BMP_H
+#define FASTREC_BMP_H
+
+#include "base/bytes.h"
+
+typedef struct {
+    size_t height, width;
+    const uint8_t *top; /* the first row, in the file */
+    ptrdiff_t step;     /* bytes from a row to the one below it */
+} fr_bmp_header;
+
+/* Reads the header. False for any other file, and for one that lacks some of its pixels. */
+bool fr_bmp_read_header(fr_span data, fr_bmp_header *header);
+
+/* Copies the pixels to `out` as RGB, height x width x 3 bytes. */
+void fr_bmp_decode(const fr_bmp_header *header, uint8_t *out);
+
+#endif

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A pixel depends on the one to its left, so its channels are the lanes of a vector, and a row
+ * takes as long as the chain of operations from one pixel to the next, which is kept short:
+ *
+ * Average. With ~x = -x - 1, ~(r + floor((a + b) / 2)) = ceil((~a + ~b) / 2) - r, which is two
+ * operations when the complements are kept.
+ *
+ * Paeth. With a, b, c to the left, above and above left, the distances are |b - c|, |a - c| and
+ * |a + (b - 2c)|; each absolute value is the maximum of two differences. r + b and r + c do not
+ * depend on the pixel to the left.
+ */
+#include "image/png_unfilter.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { NONE, SUB, UP, AVERAGE, PAETH };
+
+static void up(const uint8_t *row, const uint8_t *before, size_t size, uint8_t *out) {
+    for (size_t i = 0; i < size; i++)
+        out[i] = (uint8_t)(row[i] + before[i]);
+}
+
+static inline uint8_t predict(int a, int b, int c) {
+    const int pa = abs(b - c), pb = abs(a - c), pc = abs(a + b - 2 * c);
+    if (pa <= pb && pa <= pc) return (uint8_t)a;
+    return (uint8_t)(pb <= pc ? b : c);
+}
+
+/* The filters that depend on the pixel to the left, byte by byte. */
+static inline void bytewise(int type, const uint8_t *row, const uint8_t *before, size_t size,
+                            size_t channels, uint8_t *out) {
+    uint8_t left[4] = {0}, corner[4] = {0};
+    for (size_t i = 0; i < size; i += channels)
+        for (size_t k = 0; k < channels; k++) {
+            const uint8_t above = before[i + k];
+            uint8_t guess = left[k];
+            if (type == AVERAGE) guess = (uint8_t)((left[k] + above) / 2);
+            if (type == PAETH) guess = predict(left[k], above, corner[k]);
+            left[k] = out[i + k] = (uint8_t)(row[i + k] + guess);
+            corner[k] = above;
+        }
+}
+
+#if defined(__SSE2__)
+
+#include <emmintrin.h>
+
+/* The first `size` bytes of a pixel of 3 or 4: the last of a row is not to write past it. */
+static inline void store(uint8_t *out, __m128i pixel, size_t size) {
+    const uint32_t bytes = (uint32_t)_mm_cvtsi128_si32(pixel);
+    memcpy(out, &bytes, size);
+}
+
+static inline __m128i load(const uint8_t *p, size_t size) {
+    uint32_t bytes = 0;
+    memcpy(&bytes, p, size);
+    return _mm_cvtsi32_si128((int)bytes);
+}
+
+static inline __m128i sub_pixel(__m128i *left, __m128i r) {
+    return *left = _mm_add_epi8(*left, r);
+}
+
+/* `left` is the complement of the pixel. */
+static inline __m128i average_pixel(__m128i *left, __m128i r, __m128i above) {
+    const __m128i ones = _mm_set1_epi8(-1);
+    *left = _mm_sub_epi8(_mm_avg_epu8(*left, _mm_xor_si128(above, ones)), r);
+    return _mm_xor_si128(*left, ones);
+}
+
+typedef struct {
+    __m128i left, corner; /* 16 bits a channel */
+} paeth;
+
+static inline __m128i distance(__m128i x, __m128i y) {
+    return _mm_max_epi16(_mm_sub_epi16(x, y), _mm_sub_epi16(y, x));
+}
+
+static inline __m128i paeth_pixel(paeth *p, __m128i row, __m128i before) {
+    const __m128i zero = _mm_setzero_si128(), a = p->left, c = p->corner;
+    const __m128i r = _mm_unpacklo_epi8(row, zero), b = _mm_unpacklo_epi8(before, zero);
+    const __m128i rb = _mm_add_epi8(r, b), rc = _mm_add_epi8(r, c);
+    const __m128i pa = distance(b, c), pb = distance(a, c);
+    const __m128i pc = distance(a, _mm_sub_epi16(_mm_add_epi16(c, c), b));
+    const __m128i not_a = _mm_cmpgt_epi16(pa, _mm_min_epi16(pb, pc));
+    const __m128i not_b = _mm_cmpgt_epi16(pb, pc);
+    const __m128i other = _mm_xor_si128(rb, _mm_and_si128(not_b, _mm_xor_si128(rb, rc)));
+    p->corner = b;
+    p->left =
+        _mm_or_si128(_mm_andnot_si128(not_a, _mm_add_epi8(r, a)), _mm_and_si128(not_a, other));
+    return _mm_packus_epi16(p->left, p->left);
+}
+
+/* All pixels but the last are read and written four bytes at a time. */
+#define EACH_PIXEL(expression)                                                                     \
+    for (size_t i = 0; i + 1 < count; i++, row += size, before += size, out += size) {             \
+        const __m128i r = load(row, 4), above = load(before, 4);                                   \
+        (void)above;                                                                               \
+        store(out, expression, 4);                                                                 \
+    }                                                                                              \
+    if (count) {                                                                                   \
+        const __m128i r = load(row, size), above = load(before, size);                             \
+        (void)above;                                                                               \
+        store(out, expression, size);                                                              \
+    }
+
+static inline void pixelwise(int type, const uint8_t *row, const uint8_t *before, size_t count,
+                             size_t size, uint8_t *out) {
+    __m128i left = type == AVERAGE ? _mm_set1_epi8(-1) : _mm_setzero_si128();
+    paeth p = {left, left};
+    if (type == SUB) {
+        EACH_PIXEL(sub_pixel(&left, r))
+    } else if (type == AVERAGE) {
+        EACH_PIXEL(average_pixel(&left, r, above))
+    } else {
+        EACH_PIXEL(paeth_pixel(&p, r, above))
+    }
+}
+
+#else
+
+static inline void pixelwise(int type, const uint8_t *row, const uint8_t *before, size_t count,
+                             size_t size, uint8_t *out) {
+    bytewise(type, row, before, count * size, size, out);
+}
+
+#endif
+
+bool fr_png_unfilter(int type, const uint8_t *row, const uint8_t *before, size_t count,
+                     size_t channels, uint8_t *out) {
+    const size_t size = count * channels;
+    if (type < NONE || type > PAETH) return false;
+    if (type == NONE)
+        memcpy(out, row, size);
+    else if (type == UP)
+        up(row, before, size, out);
+    else if (channels == 1)
+        bytewise(type, row, before, size, 1, out);
+    else if (channels == 2)
+        bytewise(type, row, before, size, 2, out);
+    else if (channels == 3)
+        pixelwise(type, row, before, count, 3, out);
+    else
+        pixelwise(type, row, before, count, 4, out);
+    return true;
+}
