@@ -24,6 +24,8 @@ LOOPS = {
     "parse-cifar": 200,
     "parse-tokens": 50,
     "parse-ragged": 500,
+    "parse-sequences": 200,
+    "sparse-indices": 500,
     "iterate": 1000,
     "encode-tabular": 500,
     "encode-tokens": 50,

@@ -12,7 +12,8 @@
 #include <stdlib.h>
 
 #include "example/encode.h"
-#include "example/parse.h"
+#include "example/sequence.h"
+#include "example/sparse_indices.h"
 #include "files/index.h"
 #include "files/reader.h"
 #include "image/augment.h"
@@ -22,13 +23,15 @@
 #define PIXELS 3072
 #define TOKENS 2048
 #define MOST 29
+#define STEPS 60
 
 typedef struct {
     fr_value values[MAX_FIELDS];
     fr_feature features[MAX_FIELDS];
     char keys[MAX_FIELDS][16];
     size_t count, rows;
-    fr_buffer frames, ends; /* the rows as framed Examples */
+    bool is_sequence;       /* each record has some of the rows as the steps of its feature lists */
+    fr_buffer frames, ends; /* the rows as framed Examples, or framed SequenceExamples */
 } table;
 
 static uint64_t random_state = 1;
@@ -142,8 +145,39 @@ static void make_ragged_rows(table *t) {
     make_ragged(t);
 }
 
+/* Tokens, and states of 16 floats. */
+static void make_steps(table *t) {
+    const size_t records = t->rows;
+    t->rows = STEPS;
+    add_ints(t, "tokens", 1, 16);
+    add_floats(t, "states", 16);
+    t->rows = records;
+    t->features[0].frames = t->features[1].frames = t->features[0].ragged = true;
+    t->is_sequence = true;
+}
+
+static void encode_sequences(table *t, fr_buffer *out) {
+    fr_error err = {0};
+    fr_buffer record = {0};
+    check(fr_encode_sort(t->values, t->count, &err), &err);
+    for (size_t row = 0; row < t->rows; row++) {
+        const size_t steps = 5 + random_word() % (STEPS - 4), counts[] = {steps, steps};
+        record.size = 0;
+        check(fr_encode_sequence(NULL, 0, t->values, counts, t->count, &record, &err), &err);
+        const size_t size = FR_FRAME_OVERHEAD + record.size;
+        check(fr_buffer_reserve(out, size, &err), &err);
+        fr_frame_put(out->data + out->size, (fr_span){record.data, record.size});
+        out->size += size;
+    }
+    fr_buffer_free(&record);
+}
+
 static void encode(table *t, fr_buffer *out) {
     fr_error err = {0};
+    if (t->is_sequence) {
+        encode_sequences(t, out);
+        return;
+    }
     fr_rows rows = {.end = t->rows, .step = 1};
     check(fr_encode_sort(t->values, t->count, &err), &err);
     check(fr_encode_rows(t->values, t->count, rows, true, out, NULL, &err), &err);
@@ -168,6 +202,44 @@ static void parse(table *t) {
     fr_columns_free(&columns);
     fr_parser_free(&parser);
     fr_schema_free(&schema);
+}
+
+static void parse_sequences(table *t) {
+    fr_error err = {0};
+    fr_schema schemas[2] = {0};
+    fr_sequence_parser parser = {0};
+    fr_columns context = {0}, lists = {0};
+    check(fr_schema_init(&schemas[0], NULL, 0, &err), &err);
+    check(fr_schema_init(&schemas[1], t->features, t->count, &err), &err);
+    check(fr_sequence_parser_init(&parser, &schemas[0], &schemas[1], &err), &err);
+    fr_span left = {t->frames.data, t->frames.size};
+    fr_frame_options options = {.verify = true};
+    for (size_t row = 0; row < t->rows; row++) {
+        fr_frame frame;
+        if (row % BATCH == 0) {
+            check(fr_columns_begin(&context, &schemas[0], BATCH, &err), &err);
+            check(fr_columns_begin(&lists, &schemas[1], BATCH, &err), &err);
+        }
+        check(fr_frame_next(left, true, &options, &frame, &err), &err);
+        check(fr_sequence_parse_rows(&parser, &frame.data, 1, &context, &lists, &err), &err);
+        left = fr_span_after(left, frame.size);
+    }
+    fr_columns_free(&context);
+    fr_columns_free(&lists);
+    fr_sequence_parser_free(&parser);
+    fr_schema_free(&schemas[0]);
+    fr_schema_free(&schemas[1]);
+}
+
+/* The indices of the ragged columns, by batches. */
+static void index_sparse(table *t) {
+    int64_t *indices = zeroed((size_t)BATCH * MOST * 2 * sizeof *indices);
+    for (size_t i = 0; i < t->count; i++)
+        for (size_t row = 0; row < t->rows; row += BATCH) {
+            const size_t rows = t->rows - row < BATCH ? t->rows - row : BATCH;
+            fr_sparse_indices(t->values[i].splits + row, rows, indices);
+        }
+    free(indices);
 }
 
 static void iterate(table *t) {
@@ -209,10 +281,16 @@ static const struct {
     void (*make)(table *);
     void (*run)(table *); /* NULL: encoding */
 } loops[] = {
-    {"parse-tabular", make_tabular, parse}, {"parse-cifar", make_cifar, parse},
-    {"parse-tokens", make_tokens, parse},   {"parse-ragged", make_ragged_rows, parse},
-    {"iterate", make_tabular, iterate},     {"encode-tabular", make_tabular, NULL},
-    {"encode-tokens", make_tokens, NULL},   {"encode-cifar", make_cifar, NULL},
+    {"parse-tabular", make_tabular, parse},
+    {"parse-cifar", make_cifar, parse},
+    {"parse-tokens", make_tokens, parse},
+    {"parse-ragged", make_ragged_rows, parse},
+    {"parse-sequences", make_steps, parse_sequences},
+    {"sparse-indices", make_ragged_rows, index_sparse},
+    {"iterate", make_tabular, iterate},
+    {"encode-tabular", make_tabular, NULL},
+    {"encode-tokens", make_tokens, NULL},
+    {"encode-cifar", make_cifar, NULL},
     {"distort-cifar", make_cifar, distort},
 };
 

@@ -435,7 +435,7 @@ class ImageFeature(Feature):
     def _pixels(self, data: bytes) -> NDArray[np.uint8]:
         """By simplejpeg or Pillow; plain BMPs by the core."""
         if data[:2] == b"BM" and self.channels == 3:
-            bitmap = _core.decode_bmp(data, max_pixels=_MAX_PIXELS)
+            bitmap = _core.decode_bmp(data, max_pixels=MAX_PIXELS)
             if bitmap is not None:
                 return bitmap
         if data[:2] == b"\xff\xd8" and not self.upright:

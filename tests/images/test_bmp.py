@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import fastrec
 from fastrec import _core
+from fastrec.features.image_libraries import decode_by_pillow
 
 Image = pytest.importorskip("PIL.Image")
 
@@ -46,7 +47,7 @@ def test_pixels_are_those_of_pillow(
     decoded = _core.decode_bmp(file)
     assert decoded is not None
     assert np.array_equal(decoded, pixels)
-    assert np.array_equal(fastrec.ImageFeature()._by_pillow(file), pixels)
+    assert np.array_equal(decode_by_pillow(file, 3, None, upright=False), pixels)
 
 
 PIXELS = np.arange(2 * 3 * 3, dtype=np.uint8).reshape(2, 3, 3)
@@ -82,4 +83,4 @@ def test_features_of_every_kind_take_a_bmp() -> None:
     for feature in (fastrec.ImageFeature(), fastrec.ImageFeature((2, 3))):
         assert np.array_equal(feature.decode([file, out.getvalue()])[0], PIXELS)
     grey = fastrec.ImageFeature((2, 3), channels=1)
-    assert np.array_equal(grey.decode([file])[0], grey._by_pillow(file))
+    assert np.array_equal(grey.decode([file])[0], decode_by_pillow(file, 1, None, upright=False))
