@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..columns import Arrays, Bytes, Ragged, Sparse
 from ..errors import ExampleParseError
