@@ -99,8 +99,12 @@ class Stub:
 
     def _entry(self, path: str, name: str, value: Any) -> list[str]:
         if path in self._names:
-            inner = self._space(path, value)
-            return [f"class {name}:", *(f"    {line}" for line in inner)]
+            inner = [f"    {line}" for line in self._space(path, value)]
+            if "." in path:
+                return [f"class {name}:", *inner]
+            # Another name than that of the module with the implementation: mypy confuses the two.
+            assert not (PACKAGE / self._version / f"_{name}.py").exists(), name
+            return [f"class _{name}:", *inner, f"{name} = _{name}"]
         if isinstance(value, type):
             return [f"{name}: TypeAlias = {self._imported(value)}"]
         if isinstance(value, (FunctionType, MethodType)):

@@ -142,7 +142,8 @@ def gather_nd(value: Array, indices: Array, batch_dims: int = 0) -> Array:
     except ValueError:  # tells below which place is not there
         pass
     else:
-        return value.reshape(-1, *value.shape[depth:]).take(flat, 0)
+        found: Array = value.reshape(-1, *value.shape[depth:]).take(flat, 0)
+        return found
     limits = np.array(value.shape[:depth])
     bad = np.argwhere(((indices < 0) | (indices >= limits)).any(-1))
     if bad.size or (bad.shape[0] and not bad.shape[1]):
