@@ -116,8 +116,8 @@ if TYPE_CHECKING:
     from . import keras as keras
     from . import ray as ray
     from . import spark as spark
-    from . import tensorflow as tensorflow
     from . import tables as tables
+    from . import tensorflow as tensorflow
     from . import tfds as tfds
     from . import torch as torch
     from . import train as train

@@ -14,6 +14,7 @@ import urllib.parse
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 from pyspark.sql import types
 from pyspark.sql.datasource import (
@@ -33,6 +34,7 @@ from ..records.side_files import is_side_file
 from ..records.splitting import grouped
 from ..storage.remote import RemoteFile
 from ..threads import usable_cpus
+from .filters import columns_of, may_match
 from .schema import RECORD, inferred, inferred_sequence, parser_of
 from .writing import CODECS, NULL, Writer
 
@@ -63,6 +65,10 @@ class TFRecordSource(DataSource):  # type: ignore[misc]
     onError           ``raise`` (default), ``skip``, ``tolerate_tail``
     shards            ``complete`` (default), ``any``, as for :class:`fastrec.Reader`
     storageOptions    of URLs: a JSON object, see :class:`fastrec.StorageOptions`
+    pushFilters       ``true``: leave out rows by the filters of a query before every column is
+                      parsed, and directories by their names. Spark 4.1 or newer must have
+                      ``spark.sql.python.filterPushdown.enabled`` set to ``true``, without which it
+                      refuses such a reader
     ================= ============================================================================
 
     URLs are read, by the executors themselves, and not written: the files of a job could not appear
@@ -135,7 +141,9 @@ class TFRecordSource(DataSource):  # type: ignore[misc]
         exact = str(self._option("exact", "false")).lower() == "true"
         size = self._number("partitionBytes")
         shards = self._option("shards", "complete")
-        return _Reader(
+        pushes = str(self._option("pushFilters", "false")).lower() == "true"
+        kind = _FilteringReader if pushes else _Reader
+        return kind(
             self._roots(), self._storage(), shards, schema, self._kind, options, exact, size
         )
 
@@ -273,10 +281,12 @@ class _Reader(DataSourceReader):  # type: ignore[misc]
         self._roots, self._storage, self._shards = roots, storage, shards
         self._schema, self._kind = schema, kind
         self._options, self._exact, self._size = options, exact, size
+        self._filters: list[Any] = []
 
     def partitions(self) -> Sequence[Any]:
         """Byte ranges of files; small files of one directory go together."""
         files = _found(self._roots, self._storage, self._shards)
+        files = [each for each in files if self._may_match(each.values)]
         size = self._size or _part_size(sum(each.size for each in files))
         parts: list[Any] = []
         for key, group in itertools.groupby(files, lambda each: each.values):
@@ -298,9 +308,37 @@ class _Reader(DataSourceReader):  # type: ignore[misc]
             parser = parser_of(kept, "ByteArray")
         else:
             parser = parser_of(kept, self._kind)
+        where = self._where(kept)
         for part in partition.ranges:
-            for columns in parser.read(RecordFiles(part, **self._options), _BATCH):
+            for columns in parser.read(RecordFiles(part, **self._options), _BATCH, where):
                 yield _batch(columns, values, wanted)
+
+    def _may_match(self, values: Mapping[str, str | None]) -> bool:
+        """Return whether files of these directories can have rows that match the filters."""
+        fields = [each for each in columns_of(self._filters, self._schema) if each.name in values]
+        if not fields:
+            return True
+        row = _batch(None, values, to_arrow_schema(types.StructType(fields), timezone="UTC"))
+        return bool(may_match(self._filters, row)[0])
+
+    def _where(self, kept: Any) -> arrow.Where | None:
+        """Return a function of records that gives the numbers of those that may match."""
+        fields = columns_of(self._filters, kept)
+        if not len(fields) or self._kind == "ByteArray":
+            return None
+        parser, wanted = parser_of(fields, self._kind), to_arrow_schema(fields, timezone="UTC")
+        return lambda records: np.flatnonzero(
+            may_match(self._filters, _batch(parser(records), {}, wanted))
+        )
+
+
+class _FilteringReader(_Reader):
+    """A reader whose method ``pushFilters`` Spark calls, or refuses, as its configuration says."""
+
+    def pushFilters(self, filters: list[Any]) -> Iterator[Any]:
+        """Keep the filters, and leave all of them to Spark as well."""
+        self._filters = list(filters)
+        yield from filters
 
 
 @functools.cache
@@ -324,18 +362,19 @@ def _size(part: fastrec.FileRange) -> int:
     return part.path.size if isinstance(part.path, RemoteFile) else os.stat(part.path).st_size
 
 
-def _batch(columns: Mapping[str, Any], values: Mapping[str, Any], wanted: Any) -> Any:
-    """A record batch of exactly these types."""
-    given = pa.record_batch(arrow.batch(columns, tensors=False))
+def _batch(columns: Mapping[str, Any] | None, values: Mapping[str, Any], wanted: Any) -> Any:
+    """Return a record batch of exactly these types; one row of `values` without `columns`."""
+    given = None if columns is None else pa.record_batch(arrow.batch(columns, tensors=False))
+    count = 1 if given is None else given.num_rows
     arrays = []
     for field in wanted:
         if field.name in values:
             value = values[field.name]
             if value is not None and pa.types.is_integer(field.type):
                 value = int(value)
-            array = pa.array([value] * given.num_rows, field.type)
+            array = pa.array([value] * count, field.type)
         else:
-            array = given[field.name]
+            array = given[field.name]  # type: ignore[index,unused-ignore]
         try:
             arrays.append(_cast(array, field.type))
         except (ValueError, NotImplementedError) as error:

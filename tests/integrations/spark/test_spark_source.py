@@ -393,3 +393,75 @@ def test_types_that_no_feature_has_are_refused(
     frame = spark.createDataFrame([], schema)
     with pytest.raises(Exception, match=message):
         frame.write.format("fastrec").mode("append").save(str(tmp_path / "out"))
+
+
+# -- Filters ---------------------------------------------------------------------------------------
+
+
+FILTERED = types.StructType(
+    [
+        types.StructField("id", types.LongType()),
+        types.StructField("x", types.DoubleType()),
+        types.StructField("word", types.StringType()),
+        types.StructField("k", types.LongType()),
+    ]
+)
+QUERIES = [
+    "id = 7",
+    "id <=> 7 and word is not null",
+    "id > 10 and id <= 20",
+    "x >= 3",
+    "x = double('nan')",
+    "x < 2 and not (id = 1)",
+    "word in ('w1', 'w2', null)",
+    "word is null",
+    "word > 'w2' or id = 3",
+    "k = 1",
+    "k in (0, 2) and id < 30 and word = 'w1'",
+    "id = 1000",
+]
+
+
+@pytest.fixture(scope="module")
+def parted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Files in a directory for each value of ``k``."""
+    folder = tmp_path_factory.mktemp("filters")
+    for k in range(3):
+        (folder / f"k={k}").mkdir()
+        with fastrec.Writer(folder / f"k={k}" / "part.tfrecord") as writer:
+            for i in range(k, 60, 3):
+                row = {"id": i, "x": float("nan") if i % 10 == 0 else i / 4}
+                writer.write(row | ({"word": f"w{i % 4}"} if i % 5 else {}))
+    return folder
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_filters_that_are_pushed_change_no_result(spark: Any, parted: Path, query: str) -> None:
+    def ask(pushes: bool) -> list[dict[str, Any]]:
+        spark.conf.set("spark.sql.python.filterPushdown.enabled", str(pushes).lower())
+        frame = spark.read.format("fastrec").schema(FILTERED)
+        frame = frame.option("pushFilters", str(pushes).lower()).load(str(parted))
+        return [{k: repr(v) for k, v in row.items()} for row in rows(frame.where(query))]
+
+    assert ask(True) == ask(False)
+
+
+def test_filters_leave_out_files_and_values(parted: Path) -> None:
+    datasource = pytest.importorskip("pyspark.sql.datasource")
+    if not hasattr(datasource, "EqualTo"):
+        pytest.skip("Spark 4.1 has filters")
+    options = {"path": str(parted), "pushFilters": "true"}
+    schema = types.StructType(
+        [field for field in FILTERED if field.name != "word"]
+        + [types.StructField("word", types.LongType())]  # which is text
+    )
+    reader = TFRecordSource(options).reader(schema)
+    wrong = datasource.EqualTo(("id",), 1000)
+    filters = [datasource.EqualTo(("k",), 1), wrong]
+    assert list(reader.pushFilters(filters)) == filters
+    (part,) = reader.partitions()
+    assert part.values == {"k": "1"}
+    assert list(reader.read(part)) == []
+    list(reader.pushFilters([datasource.EqualTo(("id",), 13)]))
+    with pytest.raises(fastrec.ExampleParseError, match="word"):
+        list(reader.read(part))
