@@ -141,6 +141,11 @@ static findings look(fr_span record, fr_span key, uint32_t map) {
 
 static void add_closest(fr_error *err, const findings *s) {
     char text[FR_KEY_TEXT_SIZE];
+    if (s->closest.size == s->wanted.size &&
+        memcmp(s->closest.data, s->wanted.data, s->wanted.size) == 0) {
+        add(err, ": the record has it without values; a RaggedFeature reads it as empty");
+        return;
+    }
     fr_key_text(s->closest, text);
     add(err, "; is it '");
     add(err, text);

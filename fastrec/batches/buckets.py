@@ -39,6 +39,9 @@ def pad(ragged: Ragged, length: int | None = None, value: Any = 0) -> NDArray[An
     >>> pad(Ragged(np.array([1, 2, 3]), np.array([0, 2, 2, 3])), value=-1).tolist()
     [[1, 2], [-1, -1], [3, -1]]
     """
+    if not isinstance(ragged, Ragged):
+        kind = type(ragged).__name__
+        raise TypeError(f"ragged must be a Ragged, as RaggedFeature makes it, got {kind}")
     values = ragged.values
     if not isinstance(values, np.ndarray):
         raise TypeError(f"padding requires rows of numbers, got {type(values).__name__}")

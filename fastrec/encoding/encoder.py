@@ -61,6 +61,7 @@ class Encoding:
 
     def columns(self, columns: Mapping[str, Any]) -> _core.Values:
         """Prepare columns for encoding."""
+        columns = _columns_by_name(columns)
         if self._shapes:
             columns = _with_shape_columns(columns, self._shapes)
         for nested in self._nested:
@@ -73,6 +74,16 @@ class Encoding:
         for turn in range(turns):
             for frames, count in values.blocks(turn, turns, self._threads):
                 yield turn, frames, count
+
+
+def _columns_by_name(columns: Any) -> Any:
+    """Return the columns of a table of Arrow as a mapping; anything else as it is."""
+    names = getattr(getattr(columns, "schema", None), "names", None)
+    if isinstance(columns, Mapping) or not isinstance(names, list):
+        return columns
+    if len(set(names)) != len(names):
+        raise ValueError("two columns of the table have the same name")
+    return {name: columns.column(number) for number, name in enumerate(names)}
 
 
 def _spread(mapping: Mapping[str, Any], key: str, spread: dict[str, Any]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ..columns import Bytes
 from ..features.spec import Feature
 from ..records.paths import PathLike
 from ..records.shard_writer import ShardWriter
@@ -31,6 +32,11 @@ def _check_bytes(record: Any) -> None:
             f"a record must be bytes or a mapping, got {type_name(record)}; pass tobytes() of it, "
             f"or a mapping such as {{'values': ...}}, which is stored as an Example"
         )
+
+
+def _is_message(record: Any) -> bool:
+    """Return True for a mapping and for a protobuf message, which are not bytes yet."""
+    return isinstance(record, Mapping) or hasattr(record, "SerializeToString")
 
 
 class Writer(ShardWriter):
@@ -146,13 +152,22 @@ class Writer(ShardWriter):
             return
         if type(record) is not bytes:
             self._check_open()
-            if isinstance(record, Mapping):
-                record = self._encoding.row(record)
-            elif hasattr(record, "SerializeToString"):
-                record = record.SerializeToString()
+            if _is_message(record):
+                record = self._encoded(record)
             else:
                 _check_bytes(record)
         super().write(record)
+
+    def _encoded(self, record: Any) -> Any:
+        """Encode a mapping, or serialize a message; return other records as they are."""
+        if isinstance(record, Mapping):
+            return self._encoding.row(record)
+        return record.SerializeToString() if _is_message(record) else record
+
+    def _write_some(self, records: Any) -> None:
+        if not isinstance(records, Bytes) and len(records) and _is_message(records[0]):
+            records = list(map(self._encoded, records))
+        super()._write_some(records)
 
     def write_batch(self, columns: Mapping[str, Any]) -> None:
         """Write one ``tf.train.Example`` per row of `columns`, all of them or none.

@@ -301,8 +301,10 @@ class _Parser:
         right = self._literals() if sign == "in" else self._term()
         if isinstance(right, Name):
             if isinstance(left, Name):
+                hint = f"; isnan({left.name}) is true for NaN" if left == right else ""
                 raise WhereError(
                     "two features are compared: one side must be a value, and texts are in quotes"
+                    + hint
                 )
             if sign in ("in", "=~", "!~"):
                 raise _unexpected(token, "a feature on the left")

@@ -14,9 +14,11 @@ from typing import Any, NamedTuple, Protocol
 
 from ..errors import CorruptRecordError, FastrecError, LimitExceededError, TruncatedFileError
 from .compression import inflater_library
+from .content import file_content
 
 __all__ = ["SMALL", "Marks", "Resume", "inflate"]
 
+_EXAMINED = 4096  # bytes of a file that is not compressed as expected
 _PIECE = 1 << 20  # of input, to inflate at once: after each, other threads may be in the way
 _CRUMB = 1 << 16  # the same, where it may have to be gone through byte by byte
 _OUTPUT = 1 << 20  # most output of a call, and what is handed over at once
@@ -121,13 +123,23 @@ class _Input:
             self.skip(self.buffered - len(self._data[self._at :].lstrip(b"\0")))
 
 
+def _other(source: _Input) -> str:
+    """Return what the bytes at the start of a file are that is not compressed as expected."""
+    if source.taken:
+        return ""
+    content = file_content(bytes(source.ahead(_EXAMINED, _EXAMINED)))
+    if content.name == "TFRecord":
+        return "; the file is not compressed: compression='auto' reads it"
+    return f"; it looks like {content}"
+
+
 def _gzip_header(source: _Input) -> bool:
     """Return True if another member begins here."""
     head = bytes(source.ahead(10, 10))
     if not head:
         return False
     if head[:2] != b"\x1f\x8b":
-        raise _Damaged(f"not a GZIP member: it begins with {head[:2]!r}")
+        raise _Damaged(f"not a GZIP member: it begins with {head[:2]!r}{_other(source)}")
     if len(head) < 10:
         raise _Short
     source.skip(10)
@@ -152,7 +164,7 @@ def _zlib_header(source: _Input) -> bool:
     if len(head) < 2:
         raise _Short
     if head[0] & 0x8F != 8 or int.from_bytes(head, "big") % 31:
-        raise _Damaged(f"not a zlib stream: it begins with {head!r}")
+        raise _Damaged(f"not a zlib stream: it begins with {head!r}{_other(source)}")
     if head[1] & 0x20:
         raise _Damaged("it needs a preset dictionary")
     source.skip(2)

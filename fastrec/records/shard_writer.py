@@ -36,6 +36,20 @@ _PIECE = 8192  # records of a tuple, whose objects stay in the cache while shard
 _Self = TypeVar("_Self", bound="ShardWriter")
 
 
+def _check_iterable(records: Any) -> None:
+    """Raise for an argument of `write_many` that is one record, columns, or loses bytes."""
+    is_flat = isinstance(records, memoryview) and records.ndim < 2
+    if isinstance(records, (bytes, bytearray, str)) or is_flat:
+        kind = type(records).__name__
+        raise TypeError(f"records must be an iterable of records, got one {kind}; use write()")
+    if isinstance(records, Mapping) or hasattr(records, "schema"):
+        kind = type(records).__name__
+        hint = "write_batch() writes columns, and write() one mapping"
+        raise TypeError(f"records must be an iterable of records, got {kind}; {hint}")
+    if isinstance(records, np.ndarray) and records.dtype.kind in "SU":
+        _core.as_records(records)  # raises: such an array has lost zero bytes
+
+
 class ShardWriter:
     """Writes records that are bytes; the parameters are those of :class:`fastrec.Writer`.
 
@@ -177,9 +191,13 @@ class ShardWriter:
         """Write records that are bytes already, many in each native call without the GIL.
 
         `records` is any iterable. A :class:`Bytes` among its items is a block of records, as
-        :meth:`Reader.blocks` yields them.
+        :meth:`Reader.blocks` yields them. Mappings and messages, as for :meth:`Writer.write`, are
+        encoded first.
         """
         self._check_open()
+        _check_iterable(records)
+        if isinstance(records, memoryview):
+            records = np.asarray(records)  # whose rows can be iterated over
         if isinstance(records, (Bytes, list, tuple)):
             self._write_some(records)
             return

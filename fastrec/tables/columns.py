@@ -227,9 +227,18 @@ class Tables:
         return name in self._lists or (_is_list(kind) and _is_list(kind.value_type))
 
     def _sequence(self, row: dict[str, Any], lists: Iterable[str]) -> bytes:
-        """Encode a row as a SequenceExample; a null has no feature list."""
-        frames = {name: row[name] for name in lists if row.get(name) is not None}
-        context = {name: value for name, value in row.items() if name not in lists}
+        """Encode a row as a SequenceExample; a null has no feature list.
+
+        An empty list, whose type is not known here, becomes a feature without values.
+        """
+        frames = {
+            name: [None if frame == [] else frame for frame in row[name]]
+            for name in lists
+            if row.get(name) is not None
+        }
+        context = {
+            name: None if value == [] else value for name, value in row.items() if name not in lists
+        }
         return fastrec.encode_sequence_example(context, frames)
 
     def _write_json(self, sink: fastrec.Writer) -> Iterator[int | None]:
