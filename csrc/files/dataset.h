@@ -237,7 +237,7 @@ void fr_dataset_announce(const fr_dataset *dataset, uint64_t number, uint64_t co
 /* Says that `count` records from `number` on will not be read again soon: fr_file_map_retire(). */
 void fr_dataset_retire(const fr_dataset *dataset, uint64_t number, uint64_t count);
 
-/* Whether the header of record `number` is in memory: fr_file_map_resident(). */
+/* Whether the middle of record `number` is in memory: fr_file_map_resident(). */
 bool fr_dataset_resident(const fr_dataset *dataset, uint64_t number);
 
 /* Gives `err` the coordinates of record `number` (file, record within it, and the offset unless the

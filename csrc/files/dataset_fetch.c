@@ -172,7 +172,7 @@ bool fr_dataset_resident(const fr_dataset *dataset, uint64_t number) {
     bool resident = false;
     if (fr_dataset_resolve(dataset, &number, 1, &place, &hold, NULL) == FR_OK && place.frame.size) {
         const fr_file_map *map = &dataset->files[place.file].map;
-        resident = fr_file_map_resident(map, place.offset);
+        resident = fr_file_map_resident(map, place.offset + place.frame.size / 2);
     }
     fr_dataset_let_go(dataset, &hold);
     return resident;
