@@ -43,7 +43,7 @@ LDLIBS_CORE += $(shell pkg-config --libs libdeflate)
 endif
 LDLIBS_CORE += -lm
 
-.PHONY: bench bench-smoke guard guard-update help test without quick coverage demo arm64 arm64-run windows windows-run mutants fuzz sanitize sanitize-c \
+.PHONY: bench bench-smoke guard guard-update help test without lowest quick coverage demo arm64 arm64-run windows windows-run mutants fuzz sanitize sanitize-c \
         sanitize-fuzz sanitize-python lint lint-c lint-python oracle integrations environments soak faults verdicts \
         races docs diagrams dist release-check \
         wheel-check format clean
@@ -107,6 +107,24 @@ without-%: .venv/installed-test
 	FASTREC_TEST_WITHOUT=$* $(BIN)/pytest -q -n auto -m 'not slow' $(WITHOUT_$*)
 
 without: $(WITHOUT:%=without-%)
+
+## make lowest       the tests of other libraries, with the lowest declared version of each
+# uv resolves as pip does, and can choose the lowest versions; binaries only, because many old
+# sources do not compile any more.
+LOWEST_TESTS ?= tests/arrow tests/demo tests/encoding tests/images tests/storage tests/tables \
+    tests/tfds tests/viewer tests/project/test_train.py tests/records/test_inflate.py \
+    tests/records/test_checkpoints.py tests/parsing/test_verdicts.py
+build/lowest/installed: build/wheel/built
+	rm -rf $(@D)
+	$(PIP) 'uv>=0.9'
+	$(BIN)/uv venv --quiet --python $(BIN)/python $(@D)
+	$(BIN)/uv pip install --quiet --python $(@D)/bin/python --resolution lowest-direct \
+	    --only-binary :all: -r pyproject.toml --extra test --extra jpeg --extra re2
+	$(BIN)/uv pip install --quiet --python $(@D)/bin/python --no-deps build/wheel/*.whl
+	@touch $@
+
+lowest: build/lowest/installed
+	build/lowest/bin/python -m pytest -q -n auto -m 'not slow' $(LOWEST_TESTS)
 
 ## make quick        an incremental build in place and the tests of what was changed, in a minute
 .venv-quick/installed: pyproject.toml

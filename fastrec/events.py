@@ -323,9 +323,7 @@ def _messages() -> dict[str, Any]:
             added.type = getattr(added, "TYPE_" + (kind[:-1] if repeated else kind))
     pool = descriptor_pool.DescriptorPool()
     pool.AddSerializedFile(file.SerializeToString())
-    make = getattr(message_factory, "GetMessageClass", None)
-    if make is None:  # protobuf before 4.22
-        make = message_factory.MessageFactory(pool).GetPrototype  # type: ignore[attr-defined,unused-ignore]
+    make = message_factory.GetMessageClass
     return {name: make(pool.FindMessageTypeByName(name)) for name in layouts}
 
 

@@ -10,7 +10,7 @@
 
 The classes are built when this module is imported, from a description below and in a descriptor
 pool of their own. That is why they live beside TensorFlow's in one process, whichever is imported
-first, and why there is no generated code that pins a release of protobuf: any from 4.21 will do.
+first, and why there is no generated code that pins a release of protobuf: any from 4.25 will do.
 """
 
 from __future__ import annotations
@@ -85,13 +85,9 @@ def _make_classes() -> dict[str, Any]:
             _add_field(message, number, *field)
     pool = descriptor_pool.DescriptorPool()
     pool.AddSerializedFile(file.SerializeToString())
-    if hasattr(message_factory, "GetMessageClass"):
-        make = message_factory.GetMessageClass
-    else:  # protobuf before 4.22
-        make = message_factory.MessageFactory(pool).GetPrototype
     classes = {}
     for name in _MESSAGES:
-        cls = make(pool.FindMessageTypeByName(f"{_PACKAGE}.{name}"))
+        cls = message_factory.GetMessageClass(pool.FindMessageTypeByName(f"{_PACKAGE}.{name}"))
         cls.__module__ = __name__  # where pickle finds it
         classes[name] = cls
     return classes

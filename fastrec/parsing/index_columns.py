@@ -2,7 +2,8 @@
 """Columns of an index: values, lengths and sizes of every record of a file.
 
 They are stored next to the record file, in ``train.tfrecord.frcolumns`` (the format is in
-``csrc/format/FORMAT.md``), so that subsets, weights and packed rows can be planned before a record is read.
+``csrc/format/FORMAT.md``), so that subsets, weights and packed rows can be planned before a record
+is read.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ from ..storage.remote import Pause, RemoteFile, retried
 from ..storage.stores import Location, locate
 from .output_rules import (
     HEAD,
+    INDEXED,
     IS_INPUT,
     NOT_RECORDS,
     begins_with_records,
@@ -123,7 +124,8 @@ def _is_there(location: Location, retries: int, pause: Pause) -> bool:
 
 
 def _remove(location: Location, storage: StorageOptions, pause: Pause) -> None:
-    for key in (location.key, f"{location.key}.frindex"):
+    for suffix in INDEXED:
+        key = location.key + suffix
         place = location.at(key)
         if _is_there(place, storage.retries, pause):
             retried(storage.retries, place, partial(place.store.delete, key), pause)

@@ -30,6 +30,7 @@ from .paths import PathLike, shard_paths
 __all__ = [
     "EXISTS",
     "HEAD",
+    "INDEXED",
     "IS_INPUT",
     "NOT_RECORDS",
     "begins_with_records",
@@ -48,6 +49,7 @@ EXISTS = "the file exists; overwrite=True replaces it"
 
 IS_INPUT = "an input of the same call cannot be replaced; name another file"
 NOT_RECORDS = "a record file cannot be replaced by another kind of file; name another file"
+INDEXED = ("", ".frindex", ".frcolumns")  # suffixes of a record file and of its indexes
 HEAD = 1 << 20  # bytes that are searched for a record
 
 _Identity = tuple[int, int]
@@ -114,9 +116,9 @@ def check_set(
 def remove_shards(paths: Iterable[str]) -> None:
     """Remove stale shards and what indexes them, after the files of the new set are in place."""
     for path in paths:
-        for each in (path, f"{path}.frindex", f"{path}.frcolumns"):
+        for suffix in INDEXED:
             with contextlib.suppress(FileNotFoundError):
-                os.unlink(each)
+                os.unlink(path + suffix)
 
 
 def stale_shards(path: PathLike, written: Sequence[str]) -> list[str]:

@@ -118,10 +118,7 @@ def _envelope() -> Any:
     pool = descriptor_pool.DescriptorPool()
     pool.AddSerializedFile(file.SerializeToString())
     found = pool.FindMessageTypeByName("Envelope")
-    if hasattr(message_factory, "GetMessageClass"):
-        return message_factory.GetMessageClass(found)
-    factory: Any = message_factory.MessageFactory(pool)  # protobuf before 4.22
-    return factory.GetPrototype(found)
+    return message_factory.GetMessageClass(found)
 
 
 open_envelope = _envelope().FromString

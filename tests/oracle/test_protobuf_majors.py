@@ -16,7 +16,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 CACHE = Path(os.environ.get("FASTREC_PROTOBUF_CACHE", ROOT / ".venv-oracle" / "protobuf"))
-RELEASES = ["4.21.*", "4.25.*", "5.*", "6.*", "7.*"]
+RELEASES = ["4.25.*", "5.*", "6.*", "7.*"]
 
 PROBE = """
 import google.protobuf

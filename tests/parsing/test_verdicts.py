@@ -16,6 +16,7 @@ import pytest
 import reference
 import strategies as make
 import wire
+from google import protobuf
 from google.protobuf.message import DecodeError
 from hypothesis import given
 from verbs import assert_columns, assert_one_ascii_line, outcome
@@ -165,8 +166,10 @@ def test_what_protobuf_accepts_is_accepted_with_its_values(name: str) -> None:
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_protobuf_refuses_is_refused(name: str) -> None:
     data = REFUSED[name]
-    with pytest.raises(DecodeError):
-        train.Example.FromString(data)
+    # Before release 7, protobuf passes over the bits of a size behind the 64th.
+    if name != "a size of more than 64 bits" or int(protobuf.__version__.split(".")[0]) >= 7:
+        with pytest.raises(DecodeError):
+            train.Example.FromString(data)
     with pytest.raises(fastrec.ExampleParseError) as caught:
         fastrec.parse_example([b"", data], A)
     assert (caught.value.kind, caught.value.record) in {("malformed", 1), ("schema", 1)}

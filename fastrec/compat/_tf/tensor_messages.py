@@ -64,9 +64,7 @@ def _make_classes() -> dict[str, Any]:
                 added.type = getattr(added, f"TYPE_{kind}")
     pool = descriptor_pool.DescriptorPool()
     pool.AddSerializedFile(file.SerializeToString())
-    make = getattr(message_factory, "GetMessageClass", None)
-    if make is None:  # protobuf before 4.22
-        make = message_factory.MessageFactory(pool).GetPrototype  # type: ignore[attr-defined,unused-ignore]
+    make = message_factory.GetMessageClass
     return {name: make(pool.FindMessageTypeByName(f"fastrec.{name}")) for name in _MESSAGES}
 
 
