@@ -22,11 +22,13 @@ if tuple(map(int, _tensorflow.__version__.split(".")[:2])) < (2, 16):
 
 from .bridge import original_errors
 from .dataset import batches, dataset
+from .graphs import graph_tensors
 from .parsing import make_batched_features_dataset, parse_example_dataset, read_examples
 
 __all__ = [
     "batches",
     "dataset",
+    "graph_tensors",
     "make_batched_features_dataset",
     "original_errors",
     "parse_example_dataset",
