@@ -76,6 +76,55 @@ static void check_every(const uint8_t *data, size_t size, const int64_t *offsets
     free(out), free(begins);
 }
 
+/* Strings laid out by their spans: one after the other, and as rows of one width. */
+static void check_spans(const uint8_t *data, const int64_t *offsets, size_t count, size_t width) {
+    const size_t size = (size_t)(offsets[count] - offsets[0]);
+    fr_span *spans = block(count * sizeof *spans);
+    for (size_t i = 0; i < count; i++)
+        spans[i] = (fr_span){data + offsets[i], (size_t)(offsets[i + 1] - offsets[i])};
+    int64_t *begins = block((count + 1) * sizeof *begins);
+    uint8_t *out = block(size), *rows = block(count * width);
+    fr_strings_join(spans, count, begins, out);
+    CHECK(begins[0] == 0 && begins[count] == (int64_t)size);
+    CHECK(!size || memcmp(out, data + offsets[0], size) == 0);
+    fr_strings_fit(spans, count, width, rows);
+    for (size_t i = 0; i < count; i++) {
+        CHECK(begins[i] == offsets[i] - offsets[0]);
+        for (size_t k = 0; k < width; k++)
+            CHECK(rows[i * width + k] == (k < spans[i].size ? spans[i].data[k] : 0));
+    }
+    free(spans), free(begins), free(out), free(rows);
+}
+
+/* Rows of strings that are filled up, with and without a filler. */
+static void check_pad(const uint8_t *data, const int64_t *offsets, size_t count, fr_span filler,
+                      uint64_t *random) {
+    int64_t splits[STRINGS + 1] = {(int64_t)(test_random(random) % (count + 1))};
+    size_t rows = 0, width = 0, total = 0;
+    for (; rows < STRINGS && splits[rows] < (int64_t)count; rows++) {
+        const size_t left = count - (size_t)splits[rows], some = test_random(random) % (left + 1);
+        splits[rows + 1] = splits[rows] + (int64_t)some;
+        width = some > width ? some : width;
+    }
+    for (size_t row = 0; row < rows; row++)
+        total += (width - (size_t)(splits[row + 1] - splits[row])) * filler.size;
+    total += (size_t)(offsets[splits[rows]] - offsets[splits[0]]);
+    int64_t *begins = block((rows * width + 1) * sizeof *begins);
+    uint8_t *out = filler.size ? block(total) : NULL;
+    fr_strings_pad(data, offsets, splits, rows, width, filler, begins, out);
+    CHECK(begins[rows * width] - begins[0] == (int64_t)total);
+    for (size_t i = 0; i < rows * width; i++) {
+        const int64_t number = splits[i / width] + (int64_t)(i % width);
+        const bool is_filler = number >= splits[i / width + 1];
+        const uint8_t *from = is_filler ? filler.data : data + offsets[number];
+        const size_t size =
+            is_filler ? filler.size : (size_t)(offsets[number + 1] - offsets[number]);
+        CHECK(begins[i + 1] - begins[i] == (int64_t)size);
+        CHECK(!size || memcmp((out ? out : data) + begins[i], from, size) == 0);
+    }
+    free(begins), free(out);
+}
+
 int main(void) {
     uint64_t random = 7;
     for (int turn = 0; turn < TURNS; turn++) {
@@ -92,6 +141,8 @@ int main(void) {
         CHECK(fr_strings_valid(offsets, 1, count, (size_t)offsets[count]));
         check_cut(data, offsets, count, &cut);
         check_take(data, offsets, count, &random);
+        check_spans(data, offsets, count, test_random(&random) % LONGEST);
+        check_pad(data, offsets, count, (fr_span){(const uint8_t *)"xyz", turn % 4}, &random);
         check_every(data, (size_t)offsets[count], offsets, count, &random);
         CHECK(!offsets[count] || !fr_strings_valid(offsets, 1, count, (size_t)offsets[count] - 1));
         offsets[count / 2] = -1;
