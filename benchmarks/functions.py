@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plain functions, beside TensorFlow's: every kind of feature, and every format of images.
 
-    make .venv-oracle/installed && .venv-oracle/bin/python benchmarks/functions.py [NAME...]
+    pip install tensorflow opencv-python-headless pillow && python benchmarks/functions.py [NAME...]
 
 Each row of the tables below is a function of a batch, or of one record or image, and the fastest
 equivalent of the peers: TensorFlow, and OpenCV and Pillow for images. Both sides take turns in one
