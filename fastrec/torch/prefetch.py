@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import torch
+import torch.utils.data
 
 from .tensors import to_tensors
 
@@ -60,9 +61,10 @@ class Prefetch(Iterator[Any]):
         self._device = torch.device(device)
         self._ahead = 0 if self._device.type == "cpu" else ahead
         self._batches = iter(batches)
-        self._owner = next(
-            (each for each in (self._batches, batches) if hasattr(each, "state_dict")), None
-        )
+        candidates = [self._batches, batches]
+        if isinstance(batches, torch.utils.data.DataLoader) and batches.num_workers == 0:
+            candidates.append(batches.dataset)
+        self._owner: Any = next((each for each in candidates if hasattr(each, "state_dict")), None)
         self._copies: deque[_Copy] = deque()
         self._used: deque[_Copy] = deque()
         self._state = self._take_state()
@@ -116,7 +118,9 @@ class Prefetch(Iterator[Any]):
         return copy.batch
 
     def state_dict(self) -> dict[str, Any]:
-        """The state of `batches` after the batch that was delivered last.
+        """Return the state of `batches` after the batch that was delivered last.
+
+        The state of a ``DataLoader`` without workers is that of its dataset.
 
         Raises
         ------
@@ -124,7 +128,12 @@ class Prefetch(Iterator[Any]):
             When `batches` has no ``state_dict()``.
         """
         if self._state is None:
-            raise TypeError("the batches that are prefetched have no state_dict()")
+            raise TypeError(
+                "prefetch_to() requires batches that have state_dict(): pass a fastrec.Batcher, a "
+                "fastrec.torch.IterableDataset, or a "
+                "torchdata.stateful_dataloader.StatefulDataLoader, which a loader with workers "
+                "must be"
+            )
         return self._state
 
 

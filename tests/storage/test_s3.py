@@ -235,6 +235,58 @@ def test_faults_of_the_link_cost_no_record(bucket: Any, moto: tuple[str, int]) -
         assert reader.__getitems__([5, 290]) == [RECORDS[5], RECORDS[290]]
 
 
+def test_the_environment_says_where_the_store_is(
+    bucket: Any, moto: tuple[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = {
+        "AWS_ENDPOINT_URL": f"http://{moto[0]}:{moto[1]}",
+        "AWS_ALLOW_HTTP": "true",
+        "AWS_REGION": "us-east-1",
+        "AWS_ACCESS_KEY_ID": "key",
+        "AWS_SECRET_ACCESS_KEY": SECRET,
+        "AWS_EC2_METADATA_DISABLED": "true",
+    }
+    for name, value in settings.items():
+        monkeypatch.setenv(name, value)
+    for name in ("a/1.tfrecord", "a/2.tfrecord", "a/b/3.tfrecord", "c/4.tfrecord"):
+        body = b"".join(map(fastrec._core.frame, [name.encode()]))
+        bucket.put_object(Bucket="data-set", Key=name, Body=body)
+    for source, expected in {
+        "s3://data-set/a/*.tfrecord": [b"a/1.tfrecord", b"a/2.tfrecord"],
+        "s3://data-set/**/*.tfrecord": [
+            b"a/1.tfrecord",
+            b"a/2.tfrecord",
+            b"a/b/3.tfrecord",
+            b"c/4.tfrecord",
+        ],
+        "s3://data-set/c/4.tfrecord": [b"c/4.tfrecord"],
+    }.items():
+        assert list(iter(fastrec.Reader(source))) == expected
+    with pytest.raises(FileNotFoundError, match=r"NoSuchBucket|missing-bucket"):
+        fastrec.Reader("s3://missing-bucket/*.tfrecord")
+
+
+def test_random_order_takes_two_requests_for_each_object_with_an_index(
+    bucket: Any, moto: tuple[str, int]
+) -> None:
+    options = options_for(f"http://{moto[0]}:{moto[1]}")
+    with fastrec.Writer(
+        "s3://data-set/t.tfrecord", shards=8, index=True, storage_options=options
+    ) as writer:
+        writer.write_many(RECORDS)
+    with ObjectServer(Upstream(*moto)) as server:
+        reader = fastrec.Reader("s3://data-set/t-*", storage_options=options_for(server.url))
+        order: list[int] = []
+        for epoch in range(2):  # of torch.Dataset: a batch at a time
+            for start in range(0, len(reader), 32):
+                order = [(7 * n + epoch) % len(reader) for n in range(start, start + 32)]
+                assert reader.__getitems__(order) == [reader[n] for n in order]
+    paths = [request.path for request in server.requests if request.path.endswith(".tfrecord")]
+    requests = {path: paths.count(path) for path in paths}
+    assert len(requests) == 8
+    assert max(requests.values()) <= 2  # the first bytes, and the whole object
+
+
 def test_wrong_credentials_are_not_shown(bucket: Any, moto: tuple[str, int]) -> None:
     with ObjectServer(
         Upstream(*moto), lambda request, number: Fault("status", status=403)

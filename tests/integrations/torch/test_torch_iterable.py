@@ -208,17 +208,22 @@ def test_a_copy_goes_on_where_it_was_told_to(files: str, features: dict[str, Any
         IterableDataset(files, features, 11, shuffle=True, seed=1).load_state_dict(state)
 
 
-def test_prefetching_to_a_cpu_keeps_batches_and_state(files: str, features: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "wrap", [lambda dataset: dataset, lambda d: DataLoader(d, batch_size=None)]
+)
+def test_prefetching_to_a_cpu_keeps_batches_and_state(
+    wrap: Any, files: str, features: dict[str, Any]
+) -> None:
     dataset = IterableDataset(files, features, 10, shuffle=True, seed=1)
     every = ids(dataset)
     dataset.set_epoch(0)
-    batches = prefetch_to(dataset, "cpu")
+    batches = prefetch_to(wrap(dataset), "cpu")
     found = ids([next(batches), next(batches)])
     state = batches.state_dict()
     assert found + ids(batches) == every
     dataset.load_state_dict(state)
     assert ids(prefetch_to(dataset, "cpu")) == every[20:]
-    with pytest.raises(TypeError, match="no state_dict"):
+    with pytest.raises(TypeError, match=r"pass a fastrec\.Batcher, .*StatefulDataLoader"):
         prefetch_to([{"x": np.arange(3)}], "cpu").state_dict()
     with pytest.raises(ValueError, match="ahead must be at least 1, got 0"):
         prefetch_to([], "cpu", ahead=0)
