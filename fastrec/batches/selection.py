@@ -319,7 +319,7 @@ class Selection:
     def _by_value(
         self, text: str, column: Column, table: Mapping[Any, float] | None
     ) -> NDArray[np.float64]:
-        values, places, counts = np.unique(column.values, return_inverse=True, return_counts=True)
+        values, places, counts = _grouped(column.values)
         named = values.tolist()
         if column.labels is not None:
             named = [column.labels[code] for code in named]
@@ -336,6 +336,18 @@ class Selection:
         if self.balance is not None:
             weights = weights / counts
         return weights[places]
+
+
+def _grouped(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Return the different values, the number among them of each value, and their counts."""
+    if values.dtype.itemsize > 2 or values.dtype.kind != "i":
+        return np.unique(values, return_inverse=True, return_counts=True)
+    low = int(values.min())  # few different values, which need no sorting
+    shifted = values.astype(np.int32) - low
+    counts = np.bincount(shifted)
+    present = np.flatnonzero(counts)
+    numbers = np.cumsum(counts > 0) - 1
+    return present + low, numbers[shifted], counts[present]
 
 
 def _one_name(text: str) -> Name:
