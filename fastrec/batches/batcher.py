@@ -23,14 +23,16 @@ from ..records.shard_sets import Shards
 from ..storage.options import StorageOptions
 from .audit import Audit, AuditLog
 from .block_shuffle import Shuffle
+from .bucket_plans import BucketPass, BucketPlans
 from .buckets import Buckets
 from .checkpoint import Start
 from .iterator import Batches
 from .mixture import Mixture
 from .options import Options
 from .order import Ordering, Pass
-from .packing import PackedFeed, PackedPass, Packing, RowPlans
+from .packing import PackedPass, Packing, RowPlans
 from .pinned_memory import page_locked
+from .planned import PlannedFeed, PlannedPass
 from .postprocess import NativeFeed, Stage, Steps
 from .progress import Progress
 from .remote_feed import RemoteFeed
@@ -279,8 +281,9 @@ class Batcher:
             shards=options.shards,
             selection=options.selection,
             packing=None if options.packing is None else options.packing.describe(),
+            planned=options.is_planned,
         )
-        self._plans: RowPlans | None = None
+        self._plans: Any = None
         self._order.check_random_access()
         self._next = Start()
         self._iterators: weakref.WeakSet[Batches] = weakref.WeakSet()
@@ -390,27 +393,42 @@ class Batcher:
         shard = self._shard()
         self._order.is_divided = shard[1] > 1
         spec = replace(self._order.spec, shard=shard)
-        if self._options.packing is None:
+        options = self._options
+        if not options.is_planned:
             return Pass(self._order, spec, start)
-        if self._plans is None:
-            self._plans = RowPlans(self._order, self._options.packing)
-        return PackedPass(self._order, spec, start, self._plans)
+        if options.packing is not None:
+            self._plans = self._plans or RowPlans(self._order, options.packing)
+            return PackedPass(self._order, spec, start, self._plans)
+        assert options.buckets is not None
+        shards = spec.shard[1]
+        if shards > 1 and spec.uneven == "longer":
+            raise ValueError(
+                "planned buckets give all shards equally many rows: uneven must be 'drop' or 'pad', "
+                "got 'longer'"
+            )
+        if self._plans is None or self._plans[0] != shards:
+            size, drop = options.batch_size or 1, options.drop_remainder
+            plans = BucketPlans(self._order, options.buckets, size, shards, drop)
+            self._plans = shards, plans
+        return BucketPass(self._order, spec, start, self._plans[1])
 
-    def _open_packed(self, run: Pass) -> tuple[Pipeline, Audit]:
-        assert isinstance(run, PackedPass)
-        assert self._options.packing is not None
-        if run.spec.drop_remainder and run.spec.epochs and not run.steps_left:
-            self._warn_if_none(run)
+    def _open_planned(self, run: Pass) -> tuple[Pipeline, Audit]:
+        assert isinstance(run, PlannedPass)
+        options = self._options
         stage = Stage(run, self._schema, self._steps)
-        function = partial(stage.packed, self._options.packing)
-        return self._pipeline(PackedFeed(run), function), Audit(self._audits, run, stage)
+        if options.packing is not None:
+            function: Any = partial(stage.packed, options.packing)
+        else:
+            assert options.buckets is not None
+            function = partial(stage.bucketed, options.buckets)
+        return self._pipeline(PlannedFeed(run), function), Audit(self._audits, run, stage)
 
     def __iter__(self) -> Batches:
         run = self._pass(self._next)
         open_feed = self._open_stream if self._order.streams else self._open_native
         batches = Batches(
             run,
-            open_feed if self._options.packing is None else self._open_packed,
+            self._open_planned if self._options.is_planned else open_feed,
             progress=Progress(self._length(run)) if self._options.progress else None,
         )
         self._next = run.next_start

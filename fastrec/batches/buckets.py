@@ -81,7 +81,14 @@ class Buckets:
     window : int, optional
         Records; 128 batches by default, or one where there is nothing to sort by.
     value : scalar or mapping of str to scalar
-        What is padded with.
+        The padding.
+    planned : bool
+        Plan the batches of an epoch from the lengths of all records, which the columns of the index
+        have (``fastrec index --columns "len(tokens)"``); without them, the files are read once.
+        Then the number of batches is known, and all shards make batches of the same bucket and the
+        same number of rows at each step, for which several shards need ``uneven="drop"`` or
+        ``"pad"``. The records of a step are the same for any number of shards if the `batch_size`,
+        `tokens` and `window` of all shards together are.
 
     Examples
     --------
@@ -94,6 +101,7 @@ class Buckets:
     tokens: int | None = None
     window: int | None = None
     value: Any = 0
+    planned: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "lengths", tuple(self.lengths))
@@ -116,7 +124,8 @@ class Buckets:
 
     def describe(self) -> dict[str, Any]:
         """The options that the batches depend on."""
-        return {"by": self.by, "lengths": list(self.lengths), "tokens": self.tokens}
+        described = {"by": self.by, "lengths": list(self.lengths), "tokens": self.tokens}
+        return {**described, "planned": True} if self.planned else described
 
     def deal(self, columns: Mapping[str, Any], batch_size: int, drop: bool) -> list[dict[str, Any]]:
         """A window's columns, in batches.
@@ -129,37 +138,45 @@ class Buckets:
         measured = columns[self.by]
         if not isinstance(measured, Ragged):
             raise TypeError(f"buckets: {self.by!r} must be a ragged feature")
-        lengths = measured.row_lengths
+        dealt = self.divide(measured.row_lengths, batch_size, self.tokens, drop)
+        return [self.pad_batch(columns, rows, bucket) for rows, bucket in dealt]
+
+    def divide(
+        self, lengths: Rows, batch_size: int, tokens: int | None, drop: bool
+    ) -> list[tuple[Rows, int]]:
+        """Return the rows of each batch of a window, given their lengths, and its bucket."""
         which = np.searchsorted(np.array(self.lengths, np.int64), lengths)
         full: list[tuple[Rows, int]] = []
         short: list[tuple[Rows, int]] = []
         for bucket in range(len(self.lengths) + 1):
             rows = np.flatnonzero(which == bucket)
-            for part, is_full in self._cut(rows, lengths, bucket, batch_size):
+            for part, is_full in self._cut(rows, lengths, bucket, batch_size, tokens):
                 (full if is_full else short).append((part, bucket))
         full.sort(key=lambda each: int(each[0][-1]))
-        chosen = full if drop else full + short
-        return [self._batch(columns, rows, bucket) for rows, bucket in chosen]
+        return full if drop else full + short
 
     def _cut(
-        self, rows: Rows, lengths: Rows, bucket: int, batch_size: int
+        self, rows: Rows, lengths: Rows, bucket: int, batch_size: int, tokens: int | None
     ) -> Iterator[tuple[Rows, bool]]:
-        """The rows of a bucket, a batch at a time, and whether no further row would fit it."""
-        begin = longest = 0
+        """Yield the rows of each batch of a bucket, and whether the batch is full."""
         bound = self.lengths[bucket] if bucket < len(self.lengths) else 0
+        if bound or tokens is None:  # then every batch has the same number of rows
+            most = batch_size if tokens is None else max(tokens // bound, 1)
+            for begin in range(0, len(rows), most):
+                yield rows[begin : begin + most], len(rows) - begin >= most
+            return
+        begin = longest = 0
         for end, length in enumerate(lengths[rows].tolist()):
-            longest = max(longest, length, bound)
+            longest = max(longest, length)
             count = end - begin + 1
-            over = count > batch_size if self.tokens is None else count * longest > self.tokens
-            if over and end > begin:
+            if count * longest > tokens and end > begin:
                 yield rows[begin:end], True
-                begin, longest = end, max(length, bound)
+                begin, longest = end, length
         if begin < len(rows):
-            count = len(rows) - begin
-            fits = batch_size if self.tokens is None else self.tokens // max(longest, 1)
-            yield rows[begin:], count >= fits
+            yield rows[begin:], len(rows) - begin >= tokens // max(longest, 1)
 
-    def _batch(self, columns: Mapping[str, Any], rows: Rows, bucket: int) -> dict[str, Any]:
+    def pad_batch(self, columns: Mapping[str, Any], rows: Rows, bucket: int) -> dict[str, Any]:
+        """Return some rows of columns, padded to the bound of a bucket."""
         batch: dict[str, Any] = {}
         for key, column in columns.items():
             if isinstance(column, Bytes) and len(column.shape) == 1:

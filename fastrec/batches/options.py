@@ -152,6 +152,7 @@ class Options:
             _check_augment(key, augment, named)
         if self.packing is not None:
             self._check_packing()
+        self._check_planned_buckets()
         if self.buckets is not None and not isinstance(self.buckets, Buckets):
             raise TypeError(f"buckets must be a Buckets, got {type(self.buckets).__name__}")
         if self.buckets is not None:
@@ -159,6 +160,23 @@ class Options:
                 raise ValueError("buckets and batch_size=None are mutually exclusive")
             if self.buckets.by not in named:
                 raise ValueError(f"buckets: {self.buckets.by!r} is not in features")
+
+    @property
+    def is_planned(self) -> bool:
+        """Whether batches are planned from the lengths of all records."""
+        return self.packing is not None or (self.buckets is not None and self.buckets.planned)
+
+    def _check_planned_buckets(self) -> None:
+        if not (isinstance(self.buckets, Buckets) and self.buckets.planned):
+            return
+        for name, is_refused in (
+            ("images", bool(any(self.images) or self.augment)),
+            ("batch_across_epochs", self.batch_across_epochs),
+            ("on_error", self.on_error != "raise"),
+            ("shuffle=N (use True or 'blocks')", order_fields(self.shuffle)["shuffle"] == "buffer"),
+        ):
+            if is_refused:
+                raise ValueError(f"planned buckets and {name} are mutually exclusive")
 
     def _check_packing(self) -> None:
         if not isinstance(self.packing, Packing):

@@ -112,6 +112,8 @@ class Ordering:
         The records that are read, if not all of them are.
     packing : mapping, optional
         The options of packed rows, which a state has to agree with.
+    planned : bool
+        Whether batches are planned from the lengths of all records.
 
     Attributes
     ----------
@@ -135,9 +137,11 @@ class Ordering:
         shards: Shards = "complete",
         selection: Selection | None = None,
         packing: Mapping[str, Any] | None = None,
+        planned: bool = False,
     ) -> None:
         self.spec = spec
         self._packing = packing
+        self._planned_batches = planned
         self.selection = Selection() if selection is None else selection
         self.buckets = buckets
         self.by_row = by_row
@@ -198,7 +202,7 @@ class Ordering:
     @property
     def _is_planned(self) -> bool:
         """Whether records are chosen by the columns of an index."""
-        return bool(self.selection) or self._packing is not None
+        return bool(self.selection) or self._planned_batches
 
     @property
     def is_drawn(self) -> bool:
@@ -227,7 +231,9 @@ class Ordering:
         if by_number and (name := self.files.sequential_source()) is not None:
             what, hint = "a mixture", ""
             if self._is_planned:
-                what = "packing=" if self._packing is not None else self.selection.option
+                what = self.selection.option
+                if self._planned_batches:
+                    what = "buckets=" if self._packing is None else "packing="
             elif self.mixture is None:
                 what = "shuffle=True" if self.spec.shuffle == "records" else "shuffle='blocks'"
                 hint = "; shuffle=10000 shuffles through a buffer of that many records"

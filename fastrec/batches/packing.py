@@ -7,11 +7,8 @@ batches is known, a state is a position, and the rows are the same for any numbe
 
 from __future__ import annotations
 
-import os
-import threading
-from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -19,17 +16,14 @@ from numpy.typing import DTypeLike, NDArray
 
 from .. import _core
 from ..columns import Ragged
-from ..errors import ExampleParseError, FastrecError, IndexMismatchError, check_int
-from ..parsing.index_columns import columns_of
+from ..errors import ExampleParseError, FastrecError, check_int
+from ..parsing.index_columns import Column
 from ..parsing.where import Name
-from .checkpoint import Position, Start
-from .order import Ordering, OrderSpec, Pass
+from .checkpoint import Start
+from .order import Ordering, OrderSpec
+from .planned import PlannedPass, Plans, check_lengths
 
-__all__ = ["PackedFeed", "PackedPass", "Packing", "RowPlans", "Step", "check_lengths"]
-
-_PLANS = 4  # windows whose plans are kept
-_EPOCHS = 4  # epochs whose numbers of rows are kept
-_GOLDEN = 0x9E3779B97F4A7C15
+__all__ = ["PackedPass", "Packing", "RowPlans", "Step"]
 
 
 @dataclass(frozen=True)
@@ -177,6 +171,12 @@ class Packing:
             raise ValueError(f"a document must have fewer than 2**32 tokens, got {total.max()}")
         return total.astype(np.uint32)  # type: ignore[no-any-return]
 
+    def check_batch(self, ordering: Ordering, step: Step, columns: Mapping[str, Ragged]) -> None:
+        """Raise if a document has another number of tokens than planned."""
+        tokens: Any = sum(columns[part].row_lengths for part in self.parts)
+        tokens = np.where(tokens > 0, tokens + self.extra, 0)
+        check_lengths(ordering, step.numbers, step.lengths, tokens)
+
     def batch(
         self,
         columns: Mapping[str, Ragged],
@@ -223,75 +223,43 @@ class Step(NamedTuple):
     """First segment of each row, and the number of all."""
 
 
-class RowPlans:
+class RowPlans(Plans[_core.RowPlan]):
     """The rows of each epoch of an order."""
 
     def __init__(self, ordering: Ordering, packing: Packing) -> None:
-        self._ordering, self._packing = ordering, packing
+        self._packing = packing
         names = [Name(part, "len") for part in packing.parts]
-        self.lengths = packing.lengths(columns_of(ordering.files, names, "packing="))
-        self._ends: OrderedDict[int, NDArray[np.int64]] = OrderedDict()
-        self._kept: OrderedDict[tuple[int, int], tuple[NDArray[np.uint64], _core.RowPlan]] = (
-            OrderedDict()
-        )
-        self._lock = threading.RLock()
+        super().__init__(ordering, packing.window, names, "packing=")
 
-    def _order(self, epoch: int) -> _core.Order:
-        spec: OrderSpec = replace(
-            self._ordering.spec, shard=(0, 1), epochs=1, batch_size=self._packing.window,
-            drop_remainder=False, batch_across_epochs=False,
-        )  # fmt: skip
-        return self._ordering.native(spec, epoch)
+    def lengths_of(self, columns: dict[str, Column]) -> NDArray[np.uint32]:
+        """Return the tokens of each document."""
+        return self._packing.lengths(columns)
 
-    def _plan(
-        self, epoch: int, window: int, order: _core.Order | None = None
-    ) -> tuple[NDArray[np.uint64], _core.RowPlan]:
-        kept = self._kept.get((epoch, window))
-        if kept is not None:
-            return kept
-        found = (order or self._order(epoch)).numbers(window)
-        assert found is not None
-        numbers, packing = found[1], self._packing
-        drawn = epoch if self._ordering.spec.reshuffle else 0
+    def units(self, plan: _core.RowPlan) -> int:
+        """Return the number of rows of a plan."""
+        return len(plan)
+
+    def make(self, numbers: NDArray[np.uint64], seed: int) -> _core.RowPlan:
+        """Plan the rows of a window of documents."""
+        packing = self._packing
         try:
-            plan = _core.RowPlan(
+            return _core.RowPlan(
                 self.lengths[numbers],
                 length=packing.length,
                 fit=packing.fit,
                 overlong=packing.overlong,
                 max_segments=packing.max_segments or 0,
-                seed=(self._ordering.spec.seed + _GOLDEN * (drawn * 2**20 + window + 1)) % 2**64,
+                seed=seed,
             )
         except FastrecError as error:
             if error.record is None:
                 raise
-            raise _located(self._ordering, int(numbers[error.record]), str(error)) from None
-        self._kept[epoch, window] = numbers, plan
-        if len(self._kept) > _PLANS:
-            self._kept.popitem(last=False)
-        return numbers, plan
-
-    def _row_ends(self, epoch: int) -> NDArray[np.int64]:
-        """The number of rows up to the end of each window of an epoch, from 0 on."""
-        ends = self._ends.get(epoch)
-        if ends is None:
-            order = self._order(epoch)
-            windows = order.batches or 0
-            rows = [len(self._plan(epoch, window, order)[1]) for window in range(windows)]
-            ends = self._ends[epoch] = np.cumsum([0, *rows])
-            if len(self._ends) > _EPOCHS:
-                self._ends.popitem(last=False)
-        return ends
-
-    def row_count(self, epoch: int) -> int:
-        """Return the number of rows of an epoch, over all shards."""
-        with self._lock:
-            return int(self._row_ends(epoch)[-1])
+            raise _located(self.ordering, int(numbers[error.record]), str(error)) from None
 
     def step(self, epoch: int, begin: int, end: int) -> Step:
         """Return the rows from `begin` to `end` of an epoch; rows after its last are its first."""
-        with self._lock:
-            ends = self._row_ends(epoch)
+        with self.lock:
+            ends = self.ends(epoch)
             total = int(ends[-1])
             parts = []
             while begin < end:
@@ -299,7 +267,7 @@ class RowPlans:
                 window = int(np.searchsorted(ends, row, side="right")) - 1
                 last = min(row + end - begin, int(ends[window + 1]))
                 first = int(ends[window])
-                numbers, plan = self._plan(epoch, window)
+                numbers, plan = self.plan(epoch, window)
                 segments, splits = plan.rows(row - first, last - first)
                 parts.append((numbers[segments[:, 0]], segments, splits))
                 begin += last - row
@@ -316,11 +284,8 @@ class RowPlans:
         return Step(numbers, self.lengths[numbers], segments, np.concatenate(splits))
 
 
-class PackedPass(Pass):
-    """One ``iter()`` over packed rows: `used` of a position counts rows, not records.
-
-    The rows of a global step, ``batch_size`` times the number of shards, are dealt out in equal
-    runs, one for each shard.
+class PackedPass(PlannedPass):
+    """One ``iter()`` over packed rows, which are the units of its positions.
 
     Parameters
     ----------
@@ -333,130 +298,25 @@ class PackedPass(Pass):
         super().__init__(ordering, spec, start)
         self._plans = plans
 
-    @property
-    def is_counted(self) -> bool:
-        """Whether the number of batches is known: always."""
-        return True
+    def total(self, epoch: int) -> int:
+        """Return the number of rows of an epoch."""
+        return self._plans.total(epoch)
 
-    @property
-    def has_steps(self) -> bool:
-        """Whether the number of batches delivered gives the position: always."""
-        return True
+    def step_units(self, steps: int) -> int:
+        """Return the rows of some steps."""
+        return steps * self.spec.batch_size * self.spec.shard[1]
 
-    def _used(self, epoch: int) -> int:
-        return self.first.used if epoch == self.first.epoch else 0
+    def step_rows(self, epoch: int, used: int) -> NDArray[np.int64]:
+        """Return the rows of each step of an epoch, after `used` rows."""
+        whole, rest = divmod(self.total(epoch) - used, self.step_units(1))
+        rows = np.full(whole, self.step_units(1), np.int64)
+        return rows if self.spec.drop_remainder or not rest else np.append(rows, rest)
 
-    def _left(self, epoch: int) -> tuple[int, int]:
-        """Whole global steps that are left in an epoch, and rows after them."""
-        left = max(self._plans.row_count(epoch) - self._used(epoch), 0)
-        return divmod(left, self.spec.batch_size * self.spec.shard[1])
-
-    def _run(self, rest: int, shard: int) -> tuple[int, int]:
-        """The rows of a shard, from the first to the end, of a step of `rest` rows."""
-        share, more = divmod(rest, self.spec.shard[1])
-        if self.spec.uneven == "drop":
-            return shard * share, (shard + 1) * share
-        if self.spec.uneven == "pad":
-            share += more > 0
-            return shard * share, (shard + 1) * share
-        return shard * share + min(shard, more), (shard + 1) * share + min(shard + 1, more)
-
-    def _steps_in(self, epoch: int, shard: int) -> int:
-        steps, rest = self._left(epoch)
-        begin, end = self._run(rest, shard)
-        return steps + (end > begin and not self.spec.drop_remainder)
-
-    def _epochs(self) -> Iterator[int]:
-        return self.spec.epochs_from(self.first.epoch)
-
-    @property
-    def steps_left(self) -> int:
-        """Batches of this pass, which has an end."""
-        return sum(self._steps_in(epoch, self.spec.shard[0]) for epoch in self._epochs())
-
-    @property
-    def most_steps_left(self) -> int:
-        """Batches of this pass in shard 0, which has the most."""
-        return sum(self._steps_in(epoch, 0) for epoch in self._epochs())
-
-    def find(self, done: int) -> Position:
-        """The position of this shard after a number of steps."""
-        size = self.spec.batch_size * self.spec.shard[1]
-        epoch = self.first.epoch
-        for epoch in self._epochs():
-            steps = self._steps_in(epoch, self.spec.shard[0])
-            if done < steps:
-                return Position(epoch, self._used(epoch) + done * size)
-            done -= steps
-            if self.spec.epochs == 0 and steps == 0:
-                break
-        return Position(epoch, self._plans.row_count(epoch))
-
-    def start_after(self, done: int) -> Start:
-        """The position of this run after a number of steps, as a state has it."""
-        position = self.find(done)
-        shards = (0, self.spec.shard[1] - 1, self.spec.shard[0])
-        ended = position.used == 0 or position.used >= self._plans.row_count(position.epoch)
-        uneven = any(
-            len({self._steps_in(epoch, shard) for shard in shards}) > 1
-            for epoch in range(self.first.epoch, position.epoch + 1)
-        )
-        return Start(self.start.begin, position, self.start.in_step and not (ended and uneven))
-
-    def steps(self) -> Iterator[Step]:
-        """The batches of this shard."""
-        size, shard = self.spec.batch_size, self.spec.shard[0]
-        for epoch in self._epochs():
-            steps, rest = self._left(epoch)
-            used = self._used(epoch)
-            for step in range(self._steps_in(epoch, shard)):
-                base = used + step * size * self.spec.shard[1]
-                begin, end = (shard * size, shard * size + size)
-                if step == steps:
-                    begin, end = self._run(rest, shard)
-                yield self._plans.step(epoch, base + begin, base + end)
-            if self.spec.epochs == 0 and not self._plans.row_count(epoch):
-                return
-
-
-class PackedFeed(Iterator[Step]):
-    """The steps of a pass, for the threads of a pipeline."""
-
-    def __init__(self, run: PackedPass) -> None:
-        self._steps = run.steps()
-
-    def __next__(self) -> Step:
-        return next(self._steps)
-
-    def close(self) -> None:
-        """Do nothing, since this feed starts no threads."""
-
-    interrupt = close
+    def step(self, epoch: int, used: int, begin: int, end: int) -> Step:
+        """Return the rows from `begin` to `end` of the step after `used` rows."""
+        return self._plans.step(epoch, used + begin, used + end)
 
 
 def _located(ordering: Ordering, number: int, problem: str) -> ExampleParseError:
     path, record, offset = ordering.position_of(number, None)
     return ExampleParseError(problem).in_record(record, path, offset)
-
-
-def check_lengths(
-    ordering: Ordering, packing: Packing, step: Step, columns: Mapping[str, Ragged]
-) -> None:
-    """Raise if a document has another number of tokens than planned.
-
-    Raises
-    ------
-    IndexMismatchError
-        Naming the record and both numbers.
-    """
-    tokens: Any = sum(columns[part].row_lengths for part in packing.parts)
-    tokens = np.where(tokens > 0, tokens + packing.extra, 0)
-    if (wrong := np.flatnonzero(tokens != step.lengths)).size:
-        place = int(wrong[0])
-        path, record, _ = ordering.position_of(int(step.numbers[place]), None)
-        error = IndexMismatchError(
-            f"record {record} in {os.fsdecode(path)!a} has {tokens[place]} tokens, and the columns "
-            f"of the index say {step.lengths[place]}; build them again with fastrec index --columns"
-        )
-        error.path, error.record = os.fsdecode(path), record
-        raise error

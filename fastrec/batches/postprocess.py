@@ -17,10 +17,13 @@ from ..features.image_errors import reason
 from ..images.augment import Augment
 from ..parsing.sequence import SequenceParser
 from ..records.recovery import skips_records
+from .bucket_plans import BucketStep
+from .buckets import Buckets
 from .iterator import Made
 from .options import Options
 from .order import Pass
-from .packing import Packing, Step, check_lengths
+from .packing import Packing, Step
+from .planned import check_lengths
 from .stream import EPOCH_BITS, Block
 
 __all__ = ["NativeFeed", "Stage", "Steps"]
@@ -137,6 +140,11 @@ class Steps:
         failures += [_located(error, keys, run) for _, error in misfits or ()]
         return columns, np.delete(keys, [row for row, _ in misfits or ()])
 
+    @property
+    def transform(self) -> Any:
+        """The caller's function of a batch, or None."""
+        return self._options.transform
+
     def finish(self, columns: Any, rows: int) -> list[Any]:
         """Return the batches made of the columns of a block of `rows` rows."""
         if not rows:
@@ -239,16 +247,35 @@ class Stage:
 
     def packed(self, packing: Packing, step: Step) -> Made:
         """The batch of some planned rows, whose documents are read here."""
-        ordering = self._run.ordering
-        if isinstance(ordering.dataset, _core.Dataset):
-            columns = self._schema.gather(ordering.dataset, step.numbers)
-        else:
-            columns, _, _ = self._parse(ordering.dataset.take(step.numbers), step.numbers)
-        check_lengths(ordering, packing, step, columns)
+        columns = self._read(step.numbers)
+        packing.check_batch(self._run.ordering, step, columns)
         batch = packing.batch(columns, step.segments, step.splits, len(step.numbers))
-        rows = len(step.splits) - 1
-        at = self._run.start.position  # the number of batches delivered says where it stands
-        return Made(self._steps.finish(batch, rows), at, at, rows, [])
+        return self._delivered(batch, len(step.splits) - 1)
+
+    def bucketed(self, buckets: Buckets, step: BucketStep) -> Made:
+        """The batch of some planned records, which are read and padded here."""
+        columns = self._read(step.numbers)
+        check_lengths(
+            self._run.ordering, step.numbers, step.lengths, columns[buckets.by].row_lengths
+        )
+        rows = len(step.numbers)
+        batch = buckets.pad_batch(columns, np.arange(rows), step.bucket)
+        return self._delivered(batch, rows)
+
+    def _read(self, numbers: NDArray[np.uint64]) -> Any:
+        """Columns of records by number."""
+        dataset = self._run.ordering.dataset
+        if isinstance(dataset, _core.Dataset):
+            return self._schema.gather(dataset, numbers)
+        return self._parse(dataset.take(numbers), numbers)[0]
+
+    def _delivered(self, batch: Any, rows: int) -> Made:
+        """A planned batch, whose position follows from the number of batches delivered."""
+        batches = [batch]
+        if self._steps.transform is not None:
+            batches = [self._steps.transform(batch)]
+        at = self._run.start.position
+        return Made(batches, at, at, rows, [])
 
     def sample(self, count: int) -> tuple[list[bytes], NDArray[np.uint64] | None]:
         """Return some records from all over the source and their numbers, or those that a stream

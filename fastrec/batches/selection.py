@@ -335,7 +335,7 @@ class Selection:
             weights = np.array([given[name] for name in named], np.float64)
         if self.balance is not None:
             weights = weights / counts
-        return weights[places]
+        return np.take(weights, places)
 
 
 def _grouped(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:

@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Passes whose batches are planned from the lengths of all records, before a record is read.
+
+The plan of an epoch is a list of global steps, each with a number of rows, which the shards divide
+into equal runs. So the number of batches is known, and the steps are the same for any shards.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from abc import abstractmethod
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import _core
+from ..errors import IndexMismatchError
+from ..parsing.index_columns import Column, columns_of
+from ..parsing.where import Name
+from .checkpoint import Position, Start
+from .order import Ordering, OrderSpec, Pass
+
+__all__ = ["PlannedFeed", "PlannedPass", "Plans", "check_lengths"]
+
+_WINDOWS = 4  # whose plans are kept
+_EPOCHS = 4  # whose numbers of units are kept
+
+_Plan = TypeVar("_Plan")
+
+
+class Plans(Generic[_Plan]):
+    """The plans of windows of an order: records of neighbouring places, planned together.
+
+    Parameters
+    ----------
+    ordering : Ordering
+    window : int
+        Records of a window.
+    names : sequence of Name
+        The columns that plans are made from.
+    option : str
+        The option that asks for them, for messages.
+    """
+
+    def __init__(self, ordering: Ordering, window: int, names: Sequence[Name], option: str) -> None:
+        self.ordering = ordering
+        self._window = window
+        self.lengths = self.lengths_of(columns_of(ordering.files, names, option))
+        self._ends: OrderedDict[int, NDArray[np.int64]] = OrderedDict()
+        self._kept: OrderedDict[tuple[int, int], tuple[NDArray[np.uint64], _Plan]] = OrderedDict()
+        self.lock = threading.RLock()
+
+    @abstractmethod
+    def lengths_of(self, columns: dict[str, Column]) -> NDArray[np.uint32]:
+        """Return the length of each record of the source."""
+
+    @abstractmethod
+    def make(self, numbers: NDArray[np.uint64], seed: int) -> _Plan:
+        """Plan a window of records."""
+
+    @abstractmethod
+    def units(self, plan: _Plan) -> int:
+        """Return the number of units of a plan: rows, or batches."""
+
+    def _order(self, epoch: int) -> _core.Order:
+        spec: OrderSpec = replace(
+            self.ordering.spec,
+            shard=(0, 1),
+            epochs=1,
+            batch_size=self._window,
+            drop_remainder=False,
+            batch_across_epochs=False,
+        )
+        return self.ordering.native(spec, epoch)
+
+    def plan(
+        self, epoch: int, window: int, order: _core.Order | None = None
+    ) -> tuple[NDArray[np.uint64], _Plan]:
+        """Return the records of a window, and their plan."""
+        kept = self._kept.get((epoch, window))
+        if kept is not None:
+            return kept
+        found = (order or self._order(epoch)).numbers(window)
+        assert found is not None
+        drawn = epoch if self.ordering.spec.reshuffle else 0
+        seed = self.ordering.spec.seed + 0x9E3779B97F4A7C15 * (drawn * 2**20 + window + 1)
+        kept = self._kept[epoch, window] = found[1], self.make(found[1], seed % 2**64)
+        if len(self._kept) > _WINDOWS:
+            self._kept.popitem(last=False)
+        return kept
+
+    def ends(self, epoch: int) -> NDArray[np.int64]:
+        """Return the number of units up to the end of each window of an epoch, from 0 on."""
+        with self.lock:
+            ends = self._ends.get(epoch)
+            if ends is None:
+                order = self._order(epoch)
+                windows = range(order.batches or 0)
+                units = [self.units(self.plan(epoch, window, order)[1]) for window in windows]
+                ends = self._ends[epoch] = np.cumsum([0, *units])
+                if len(self._ends) > _EPOCHS:
+                    self._ends.popitem(last=False)
+            return ends
+
+    def total(self, epoch: int) -> int:
+        """Return the number of units of an epoch."""
+        return int(self.ends(epoch)[-1])
+
+
+class PlannedPass(Pass):
+    """One ``iter()`` over planned steps: `used` of a position counts units of a plan."""
+
+    is_counted = True
+    has_steps = True
+
+    @abstractmethod
+    def total(self, epoch: int) -> int:
+        """Return the number of units of an epoch."""
+
+    @abstractmethod
+    def step_rows(self, epoch: int, used: int) -> NDArray[np.int64]:
+        """Return the rows of each global step of an epoch, after `used` units."""
+
+    @abstractmethod
+    def step_units(self, steps: int) -> int:
+        """Return the number of units of some steps, all whole."""
+
+    @abstractmethod
+    def step(self, epoch: int, used: int, begin: int, end: int) -> Any:
+        """Return the rows from `begin` to `end` of the step after `used` units.
+
+        With ``uneven="pad"`` rows after the last one are the first ones.
+        """
+
+    def _used(self, epoch: int) -> int:
+        return min(self.first.used if epoch == self.first.epoch else 0, self.total(epoch))
+
+    def _runs(self, rows: NDArray[np.int64], shard: int) -> tuple[NDArray[Any], NDArray[Any]]:
+        """The first row of a shard in each step, and the row after its last."""
+        share, more = np.divmod(rows, self.spec.shard[1])
+        if self.spec.uneven == "longer":
+            first = shard * share + np.minimum(shard, more)
+            return first, first + share + (shard < more)
+        if self.spec.uneven == "pad":
+            share = share + (more > 0)
+        return shard * share, (shard + 1) * share
+
+    def _own(self, epoch: int, shard: int) -> NDArray[np.int64]:
+        """The steps of an epoch in which a shard has rows."""
+        first, end = self._runs(self.step_rows(epoch, self._used(epoch)), shard)
+        return np.flatnonzero(end > first)
+
+    def _epochs(self) -> Iterator[int]:
+        return self.spec.epochs_from(self.first.epoch)
+
+    @property
+    def steps_left(self) -> int:
+        """Batches of this pass, which has an end."""
+        return sum(len(self._own(epoch, self.spec.shard[0])) for epoch in self._epochs())
+
+    @property
+    def most_steps_left(self) -> int:
+        """Batches of this pass in shard 0, which has the most."""
+        return sum(len(self._own(epoch, 0)) for epoch in self._epochs())
+
+    def find(self, done: int) -> Position:
+        """The position of this shard after a number of steps."""
+        epoch = self.first.epoch
+        for epoch in self._epochs():
+            own = self._own(epoch, self.spec.shard[0])
+            if done < len(own):
+                return Position(epoch, self._used(epoch) + self.step_units(int(own[done])))
+            done -= len(own)
+            if self.spec.epochs == 0 and not len(own):
+                break
+        return Position(epoch, self.total(epoch))
+
+    def start_after(self, done: int) -> Start:
+        """The position of this run after a number of steps, as a state has it."""
+        position = self.find(done)
+        last = self.spec.shard[1] - 1
+        ended = position.used in (0, self.total(position.epoch))
+        uneven = any(
+            len(self._own(epoch, 0)) != len(self._own(epoch, last))
+            for epoch in range(self.first.epoch, position.epoch + 1)
+        )
+        return Start(self.start.begin, position, self.start.in_step and not (ended and uneven))
+
+    def steps(self) -> Iterator[Any]:
+        """The batches of this shard."""
+        for epoch in self._epochs():
+            used = self._used(epoch)
+            first, end = self._runs(self.step_rows(epoch, used), self.spec.shard[0])
+            own = np.flatnonzero(end > first)
+            for number in own.tolist():
+                at = used + self.step_units(number)
+                yield self.step(epoch, at, int(first[number]), int(end[number]))
+            if self.spec.epochs == 0 and not len(own):
+                return
+
+
+class PlannedFeed(Iterator[Any]):
+    """The steps of a pass, for the threads of a pipeline."""
+
+    def __init__(self, run: PlannedPass) -> None:
+        self._steps = run.steps()
+
+    def __next__(self) -> Any:
+        return next(self._steps)
+
+    def close(self) -> None:
+        """Do nothing, since this feed starts no threads."""
+
+    interrupt = close
+
+
+def check_lengths(
+    ordering: Ordering, numbers: NDArray[np.uint64], planned: NDArray[Any], lengths: NDArray[Any]
+) -> None:
+    """Raise if a record has another length than planned.
+
+    Raises
+    ------
+    IndexMismatchError
+        Naming the record and both lengths.
+    """
+    if (wrong := np.flatnonzero(lengths != planned)).size:
+        place = int(wrong[0])
+        path, record, _ = ordering.position_of(int(numbers[place]), None)
+        error = IndexMismatchError(
+            f"record {record} in {os.fsdecode(path)!a} has {lengths[place]} tokens, and the "
+            f"columns of the index say {planned[place]}; build them again with fastrec index "
+            "--columns"
+        )
+        error.path, error.record = os.fsdecode(path), record
+        raise error
