@@ -315,6 +315,7 @@ class Order:
         start: int = 0,
         parts: Sequence[tuple[int, int, int]] | None = None,
         until_last: bool = False,
+        stages: tuple[Sequence[tuple[int, Sequence[int]]], int] | None = None,
         selected: Subset | None = None,
         draws: Draws | None = None,
     ) -> Self: ...

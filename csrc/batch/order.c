@@ -61,6 +61,23 @@ static int check_parts(const fr_order *order, fr_error *err) {
     return FR_OK;
 }
 
+static int check_stages(const fr_order *order, fr_error *err) {
+    for (size_t k = 0; k < order->stage_count; k++) {
+        const fr_mix_stage *stage = &order->stages[k];
+        uint64_t sum = 0;
+        for (size_t i = 0; i < order->part_count && sum <= FR_WEIGHTS_MAX; i++)
+            sum += stage->weights[i] <= FR_WEIGHTS_MAX ? stage->weights[i] : UINT32_MAX;
+        if (sum == 0 || sum > FR_WEIGHTS_MAX)
+            return fr_fail(err, FR_ERR_ARG, "the weights of stage %zu must sum up to 1 to %d", k,
+                           FR_WEIGHTS_MAX);
+        if (k == 0 ? stage->first != 0 : stage->first <= order->stages[k - 1].first)
+            return fr_fail(err, FR_ERR_ARG, "stage %zu must begin after the one before", k);
+    }
+    if (order->stage_count && (order->first_epoch != 0 || order->epochs != 1))
+        return fr_fail(err, FR_ERR_ARG, "a mixture with stages has one epoch");
+    return FR_OK;
+}
+
 /* Subsets and weights go with the orders that ask for any record by its number. */
 static int check_subset(const fr_order *order, fr_error *err) {
     if (order->weighted &&
@@ -84,6 +101,7 @@ int fr_order_check(const fr_order *order, fr_error *err) {
     FR_TRY(check_start(order, err));
     FR_TRY(check_shuffle(order, err));
     FR_TRY(check_parts(order, err));
+    FR_TRY(check_stages(order, err));
     return check_subset(order, err);
 }
 

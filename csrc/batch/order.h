@@ -39,6 +39,12 @@ typedef struct {
     uint64_t weight;
 } fr_mix_part;
 
+/* From a place of the epoch on, the parts of a mixture have these weights; some may be 0. */
+typedef struct {
+    uint64_t first;          /* place at which the stage begins; of the first stage 0 */
+    const uint64_t *weights; /* one for each part */
+} fr_mix_stage;
+
 #define FR_WEIGHTS_MAX 4096        /* the sum of weights */
 #define FR_VIRTUAL_SHARDS_MAX 4096 /* each has a window of blocks in memory */
 
@@ -64,6 +70,8 @@ typedef struct {
     const fr_mix_part *parts;        /* of FR_SHUFFLE_NONE and _RECORDS */
     size_t part_count;               /* 0: not a mixture */
     uint64_t mixed;                  /* of a mixture: records an epoch */
+    const fr_mix_stage *stages;      /* of a mixture that changes in its only epoch */
+    size_t stage_count;              /* 0: the weights of the parts, in every epoch */
     const fr_alias_slot *weighted; /* `count` slots: each place draws a record; NULL: no weights */
     const uint64_t *selected;      /* `count` numbers of records, of a subset; NULL: all records */
     uint64_t records; /* of a subset: records of the source; REQUIRES: each number is below */

@@ -284,6 +284,13 @@ class Batcher:
             planned=options.is_planned,
         )
         self._plans: Any = None
+        mixture = self._order.mixture
+        others = options.epochs != 1 or options.is_planned or options.buckets is not None
+        if mixture is not None and mixture.is_scheduled and others:
+            raise ValueError(
+                f"a Mixture with until={mixture.until}, and epochs, packing or buckets, are "
+                "mutually exclusive"
+            )
         self._order.check_random_access()
         self._next = Start()
         self._iterators: weakref.WeakSet[Batches] = weakref.WeakSet()
@@ -403,7 +410,7 @@ class Batcher:
         shards = spec.shard[1]
         if shards > 1 and spec.uneven == "longer":
             raise ValueError(
-                "planned buckets give all shards equally many rows: uneven must be 'drop' or 'pad', "
+                "planned buckets give all shards equal batches: uneven must be 'drop' or 'pad', "
                 "got 'longer'"
             )
         if self._plans is None or self._plans[0] != shards:

@@ -128,7 +128,22 @@ def _global_batch(order: Mapping[str, Any]) -> Any:
     rest["batch_size"] = shards * size
     if isinstance(buckets, Mapping) and _is_number(buckets.get("batch_size"), 2**63):
         rest["buckets"] = {**buckets, "batch_size": shards * buckets["batch_size"]}
+        if buckets.get("planned") is True and _is_number(buckets.get("tokens"), 2**63):
+            rest["buckets"]["tokens"] = shards * buckets["tokens"]
     return rest
+
+
+def _began(schedule: Any, order: Mapping[str, Any], start: Start) -> Any:
+    """The stages of a schedule that began before a state; later ones may change."""
+    size, shards = order.get("batch_size"), order.get("shards")
+    if (
+        not isinstance(schedule, list)
+        or not _is_number(size, 2**40)
+        or not _is_number(shards, 2**40)
+    ):
+        return schedule
+    step = start.position.used // max(size * shards, 1)  # type: ignore[operator]
+    return [stage for stage in schedule if isinstance(stage, list) and stage[0] < max(step, 1)]
 
 
 def _check_order(theirs: Any, ours: Mapping[str, Any], start: Start, any_seed: bool) -> None:
@@ -142,6 +157,8 @@ def _check_order(theirs: Any, ours: Mapping[str, Any], start: Start, any_seed: b
     for key in {**ours, **theirs}:
         old, new = theirs.get(key), ours.get(key)
         if old == new or (key == "seed" and any_seed and _is_number(old, 2**64)):
+            continue
+        if key == "schedule" and _began(old, ours, start) == _began(new, ours, start):
             continue
         hint = ""
         if key == "shards":

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from math import gcd, lcm
 from typing import Any, Literal
 
+from ..errors import check_flags, check_int
 from ..records.paths import expand
 from ..records.shard_sets import Shards
 from ..storage.options import StorageOptions
@@ -16,6 +17,8 @@ from ..storage.remote import RemoteFile
 __all__ = ["Mixture"]
 
 _MOST = 4096  # FR_WEIGHTS_MAX
+_ROUND = 1024  # records of a round whose weights are rounded
+_LINEAR_STAGES = 32
 
 
 @dataclass(frozen=True)
@@ -32,19 +35,37 @@ class Mixture:
     sources : sequence of sources
         Each a path, a pattern or a list of these; all of them compressed or none.
     weights : sequence of numbers
-        How often each is drawn; 0.7 and 0.3 are the same as 7 and 3.
-    until : {"first", "last"}
-        An epoch ends when the first of the sources is through, or when the last is.
+        Share of each source; 0.7 and 0.3 are the same as 7 and 3.
+    until : {"first", "last"} or int
+        An epoch ends when the first of the sources is through, or when the last is; or after this
+        number of global steps, as a run with `schedule` needs it. Then there is one epoch.
+    schedule : sequence of (int, sequence of numbers)
+        Later weights: from each global step on, which is a batch of all shards, in ascending order.
+        A weight may be 0.
+    linear : bool
+        Move the weights evenly from one entry of `schedule` to the next, in 32 stages, instead of
+        changing them at once.
+    by : str, optional
+        What the weights share out: records by default, or the sum of a column of the index, such as
+        ``"len(tokens)"``.
 
     Examples
     --------
     >>> Mixture(["web-*.tfrecord", "books.tfrecord"], [0.75, 0.25]).whole_weights
     [3, 1]
+    >>> changing = Mixture(
+    ...     ["web-*.tfrecord", "code.tfrecord"], [3, 1], until=50_000, schedule=[(40_000, [1, 1])]
+    ... )
+    >>> changing.stages
+    [(0, [3, 1]), (40000, [1, 1])]
     """
 
     sources: Sequence[Any]
     weights: Sequence[float]
-    until: Literal["first", "last"] = "first"
+    until: Literal["first", "last"] | int = "first"
+    schedule: Sequence[tuple[int, Sequence[float]]] = ()
+    linear: bool = False
+    by: str | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.sources, (str, bytes)):
@@ -55,26 +76,113 @@ class Mixture:
                 f"{len(self.sources)} sources"
             )
         if self.until not in ("first", "last"):
-            raise ValueError(f"until must be 'first' or 'last', got {self.until!r}")
-        if not all(weight > 0 and weight < float("inf") for weight in self.weights):
+            if not isinstance(self.until, int):
+                raise ValueError(
+                    f"until must be 'first', 'last' or a number of steps, got {self.until!r}"
+                )
+            object.__setattr__(self, "until", check_int("until", self.until, 1, 2**40))
+        elif self.schedule:
+            raise ValueError(f"schedule requires until, the number of steps, got {self.until!r}")
+        check_flags(linear=self.linear)
+        least = 0 if self.schedule else 2**-1074  # a source may come later
+        valid = all(least <= weight < float("inf") for weight in self.weights)
+        if not valid or not any(self.weights):
             raise ValueError(f"weights must be above 0, got {list(self.weights)!r}")
-        self.whole_weights  # noqa: B018 - refuses those that cannot be
+        self._check_schedule()
+        self.stages  # noqa: B018 - refuses weights that cannot be
+
+    def _check_schedule(self) -> None:
+        before = 0
+        for step, weights in self.schedule:
+            if not isinstance(step, int) or step <= before:
+                raise ValueError(f"schedule must have ascending steps above 0, got {step!r}")
+            if len(weights) != len(self.sources):
+                raise ValueError(
+                    f"schedule must have {len(self.sources)} weights at step {step}, got "
+                    f"{weights!r}"
+                )
+            if not all(0 <= weight < float("inf") for weight in weights) or not any(weights):
+                raise ValueError(
+                    f"schedule must have weights of at least 0, not all 0, got {list(weights)!r}"
+                )
+            before = step
+
+    @classmethod
+    def by_size(
+        cls, sources: Sequence[Any], *, temperature: float = 1.0, **options: Any
+    ) -> Mixture:
+        """Return a mixture of sources by their number of records, counted now.
+
+        Parameters
+        ----------
+        sources : sequence of sources
+        temperature : float
+            Weights are ``records ** (1 / temperature)``: 1 mixes in proportion, and a large number
+            mixes evenly.
+        **options
+            The other parameters of a Mixture.
+        """
+        from ..records.verify import count
+
+        if not 0 < temperature < float("inf"):
+            raise ValueError(f"temperature must be above 0, got {temperature!r}")
+        weights = [count(source) ** (1 / temperature) for source in sources]
+        total = sum(weights)
+        return cls(sources, [max(w / total, 1 / (_MOST // 4)) for w in weights], **options)
+
+    @property
+    def is_scheduled(self) -> bool:
+        """Whether the mixture ends after a number of global steps."""
+        return isinstance(self.until, int)
 
     @property
     def whole_weights(self) -> list[int]:
-        """The weights as whole numbers, as small as can be."""
+        """The first weights as whole numbers, as small as can be."""
+        return self.whole(self.weights)
+
+    @property
+    def stages(self) -> list[tuple[int, list[int]]]:
+        """The first global step of each stage, and its weights as whole numbers."""
+        return self.stages_of([1.0] * len(self.sources))
+
+    def stages_of(self, sizes: Sequence[float]) -> list[tuple[int, list[int]]]:
+        """Return the stages for sources whose records have these sizes on average."""
+        entries = [(0, self.weights), *self.schedule]
+        stages: list[tuple[int, Sequence[float]]] = []
+        for number, (step, weights) in enumerate(entries):
+            stages.append((step, weights))
+            if self.linear and number + 1 < len(entries):
+                end, later = entries[number + 1]
+                pieces = min(_LINEAR_STAGES, end - step)
+                for piece in range(1, pieces):
+                    part = piece / pieces
+                    between = [a + (b - a) * part for a, b in zip(weights, later, strict=True)]
+                    stages.append((step + (end - step) * piece // pieces, between))
+        scaled = []
+        for step, weights in stages:
+            scaled.append((step, self.whole([w / s for w, s in zip(weights, sizes, strict=True)])))
+        return scaled
+
+    def whole(self, weights: Sequence[float]) -> list[int]:
+        """Return weights as whole numbers, as small as can be."""
         from fractions import Fraction
 
-        ratios = [Fraction(weight) for weight in self.weights]
+        ratios = [Fraction(weight) for weight in weights]
         total = sum(ratios)
-        ratios = [(ratio / total).limit_denominator(_MOST // 2) for ratio in ratios]
+        limit = _MOST // 2 if not (self.is_scheduled or self.by) else _ROUND
+        ratios = [(ratio / total).limit_denominator(limit) for ratio in ratios]
         common = lcm(*(ratio.denominator for ratio in ratios))
-        whole = [int(ratio * common) for ratio in ratios]
+        if common > _MOST and (self.is_scheduled or self.by):  # rounds of a fixed size
+            common = _ROUND
+        whole = [round(ratio * common) for ratio in ratios]
+        whole = [
+            max(weight, 1) if ratio else 0 for weight, ratio in zip(whole, ratios, strict=True)
+        ]
         whole = [weight // gcd(*whole) for weight in whole]
-        if min(whole) < 1 or sum(whole) > _MOST:
+        if min(whole) < (not self.is_scheduled) or sum(whole) > _MOST:
             raise ValueError(
                 f"weights must have a ratio of whole numbers that sum up to at most {_MOST}, got "
-                f"{list(self.weights)!r}; round them"
+                f"{list(weights)!r}; round them"
             )
         return whole
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from .. import _core
 from ..errors import CorruptRecordError, FastrecError, RandomAccessError
-from ..parsing.index_columns import columns_of
+from ..parsing.index_columns import columns_of, names_of
 from ..records.manifest import Manifest
 from ..records.paths import PathLike
 from ..records.record_files import RecordFiles, Source
@@ -270,6 +270,11 @@ class Ordering:
 
     def native(self, spec: OrderSpec, epoch: int = 0, used: int = 0) -> _core.Order:
         """The order over the index of the files, from a place of an epoch on."""
+        if epoch and self.mixture is not None and self.mixture.is_scheduled:
+            raise FastrecError(
+                f"a Mixture with until={self.mixture.until} has one epoch, got epoch {epoch}; a "
+                "larger number of steps goes on"
+            )
         selected = self.selected
         counts = selected.counts
         return _core.Order(
@@ -281,6 +286,7 @@ class Ordering:
             start=used,
             parts=self._parts(counts),
             until_last=self.mixture is not None and self.mixture.until == "last",
+            stages=self._stages(spec),
         )
 
     @cached_property
@@ -304,12 +310,43 @@ class Ordering:
         """Number of records that are read, each counted once."""
         return sum(self.selected.counts)
 
+    @cached_property
+    def _mixture_stages(self) -> list[tuple[int, list[int]]]:
+        """The first step and the weights of each stage of the mixture."""
+        mixture = self.mixture
+        assert mixture is not None
+        if mixture.by is None:
+            return mixture.stages
+        [name] = names_of(mixture.by)
+        column = columns_of(self.files, [name], "by=")[str(name)].values.astype(np.float64)
+        sizes, first = [], 0
+        counts = self.dataset.file_counts()
+        for files in self._groups:
+            count = sum(counts[:files])
+            counts = counts[files:]
+            sizes.append(float(column[first : first + count].mean()) if count else 1.0)
+            first += count
+        if min(sizes) <= 0:
+            raise FastrecError(
+                f"by must be a column with a sum above 0 in each source, got {sizes}"
+            )
+        return mixture.stages_of(sizes)
+
+    def _stages(self, spec: OrderSpec) -> tuple[list[tuple[int, list[int]]], int] | None:
+        """The stages of a mixture by their first places, and the places of the epoch."""
+        if self.mixture is None or not self.mixture.is_scheduled:
+            return None
+        size = spec.batch_size * spec.shard[1]
+        stages = [(step * size, weights) for step, weights in self._mixture_stages]
+        return stages, int(self.mixture.until) * size
+
     def _parts(self, counts: list[int]) -> list[tuple[int, int, int]] | None:
         """First record, records and weight of each source of a mixture."""
         if self.mixture is None:
             return None
         parts, first = [], 0
-        for files, weight in zip(self._groups, self.mixture.whole_weights, strict=True):
+        weights = [max(weight, 1) for weight in self._mixture_stages[0][1]]
+        for files, weight in zip(self._groups, weights, strict=True):
             count = sum(counts[:files])
             counts = counts[files:]
             parts.append((first, count, weight))
@@ -358,8 +395,12 @@ class Ordering:
         if self.selection:
             order["selection"] = self._selection_identity
         if self.mixture is not None:
-            shares = zip(self.mixture.whole_weights, self._groups, strict=True)
-            order["mixture"] = [self.mixture.until, *map(list, shares)]
+            if self.mixture.is_scheduled:
+                order["mixture"] = self._groups
+                order["schedule"] = [list(stage) for stage in self._mixture_stages]
+            else:
+                shares = zip(self._mixture_stages[0][1], self._groups, strict=True)
+                order["mixture"] = [self.mixture.until, *map(list, shares)]
         return order
 
     @cached_property

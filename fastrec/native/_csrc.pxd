@@ -679,6 +679,10 @@ cdef extern from "batch/order.h" nogil:
         uint64_t count
         uint64_t weight
 
+    ctypedef struct fr_mix_stage:
+        uint64_t first
+        const uint64_t *weights
+
     ctypedef struct fr_order:
         uint64_t count
         fr_shuffle shuffle
@@ -702,6 +706,8 @@ cdef extern from "batch/order.h" nogil:
         const fr_mix_part *parts
         size_t part_count
         uint64_t mixed
+        const fr_mix_stage *stages
+        size_t stage_count
         const fr_alias_slot *weighted
         const uint64_t *selected
         uint64_t records

@@ -61,14 +61,18 @@ cdef class Order:
     cdef c.fr_order order
     cdef c.fr_interleave interleave
     cdef c.fr_mix_part *parts
+    cdef c.fr_mix_stage *stages
+    cdef uint64_t[:, ::1] stage_weights
     cdef Subset selected
     cdef Draws draws
 
     def __cinit__(self, counts, spec, *, uint64_t first_epoch=0, uint64_t start=0, parts=None,
-                 bint until_last=False, Subset selected=None, Draws draws=None):
+                 bint until_last=False, stages=None, Subset selected=None, Draws draws=None):
         """`counts`: records of each file. `spec`: a `fastrec.batches.order.OrderSpec`. `start`:
         places of the first epoch's order that were used before; as many as there are, at most.
-        `parts`: of a mixture, (first record, records, weight) of each source. `selected`: the
+        `parts`: of a mixture, (first record, records, weight) of each source. `stages`: of a mixture
+        that changes, (first place, weights) of each stage, and the number of places of the epoch.
+        `selected`: the
         records of a subset, whose number `counts` adds up to. `draws`: the weights of the
         records."""
         cdef c.fr_error err
@@ -88,7 +92,7 @@ cdef class Order:
         if spec.interleave is not None:
             self._interleave(counts, spec.interleave)
         if parts is not None:
-            self._mix(parts, until_last)
+            self._mix(parts, until_last, stages)
         if selected is not None:
             if selected.count != self.order.count:
                 raise ValueError(f"counts must add up to {selected.count}, got {self.order.count}")
@@ -110,7 +114,7 @@ cdef class Order:
         self.order.interleave = &self.interleave
         return 0
 
-    cdef int _mix(self, parts, bint until_last) except -1:
+    cdef int _mix(self, parts, bint until_last, stages) except -1:
         cdef size_t count = len(parts), i
         self.parts = <c.fr_mix_part *>calloc(count + 1, sizeof(c.fr_mix_part))
         if self.parts == NULL:
@@ -120,11 +124,25 @@ cdef class Order:
         self.order.parts = self.parts
         self.order.part_count = count
         self.order.mixed = c.fr_order_mixed_size(self.parts, count, until_last)
+        if stages is None:
+            return 0
+        stages, self.order.mixed = stages
+        self.stage_weights = np.array([weights for _, weights in stages], np.uint64)
+        if <size_t>self.stage_weights.shape[1] != count:
+            raise ValueError(f"stages must have {count} weights each")
+        self.stages = <c.fr_mix_stage *>calloc(len(stages) + 1, sizeof(c.fr_mix_stage))
+        if self.stages == NULL:
+            raise MemoryError
+        for i in range(<size_t>len(stages)):
+            self.stages[i].first = stages[i][0]
+            self.stages[i].weights = &self.stage_weights[i, 0]
+        self.order.stages, self.order.stage_count = self.stages, len(stages)
         return 0
 
     def __dealloc__(self):
         c.fr_interleave_free(&self.interleave)
         free(self.parts)
+        free(self.stages)
 
     @property
     def epoch_size(self):
