@@ -125,7 +125,7 @@ def _global_batch(order: Mapping[str, Any]) -> Any:
     if not (_is_number(shards, 2**63) and _is_number(size, 2**63)):
         return dict(order)
     rest = {key: value for key, value in order.items() if key != "shards"}
-    rest["batch_size"] = shards * size
+    rest["batch_size"] = shards * size  # type: ignore[operator]
     if isinstance(buckets, Mapping) and _is_number(buckets.get("batch_size"), 2**63):
         rest["buckets"] = {**buckets, "batch_size": shards * buckets["batch_size"]}
         if buckets.get("planned") is True and _is_number(buckets.get("tokens"), 2**63):
