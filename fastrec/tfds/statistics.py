@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -28,10 +29,14 @@ class Statistics:
     Attributes
     ----------
     count : int
-        Values: records, or steps.
+        Number of values: records, or steps.
     mean, std, min, max : ndarray of float64
-        Of the shape of one value; `std` is that of the values themselves, not an estimate.
+        Statistics of the finite values, in the shape of one value; `std` is that of the values
+        themselves, not an estimate. NaN where no value is finite.
     quantiles : dict of float to ndarray of float64
+        Quantiles of the finite values.
+    nan, infinite : ndarray of int64
+        Number of values that are NaN, and of those that are infinite.
     """
 
     count: int
@@ -40,12 +45,16 @@ class Statistics:
     min: NDArray[np.float64]
     max: NDArray[np.float64]
     quantiles: dict[float, NDArray[np.float64]]
+    nan: NDArray[np.int64]
+    infinite: NDArray[np.int64]
 
     def to_dict(self) -> dict[str, Any]:
         """Lists of numbers for JSON, with quantiles as ``q01`` and so on."""
         said: dict[str, Any] = {"count": self.count}
         for name in ("mean", "std", "min", "max"):
             said[name] = getattr(self, name).tolist()
+        if self.nan.any() or self.infinite.any():
+            said |= {"nan": self.nan.tolist(), "infinite": self.infinite.tolist()}
         for at, value in self.quantiles.items():
             said[f"q{round(at * 100):02d}"] = value.tolist()
         return said
@@ -59,6 +68,8 @@ class _Sums:
         self.most = most
         self.count = 0
         self.every = 1  # of the values, the first of so many is in the sample
+        self.finite = np.zeros(shape, np.int64)
+        self.nan = np.zeros(shape, np.int64)
         self.mean = np.zeros(shape)
         self.squares = np.zeros(shape)
         self.least = np.full(shape, np.inf)
@@ -68,20 +79,27 @@ class _Sums:
 
     def add(self, values: NDArray[Any]) -> None:
         """More values, shape (n, ...)."""
-        count = len(values)
-        if not count:
+        if not len(values):
             return
         exact = values.astype(np.float64)
-        mean = exact.mean(axis=0)
-        squares = np.square(exact - mean).sum(axis=0)
-        whole = self.count + count
+        is_finite = np.isfinite(exact)
+        finite = is_finite.sum(axis=0)
+        self.nan += np.isnan(exact).sum(axis=0)
+        counted = np.where(is_finite, exact, 0)
+        mean = counted.sum(axis=0) / np.maximum(finite, 1)
+        squares = np.square(np.where(is_finite, counted - mean, 0)).sum(axis=0)
+        whole = self.finite + finite
+        share = finite / np.maximum(whole, 1)
         apart = mean - self.mean
-        self.squares += squares + np.square(apart) * (self.count * count / whole)
-        self.mean += apart * (count / whole)
-        np.minimum(self.least, exact.min(axis=0), out=self.least)
-        np.maximum(self.largest, exact.max(axis=0), out=self.largest)
+        self.squares += squares + np.square(apart) * (self.finite * share)
+        self.mean += apart * share
+        least = np.where(is_finite, exact, np.inf).min(axis=0)
+        largest = np.where(is_finite, exact, -np.inf).max(axis=0)
+        np.minimum(self.least, least, out=self.least)
+        np.maximum(self.largest, largest, out=self.largest)
         self._keep(values)
-        self.count = whole
+        self.count += len(values)
+        self.finite = whole
 
     def _keep(self, values: NDArray[Any]) -> None:
         chosen = values[-self.count % self.every :: self.every]
@@ -94,11 +112,25 @@ class _Sums:
 
     def result(self, quantiles: Sequence[float]) -> Statistics:
         """The statistics of what was added."""
-        deviation = np.sqrt(self.squares / max(self.count, 1))
         sample = np.concatenate(self.sample).astype(np.float64)
-        found = np.quantile(sample, list(quantiles), axis=0)
-        by_quantile = dict(zip(quantiles, found, strict=True))
-        return Statistics(self.count, self.mean, deviation, self.least, self.largest, by_quantile)
+        sample[~np.isfinite(sample)] = np.nan
+        is_whole = (self.finite == self.count).all()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # of values none of which is finite
+            quantile = np.quantile if is_whole else np.nanquantile
+            found = quantile(sample, list(quantiles), axis=0)
+        missing = self.finite == 0
+        deviation = np.sqrt(self.squares / np.maximum(self.finite, 1))
+        return Statistics(
+            self.count,
+            mean=np.where(missing, np.nan, self.mean),
+            std=np.where(missing, np.nan, deviation),
+            min=np.where(missing, np.nan, self.least),
+            max=np.where(missing, np.nan, self.largest),
+            quantiles=dict(zip(quantiles, found, strict=True)),
+            nan=self.nan,
+            infinite=self.count - self.finite - self.nan,
+        )
 
 
 def make_statistics(

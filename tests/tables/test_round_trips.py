@@ -267,6 +267,7 @@ def test_a_table_of_arrow_is_a_batch_of_columns(tmp_path: Path) -> None:
         columns = {name: each.column(name) for name in each.schema.names}
         assert list(fastrec.Reader(path)) == list(fastrec.encode_examples(columns))
     doubled = pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["x", "x"])
-    with fastrec.Writer(tmp_path / "b.tfrecord") as writer:
-        with pytest.raises(ValueError, match="same name"):
-            writer.write_batch(doubled)
+    writer = fastrec.Writer(tmp_path / "b.tfrecord")
+    with pytest.raises(ValueError, match="same name"):
+        writer.write_batch(doubled)
+    writer.abort()

@@ -390,6 +390,27 @@ def test_statistics(tmp_path: Path) -> None:
     assert set(found.to_dict()) == {"count", "mean", "std", "min", "max", "q10", "q50"}
 
 
+def test_statistics_count_values_that_are_not_finite(tmp_path: Path) -> None:
+    rows = np.random.default_rng(0).normal(3, 2, (100, 3)).astype(np.float32)
+    rows[::7, 0], rows[5, 1], rows[6:8, 1] = np.nan, np.inf, -np.inf
+    rows[:, 2] = np.nan
+    path = fastrec.tfds.write(
+        tmp_path, "n", {"train": [{"x": row} for row in rows]}, {"x": features.Tensor((3,))}
+    )
+    found = fastrec.tfds.load(path, split="train").statistics(quantiles=(0.5,))["x"]
+    assert found.count == 100
+    assert found.nan.tolist() == [15, 0, 100]
+    assert found.infinite.tolist() == [0, 3, 0]
+    for place in (0, 1):
+        exact = rows[:, place][np.isfinite(rows[:, place])].astype(np.float64)
+        assert np.isclose(found.mean[place], exact.mean(), rtol=1e-12)
+        assert np.isclose(found.std[place], exact.std(), rtol=1e-12)
+        assert (found.min[place], found.max[place]) == (exact.min(), exact.max())
+        assert np.isclose(found.quantiles[0.5][place], np.median(exact))
+    assert all(np.isnan(each[2]) for each in (found.mean, found.std, found.min, found.max))
+    assert found.to_dict()["nan"] == [15, 0, 100]
+
+
 def test_statistics_of_steps(tmp_path: Path) -> None:
     dataset = fastrec.tfds.load(write(tmp_path, [3, 4]), split="train")
     found = dataset.statistics()
