@@ -368,3 +368,15 @@ def test_the_first_batch_that_builds_a_model_is_not_lost(files: str, features: A
         trained.fit(taken, epochs=epochs, verbose=0)
         assert set(visits(trained)) == {1 if steps is None else 7}
         assert source.epoch == (1 if steps is None else 7)
+
+
+@pytest.mark.slow
+def test_the_example_resumes_where_it_was_interrupted(tmp_path: Path) -> None:
+    import runpy
+
+    example = runpy.run_path(str(Path(__file__).parents[3] / "examples" / "keras_cifar.py"))
+    with pytest.raises(KeyboardInterrupt):
+        example["main"](tmp_path, 2, [example["Stop"]()])
+    assert (tmp_path / "backup" / "backup.json").exists()
+    assert example["main"](tmp_path, 2) > 0.9
+    assert not (tmp_path / "backup").exists()
