@@ -27,7 +27,7 @@ static void advise(const fr_batch_builder *builder, fr_sampler_list list,
 }
 
 static void announce_block(const fr_dataset *dataset, uint64_t number, uint64_t count) {
-    fr_dataset_announce(dataset, number, count, true);
+    fr_dataset_announce(dataset, number, count, FR_ANNOUNCE_EXACT);
 }
 
 /* Announces the batch that this builder probably makes next, before this one is read. */
@@ -45,12 +45,13 @@ static void announce_next(fr_batch_builder *builder, uint64_t serial) {
     builder->next = serial + builder->stride;
 }
 
-/* Whether the system would read bytes for nothing if it read more than it is asked for: records of
-   other shards, and neighbours that are not read soon. Blocks are announced as a whole. */
-static bool is_scattered(const fr_dataset *dataset, const fr_order *order) {
-    if (order->shard_count > 1 || order->shuffle == FR_SHUFFLE_RECORDS || has_blocks(order))
-        return true;
-    return order->shuffle != FR_SHUFFLE_NONE && fr_dataset_has_long(dataset);
+/* Around the records are those of other shards, and blocks are announced as a whole. Neighbours of
+   records in random order are not read soon. */
+static fr_announce announce_how(const fr_dataset *dataset, const fr_order *order) {
+    const bool all = order->shuffle == FR_SHUFFLE_RECORDS || order->selected;
+    if (has_blocks(order) || (order->shard_count > 1 && !all)) return FR_ANNOUNCE_EXACT;
+    const bool far = order->shuffle != FR_SHUFFLE_NONE && fr_dataset_has_long(dataset);
+    return order->shuffle == FR_SHUFFLE_RECORDS || far ? FR_ANNOUNCE_SCATTERED : FR_ANNOUNCE_AROUND;
 }
 
 int fr_batch_builder_init(fr_batch_builder *builder, const fr_dataset *dataset,
@@ -62,7 +63,7 @@ int fr_batch_builder_init(fr_batch_builder *builder, const fr_dataset *dataset,
                                   .retires = retires,
                                   .stride = stride,
                                   .next_numbers = numbers,
-                                  .ahead.scattered = is_scattered(dataset, order)};
+                                  .ahead.how = announce_how(dataset, order)};
     FR_TRY(fr_parser_init(&builder->parser, fr_pool_schema(pool), err));
     if (fr_sampler_is_stateful(order)) return FR_OK;
     int status = fr_sampler_init(&builder->sampler, order, err);

@@ -130,7 +130,7 @@ int fr_gather_batch(const fr_dataset *dataset, const fr_schema *schema, fr_reada
                     const uint64_t *numbers, size_t rows, size_t threads, fr_columns *columns,
                     fr_error *err) {
     size_t firsts[FR_PARALLEL_PARSE_MAX + 1] = {0};
-    ahead->scattered = true;
+    ahead->how = FR_ANNOUNCE_SCATTERED;
     fr_readahead_begin(ahead, dataset, numbers, rows, false);
     const batch self = {dataset, numbers, ahead->warm};
     const fr_row_source source = {.self = &self, .parse = gather_run};

@@ -225,14 +225,19 @@ FR_NODISCARD int fr_dataset_take(const fr_dataset *dataset, const uint64_t *numb
    read. */
 FR_NODISCARD int fr_dataset_check(const fr_dataset *dataset, uint64_t number, fr_error *err);
 
+typedef enum {
+    FR_ANNOUNCE_AROUND,    /* the system may read on by itself */
+    FR_ANNOUNCE_SCATTERED, /* a page that was not announced is read alone from now on */
+    FR_ANNOUNCE_EXACT      /* so it is, and nothing around the records is announced */
+} fr_announce;
+
 /*
  * Has the system begin to read `count` records from `number` on, without waiting for them. Of files
  * that fit in memory several times over, the bytes around short records are read once, too: they
  * will be wanted sooner or later, and a disk reads large pieces many times as fast as such records.
- * With `scattered`, a page that was not announced is read alone from now on.
  */
 void fr_dataset_announce(const fr_dataset *dataset, uint64_t number, uint64_t count,
-                         bool scattered);
+                         fr_announce how);
 
 /* Says that `count` records from `number` on will not be read again soon: fr_file_map_retire(). */
 void fr_dataset_retire(const fr_dataset *dataset, uint64_t number, uint64_t count);

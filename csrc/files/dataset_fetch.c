@@ -99,10 +99,8 @@ bool fr_dataset_has_long(const fr_dataset *dataset) {
     return size / LONG_RECORD >= dataset->count;
 }
 
-/* Extends a short range to the borders of its first and last windows if these have no marks yet.
-   Next to a long one are the records of another shard, as a rule. */
+/* Extends a range to the borders of its first and last windows if these have no marks yet. */
 static void widen(const fr_dataset_file *file, size_t *begin, size_t *end) {
-    if (*end - *begin >= FR_DATASET_WINDOW / 4) return;
     const size_t first = *begin / FR_DATASET_WINDOW, last = (*end - 1) / FR_DATASET_WINDOW;
     if (atomic_load_explicit(&file->pages[first], memory_order_relaxed) == 0)
         *begin = first * FR_DATASET_WINDOW;
@@ -124,6 +122,11 @@ static void announce_in(const fr_dataset_file *file, size_t begin, size_t end) {
 static void announce_scattered(const fr_dataset_file *file, size_t begin, size_t end) {
     fr_file_map_scatter(&file->map);
     announce_in(file, begin, end);
+}
+
+static void announce_exact(const fr_dataset_file *file, size_t begin, size_t end) {
+    fr_file_map_scatter(&file->map);
+    fr_file_map_announce(&file->map, begin, end - begin);
 }
 
 static void retire_in(const fr_dataset_file *file, size_t begin, size_t end) {
@@ -158,8 +161,9 @@ static void advise(const fr_dataset *dataset, uint64_t number, uint64_t count, a
 }
 
 void fr_dataset_announce(const fr_dataset *dataset, uint64_t number, uint64_t count,
-                         bool scattered) {
-    advise(dataset, number, count, scattered ? announce_scattered : announce_in);
+                         fr_announce how) {
+    static advice *const announce[] = {announce_in, announce_scattered, announce_exact};
+    advise(dataset, number, count, announce[how]);
 }
 
 void fr_dataset_retire(const fr_dataset *dataset, uint64_t number, uint64_t count) {

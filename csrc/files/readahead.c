@@ -25,7 +25,7 @@ void fr_readahead_announce(const fr_readahead *ahead, const fr_dataset *dataset,
                            const uint64_t *numbers, uint64_t rows) {
     for (uint64_t row = 1, run; row < rows; row += run) {
         run = run_of(numbers + row, rows - row);
-        fr_dataset_announce(dataset, numbers[row], run, ahead->scattered);
+        fr_dataset_announce(dataset, numbers[row], run, ahead->how);
     }
 }
 
@@ -49,7 +49,7 @@ static void wait_for(const fr_readahead *ahead, const fr_dataset *dataset, uint6
     fr_dataset_place place;
     fr_dataset_hold hold = {.stop = &fr_dataset_no_indexing};
     if (fr_dataset_resolve(dataset, &number, 1, &place, &hold, NULL) == FR_OK && place.frame.size) {
-        if (ahead->scattered) fr_file_map_scatter(&dataset->files[place.file].map);
+        if (ahead->how != FR_ANNOUNCE_AROUND) fr_file_map_scatter(&dataset->files[place.file].map);
         (void)*(const volatile uint8_t *)(place.frame.data + place.frame.size / 2);
     }
     fr_dataset_let_go(dataset, &hold);
@@ -79,7 +79,7 @@ void fr_readahead_begin(fr_readahead *ahead, const fr_dataset *dataset, const ui
     if (ahead->warm) return;
     ahead->calm = announce_and_wait(ahead, dataset, numbers, rows, announced) ? 0 : ahead->calm + 1;
     if (ahead->calm >= CALM_BATCHES) ahead->warm = true;
-    fr_dataset_announce(dataset, numbers[0], 1, ahead->scattered);
+    fr_dataset_announce(dataset, numbers[0], 1, ahead->how);
     ahead->faults = INT64_MAX;
 }
 

@@ -16,11 +16,11 @@
 
 /* All-zero is valid. */
 typedef struct {
-    bool scattered; /* batches have records from all over the files */
-    bool asked;     /* the system, whether the file is in memory */
-    bool warm;      /* the file is in memory, as far as it was read lately */
-    unsigned calm;  /* batches since one had to wait for the disk */
-    int64_t faults; /* of this thread, when the batch began */
+    fr_announce how; /* records are announced */
+    bool asked;      /* the system, whether the file is in memory */
+    bool warm;       /* the file is in memory, as far as it was read lately */
+    unsigned calm;   /* batches since one had to wait for the disk */
+    int64_t faults;  /* of this thread, when the batch began */
 } fr_readahead;
 
 /* Before a batch is read: announces its records, unless `announced` says that they are. */

@@ -89,9 +89,11 @@ class Batcher:
     batch_across_epochs : bool
         Fill batches across epochs, so that only the very last may be short.
     shard : (index, count), "auto", optional
-        Take every `count`-th record of the epoch's order, from `index` on: the shards are disjoint,
-        cover everything, and differ by one record at most. ``"auto"``: what :func:`find_shard`
-        finds in torch.distributed, Ray, JAX or the environment, for each DataLoader worker a part.
+        Take a part of each global step, which has `batch_size` records for each shard. The shards
+        are disjoint, cover everything, and differ by one record at most. The records of a step
+        do not depend on `count` if `batch_size` times `count` stays the same. ``"auto"``: what
+        :func:`find_shard` finds in torch.distributed, Ray, JAX or the environment; each DataLoader
+        worker takes a part.
     uneven : {"longer", "drop", "pad"}
         Where the records cannot be shared out evenly, some shards are longer by one record; or the
         records left over are dropped; or some from the start of the epoch's order are repeated.

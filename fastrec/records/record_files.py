@@ -462,9 +462,11 @@ class RecordFiles:
     def _remote_heads(self) -> dict[str, bytes]:
         """First bytes of the remote files, by name."""
         if self._heads is None and self.compression == "auto":
-            heads = run_all(partial(_head_of, file) for file in self.remote)
+            count = 1 if len(self.remote) > 8 and self.has_index_beside else None
+            heads = run_all(partial(_head_of, file) for file in self.remote[:count])
+            heads += heads[:1] * (len(self.remote) - len(heads))
             self._heads = {file.name: head for file, head in zip(self.remote, heads, strict=True)}
-        return self._heads or dict.fromkeys((file.name for file in self.remote), b"")
+        return self._heads or {file.name: b"" for file in self.remote}
 
     @property
     def is_local(self) -> bool:
@@ -483,7 +485,7 @@ class RecordFiles:
     def has_index_beside(self) -> bool:
         """Whether the store has an index of the first remote file, and so probably of all."""
         with contextlib.suppress(OSError):
-            return self.remote[0].beside(INDEX_SUFFIX).size > 0
+            return bool(self.remote[0].beside(INDEX_SUFFIX).size)
         return False
 
     def dataset(self) -> _core.Dataset | RemoteDataset:

@@ -111,7 +111,8 @@ static void read_some(const fr_dataset *dataset, uint64_t seed) {
         }
         if (round % 10 == 9) (void)fr_dataset_resident(dataset, numbers[0]);
         if (round % 10 == 5)
-            fr_dataset_announce(dataset, numbers[0] / 2, dataset->count / 2, round % 20 == 5);
+            fr_dataset_announce(dataset, numbers[0] / 2, dataset->count / 2,
+                                round % 20 == 5 ? FR_ANNOUNCE_SCATTERED : FR_ANNOUNCE_AROUND);
     }
     fr_dataset_let_go(dataset, &hold);
 }
@@ -394,7 +395,7 @@ static void indexing_is_given_up(bool beside) {
     const atomic_bool stop = true;
     fr_dataset_hold hold = {.stop = &stop};
     CHECK(open_listed(&dataset, 0, beside, NULL) == FR_OK);
-    fr_dataset_announce(&dataset, first_of(7), RECORDS, true);
+    fr_dataset_announce(&dataset, first_of(7), RECORDS, FR_ANNOUNCE_EXACT);
     const bool resident = fr_dataset_resident(&dataset, first_of(7));
 #if defined(_WIN32)
     CHECK(!resident); /* it does not say */
