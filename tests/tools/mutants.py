@@ -142,7 +142,7 @@ def libraries() -> list[str]:
     """The flags of the libraries that the extension may be linked with."""
     if shutil.which("pkg-config") is None:
         return []
-    names = ("libjpeg", "libpng")
+    names = ("libjpeg", "libpng", "libdeflate")
     return [flag for name in names for flag in run("pkg-config", "--libs", name).stdout.split()]
 
 
