@@ -19,7 +19,7 @@ from fastrec.cli.values import whole
 from fastrec.columns import Bytes
 from fastrec.records.content import image_format, image_size
 
-__all__ = ["MEDIA", "cell", "cells", "media_of"]
+__all__ = ["MEDIA", "cell", "cells", "frames_of_media", "media_of"]
 
 MEDIA = {
     "JPEG": "image/jpeg", "PNG": "image/png", "GIF": "image/gif", "WebP": "image/webp",
@@ -60,6 +60,9 @@ def cell(
     values: Any, shape: tuple[int, ...] | None = None, *, inline: bool, full: bool = False
 ) -> dict[str, Any]:
     """One cell: ``{"t": kind, ...}``."""
+    media = frames_of_media(values)
+    if media is not None:
+        values = media
     if isinstance(values, Frames):
         frames = [_short(frame) for frame in values.frames[: _MOST_VALUES if not full else 1000]]
         return {"t": "frames", "n": len(values.frames), "v": frames}
@@ -77,6 +80,17 @@ def cell(
         if side * side == len(values) and side >= 8:
             found["pixels"] = _pixels(values.reshape(side, side))
     return found
+
+
+def frames_of_media(values: Any) -> Bytes | None:
+    """Return the values of a feature list whose frames are one image or sound each, or None."""
+    if not isinstance(values, Frames) or not values.frames:
+        return None
+    if not all(isinstance(frame, Bytes) and len(frame) == 1 for frame in values.frames):
+        return None
+    if media_of(values.frames[0][0]) is None:
+        return None
+    return Bytes.from_list([frame[0] for frame in values.frames])
 
 
 def _short(values: Any) -> str:

@@ -18,10 +18,11 @@ from fastrec.columns import Bytes
 from fastrec.errors import FastrecError
 from fastrec.features.raw import RawFeature
 from fastrec.features.spec import SequenceFeatures
+from fastrec.parsing.feature_stats import unusual
 from fastrec.parsing.infer import infer_features
 from fastrec.parsing.where import parse
 from fastrec.storage.stores import public
-from fastrec.viewer.cells import cell, cells
+from fastrec.viewer.cells import cell, cells, frames_of_media
 from fastrec.viewer.source import Source
 
 __all__ = ["Model"]
@@ -135,6 +136,9 @@ class Model:
             raise record
         [row] = rows_of(Bytes.from_list([record]), [name])
         values = None if row is None else row.get(name)
+        media = frames_of_media(values)
+        if media is not None:
+            values = media
         if not isinstance(values, Bytes) or not 0 <= index < len(values):
             raise LookupError(f"record {number} has no such value")
         return values[index]
@@ -160,6 +164,7 @@ def _feature(name: str, each: FeatureSummary, records: int) -> dict[str, Any]:
         "lengths": [each.lengths.low, each.lengths.high],
         "low": _text(each.values.low),
         "high": _text(each.values.high),
+        "unusual": unusual(each.values.nan, each.values.infinite),
         "mean": f"{each.values.mean:.4g}" if each.values.finite else "",
         "distinct": ("" if each.distinct.exact else "about ") + str(each.distinct.count),
         "histogram": [count / most for count in counts],

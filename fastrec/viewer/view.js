@@ -211,7 +211,7 @@ function features(found) {
       make("td", kinds.length ? kinds.join(", ") : each.kind),
       make("td", `${(100 * each.present).toPrecision(3)} %`),
       make("td", few === null ? "0" : few === many ? few : `${few} to ${many}`),
-      make("td", range && range + unit),
+      make("td", [range && range + unit, each.unusual].filter(Boolean).join(", ")),
       make("td", each.mean),
       make("td", each.distinct),
       make("td"),

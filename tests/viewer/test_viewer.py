@@ -7,6 +7,7 @@ import base64
 import hashlib
 import http.client
 import json
+import math
 import re
 import sys
 import threading
@@ -269,3 +270,21 @@ def test_ctrl_c_ends_the_command_well(pets: Path) -> None:
         assert re.match(r"http://127\.0\.0\.1:\d+/[\w-]{32}/\n", process.stdout.readline())
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=30) == 0
+
+
+def test_images_in_feature_lists_are_shown_and_unusual_numbers_are_counted(tmp_path: Path) -> None:
+    images = [png(4, 3, 3), png(5, 3, 3)]
+    path = tmp_path / "s.tfrecord"
+    with fastrec.Writer(path) as writer:
+        lists: dict[str, Any] = {"image": [[image] for image in images], "x": [[1.5], [math.nan]]}
+        writer.write(fastrec.encode_sequence_example({"loss": [math.inf, 2.0]}, lists))
+    model = Model([str(path)])
+    found = model.record(0)["cells"]
+    shown = [(each["t"], each["w"]) for each in found["image"]["v"]]
+    assert shown == [("image", 4), ("image", 5)]
+    assert [model.media(0, "image", number) for number in range(2)] == images
+    with pytest.raises(LookupError):
+        model.media(0, "image", 2)
+    assert found["x"]["t"] == "frames"
+    features = {each["name"]: each["unusual"] for each in model.summary()["features"]}
+    assert (features["loss"], features["x"], features["image"]) == ("1 inf", "1 NaN", "")
