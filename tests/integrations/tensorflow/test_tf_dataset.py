@@ -6,6 +6,8 @@ from __future__ import annotations
 import gc
 import io
 import itertools
+import subprocess
+import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -547,3 +549,24 @@ def test_lists_of_images_are_ragged(tmp_path: Path) -> None:
     (batch,) = result
     assert batch["image"].row_lengths().numpy().tolist() == [2, 0, 1]
     assert batch["image"].values.shape == (3, 4, 4, 3)
+
+
+@pytest.mark.parametrize(
+    ("module", "stub", "message"),
+    [
+        ("tensorflow", {"__version__": "2.15.1"}, "requires TensorFlow 2.16 or later, got 2.15.1"),
+        ("keras", {"__version__": "2.15.0"}, "requires Keras 3.5 or later, got 2.15.0"),
+    ],
+)
+def test_a_release_that_is_too_old_is_named(
+    module: str, stub: dict[str, str], message: str
+) -> None:
+    code = (
+        "import sys, types\n"
+        f"stub = types.ModuleType({module!r})\n"
+        f"vars(stub).update({stub!r}, utils=types.SimpleNamespace())\n"
+        f"sys.modules[{module!r}] = stub\n"
+        f"import fastrec.{module}\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert f"fastrec.{module} {message}" in done.stderr.splitlines()[-1]
