@@ -359,6 +359,25 @@ static void appending_is_for_one_and_can_be_undone(void) {
     clean();
 }
 
+/* A writer that empties the file first holds the lock, too: a second one changes nothing. */
+static void a_file_is_emptied_by_the_one_that_has_its_lock(void) {
+    static const fr_writer_options empty = {.append = true, .empty = true, .no_sync = true};
+    fr_writer w = {0}, second = {0};
+    fr_buffer expected = {0};
+    frame_records(&expected, (const uint8_t *)"abc", 3, 1);
+    put("log", "what was in it before");
+    begin(&w, "log", &empty);
+    CHECK(holds("log", text("")));
+    write_one(&w, "abc");
+    CHECK(fr_writer_flush(&w, NULL) == FR_OK);
+    CHECK(fr_writer_open(&second, at("log"), &empty, NULL) == FR_ERR_IO);
+    CHECK(holds("log", (fr_span){expected.data, expected.size}));
+    CHECK(fr_writer_close(&w, NULL) == FR_OK);
+    CHECK(holds("log", (fr_span){expected.data, expected.size}));
+    fr_buffer_free(&expected);
+    clean();
+}
+
 /* A file that is open is replaced, and who has it keeps it, as it was. Wine, and file systems other
    than NTFS, refuse that: then it stays. */
 static void a_file_that_is_open_is_replaced_or_stays(void) {
@@ -489,6 +508,7 @@ int main(void) {
     impossible_places_are_refused();
     a_lost_temporary_file_is_an_error();
     appending_is_for_one_and_can_be_undone();
+    a_file_is_emptied_by_the_one_that_has_its_lock();
     a_file_that_is_open_is_replaced_or_stays();
     what_was_put_in_place_can_be_taken_back();
     what_only_posix_has();
