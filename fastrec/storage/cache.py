@@ -180,7 +180,11 @@ class ObjectCache:
             hold.take(fcntl.LOCK_UN)
             if hold.take(fcntl.LOCK_EX) and hold.is_current():
                 if not _is_sound(place, file.size):
-                    self._fetch(file, place, stream or file.stream())
+                    try:
+                        self._fetch(file, place, stream or file.stream())
+                    except BaseException:
+                        hold.close()  # the error's traceback refers to this lock
+                        raise
             elif hold.take(fcntl.LOCK_SH) and hold.is_current():
                 # Other processes use a copy that was deleted or damaged after they opened it. With
                 # a new lock file, the new copy does not wait for them.

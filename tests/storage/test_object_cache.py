@@ -7,6 +7,7 @@ import fcntl
 import multiprocessing
 import os
 import random
+import resource
 import subprocess
 import sys
 import time
@@ -51,6 +52,21 @@ def test_an_object_is_fetched_once(tmp_path: Path) -> None:
         assert reader[5] == RECORDS[5]
         assert gets(server) <= before + 1  # its first bytes
     assert os.stat(tmp_path / "objects").st_mode & 0o077 == 0
+
+
+def test_a_copy_for_which_there_is_no_room_names_its_file(tmp_path: Path) -> None:
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with ObjectServer(Objects({"b": DATA})) as server:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (len(DATA) // 2, limit[1]))
+        try:
+            with pytest.raises(OSError, match="File too large") as caught:
+                read(f"{server.url}/b", tmp_path)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+        assert str(caught.value.filename).endswith(".object")
+        names = {each.suffix for each in (tmp_path / "objects").iterdir()}
+        assert names <= {".lock"}
+        assert read(f"{server.url}/b", tmp_path) == RECORDS
 
 
 def test_another_version_is_another_copy(tmp_path: Path) -> None:
