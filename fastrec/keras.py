@@ -28,6 +28,7 @@ except ModuleNotFoundError as error:
 
 from . import Batcher
 from .columns import Arrays, Bytes, Ragged, Sparse
+from .records.targets import write_file
 
 if not hasattr(keras.utils, "PyDataset"):
     raise ImportError(
@@ -467,9 +468,7 @@ class Backup(keras.callbacks.Callback):  # type: ignore[misc]
         name = f"{epoch}-{done}.weights.h5"
         self.model.save_weights(self._folder / name, overwrite=True)
         text = json.dumps({"epoch": epoch, "batch": done, "weights": name, "state": state})
-        temporary = self._folder / "backup.json.tmp"
-        temporary.write_text(text)
-        os.replace(temporary, self._folder / "backup.json")
+        write_file(self._folder / "backup.json", text.encode(), overwrite=True)
         for other in self._folder.glob("*.weights.h5"):
             if other.name != name:
                 other.unlink()
