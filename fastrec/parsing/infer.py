@@ -14,7 +14,7 @@ import numpy as np
 
 from .. import _core
 from ..columns import Bytes
-from ..errors import ExampleParseError
+from ..errors import ExampleParseError, check_int
 from ..features.column_spec import Feature
 from ..features.raw import RawFeature
 from ..features.spec import FixedLenFeature, RaggedFeature, plan_context, plan_frames
@@ -302,8 +302,8 @@ def infer_features(
     >>> next(iter(fastrec.Batcher(path, features, batch_size=3)))["image"].shape
     (3, 2, 3)
     """
-    if limit is not None and limit < 1:
-        raise ValueError(f"limit must be at least 1, got {limit}")
+    if limit is not None:
+        limit = check_int("limit", limit, 1, 2**62)
     options: dict[str, Any] = {
         "on_error": on_error,
         "storage_options": storage_options,

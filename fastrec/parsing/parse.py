@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from .. import _core
 from ..columns import Bytes
-from ..errors import ExampleParseError, FastrecError, call_out
+from ..errors import ExampleParseError, FastrecError, call_out, check_int
 from ..features.column_spec import ReadPlan
 from ..features.spec import Feature, plan_example
 from ..records.reader import Reader, record_numbers
@@ -63,8 +63,8 @@ def compile_schema(
 
 
 def _check_threads(threads: int | None) -> None:
-    if threads is not None and threads < 1:
-        raise ValueError(f"threads must be at least 1, got {threads}")
+    if threads is not None:
+        check_int("threads", threads, 1, 2**16)
 
 
 def _threads_for(records: Sequence[Any] | Bytes, threads: int | None) -> int:
@@ -94,6 +94,12 @@ def check_records(records: Any) -> Bytes | tuple[Any, ...]:
             f"records must be a sequence of records, got one {type(records).__name__}; "
             f"parse_single_example and parse_single_sequence_example take one record"
         )
+    try:
+        iter(records)
+    except TypeError:
+        raise TypeError(
+            f"records must be an iterable of serialized messages, got {records!r}"
+        ) from None
     return _core.as_records(records)
 
 

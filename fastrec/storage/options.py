@@ -70,7 +70,8 @@ class StorageOptions:
         timeout: float = 30.0,
     ) -> None:
         if options is not None and not isinstance(options, Mapping):
-            raise TypeError(f"options must be a mapping, got {type(options).__name__}")
+            kind = type(options).__name__
+            raise TypeError(f"storage_options must be StorageOptions or a mapping, got {kind}")
         if window_bytes < _MIB:
             raise ValueError(f"window_bytes must be at least {_MIB}, got {window_bytes}")
         if cache_bytes < 0 or retries < 0 or not timeout > 0:
