@@ -104,7 +104,7 @@ int fr_dtype_from_int64(uint8_t *dst, fr_dtype dtype, const int64_t *values, siz
                         fr_error *err) {
     if (FR_LIKELY(store(dst, dtype, values, count))) return FR_OK;
     size_t bad = 0;
-    while (store(dst, dtype, values + bad, 1))
+    while (bad + 1 < count && store(dst, dtype, values + bad, 1)) /* others may write to values */
         bad++;
     return fr_fail(err, FR_ERR_SCHEMA, "value %" PRId64 " does not fit %s", values[bad],
                    fr_dtype_name(dtype));

@@ -226,7 +226,9 @@ class Options:
         """The native loader's schema: images stay encoded, SequenceExamples stay records."""
         if self.features is None or self.sequences is not None:
             return RECORD
-        return plan_example(encoded_images(self.features))  # type: ignore[arg-type]
+        if not isinstance(self.features, Mapping):
+            raise TypeError(f"features must be a mapping or None, got {self.features!r}")
+        return plan_example(encoded_images(self.features))
 
     @property
     def _rows(self) -> int:

@@ -321,6 +321,49 @@ def _gather(path: Path) -> Race:
     return Race(lambda: schema.gather(dataset, order), [order])
 
 
+def row_layout(values: NDArray[Any], splits: NDArray[Any], pieces: NDArray[Any]) -> Any:
+    """Return a layout of one row per document of 20 tokens."""
+    rows = np.arange(len(pieces) + 1, dtype=np.uint32)
+    return _core.RowLayout(pieces, rows, 32, len(pieces), [((values, splits), True)])
+
+
+def documents() -> list[NDArray[Any]]:
+    """Return values, splits, and a piece of each document, of `row_layout`."""
+    pieces = np.zeros((100, 3), np.uint32)
+    pieces[:, 0], pieces[:, 2] = np.arange(100), 20
+    return [np.ones(COUNT, np.int64), np.arange(101, dtype=np.int64) * 20, pieces]
+
+
+@race("RowLayout.__new__")
+def _layout(_: Path) -> Race:
+    arrays = documents()
+
+    def call() -> Any:
+        layout = row_layout(*arrays)
+        return layout.tokens(np.uint16, 0), layout.segments(), layout.loss(), layout.boundaries()
+
+    return Race(call, arrays)
+
+
+@race("RowLayout.aligned")
+def _aligned(_: Path) -> Race:
+    layout, splits = row_layout(*documents()), np.arange(101, dtype=np.int64) * 20
+    weights = np.ones(COUNT, np.float32)
+    return Race(lambda: layout.aligned(weights, splits, 0), [weights, splits])
+
+
+@race("RowPlan.__new__")
+def _row_plan(_: Path) -> Race:
+    lengths = np.full(COUNT, 20, np.uint32)
+    return Race(lambda: _core.RowPlan(lengths, length=64, fit="best", overlong="drop"), [lengths])
+
+
+@race("Draws.__new__", "Subset.__new__")
+def _draws(_: Path) -> Race:
+    weights, chosen = np.ones(COUNT), numbers()
+    return Race(lambda: (_core.Draws(weights), _core.Subset(chosen, COUNT)), [weights, chosen])
+
+
 @race("FileIndex.bounds")
 def _bounds(path: Path) -> Race:
     index, order = file_of(path).index_of(0), numbers()
