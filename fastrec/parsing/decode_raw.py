@@ -72,7 +72,9 @@ def decode_raw(
         )
     rows = rows.reshape(*shape, rows.shape[1])
     if dtype.kind == "b":
-        return np.not_equal(rows, 0, out=_core.empty(rows.shape, np.bool_))
+        flags: NDArray[Any] = _core.empty(rows.shape, np.bool_)
+        np.not_equal(rows, 0, out=flags)
+        return flags
     stored = dtype.newbyteorder("<" if little_endian else ">")
     elements = rows.view(stored)
     if not is_view and not stored.isnative:

@@ -249,6 +249,7 @@ def test_a_token_out_of_the_range_of_the_dtype_is_an_error(tmp_path: Path) -> No
 
 
 def test_max_segments_limits_the_documents_of_a_row(tmp_path: Path) -> None:
+    fit: Any
     path = write(tmp_path / "a.tfrecord", [[number] for number in range(1, 30)])
     for fit in FITS:
         packing = fastrec.Packing("tokens", 16, fit=fit, max_segments=4)

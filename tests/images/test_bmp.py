@@ -59,7 +59,7 @@ PIXELS = np.arange(2 * 3 * 3, dtype=np.uint8).reshape(2, 3, 3)
      {"width": -3}, {"width": 2**31 - 1}, {"height": 0}, {"height": 3}, {"height": -(2**31)},
      {"begin": 53}, {"begin": 0}, {"begin": 2**31}, {"begin": 56}],
 )  # fmt: skip
-def test_a_file_of_another_form_is_left_to_pillow(fields: dict[str, int]) -> None:
+def test_a_file_of_another_form_is_left_to_pillow(fields: dict[str, Any]) -> None:
     assert _core.decode_bmp(bmp(PIXELS, **fields)) is None
 
 

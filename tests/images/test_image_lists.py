@@ -95,7 +95,7 @@ def test_a_feature_list_of_images_is_a_ragged_of_images(shape: Any, tmp_path: Pa
 
 def test_all_images_of_a_record_draw_the_same(tmp_path: Path) -> None:
     image = picture(1, 20, 20)
-    transforms = [RandomCrop(8), Flip(), Normalize((0.5,) * 3, (0.25,) * 3)]
+    transforms: list[Any] = [RandomCrop(8), Flip(), Normalize((0.5,) * 3, (0.25,) * 3)]
     values = [[encode(image)] * 3 for _ in range(6)]
     one = ImageFeature(transforms=transforms)
     many = ImageFeature(transforms=transforms, ragged=True)
@@ -183,7 +183,7 @@ def test_16_bit_samples_are_kept_or_refused(kind: str, tmp_path: Path) -> None:
 def test_16_bit_images_are_fitted() -> None:
     data = [encode(DEEP)]
     cut = ImageFeature((4, 10), 1, "crop_or_pad", dtype=np.uint16, channels_first=True)
-    found = cut.decode(data)
+    found: Any = cut.decode(data)
     assert found.shape == (1, 1, 4, 10)
     np.testing.assert_array_equal(found[0, 0, :, 1:9], DEEP[2:6])
     assert not found[..., [0, 9]].any()

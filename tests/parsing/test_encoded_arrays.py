@@ -8,7 +8,7 @@ import io
 import struct
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -79,7 +79,7 @@ def test_arrays_of_every_type_come_back_as_they_were(
     for number, shape in enumerate(shapes):
         bits = rng.integers(0, 2 if name == "bool" else 128, (*shape, size), np.uint8)
         array = bits.view(name).reshape(shape) if bits.size else np.zeros(shape, name)
-        stored = array.astype(np.dtype(name).newbyteorder(order))
+        stored = array.astype(np.dtype(name).newbyteorder(cast(Any, order)))
         arrays.append(np.asfortranarray(stored) if number % 2 else stored)
     values = [ENCODERS[encoding](array) for array in arrays]
     column = parse(values, fastrec.RawFeature(None, name, encoding=encoding))

@@ -86,6 +86,8 @@ def values_of(column: Any) -> Any:
 def test_ragged_and_sparse_frames_have_the_values_that_were_written(
     kind: int, data: st.DataObject
 ) -> None:
+    values: Any
+    dtypes: Any
     values, dtypes = KINDS[kind]
     batch = data.draw(st.lists(st.lists(st.lists(values, max_size=5), max_size=6), max_size=4))
     records = [record(frames, kind, data.draw(FORMS)) for frames in batch]
@@ -105,6 +107,8 @@ def test_ragged_and_sparse_frames_have_the_values_that_were_written(
 @pytest.mark.parametrize("kind", KINDS)
 @given(st.data())
 def test_padded_frames_have_the_values_that_were_written(kind: int, data: st.DataObject) -> None:
+    values: Any
+    dtypes: Any
     values, dtypes = KINDS[kind]
     width = data.draw(st.integers(1, 4))
     rows = st.lists(values, min_size=width, max_size=width)
@@ -153,7 +157,8 @@ def growth(call: Callable[[], Any]) -> int:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
     for _ in range(50):
         call()
-    return int(resource.getrusage(resource.RUSAGE_SELF).ru_minflt) - before
+    after = int(resource.getrusage(resource.RUSAGE_SELF).ru_minflt)
+    return after - int(before)
 
 
 def test_functions_that_a_loop_calls_keep_their_memory() -> None:

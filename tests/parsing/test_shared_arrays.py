@@ -352,6 +352,14 @@ def _aligned(_: Path) -> Race:
     return Race(lambda: layout.aligned(weights, splits, 0), [weights, splits])
 
 
+@race("pad_strings")
+def _pad_strings(_: Path) -> Race:
+    data, offsets = np.full(COUNT * 8, 49, np.uint8), np.arange(COUNT + 1, dtype=np.int64) * 8
+    splits = np.arange(101, dtype=np.int64) * (COUNT // 100)
+    arrays = [data, offsets, splits]
+    return Race(lambda: _core.pad_strings(data, offsets, splits, 40, b"-"), arrays)
+
+
 @race("RowPlan.__new__")
 def _row_plan(_: Path) -> Race:
     lengths = np.full(COUNT, 20, np.uint32)

@@ -8,7 +8,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -97,7 +97,7 @@ def test_rows_come_back_from_tables(rows: list[dict[str, list[Any]]], kind: str)
     with tempfile.TemporaryDirectory() as folder:
         path, table, back = (os.path.join(folder, f"x.{end}") for end in ("rec", kind, "back"))
         write(path, [{n: v if v else None for n, v in row.items()} for row in rows])
-        base64 = {"base64": True} if kind == "jsonl" else {}
+        base64: dict[str, Any] = {"base64": True} if kind == "jsonl" else {}
         wanted = list(map(values_of, rows))
         if not any(rows):
             with pytest.raises(ValueError, match="has no features"):
@@ -119,7 +119,8 @@ def test_rows_of_single_values_come_back_from_csv(rows: list[dict[str, list[Any]
         path, table, back = (os.path.join(folder, f"x.{end}") for end in ("rec", "csv", "back"))
         write(path, rows)
         described = fastrec.infer_features(path, None)
-        features = {name: fastrec.arrow.Optional(each.dtype) for name, each in described.items()}
+        dtypes = {name: cast(Any, each).dtype for name, each in described.items()}
+        features = {name: fastrec.arrow.Optional(dtype) for name, dtype in dtypes.items()}
         if not features:
             return
         fastrec.convert(path, table, features=features)
@@ -227,7 +228,7 @@ def test_blocks_and_arrays_are_written(tmp_path: Path) -> None:
     with fastrec.Writer(path) as writer:
         writer.write_many(fastrec.Bytes.from_list(RECORDS[:2]))
         writer.write_many([fastrec.Bytes.from_list(RECORDS[2:4]), RECORDS[4]])
-        writer.write_many(memoryview(pixels))
+        writer.write_many(memoryview(cast(Any, pixels)))
         writer.write_many(pixels)
         writer.write_many(pa.array(RECORDS[:2]))
     rows = [bytes(row) for row in pixels]

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -160,7 +160,3 @@ FUNCTIONS |= {
 }
 globals().update(FUNCTIONS)
 operators["stack"] = _stack
-
-if TYPE_CHECKING:
-
-    def __getattr__(name: str) -> Callable[..., Tensor]: ...

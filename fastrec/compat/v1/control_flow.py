@@ -26,7 +26,7 @@ from .graph import (
     get_default_graph,
     name_scope,
 )
-from .math_ops import equal, identity
+from .math_ops import FUNCTIONS as MATH
 
 __all__ = [
     "Assert",
@@ -42,6 +42,8 @@ __all__ = [
     "tuple_",
     "with_dependencies",
 ]
+
+equal, identity = MATH["equal"], MATH["identity"]
 
 Assert = Checks(GRAPHS).Assert
 
@@ -71,7 +73,8 @@ def _flat(value: Any) -> list[Any]:
 def with_dependencies(dependencies: Sequence[Any], output: Any, name: str | None = None) -> Tensor:
     """`output`, after `dependencies`."""
     with control_dependencies(dependencies):
-        return identity(output, name or "control_dependency")
+        after: Tensor = identity(output, name or "control_dependency")
+        return after
 
 
 def tuple_(

@@ -14,8 +14,8 @@ from . import _late, math_ops, string_ops
 bool = _dtypes.bool_
 double = _dtypes.float64
 half = _dtypes.float16
-cast = math_ops.cast
-saturate_cast = math_ops.saturate_cast
+cast = math_ops.FUNCTIONS["cast"]
+saturate_cast = math_ops.FUNCTIONS["saturate_cast"]
 as_string = string_ops.strings.as_string
 complex = _late.found("", "complex")
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .._tf.dtypes import as_dtype, bool_, int64
 from .._tf.faces import Version, functions_of, one_of
@@ -103,10 +103,6 @@ FUNCTIONS |= {
     **functions_of(pixels),
 }
 globals().update(FUNCTIONS)
-
-if TYPE_CHECKING:
-
-    def __getattr__(name: str) -> Callable[..., Tensor]: ...
 
 
 def _both_kinds(on_bool: Callable[..., Any], on_bits: Callable[..., Any]) -> Callable[..., Any]:

@@ -9,12 +9,11 @@ from typing import Any
 from .._tf.dtypes import int64, string
 from .._tf.shape import TensorShape
 from ._nodes import Tensor
-from .array_ops import gather, shape, size
-from .array_ops import range as range_tensor
+from .array_ops import FUNCTIONS as ARRAYS
 from .constants import constant, convert_to_tensor
 from .control_flow import Assert
 from .graph import GraphKeys, control_dependencies, name_scope
-from .math_ops import greater, identity
+from .math_ops import FUNCTIONS as MATH
 from .queues import FIFOQueue, QueueBase
 from .random_ops import random_shuffle
 from .runners import QueueRunner, add_queue_runner
@@ -27,6 +26,14 @@ __all__ = [
     "slice_input_producer",
     "string_input_producer",
 ]
+
+gather, shape, size, range_tensor = (
+    ARRAYS["gather"],
+    ARRAYS["shape"],
+    ARRAYS["size"],
+    ARRAYS["range"],
+)
+greater, identity = MATH["greater"], MATH["identity"]
 
 
 def limit_epochs(tensor: Any, num_epochs: int | None = None, name: str | None = None) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 from .._tf.dtypes import as_dtype, float32, string
 from .._tf.shape import as_shape
 from ._nodes import Tensor
-from .array_ops import ones, zeros
+from .array_ops import FUNCTIONS as ARRAYS
 from .constants import constant, convert_to_tensor
 from .graph import GraphKeys, get_default_graph, name_scope
 from .random_ops import random_normal, random_uniform, truncated_normal
@@ -30,6 +30,8 @@ __all__ = [
     "variable_scope",
     "zeros_initializer",
 ]
+
+ones, zeros = ARRAYS["ones"], ARRAYS["zeros"]
 
 AUTO_REUSE = "AUTO_REUSE"
 

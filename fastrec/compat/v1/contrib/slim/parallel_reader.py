@@ -11,13 +11,15 @@ from typing import Any
 from ...._tf.dtypes import string
 from ..._nodes import Tensor
 from ...graph import name_scope
-from ...math_ops import add_n
+from ...math_ops import FUNCTIONS as MATH
 from ...producers import string_input_producer
 from ...queues import FIFOQueue, QueueBase, RandomShuffleQueue
 from ...readers import ReaderBase
 from ...runners import QueueRunner, add_queue_runner
 
 __all__ = ["ParallelReader", "get_data_files", "parallel_read", "single_pass_read"]
+
+add_n = MATH["add_n"]
 
 
 class ParallelReader(ReaderBase):
@@ -78,11 +80,14 @@ class ParallelReader(ReaderBase):
 
     def num_records_produced(self, name: str | None = None) -> Tensor:
         """Return the number of records that all readers have read."""
-        return add_n([reader.num_records_produced() for reader in self._readers], name=name)
+        total: Tensor = add_n([each.num_records_produced() for each in self._readers], name=name)
+        return total
 
     def num_work_units_completed(self, name: str | None = None) -> Tensor:
         """Return the number of work items that all readers have read to the end."""
-        return add_n([reader.num_work_units_completed() for reader in self._readers], name=name)
+        counts = [reader.num_work_units_completed() for reader in self._readers]
+        total: Tensor = add_n(counts, name=name)
+        return total
 
 
 def parallel_read(

@@ -12,11 +12,10 @@ from ...._tf.ops.raw import raw_array
 from ...._tf.shape import TensorShape
 from ..._nodes import Tensor as GraphTensor
 from ..._ops import Array, pure
-from ...array_ops import concat, expand_dims, gather, reshape, shape, stack, transpose
-from ...array_ops import range as range_tensor
+from ...array_ops import FUNCTIONS as ARRAYS
 from ...constants import convert_to_tensor
 from ...control_flow import cond, map_fn
-from ...math_ops import cast, equal, reduce_prod
+from ...math_ops import FUNCTIONS as MATH
 from ...parsing_ops import (
     FixedLenFeature,
     FixedLenSequenceFeature,
@@ -45,6 +44,18 @@ __all__ = [
     "TFSequenceExampleDecoder",
     "Tensor",
 ]
+
+concat, expand_dims, gather, reshape, shape, stack, transpose, range_tensor = (
+    ARRAYS["concat"],
+    ARRAYS["expand_dims"],
+    ARRAYS["gather"],
+    ARRAYS["reshape"],
+    ARRAYS["shape"],
+    ARRAYS["stack"],
+    ARRAYS["transpose"],
+    ARRAYS["range"],
+)
+cast, equal, reduce_prod = MATH["cast"], MATH["equal"], MATH["reduce_prod"]
 
 
 def _dense(value: Any, default: Any = 0) -> Any:
