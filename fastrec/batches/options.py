@@ -181,7 +181,7 @@ class Options:
     def _check_packing(self) -> None:
         if not isinstance(self.packing, Packing):
             raise TypeError(f"packing must be a Packing, got {type(self.packing).__name__}")
-        if not isinstance(self.features, Mapping):
+        if not isinstance(self.features, (Mapping, SequenceFeatures)):
             raise TypeError("packing requires features, a mapping of ragged features of numbers")
         self.packing.check(self.features)
         for name, is_refused in (

@@ -17,6 +17,7 @@ from numpy.typing import DTypeLike, NDArray
 from .. import _core
 from ..columns import Ragged
 from ..errors import ExampleParseError, FastrecError, check_int
+from ..features.spec import SequenceFeatures
 from ..parsing.index_columns import Column
 from ..parsing.where import Name
 from .checkpoint import Start
@@ -44,7 +45,8 @@ class Packing:
     ----------
     tokens : str or sequence of str
         The ragged feature of integers that has the tokens, or several, which follow each other in
-        each document, such as ``("prompt", "completion")``.
+        each document, such as ``("prompt", "completion")``. Of SequenceExamples, feature lists:
+        ``FixedLenSequenceFeature((), np.int64)``.
     length : int
         Tokens of a row, 1 to 2**24.
     fit : {"best", "first", "split"}
@@ -143,8 +145,21 @@ class Packing:
         fields["loss"] = None
         return {**fields, "tokens": list(self.parts)}
 
-    def check(self, features: Mapping[str, Any]) -> None:
-        """Raise unless all features are ragged, and the tokens are integers."""
+    def check(self, features: Any) -> None:
+        """Raise unless all features are lists of numbers, and the tokens are integers.
+
+        Of SequenceExamples, the lists are feature lists, each frame of which has one number.
+        """
+        lists: tuple[str, Any] = ("RaggedFeature", features)
+        if isinstance(features, SequenceFeatures):
+            if features.context:
+                raise ValueError(
+                    f"packing reads feature lists, got the context {list(features.context)}"
+                )
+            lists = ("FixedLenSequenceFeature", features.sequence)
+        self._check_lists(*lists)
+
+    def _check_lists(self, wanted: str, features: Mapping[str, Any]) -> None:
         for part in self.parts:
             if part not in features:
                 raise ValueError(f"packing: {part!r} is not in features")
@@ -152,13 +167,15 @@ class Packing:
             kind = type(feature).__name__
             dtype = getattr(feature, "dtype", None)
             numbers = dtype is not None and np.dtype(dtype).kind in "iuf"
-            if kind != "RaggedFeature" or not numbers or feature.partitions:
+            is_flat = not getattr(feature, "partitions", ()) and not getattr(feature, "shape", ())
+            if kind != wanted or not numbers or not is_flat:
                 raise TypeError(
-                    f"packing: feature {name!r} must be a RaggedFeature of numbers, got {feature!r}"
+                    f"packing: feature {name!r} must be a {wanted} of single numbers, got "
+                    f"{feature!r}"
                 )
             if name in self.parts and np.dtype(dtype) != np.int64:
                 raise TypeError(
-                    f"packing: feature {name!r} must be RaggedFeature(np.int64), got {feature!r}"
+                    f"packing: feature {name!r} must have dtype np.int64, got {feature!r}"
                 )
 
     def lengths(self, columns: Mapping[str, Any]) -> NDArray[np.uint32]:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
-from ..columns import Arrays, Bytes, take_rows
+from ..columns import Arrays, Bytes, Ragged, take_rows
 from ..errors import ExampleParseError, FastrecError
 from ..features.image import encoded_images
 from ..features.image_errors import reason
@@ -140,6 +140,16 @@ class Steps:
         failures += [_located(error, keys, run) for _, error in misfits or ()]
         return columns, np.delete(keys, [row for row, _ in misfits or ()])
 
+    def token_lists(self, records: Any, keys: Any, run: Pass) -> dict[str, Ragged]:
+        """Return the feature lists of SequenceExamples, each frame of which is one number."""
+        (_, lists, lengths), _ = self._parse_sequences(records, keys, run, [])
+        columns = {}
+        for name, padded in lists.items():
+            counts = lengths[name]
+            values = padded[np.arange(padded.shape[1]) < counts[:, None]]
+            columns[name] = Ragged(values, np.concatenate([[0], np.cumsum(counts)]))
+        return columns
+
     @property
     def transform(self) -> Any:
         """The caller's function of a batch, or None."""
@@ -248,6 +258,8 @@ class Stage:
     def packed(self, packing: Packing, step: Step) -> Made:
         """The batch of some planned rows, whose documents are read here."""
         columns = self._read(step.numbers)
+        if self._steps.sequences is not None:
+            columns = self._steps.token_lists(columns, step.numbers, self._run)
         packing.check_batch(self._run.ordering, step, columns)
         batch = packing.batch(columns, step.segments, step.splits, len(step.numbers))
         return self._delivered(batch, len(step.splits) - 1)
@@ -265,7 +277,7 @@ class Stage:
     def _read(self, numbers: NDArray[np.uint64]) -> Any:
         """Columns of records by number."""
         dataset = self._run.ordering.dataset
-        if isinstance(dataset, _core.Dataset):
+        if isinstance(dataset, _core.Dataset) and self._schema.parses:
             return self._schema.gather(dataset, numbers)
         return self._parse(dataset.take(numbers), numbers)[0]
 

@@ -292,6 +292,32 @@ def test_a_length_that_disagrees_with_the_record_names_both(tmp_path: Path) -> N
         list(fastrec.Batcher(path, FEATURES, 4, packing=fastrec.Packing("tokens", 8)))
 
 
+@pytest.mark.parametrize("compression", [None, "GZIP"])
+def test_feature_lists_of_sequence_examples_are_packed(
+    tmp_path: Path, documents: list[list[int]], compression: Any
+) -> None:
+    path = tmp_path / "sequences.tfrecord"
+    with fastrec.Writer(path, compression=compression) as writer:
+        for document in documents[:80]:
+            lists = {"tokens": [[token] for token in document], "w": [[t / 2] for t in document]}
+            writer.write(fastrec.encode_sequence_example({"id": 1}, lists))
+    features = fastrec.SequenceFeatures(
+        sequence={
+            "tokens": fastrec.FixedLenSequenceFeature((), np.int64),
+            "w": fastrec.FixedLenSequenceFeature((), np.float32),
+        }
+    )
+    packing = fastrec.Packing("tokens", 400)
+    batches = list(fastrec.Batcher(str(path), features, 4, shuffle=True, seed=0, packing=packing))
+    segments = [segment for batch in batches for segment in segments_of(batch)]
+    assert sorted(segments) == sorted(documents[:80])
+    for batch in batches:
+        assert (batch["w"] == (batch["tokens"] / 2).astype(np.float32)).all()
+    wrong = fastrec.SequenceFeatures(sequence={"tokens": fastrec.RaggedFeature(np.int64)})
+    with pytest.raises(TypeError, match="must be a FixedLenSequenceFeature of single numbers"):
+        fastrec.Batcher(str(path), wrong, 4, packing=packing)
+
+
 def test_packing_works_with_subsets_weights_and_mixtures(source: str, tmp_path: Path) -> None:
     packing = fastrec.Packing("tokens", 64)
     for options in ({"where": "len(tokens) < 50"}, {"weights": "len(tokens)"},
@@ -321,7 +347,11 @@ def test_packing_works_with_subsets_weights_and_mixtures(source: str, tmp_path: 
         ({}, {"shuffle": 100}, "packing and shuffle=N"),
         ({}, {"on_error": "skip"}, "packing and on_error"),
         ({}, {"buckets": fastrec.Buckets("tokens")}, "packing and buckets"),
-        ({}, {"features": {"tokens": fastrec.VarLenFeature(np.int64)}}, "must be a RaggedFeature"),
+        (
+            {},
+            {"features": {"tokens": fastrec.VarLenFeature(np.int64)}},
+            "must be a RaggedFeature of single numbers",
+        ),
         ({}, {"features": None}, "packing requires features"),
         ({"pad": 70_000, "dtype": np.uint16}, {}, "70000 does not fit uint16"),
     ],

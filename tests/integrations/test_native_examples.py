@@ -34,6 +34,23 @@ def test_images_in_pytorch(tmp_path: Path) -> None:
     assert load("image_classifier_torch").main(tmp_path, count=1000, epochs=2) > 0.9
 
 
+def test_packed_tokens_in_pytorch_have_the_same_losses_on_any_processes(tmp_path: Path) -> None:
+    pytest.importorskip("torch", reason="torch is not installed")
+    program = subprocess.run(
+        [sys.executable, str(EXAMPLES / "packed_tokens_torch.py")],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=tmp_path,
+    )
+    lines = [line.split()[-12:] for line in program.stdout.splitlines()]
+    alone, *others = [[float(loss) for loss in losses] for losses in lines]
+    assert alone[-1] < 0.8 * alone[0]
+    assert len(others) == 2
+    for losses in others:
+        assert losses == pytest.approx(alone, abs=0.002)
+
+
 def test_tokens_in_jax(tmp_path: Path) -> None:
     pytest.importorskip("jax", reason="jax is not installed")
     losses = load("token_model_jax").main(tmp_path, count=2000)
