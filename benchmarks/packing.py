@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tokens packed per core second: fastrec, its parser alone, and Grain's three packers.
+"""Tokens packed per core second: fastrec, its parser alone, Grain's three packers, and Zephon.
 
-    pip install fastrec-io grain array_record
+    pip install fastrec-io grain array_record 'zephon[parquet]'
     python benchmarks/packing.py [--documents 40000] [--length 2048] [--rounds 3]
 
 Documents of lognormal length are packed into rows. fastrec reads them from a record file, verifies
-and parses them. Grain reads them from its own format, array_record. Times are processor times of
-one thread; the fastest round counts. A further round, which is not timed, compares the sums of
-all tokens.
+and parses them. Grain reads them from its own format, array_record, and Zephon from Parquet. Times
+are processor times of all threads; the fastest round counts. A further round, which is not timed,
+compares the sums of all tokens. Zephon repeats its data, so it is stopped after as many tokens.
 """
 
 from __future__ import annotations
@@ -54,6 +54,15 @@ def write_array_record(path: str, documents: list[Any]) -> None:
     writer.close()
 
 
+def write_parquet(folder: str, documents: list[Any]) -> None:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    os.makedirs(folder)
+    lists = pa.array([document.tolist() for document in documents], pa.list_(pa.int32()))
+    parquet.write_table(pa.table({"tokens": lists}), os.path.join(folder, "part-00000.parquet"))
+
+
 def grain_packed(path: str, length: int, name: str) -> Batches:
     import grain
     from grain import experimental
@@ -71,21 +80,46 @@ def grain_packed(path: str, length: int, name: str) -> Batches:
         yield row["tokens"], row["tokens_segment_ids"]
 
 
-def timed(run: Callable[[], Batches], rounds: int) -> float:
-    """Return the least processor time of a round."""
+def zephon_packed(folder: str, length: int, algorithm: Any) -> Batches:
+    from zephon import Pipeline
+    from zephon.io import Dataset
+    from zephon.work import MixtureSpec, StaticMixtureWorkSource
+
+    source = StaticMixtureWorkSource(
+        datasets=[Dataset.from_path("train", folder)], mixture=MixtureSpec({"train": 1.0}), seed=0
+    )
+    pipeline = Pipeline(source).pack_flat(
+        length,
+        num_bins=None if algorithm == "wrap" else 64,
+        algorithm=algorithm,
+        tokens_field="tokens",
+        pad_token_id=0,
+    )
+    for row in pipeline:  # without an end; the caller stops after as many tokens as there are
+        tokens = np.asarray(row.payload["tokens"])
+        yield tokens, tokens
+
+
+def timed(run: Callable[[], Batches], rounds: int, most: int) -> float:
+    """Return the least processor time of a round, which ends after `most` cells."""
     best = float("inf")
     for _ in range(rounds):
         began = time.process_time()
-        for _batch in run():
-            pass
+        cells = 0
+        for values, _ in run():
+            cells += values.size
+            if cells >= most:
+                break
         best = min(best, time.process_time() - began)
     return best
 
 
-def counted(run: Callable[[], Batches]) -> tuple[int, int, int]:
+def counted(run: Callable[[], Batches], most: int) -> tuple[int, int, int]:
     """Return the cells, the tokens, and the sum of the tokens of a round."""
     cells = tokens = checksum = 0
     for values, ids in run():
+        if tokens >= most:
+            break
         cells += values.size
         tokens += values.size if ids is None else int((ids > 0).sum())
         checksum += int(values.sum())
@@ -127,14 +161,25 @@ def main() -> None:
             jobs[f"Grain, {kind}"] = lambda kind=kind: grain_packed(  # type: ignore[misc]
                 other, arguments.length, f"{kind}IterDataset"
             )
+        parquet = os.path.join(folder, "parquet")
+        try:
+            write_parquet(parquet, small)
+        except ImportError as error:
+            print(f"Parquet is left out: {error}")
+        for algorithm in ("first_fit", "wrap"):
+            jobs[f"Zephon, {algorithm}"] = lambda algorithm=algorithm: zephon_packed(  # type: ignore[misc]
+                parquet, arguments.length, algorithm
+            )
         baseline = 0.0
         for name, run in jobs.items():
             try:
-                cells, tokens, checksum = counted(run)
+                cells, tokens, checksum = counted(run, len(values))
             except ImportError as error:
                 print(f"{name:24} left out: {error}")
                 continue
-            rate = tokens / timed(run, arguments.rounds)
+            rate = tokens / timed(
+                run, arguments.rounds, 2 * len(values) if "Zephon" not in name else len(values)
+            )
             baseline = baseline or rate
             whole = "" if checksum == total else f"  {tokens / len(values):.2%} of the tokens"
             print(

@@ -93,7 +93,8 @@ class Buckets:
     Examples
     --------
     >>> Buckets("tokens", [64, 128, 256, 512], tokens=16384)
-    Buckets(by='tokens', lengths=(64, 128, 256, 512), tokens=16384, window=None, value=0)
+    Buckets(by='tokens', lengths=(64, 128, 256, 512), tokens=16384, window=None, value=0,
+            planned=False)
     """
 
     by: str

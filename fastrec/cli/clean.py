@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""List and delete what killed jobs have left in directories."""
+"""List and delete what killed jobs have left."""
 
 from __future__ import annotations
 

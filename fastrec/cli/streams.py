@@ -51,6 +51,6 @@ def silence_stdout() -> None:
 
 def name_stream(error: BaseException) -> None:
     """Name the stream in the error of a standard stream, which has no file name."""
-    numbers = (errno.EBADF, errno.ENOSPC, errno.EIO)
+    numbers = (errno.EBADF, errno.ENOSPC)
     if isinstance(error, OSError) and error.errno in numbers and error.filename is None:
         error.filename = "standard input or output"

@@ -95,7 +95,8 @@ def check_records(records: Any) -> Bytes | tuple[Any, ...]:
             f"parse_single_example and parse_single_sequence_example take one record"
         )
     try:
-        iter(records)
+        if not isinstance(records, Bytes):  # whose iterator copies every string
+            iter(records)
     except TypeError:
         raise TypeError(
             f"records must be an iterable of serialized messages, got {records!r}"

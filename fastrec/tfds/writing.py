@@ -78,6 +78,7 @@ def write(
 
     Examples
     --------
+    >>> import tempfile
     >>> from fastrec.tfds import features, load, write
     >>> described = {"text": features.Text(), "stars": features.Tensor((), "int64")}
     >>> path = write(tempfile.mkdtemp(), "reviews", {"train": [{"text": "good", "stars": 5}]},

@@ -168,5 +168,5 @@ def test_a_file_that_cannot_be_opened_is_an_os_error(tmp_path: Path) -> None:
 
 def test_without_pillow_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "PIL", None)
-    with pytest.raises(ImportError, match=r"pip install 'fastrec-io\[demo\]'"):
+    with pytest.raises(ImportError, match=r"pip install 'fastrec-io\[image\]'"):
         image.decode(__file__)
