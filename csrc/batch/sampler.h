@@ -71,8 +71,8 @@ typedef struct {
 
 /* A mixture: one round of it, and the pass that each part is in. */
 typedef struct {
-    uint64_t *before; /* of each stage, for each part: its records in the stages before */
-    size_t stage;     /* of the round */
+    uint64_t *before;        /* of each stage, for each part: its records in the stages before */
+    size_t stage;            /* of the round */
     fr_sampler_pass *passes; /* one a part */
     fr_sampler_place *places;
     uint32_t *turns; /* one a part, used while a round is dealt */

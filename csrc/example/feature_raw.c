@@ -28,8 +28,8 @@ static int wrong_size(const fr_row *row, fr_span value, fr_error *err) {
     fr_key_text(feature->key, key);
     if (feature->ragged)
         return fr_fail(err, FR_ERR_SCHEMA,
-                       "feature '%s': expected a multiple of %zu bytes (%s), found %zu%s", key, size,
-                       dtype, value.size, remedy);
+                       "feature '%s': expected a multiple of %zu bytes (%s), found %zu%s", key,
+                       size, dtype, value.size, remedy);
     return fr_fail(err, FR_ERR_SCHEMA, "feature '%s': expected %zu bytes (%s), found %zu%s", key,
                    feature->count * size, dtype, value.size, remedy);
 }

@@ -356,7 +356,7 @@ def _aligned(_: Path) -> Race:
 def _pad_strings(_: Path) -> Race:
     data, offsets = np.full(COUNT * 8, 49, np.uint8), np.arange(COUNT + 1, dtype=np.int64) * 8
     splits = np.arange(101, dtype=np.int64) * (COUNT // 100)
-    arrays = [data, offsets, splits]
+    arrays: list[NDArray[Any]] = [data, offsets, splits]
     return Race(lambda: _core.pad_strings(data, offsets, splits, 40, b"-"), arrays)
 
 
