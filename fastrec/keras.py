@@ -77,7 +77,7 @@ def dataset(
     Raises
     ------
     TypeError
-        When `source` is no Batcher. From iterating, for a column that is not dense.
+        When `source` is not a Batcher; on iteration, when a column is not dense.
     KeyError
         When a column does not exist.
     ValueError
@@ -195,7 +195,7 @@ class Passes:
         """Begin a Keras epoch.
 
         Keras takes a batch of an epoch that it does not train on, in order to build a model, and
-        discards the iterator. The epoch begins anew after that.
+        discards the iterator. The epoch then begins again.
         """
         if self.delivered < self._expected:
             self.resume(*self._start)
@@ -349,8 +349,7 @@ class Backup(keras.callbacks.Callback):  # type: ignore[misc]
     backup_dir : path
         A directory for the backup, which is replaced as a whole.
     save_freq : "epoch" or int
-        When to save: at the end of each epoch, or after so many batches and at the end of each
-        epoch.
+        End of each epoch, or, with a number, also after every such number of batches.
     delete_checkpoint : bool
         Delete the backup when ``fit`` has finished all epochs.
 

@@ -53,7 +53,7 @@ static inline bool unwrap(fr_span frame, fr_kind kind, fr_span *run) {
         *run = (fr_span){p + 4, frame.size - 4};
         return fr_load_u32(p) == (tag | (size - 2) << 8 | TAG_1 << 16 | (size - 4) << 24);
     }
-    fr_span list;
+    fr_span list = {0};
     return p < end && *p == tag && fr_wire_sized(p + 1, end, &list) == end && list.size &&
            list.data[0] == TAG_1 && fr_wire_sized(list.data + 1, end, run) == end;
 }

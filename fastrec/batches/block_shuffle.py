@@ -11,7 +11,7 @@ import numpy as np
 __all__ = ["BlockShuffle", "Shuffle", "order_fields", "plan_blocks"]
 
 _BLOCK_BYTES = 1 << 20
-_FEWEST, _MOST = 64, 1024  # virtual shards of a dataset that has as many blocks
+_FEWEST, _MOST = 64, 1024  # virtual shards, if the dataset has that number of blocks
 _SHARD_BYTES = 1 << 30  # of a virtual shard, between the two
 
 

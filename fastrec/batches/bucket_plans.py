@@ -108,7 +108,7 @@ class BucketPass(PlannedPass):
         return self._plans.total(epoch)
 
     def step_units(self, steps: int) -> int:
-        """Return the number of steps, each of which is one batch of all shards."""
+        """Return the number of steps; a step is one batch of all shards."""
         return steps
 
     def step_rows(self, epoch: int, used: int) -> NDArray[np.int64]:

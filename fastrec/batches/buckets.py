@@ -86,7 +86,7 @@ class Buckets:
         Plan the batches of an epoch from the lengths of all records, which the columns of the index
         have (``fastrec index --columns "len(tokens)"``); without them, the files are read once.
         Then the number of batches is known, and all shards make batches of the same bucket and the
-        same number of rows at each step, for which several shards need ``uneven="drop"`` or
+        same number of rows at each step, which requires ``uneven="drop"`` or
         ``"pad"``. The records of a step are the same for any number of shards if the `batch_size`,
         `tokens` and `window` of all shards together are.
 

@@ -46,7 +46,7 @@ class Mixture:
         Move the weights evenly from one entry of `schedule` to the next, in 32 stages, instead of
         changing them at once.
     by : str, optional
-        What the weights share out: records by default, or the sum of a column of the index, such as
+        The quantity to share out: records by default, or the sum of a column of the index, such as
         ``"len(tokens)"``.
 
     Examples

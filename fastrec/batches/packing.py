@@ -45,7 +45,7 @@ class Packing:
     ----------
     tokens : str or sequence of str
         The ragged feature of integers that has the tokens, or several, which follow each other in
-        each document, such as ``("prompt", "completion")``. Of SequenceExamples, feature lists:
+        each document, such as ``("prompt", "completion")``. For SequenceExamples, feature lists:
         ``FixedLenSequenceFeature((), np.int64)``.
     length : int
         Tokens of a row, 1 to 2**24.
@@ -148,7 +148,7 @@ class Packing:
     def check(self, features: Any) -> None:
         """Raise unless all features are lists of numbers, and the tokens are integers.
 
-        Of SequenceExamples, the lists are feature lists, each frame of which has one number.
+        For SequenceExamples, the lists are feature lists with one number per frame.
         """
         lists: tuple[str, Any] = ("RaggedFeature", features)
         if isinstance(features, SequenceFeatures):

@@ -151,7 +151,7 @@ class PlannedPass(Pass):
         return shard * share, (shard + 1) * share
 
     def _own(self, epoch: int, shard: int) -> NDArray[np.int64]:
-        """The steps of an epoch in which a shard has rows."""
+        """Steps of an epoch that give a shard at least one row."""
         first, end = self._runs(self.step_rows(epoch, self._used(epoch)), shard)
         return np.flatnonzero(end > first)
 

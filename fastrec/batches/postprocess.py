@@ -141,7 +141,7 @@ class Steps:
         return columns, np.delete(keys, [row for row, _ in misfits or ()])
 
     def token_lists(self, records: Any, keys: Any, run: Pass) -> dict[str, Ragged]:
-        """Return the feature lists of SequenceExamples, each frame of which is one number."""
+        """Return the feature lists of SequenceExamples with one number per frame."""
         (_, lists, lengths), _ = self._parse_sequences(records, keys, run, [])
         columns = {}
         for name, padded in lists.items():

@@ -342,7 +342,7 @@ def _grouped(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any], NDArray[
     """Return the different values, the number among them of each value, and their counts."""
     if values.dtype.itemsize > 2 or values.dtype.kind != "i":
         return np.unique(values, return_inverse=True, return_counts=True)
-    low = int(values.min())  # few different values, which need no sorting
+    low = int(values.min())  # The range is small, so counting is faster than sorting.
     shifted = values.astype(np.int32) - low
     counts = np.bincount(shifted)
     present = np.flatnonzero(counts)

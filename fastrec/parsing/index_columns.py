@@ -137,7 +137,7 @@ def names_of(columns: str | Iterable[str]) -> list[Name]:
     Raises
     ------
     WhereError
-        With the column at which parsing stopped.
+        Naming the column where parsing stops.
     ValueError
         When the list is empty.
     """

@@ -84,7 +84,7 @@ class Name(NamedTuple):
 
 
 class Terms(Protocol):
-    """What a condition asks about the records: their values, counts of values, and sizes."""
+    """Answers to a condition: the values of records, their counts, and their sizes."""
 
     count: int
     """Number of records."""
@@ -160,7 +160,7 @@ class Where:
         return self._evaluate(_ParsedTerms(columns, count))
 
     def mask_of(self, terms: Terms) -> Mask:
-        """Tell for which records it holds, from other answers than a parser's columns.
+        """Return a mask of the records that match, from any source of answers.
 
         Raises
         ------
@@ -176,7 +176,7 @@ def parse(text: str) -> Where:
     Raises
     ------
     WhereError
-        With the place of what is wrong.
+        With the column at which parsing stops.
 
     Examples
     --------
@@ -202,7 +202,7 @@ def parse_names(text: str) -> list[Name]:
     Raises
     ------
     WhereError
-        With the place of what is wrong.
+        With the column at which parsing stops.
 
     Examples
     --------

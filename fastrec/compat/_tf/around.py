@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TensorFlow's logger and version, and its devices and scopes, which have no effect here."""
+"""TensorFlow's logger, version, devices and scopes; the last two have no effect."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ class Backend(Functions):
         return rank
 
     def clip(self, x: Any, min_value: Any, max_value: Any) -> Any:
-        """Limit each element to a range, either end of which may be None."""
+        """Limit each element to a range; either end may be None."""
         plain = isinstance(min_value, (int, float)) and isinstance(max_value, (int, float))
         least = -np.inf if min_value is None else min_value
         most = np.inf if max_value is None else max(min_value, max_value) if plain else max_value
@@ -210,9 +210,9 @@ def pad_sequences(
         By default the length of the longest.
     dtype : numpy.dtype or str, optional
     padding, truncating : {"pre", "post"}
-        Which end is padded, and which is cut.
+        The padded end, and the end that is cut.
     value : scalar, optional
-        What it is padded with.
+        The padding.
     """
     for name, side in (("padding", padding), ("truncating", truncating)):
         if side not in ("pre", "post"):

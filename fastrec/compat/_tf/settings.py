@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``tf.config``, ``tf.autograph`` and switches of ``tf.debugging``, which have no effect here."""
+"""``tf.config``, ``tf.autograph`` and switches of ``tf.debugging``, all without an effect."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def get_visible_devices(device_type: str | None = None) -> list[Any]:
 
 
 def set_visible_devices(devices: Any, device_type: str | None = None) -> None:
-    """Do nothing: there are no devices to choose from."""
+    """Do nothing, since all work runs on one device."""
 
 
 def get_memory_growth(device: Any) -> bool:
@@ -60,12 +60,12 @@ def set_memory_growth(device: Any, enable: bool) -> None:
 
 
 def get_soft_device_placement() -> bool:
-    """Return False: there are no devices to place operations on."""
+    """Return False, since all work runs on one device."""
     return False
 
 
 def set_soft_device_placement(enabled: bool) -> None:
-    """Do nothing: there are no devices to place operations on."""
+    """Do nothing, since all work runs on one device."""
 
 
 def get_logical_device_configuration(device: Any) -> None:
@@ -73,11 +73,11 @@ def get_logical_device_configuration(device: Any) -> None:
 
 
 def set_logical_device_configuration(device: Any, logical_devices: Any) -> None:
-    """Do nothing: there are no devices to divide."""
+    """Do nothing, since all work runs on one device."""
 
 
 def set_virtual_device_configuration(device: Any, logical_devices: Any) -> None:
-    """Do nothing: there are no devices to divide."""
+    """Do nothing, since all work runs on one device."""
 
 
 def functions_run_eagerly() -> bool:
@@ -135,7 +135,7 @@ def get_experimental_options() -> dict[str, Any]:
 
 
 def set_experimental_options(options: dict[str, Any]) -> None:
-    """Do nothing: there is no graph optimizer to configure."""
+    """Do nothing, since graphs are not optimized by options."""
 
 
 def do_not_convert(func: Callable[..., Any] | None = None) -> Any:
@@ -157,7 +157,7 @@ def set_verbosity(level: int, alsologtostdout: bool = False) -> None:
 
 
 def set_log_device_placement(enabled: bool) -> None:
-    """Do nothing: there are no devices to place operations on."""
+    """Do nothing, since all work runs on one device."""
 
 
 def enable_traceback_filtering() -> None:

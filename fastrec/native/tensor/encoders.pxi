@@ -55,9 +55,9 @@ def encode_png(const uint8_t[:, :, ::1] pixels, int level=-1, *, int bits=8):
     Parameters
     ----------
     pixels : ndarray of uint8, shape (height, width, 1 to 4)
-        Of samples of 16 bits the bytes, as (height, width, channels x 2).
+        Bytes of the pixels; for 16-bit samples, shape (height, width, channels x 2).
     level : int
-        Of zlib, 0 to 9; -1 for its default.
+        Level of zlib, 0 to 9; -1 selects its default.
     bits : {8, 16}
 
     Raises

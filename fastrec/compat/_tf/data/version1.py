@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What data sets of ``tf.compat.v1`` have besides, where they are iterated at once."""
+"""Attributes of ``tf.compat.v1`` datasets when they are iterated eagerly."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the functions that tables make do, and the names of their parameters."""
+"""Docstrings and parameter names of the functions that tables make."""
 
 from __future__ import annotations
 
