@@ -113,9 +113,11 @@ class BucketPass(PlannedPass):
 
     def step_rows(self, epoch: int, used: int) -> NDArray[np.int64]:
         """Return the rows of each step of an epoch, after `used` steps."""
-        if epoch not in self._rows:
-            self._rows = {epoch: self._plans.rows(epoch)}
-        return self._rows[epoch][used:]
+        rows = self._rows.get(epoch)  # once, since another thread may be in another epoch
+        if rows is None:
+            rows = self._plans.rows(epoch)
+            self._rows = {epoch: rows}
+        return rows[used:]
 
     def step(self, epoch: int, used: int, begin: int, end: int) -> BucketStep:
         """Return the rows from `begin` to `end` of the step after `used` steps."""

@@ -271,7 +271,12 @@ class RowPlans(Plans[_core.RowPlan]):
         except FastrecError as error:
             if error.record is None:
                 raise
-            raise _located(self.ordering, int(numbers[error.record]), str(error)) from None
+            number = int(numbers[error.record])
+            problem = (
+                f"a document must have at most {packing.length} tokens, got {self.lengths[number]}; "
+                "overlong='split' cuts it, and 'drop' leaves it out"
+            )
+            raise _located(self.ordering, number, problem) from None
 
     def step(self, epoch: int, begin: int, end: int) -> Step:
         """Return the rows from `begin` to `end` of an epoch; rows after its last are its first."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, NamedTuple, Union
 
@@ -101,7 +101,7 @@ class Split:
         """The smallest and the largest hash of the part."""
         if isinstance(self.parts, Mapping):
             names, shares = list(self.parts), list(self.parts.values())
-            number = names.index(str(self.part))
+            number = names.index(self.part)  # type: ignore[arg-type]
         else:
             number, shares = int(self.part), [1 / self.parts] * self.parts
         begin, end = sum(shares[:number]) / sum(shares), sum(shares[: number + 1]) / sum(shares)
@@ -161,6 +161,10 @@ class Selection:
             if value is not None and not isinstance(value, str):
                 raise TypeError(f"{name} must be a str, got {value!r}")
         self.names  # noqa: B018 - refuses those that cannot be parsed
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the parsed condition, which cannot be pickled and is parsed again."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def __bool__(self) -> bool:
         values = (self.where, self.weights, self.balance, self.order, self.split)
@@ -248,7 +252,10 @@ class Selection:
             mask &= self.split.mask(self._hashes(columns, paths, counts))
         numbers = np.flatnonzero(mask).astype(np.uint64)
         if not len(numbers):
-            options = ", ".join(f"{name}={value!r}" for name, value in vars(self).items() if value)
+            given = {field.name: getattr(self, field.name) for field in fields(self)}
+            options = ", ".join(
+                f"{name}={value!r}" for name, value in given.items() if value is not None
+            )
             raise FastrecError(f"{options} must leave a record, got none of {total}")
         draws = None
         if self.is_weighted:

@@ -150,11 +150,15 @@ class ColumnBuilder:
             )
         return np.array(numbers, np.int64)
 
-    def finish(self) -> dict[str, Column]:
-        """Return the columns of all records."""
+    def absent(self) -> ExampleParseError | None:
+        """Return the error of a feature that no record has; None if all features occur."""
         for name in self._names:
             if self.count and name.name not in self._kinds and name.name not in self._seen:
-                raise self._unknown(name)
+                return self._unknown(name)
+        return None
+
+    def finish(self) -> dict[str, Column]:
+        """Return the columns of all records."""
         return {str(name): self._finished(name) for name in self._names}
 
     def _unknown(self, name: Name) -> ExampleParseError:

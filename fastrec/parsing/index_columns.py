@@ -198,12 +198,21 @@ class IndexColumns:
             When a record has several values where a column has one number, a feature has two
             kinds, or no record has a feature.
         """
-        storage = StorageOptions.of(storage)
+        built, absent = cls._build(path, columns, StorageOptions.of(storage))
+        if absent is not None:
+            raise absent
+        return built
+
+    @classmethod
+    def _build(
+        cls, path: PathLike, columns: str | Iterable[str], storage: StorageOptions
+    ) -> tuple[IndexColumns, ExampleParseError | None]:
+        """Return the columns of a file, and the error of a feature that none of its records has."""
         stamp = Stamp.of(path, storage)
         builder = ColumnBuilder(path, names_of(columns))
         for block in Reader(path, storage_options=storage, shards="any").blocks(_BLOCK_RECORDS):
             builder.add(block)
-        return cls(path, stamp, builder.finish(), builder.count)
+        return cls(path, stamp, builder.finish(), builder.count), builder.absent()
 
     @classmethod
     def load(
@@ -225,9 +234,8 @@ class IndexColumns:
         saved = read_file(columns_path(path) if place is None else place, storage)
         loaded = cls._parse(path, saved)
         now = Stamp.of(path, storage)
-        same_time = loaded.stamp.mtime_ns == now.mtime_ns != 0
         sampled = loaded.stamp.sample == now.sample or not (loaded.stamp.sample and now.sample)
-        if loaded.stamp.size != now.size or not (same_time or sampled):
+        if loaded.stamp.size != now.size or not sampled:
             raise _mismatch(path, "they were made from another file")
         return loaded
 
@@ -399,10 +407,14 @@ def columns_of(files: RecordFiles, names: Sequence[Name], option: str) -> dict[s
         with ThreadPoolExecutor(usable_cpus()) as pool:
             paths = [files.paths[number] for number in missing]
             built = pool.map(
-                lambda path: IndexColumns.build(path, map(str, names), files.storage), paths
+                lambda path: IndexColumns._build(path, map(str, names), files.storage), paths
             )
-            for number, part in zip(missing, built, strict=True):
+            errors = []
+            for number, (part, absent) in zip(missing, built, strict=True):
                 parts[number] = part
+                errors.append(absent)
+        if len(errors) == len(parts) and errors[0] is not None and all(errors):
+            raise errors[0]
     return joined([part for part in parts if part is not None], names)
 
 
@@ -470,7 +482,11 @@ def joined(parts: Sequence[IndexColumns], names: Sequence[Name]) -> dict[str, Co
     result = {}
     for name in names:
         columns = [part.columns[str(name)] for part in parts]
-        known = [each for each in columns if each.missing is None or not each.missing.all()]
+        known = [
+            each
+            for each in columns
+            if len(each.values) and (each.missing is None or not each.missing.all())
+        ]
         if len({each.labels is None for each in known}) > 1:
             raise ExampleParseError(
                 f"feature {name.name!r} must be of one kind, got strings in some files and "

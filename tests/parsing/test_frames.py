@@ -161,6 +161,7 @@ def growth(call: Callable[[], Any]) -> int:
     return after - int(before)
 
 
+@pytest.mark.unsanitized  # ASAN keeps freed memory in quarantine
 def test_functions_that_a_loop_calls_keep_their_memory() -> None:
     frames = [[float(i)] * 16 for i in range(60)]
     sequences = [record(frames[: 30 + i % 30], wire.FLOAT, ["usual"]) for i in range(300)]
