@@ -107,7 +107,7 @@ class Packing:
             "pad": token, "bos": token, "eos": token,
         }.items():  # fmt: skip
             value = getattr(self, name)
-            if value is not None:
+            if value is not None or name in ("length", "window", "pad"):
                 object.__setattr__(self, name, check_int(name, value, least, most))
         dtype = np.dtype(self.dtype)
         if dtype.kind not in "iu" or not dtype.isnative:
@@ -273,8 +273,8 @@ class RowPlans(Plans[_core.RowPlan]):
                 raise
             number = int(numbers[error.record])
             problem = (
-                f"a document must have at most {packing.length} tokens, got {self.lengths[number]}; "
-                "overlong='split' cuts it, and 'drop' leaves it out"
+                f"a document must have at most {packing.length} tokens, got "
+                f"{self.lengths[number]}; overlong='split' cuts it, and 'drop' leaves it out"
             )
             raise _located(self.ordering, number, problem) from None
 
