@@ -335,7 +335,7 @@ def test_packing_works_with_subsets_weights_and_mixtures(source: str, tmp_path: 
     ("arguments", "options", "message"),
     [
         ({"length": 0}, {}, "length"),
-        ({"length": None}, {}, "length must be an integer"),
+        ({"length": None}, {}, "length must be an int, got None"),
         ({"length": 1 << 25}, {}, "length"),
         ({"fit": "worst"}, {}, "fit must be one of"),
         ({"overlong": "keep"}, {}, "overlong must be one of"),
