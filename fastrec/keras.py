@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batches for ``fit``, ``evaluate`` and ``predict`` of Keras 3, on each of its backends.
+"""Batches for ``fit``, ``evaluate`` and ``predict`` of Keras 3, on all three backends.
 
 Requires the extra ``keras``: ``pip install 'fastrec-io[keras]'``, and TensorFlow, JAX or PyTorch.
 """
@@ -64,9 +64,9 @@ def dataset(
         `x`, the inputs are a dict of all other columns; without all three, a batch is passed as it
         is, for a `transform` that returns ``(x, y)``.
     steps_per_epoch : int, optional
-        Number of batches of a Keras epoch, which then goes on where the one before ended, across
-        the epochs of the Batcher. Required if `source` has ``epochs=None`` or if its number of
-        batches is unknown.
+        Number of batches of a Keras epoch. Each Keras epoch then starts where the last one ended,
+        across the epochs of the Batcher. Required if `source` has ``epochs=None``, or if its
+        number of batches is unknown.
 
     Returns
     -------
@@ -157,7 +157,7 @@ class Passes:
     batcher : Batcher
     select : Selection
     steps : int, optional
-        Batches of a Keras epoch that go on across the Batcher's epochs.
+        Number of batches of a Keras epoch, if it differs from an epoch of the Batcher.
     """
 
     def __init__(self, batcher: Batcher, select: Selection, steps: int | None) -> None:
@@ -239,7 +239,7 @@ class Passes:
         return self._states[0][2]
 
     def _state(self) -> State:
-        """Return the state at which the next batch is read."""
+        """Return the state before the next batch."""
         if self.steps is not None and self._stream is not None and self._stream.is_live:
             return self._stream.state_dict()  # type: ignore[no-any-return]
         batcher = self.batcher
@@ -270,8 +270,8 @@ class Passes:
 class _Batches(keras.utils.PyDataset):  # type: ignore[misc]
     """The batches of a pass one after the other, whatever their indices.
 
-    Keras reads :attr:`num_batches` whenever it makes an iterator, and never otherwise between two
-    batches: the next batch that is asked for is the first of the next pass.
+    Keras reads :attr:`num_batches` exactly when it makes an iterator, so the batch that follows is
+    the first of the next pass.
     """
 
     def __init__(self, passes: Passes) -> None:

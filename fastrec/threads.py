@@ -18,8 +18,8 @@ _GROUPS = Path("/sys/fs/cgroup")
 def usable_cpus() -> int:
     """Return the number of processors that this process may use, at least 1.
 
-    The number is that of the process's affinity mask, or the CPU quota of its control group (the
-    limit of a container) rounded up, whichever is smaller. The quota is read once.
+    It is the smaller of two numbers: processors in the affinity mask of the process, and the CPU
+    quota of its control group (the limit of a container), rounded up. The quota is read once.
     """
     try:
         count = len(os.sched_getaffinity(0))

@@ -11,7 +11,7 @@ static int fill(fr_batch_builder *builder, const uint64_t *numbers, uint64_t row
     return fr_gather_rows(&gather, numbers, rows, columns, err);
 }
 
-/* Whether blocks are read as a whole: those of a subset may have gaps. */
+/* Whether blocks are read as a whole. The blocks of a subset may have gaps. */
 static bool has_blocks(const fr_order *order) {
     return order->shuffle == FR_SHUFFLE_BLOCKS && !order->selected;
 }
@@ -89,7 +89,7 @@ int fr_batch_builder_make(fr_batch_builder *builder, uint64_t serial, const fr_s
         fr_sampler_numbers(&builder->sampler, slice, numbers);
     FR_TRY(fr_pool_take(builder->pool, slice->rows, &columns, err));
     bool announced = builder->next != 0 && builder->next == serial;
-    /* The system takes what is announced for resident, so it is asked about the file before. */
+    /* After an announcement the system reports pages as resident, so residency is checked first. */
     if (has_blocks(builder->order) && builder->ahead.asked && !builder->ahead.warm) {
         advise(builder, fr_sampler_take_entered(&builder->sampler), announce_block);
         announced = true;

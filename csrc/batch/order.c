@@ -146,7 +146,7 @@ static uint64_t carried(const fr_order *order, uint64_t epoch, uint64_t deal) {
     return rows ? deal - rows : 0;
 }
 
-/* The last step: `size` places, too few for as many rows of each shard. */
+/* The last step: `size` places, too few for whole batches of all shards. */
 static void divide(const fr_order *order, fr_share *share) {
     const uint64_t base = share->size / order->shard_count, left = share->size % order->shard_count;
     const uint64_t index = order->shard_index;

@@ -5,11 +5,11 @@
  *
  * An epoch's order has a place for every record. All shards together take the places step by step:
  * a step is `deal` places for each shard, and which of the step's places a shard takes is chosen by
- * where the bytes are. In most orders a shard takes neighbouring places. Of FR_SHUFFLE_BLOCKS the
- * places of a step are sorted by virtual shard (sampler_blocks.c), and a shard takes neighbours of
- * that. So the set of records of a step is the same for any number of shards, shards that have made
- * equally many batches have together used a prefix of the order, and the rest can be dealt to any
- * number of shards: `start` is where the dealing begins in the first epoch.
+ * where the bytes are. In most orders a shard takes neighbouring places. FR_SHUFFLE_BLOCKS sorts
+ * the places of a step by virtual shard (sampler_blocks.c) before a shard takes neighbours. So the
+ * set of records of a step is the same for any number of shards, shards that have made equally many
+ * batches have together used a prefix of the order, and the rest can be dealt to any number of
+ * shards: `start` is where the dealing begins in the first epoch.
  */
 #ifndef FASTREC_ORDER_H
 #define FASTREC_ORDER_H
@@ -41,7 +41,7 @@ typedef struct {
 
 /* From a place of the epoch on, the parts of a mixture have these weights; some may be 0. */
 typedef struct {
-    uint64_t first;          /* place at which the stage begins; of the first stage 0 */
+    uint64_t first;          /* first place of the stage; 0 for the first stage */
     const uint64_t *weights; /* one for each part */
 } fr_mix_stage;
 
@@ -99,7 +99,7 @@ static inline uint64_t fr_order_records(const fr_order *order) {
 typedef struct {
     uint64_t begin, size; /* the step's places */
     uint64_t first, rows; /* this shard's, among the sorted places of the step */
-    uint64_t done;        /* rows that come before the position that was asked for */
+    uint64_t done;        /* rows before the requested position */
 } fr_share;
 
 /* Records that an epoch has, over all shards. */
@@ -120,7 +120,7 @@ uint64_t fr_order_shard_size(const fr_order *order);
 uint64_t fr_order_epoch_rows(const fr_order *order, uint64_t epoch);
 
 /*
- * The step that has this shard's `position` in `epoch`, of which `used` places were used before.
+ * Returns the step that contains this shard's `position` in `epoch`, after `used` places.
  * `first` may be `size` or more with FR_UNEVEN_PAD: those places are at the start of the epoch.
  */
 fr_share fr_order_share(const fr_order *order, uint64_t epoch, uint64_t used, uint64_t position);

@@ -28,7 +28,7 @@ typedef struct {
     uint64_t begin, count; /* places of the virtual shard in the window; count 0: none is known */
     uint64_t number;       /* of the window in the virtual shard */
     uint64_t row, rows;    /* its blocks, by their number in the virtual shard */
-    uint64_t gap;          /* where its shorter block ends; UINT64_MAX: it has none */
+    uint64_t gap;          /* end of its shorter block; UINT64_MAX if all are whole */
     fr_permutation within;
 } fr_sampler_window;
 

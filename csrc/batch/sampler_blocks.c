@@ -8,7 +8,7 @@
  * first windows have different sizes, so that the virtual shards do not all enter a window at once.
  * The places of the epoch are dealt in rounds: a round has the next place of each virtual shard
  * that has one left. A virtual shard that has more blocks than others has a window of only its last
- * block, so that whoever takes part in the last rounds reads no blocks of the rounds before.
+ * block, so the last rounds need only these blocks.
  *
  * One block may be shorter than the others, by the deficit. The inverse permutation tells where it
  * is. So the virtual shards have at most three different sizes, rounds have at most three different
@@ -62,7 +62,7 @@ static uint64_t round_at(const fr_sampler_blocks *blocks, uint64_t place, uint64
     return stage->width ? stage->level + (place - stage->place) / stage->width : stage->level;
 }
 
-/* Whether the shorter virtual shard has no place in a round that one at `shard` or before has. */
+/* Whether the shorter virtual shard, at or before `shard`, is exhausted in a round. */
 static bool is_skipped(const fr_sampler_blocks *blocks, uint64_t round, uint64_t shard) {
     return blocks->short_shard <= shard && round >= blocks->short_size;
 }
@@ -83,7 +83,7 @@ static uint64_t count_before(const fr_sampler_blocks *blocks, const fr_order *or
 
 /* --- Windows ---------------------------------------------------------------------------------- */
 
-/* Adds the blocks of a virtual shard's window to a list. A list that nobody takes begins again. */
+/* Adds the blocks of a virtual shard's window to a list. A full list is emptied first. */
 static void add_blocks(const fr_sampler_blocks *blocks, fr_sampler_list *list, uint64_t shard) {
     const uint64_t rows = blocks->windows[shard].rows;
     if (list->count + rows > blocks->shards * blocks->span) list->count = 0;

@@ -4,7 +4,7 @@
  * that is not inline. Any other frame, and any that does not fit, goes through
  * fr_feature_append(), which also words the error.
  *
- * Memory is reserved for a piece of the list at a time: for as many rows and values as the bytes of
+ * Memory is reserved for one piece of the list at a time: for the rows and values that the bytes of
  * the piece can hold.
  */
 #include "example/frames.h"
@@ -19,8 +19,8 @@ enum {
     PIECE = 4096,
     /* Bytes of the smallest frame of the usual form, with its tag and size. */
     SMALLEST = 6,
-    /* Longer runs of integers are counted before room is reserved: at one element a byte, the room
-       for them would be much larger than they are. */
+    /* Longer runs of integers are counted before memory is reserved, because one element per byte
+       would be far too much memory. */
     SHORT_RUN = 128
 };
 
@@ -33,7 +33,7 @@ typedef struct {
     const uint8_t *end; /* of the list */
 } target;
 
-/* Reserves room for the frames of the usual form that begin within the next `size` bytes. */
+/* Reserves memory for the frames of the usual form that begin within the next `size` bytes. */
 static int reserve(const target *t, size_t size, fr_error *err) {
     const size_t positions = (size / SMALLEST + 1) * sizeof(int64_t);
     if (t->feature->ragged) FR_TRY(fr_buffer_reserve(&t->column->splits, positions, err));
@@ -58,7 +58,7 @@ static inline bool unwrap(fr_span frame, fr_kind kind, fr_span *run) {
            list.data[0] == TAG_1 && fr_wire_sized(list.data + 1, end, run) == end;
 }
 
-/* Decodes the varints of `run`, at most as many as it has bytes; returns how many, or 0. */
+/* Decodes the varints of `run` and returns their number, or 0 if they are malformed. */
 static inline size_t decode_ints(fr_span run, const uint8_t *end, int64_t *out) {
     if (FR_LIKELY(run.size <= 8)) {
         uint64_t word = 0;

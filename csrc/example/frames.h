@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The frames of a feature list of a SequenceExample: Feature messages, each of which becomes a row
- * of one column. They are many and small, so their headers cost more than their values.
+ * The frames of a feature list of a SequenceExample: each Feature message becomes a row of one
+ * column. The messages are many and small, so their headers cost more than their values.
  */
 #ifndef FASTREC_FRAMES_H
 #define FASTREC_FRAMES_H

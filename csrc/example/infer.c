@@ -164,8 +164,9 @@ static bool read_plain(fr_span value, fr_kind *kind, uint64_t *count, fr_span *v
     return true;
 }
 
-/* Adds the pieces of a Feature: a kind that is set again goes on, another kind replaces it. `run`
-   becomes the bytes of the values if they are the end of `value`, and empty at NULL otherwise. */
+/* Adds the pieces of a Feature: values of the same kind are added, and another kind replaces them.
+   `run` becomes the bytes of the values if they are the end of `value`, and empty at NULL
+   otherwise. */
 static bool read_feature(fr_span value, fr_kind *kind, uint64_t *count, fr_span *run) {
     fr_wire_fields fields = fr_wire_begin(value);
     fr_wire_field field;

@@ -34,7 +34,7 @@ typedef struct {
     uint64_t begin, stamp; /* the first and the last of them, counted from 1 */
     uint32_t next;         /* number of the sighting that followed this one last time */
     /* An entry of this size that begins with `head` has that tally, too: only the bytes of its
-       values differ. A `head_size` of 0 stands for an entry of another form. */
+       values differ. A `head_size` of 0 marks an entry of another form. */
     uint8_t head_size;
     uint8_t head[48];
     size_t entry_size;

@@ -63,7 +63,7 @@ static inline fr_span frame_between(const fr_dataset_range *range, uint64_t begi
 }
 
 /* Each loop is of loads that do not depend on each other, so that their waits overlap. Returns
-   true when some frames lie in files that are not mapped. */
+   true when some frames are in files that are not mapped. */
 static bool resolve_frames(const fr_dataset *dataset, fr_dataset_place *places, size_t count) {
     fr_offsets_place begins[FR_DATASET_AT_ONCE], ends[FR_DATASET_AT_ONCE];
     bool some_read = false;

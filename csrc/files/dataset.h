@@ -28,12 +28,12 @@ typedef struct {
     fr_index index;
     uint64_t first;             /* number of its first record */
     _Atomic(uint64_t) *pages;   /* a bit for each 4 KiB that was announced or read; or NULL */
-    fr_file_stamp beside_stamp; /* of the index beside the file */
+    fr_file_stamp beside_stamp; /* of the index file */
     uint32_t holds;             /* how often it is held, of a dataset that maps some files */
     uint32_t older, newer;      /* among those that are mapped and not held */
     bool mapped;                /* of a dataset that maps some files */
-    bool is_beside;             /* the index is in `beside` */
-    bool checked;               /* it was looked at as a whole */
+    bool is_beside;             /* the index file is mapped in `beside` */
+    bool checked;               /* all of the index was checked */
     bool listed;                /* not opened yet: its size and records are a manifest's */
     bool told; /* the index was not found by scanning: what it says is checked on use */
 } fr_dataset_file;
@@ -226,7 +226,7 @@ FR_NODISCARD int fr_dataset_take(const fr_dataset *dataset, const uint64_t *numb
 FR_NODISCARD int fr_dataset_check(const fr_dataset *dataset, uint64_t number, fr_error *err);
 
 typedef enum {
-    FR_ANNOUNCE_AROUND,    /* the system may read on by itself */
+    FR_ANNOUNCE_AROUND,    /* the system may read ahead */
     FR_ANNOUNCE_SCATTERED, /* a page that was not announced is read alone from now on */
     FR_ANNOUNCE_EXACT      /* so it is, and nothing around the records is announced */
 } fr_announce;

@@ -99,7 +99,7 @@ bool fr_dataset_has_long(const fr_dataset *dataset) {
     return size / LONG_RECORD >= dataset->count;
 }
 
-/* Extends a range to the borders of its first and last windows if these have no marks yet. */
+/* Extends a range to the borders of its first and last windows unless these are marked. */
 static void widen(const fr_dataset_file *file, size_t *begin, size_t *end) {
     const size_t first = *begin / FR_DATASET_WINDOW, last = (*end - 1) / FR_DATASET_WINDOW;
     if (atomic_load_explicit(&file->pages[first], memory_order_relaxed) == 0)

@@ -13,7 +13,7 @@ typedef struct {
     ptrdiff_t step;     /* bytes from a row to the one below it */
 } fr_bmp_header;
 
-/* Reads the header. False for any other file, and for one that lacks some of its pixels. */
+/* Reads the header. Returns false for any other file and for an incomplete one. */
 bool fr_bmp_read_header(fr_span data, fr_bmp_header *header);
 
 /* Copies the pixels to `out` as RGB, height x width x 3 bytes. */

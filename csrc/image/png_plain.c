@@ -12,7 +12,7 @@
 enum { HEADER_SIZE = 8 + 12 + 13, CHUNK_OVERHEAD = 12, ANCILLARY_MAX = 1 << 20 };
 enum { GREY = 0, RGB = 2, PALETTE = 3, GREY_ALPHA = 4, RGB_ALPHA = 6 };
 
-/* What the chunks say. */
+/* The contents of the chunks before the pixels. */
 typedef struct {
     size_t channels; /* of the filtered rows */
     bool is_palette;
@@ -79,7 +79,7 @@ static bool read_chunks(image *image, fr_span rest) {
     return false;
 }
 
-/* Whether these samples become those of the format by nothing but copies. */
+/* Returns whether copying the stored samples gives the requested format. */
 static bool read_header(image *image, fr_span data, const fr_png_header *header,
                         const fr_png_format *format) {
     static const uint8_t samples[] = {1, 0, 3, 1, 2, 0, 4}; /* by the type of colour */

@@ -19,9 +19,9 @@ typedef struct {
 } fr_cut;
 
 /*
- * Cuts `count` strings into parts. `out` has room for all their bytes but the marks; `begins` for
- * as many parts as there are strings and marks, and one more; `splits` for `count` + 1. String i
- * then has the parts splits[i]..splits[i + 1], part k the bytes out[begins[k]..begins[k + 1]).
+ * Cuts `count` strings into parts. REQUIRES: `out` holds all their bytes but the marks; `begins`
+ * has one element per string and per mark, plus one; `splits` has `count` + 1. String i then has
+ * the parts splits[i]..splits[i + 1], part k the bytes out[begins[k]..begins[k + 1]).
  */
 void fr_strings_cut(const uint8_t *data, const int64_t *offsets, size_t count, const fr_cut *cut,
                     uint8_t *out, int64_t *begins, int64_t *splits);
@@ -32,7 +32,7 @@ void fr_strings_cut(const uint8_t *data, const int64_t *offsets, size_t count, c
  */
 int64_t fr_strings_every(const int64_t *offsets, size_t step, size_t count, int64_t *begins);
 
-/* Copies these to `out`, which has room for them alone. */
+/* Copies these strings to `out`, which holds exactly their bytes. */
 void fr_strings_take_every(fr_span data, const int64_t *offsets, size_t step, size_t count,
                            const int64_t *begins, uint8_t *out);
 

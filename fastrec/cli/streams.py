@@ -11,8 +11,8 @@ from collections.abc import Iterator
 
 __all__ = ["name_stream", "silence_stdout", "standard_streams"]
 
-# A stream that was closed is opened in the direction in which it cannot be used, so that using it
-# is an error; messages to standard error are dropped.
+# A closed stream is opened in the wrong direction: reading from or writing to it is then an error.
+# Messages to a closed standard error are dropped.
 _STREAMS = (
     ("stdin", "r", os.O_WRONLY),
     ("stdout", "w", os.O_RDONLY),
@@ -50,7 +50,7 @@ def silence_stdout() -> None:
 
 
 def name_stream(error: BaseException) -> None:
-    """Name the stream in the error of a standard stream, which has no file name."""
+    """Set the file name of an error of a standard stream, so that the message names it."""
     numbers = (errno.EBADF, errno.ENOSPC)
     if isinstance(error, OSError) and error.errno in numbers and error.filename is None:
         error.filename = "standard input or output"

@@ -183,7 +183,7 @@ def _of_bytes(image: Image.Image) -> Image.Image:
     """Return the upper byte of 16-bit samples, which Pillow would cut off at 255."""
     from PIL import Image
 
-    # Older Pillows call those of a PNG plain integers.
+    # Older versions of Pillow report the 16-bit samples of a PNG as 32-bit integers ("I").
     if image.mode == "F" or (image.mode == "I" and image.format != "PNG"):
         bits = "float32" if image.mode == "F" else "int32"
         raise ValueError(f"{bits} samples do not fit in 8 bits; store the array as raw bytes")

@@ -31,8 +31,8 @@ class RawFeature(Feature):
     Parameters
     ----------
     shape : int, sequence of int and str, str, or None
-        Shape of one record's array, in C order. A name is that of the int64 feature of the record
-        that holds the size: one dimension in a sequence (``("height", "width", 3)``), all
+        Shape of one record's array, in C order. A name refers to an int64 feature of the record
+        that holds a size: one dimension in a sequence (``("height", "width", 3)``), all
         dimensions if it is the whole shape (``"shape"``). None: any number of
         elements in one dimension, and the column is a :class:`~fastrec.Ragged`; with `encoding`,
         any shape, and the column is an :class:`~fastrec.Arrays`.

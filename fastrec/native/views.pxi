@@ -8,8 +8,8 @@ cdef uint8_t _nothing  # what an empty block points to
 cdef class Strings:
     """The strings of a Bytes, whose memory stays as long as this does.
 
-    How many there are is what the offsets' own memory says. Each place is read once and held
-    against the data, for the arrays are the caller's, and another thread may write to them.
+    The size of the offsets' memory gives their number. Each offset is read once and then checked
+    against the data, because the arrays belong to the caller and another thread may write to them.
     """
 
     cdef const uint8_t[::1] data

@@ -207,7 +207,7 @@ class IndexColumns:
     def _build(
         cls, path: PathLike, columns: str | Iterable[str], storage: StorageOptions
     ) -> tuple[IndexColumns, ExampleParseError | None]:
-        """Return the columns of a file, and the error of a feature that none of its records has."""
+        """Return the columns of a file, and an error if none of its records has a feature."""
         stamp = Stamp.of(path, storage)
         builder = ColumnBuilder(path, names_of(columns))
         for block in Reader(path, storage_options=storage, shards="any").blocks(_BLOCK_RECORDS):

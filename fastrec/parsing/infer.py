@@ -39,7 +39,7 @@ __all__ = ["Features", "InferredSequence", "infer_features", "kinds_of", "survey
 
 _MAX_FEATURES = 65536
 _BLOCK_RECORDS = 1024
-_PLAIN_BLOCK_RECORDS = 8192  # records of a block whose values need no check
+_PLAIN_BLOCK_RECORDS = 8192  # records of a block without checks of values
 _MOST_CELLS = 1 << 18  # features x records of a block, so that many names cost no quadratic time
 _DTYPES: tuple[Any, ...] = (bytes, np.float32, np.int64)
 
@@ -90,7 +90,7 @@ class _Survey:
                 break
 
     def check(self) -> None:
-        """Raise if the records have no features because they are another message."""
+        """Raise if the records are messages of another type."""
         content = message_content(self._first)
         if self._first and content.name != "Example" and not (self.context or self.lists):
             path, _ = self._place(0)

@@ -176,7 +176,7 @@ def parse(text: str) -> Where:
     Raises
     ------
     WhereError
-        With the column at which parsing stops.
+        Naming the column where parsing stops.
 
     Examples
     --------
@@ -202,7 +202,7 @@ def parse_names(text: str) -> list[Name]:
     Raises
     ------
     WhereError
-        With the column at which parsing stops.
+        Naming the column where parsing stops.
 
     Examples
     --------

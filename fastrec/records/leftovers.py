@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What killed jobs leave in a directory: unfinished files, and directories of work."""
+"""Leftovers of killed jobs in a directory: unfinished files and working directories."""
 
 from __future__ import annotations
 

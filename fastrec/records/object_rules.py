@@ -39,7 +39,7 @@ __all__ = [
 OBJECT_EXISTS = "the object exists; overwrite=True replaces it"
 
 _ALIASES = {"s3a://": "s3://", "gcs://": "gs://", "abfss://": "abfs://"}
-_HTTP = ("http://", "https://")  # which has no listings
+_HTTP = ("http://", "https://")  # which cannot be listed
 
 
 def check_outputs(
@@ -53,7 +53,7 @@ def check_outputs(
 ) -> None:
     """Raise unless new files or objects may be written under a name or the name of a set.
 
-    A single object that exists is an error only when it is written, which looks for it anyway.
+    For a single object, the write itself checks whether it exists.
 
     Raises
     ------

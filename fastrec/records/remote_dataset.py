@@ -27,7 +27,7 @@ __all__ = ["Extract", "RemoteDataset", "index_mismatch", "reserve"]
 
 _GAP = 1 << 17  # bytes between two records that are fetched with them
 _MOST_RANGE = 8 << 20
-_RUN = 1 << 20  # bytes of records without gaps that are looked at together
+_RUN = 1 << 20  # bytes of records without gaps that are planned together
 _MANY_REQUESTS = 1000  # in random order; then a warning reports them
 _BATCH = 16  # records of one call: more calls of this size probably follow
 _FEW_REQUESTS = 4  # for ranges of one file, by calls for fewer records

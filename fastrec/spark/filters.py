@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Filters of a query, which leave out rows before all of their columns are parsed."""
+"""Filters of a query, which drop rows before the remaining columns are parsed."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _path_of(each: Any) -> tuple[str, ...]:
 def may_match(filters: Sequence[Any], batch: Any) -> Any:
     """Return a mask of the rows that may match all filters.
 
-    Spark evaluates the filters again, so that a row that does not match is no error here. Filters
+    Spark evaluates the filters again, so returning a row that does not match is harmless. Filters
     of columns that the batch lacks are left out.
 
     Parameters

@@ -227,7 +227,7 @@ class Tables:
         return name in self._lists or (_is_list(kind) and _is_list(kind.value_type))
 
     def _sequence(self, row: dict[str, Any], lists: Iterable[str]) -> bytes:
-        """Encode a row as a SequenceExample; a null has no feature list.
+        """Encode a row as a SequenceExample; nulls are left out.
 
         An empty list, whose type is not known here, becomes a feature without values.
         """

@@ -37,7 +37,7 @@ class Scan:
         ----------
         columns : sequence of str, optional
             All columns by default. The batches of an empty sequence have one column, since a batch
-            without columns has no length.
+            gets its length from a column.
         """
         yield from self._projected(columns).batches()
 
@@ -126,14 +126,14 @@ def _names(described: Any) -> Iterator[str]:
 def scan(
     source: Any, features: Mapping[str, Any] | SequenceFeatures | None = None, **options: Any
 ) -> Scan:
-    """Describe record files as a lazy table, of which a query reads what it needs.
+    """Describe record files as a lazy table; a query reads only the columns that it needs.
 
     Parameters
     ----------
     source, features
         As for :func:`fastrec.arrow.table`. Without `features`, all records are surveyed here, once.
     **options
-        Of :func:`fastrec.arrow.table`.
+        Further options of :func:`fastrec.arrow.table`.
 
     Returns
     -------

@@ -20,7 +20,7 @@ def graph_tensors(tensors: Any, name: str | None = None) -> Any:
     """Return tensors of the current graph that take their values from an input pipeline.
 
     For programs of TensorFlow 1: the input code imports ``fastrec.compat.v1`` and the rest imports
-    ``tensorflow.compat.v1``. Each ``session.run`` that needs one of the tensors dequeues all of
+    ``tensorflow.compat.v1``. A ``session.run`` that needs any of these tensors dequeues all of
     them together. ``tf.train.start_queue_runners``, also as ``MonitoredSession`` calls it, starts
     the runners of the pipeline, which stop with the program's Coordinator.
 

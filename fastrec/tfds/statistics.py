@@ -31,8 +31,8 @@ class Statistics:
     count : int
         Number of values: records, or steps.
     mean, std, min, max : ndarray of float64
-        Statistics of the finite values, in the shape of one value; `std` is that of the values
-        themselves, not an estimate. NaN where no value is finite.
+        Statistics of the finite values, in the shape of one value; `std` is the standard deviation
+        of these values, not an estimate for a population. NaN where no value is finite.
     quantiles : dict of float to ndarray of float64
         Quantiles of the finite values.
     nan, infinite : ndarray of int64
@@ -116,7 +116,9 @@ class _Sums:
         sample[~np.isfinite(sample)] = np.nan
         is_whole = (self.finite == self.count).all()
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)  # of values none of which is finite
+            warnings.simplefilter(
+                "ignore", RuntimeWarning
+            )  # raised for features without a finite value
             quantile = np.quantile if is_whole else np.nanquantile
             found = quantile(sample, list(quantiles), axis=0)
         missing = self.finite == 0

@@ -120,7 +120,7 @@ class Prefetch(Iterator[Any]):
     def state_dict(self) -> dict[str, Any]:
         """Return the state of `batches` after the batch that was delivered last.
 
-        The state of a ``DataLoader`` without workers is that of its dataset.
+        A ``DataLoader`` without workers has the state of its dataset.
 
         Raises
         ------

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the process that takes batches knows of a pass, and the workers of a DataLoader do not."""
+"""Progress of a pass, as counted in the process that takes batches from a DataLoader."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def watch_starting_loader() -> None:
 
 
 def check_not_lost() -> None:
-    """Refuse to resume a pass of which no batch is left, where Lightning would lose an epoch.
+    """Refuse to resume a finished pass, after which Lightning would lose an epoch.
 
     Lightning has counted the epoch of the state, and would take the empty rest for the next one.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TensorFlow's logger, version, devices and scopes; the last two have no effect."""
+"""TensorFlow's logger and version; devices and scopes, which are accepted and ignored."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ _SAME = """
 
 
 class Backend(Functions):
-    """The functions of ``tf.keras.backend``, over those of a version.
+    """The functions of ``tf.keras.backend``, which call the functions of one TensorFlow version.
 
     Parameters
     ----------

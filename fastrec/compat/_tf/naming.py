@@ -20,14 +20,14 @@ def named(
     Parameters
     ----------
     function : function
-        Made by a factory, so that its own name is that of its definition.
+        A function that a factory made, named after the factory's inner function.
     name : str
     owner : str, optional
         The class that has it.
     doc : str, optional
         The docstring.
     parameters : str, optional
-        Names of its first parameters, in place of those of the definition.
+        Public names of its first parameters, separated by spaces.
     """
     inner: Any = function
     if parameters:

@@ -114,7 +114,7 @@ class Beta:
     Parameters
     ----------
     concentration1, concentration0 : tensor of float
-        Of shapes that can be broadcast.
+        Their shapes can be broadcast to each other.
     """
 
     def __init__(

@@ -11,7 +11,7 @@ def encode_jpeg(const uint8_t[:, :, ::1] pixels, int quality=95, *, bint progres
     quality : int
         0 to 100.
     progressive, optimize : bool
-        In several scans; with Huffman tables of its own.
+        Write several scans; compute Huffman tables for the image.
     subsampling : bool
         Halve the sides of the colours.
     density_unit : int

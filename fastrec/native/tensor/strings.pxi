@@ -49,11 +49,11 @@ def cut_strings(
     data : ndarray of uint8
     offsets : ndarray of int64, shape (n + 1,)
     marks : bytes
-        Each of which is between two parts.
+        Separators between two parts, one byte each.
     skip_empty : bool
         Whether parts without bytes are left out.
     skip_nothing : bool
-        Whether strings without bytes have no part.
+        Whether empty strings are left out.
 
     Returns
     -------
@@ -104,11 +104,11 @@ def cut_csv(
     delimiter : int
         No quote, line feed or carriage return.
     quoted : bool
-        Whether fields may stand in quotes.
+        Whether fields may be quoted.
     lines : bool
         Whether each string is one row; otherwise there may be many in each.
     last : bool, optional
-        Whether the end of a string is that of a row.
+        Whether the end of a string ends a row.
 
     Returns
     -------
@@ -170,7 +170,7 @@ def read_numbers(
     data : ndarray of uint8
     offsets : ndarray of int64, shape (n + 1,)
     dtype : numpy.dtype
-        ``float32``, ``float64``, or an integer of as many bits.
+        ``float32``, ``float64``, or an integer of 32 or 64 bits.
     first, step : int, optional
         The number of the first string to read, and how far the next one is from it.
 

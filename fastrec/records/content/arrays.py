@@ -36,7 +36,7 @@ _LIST_OF = {
 }  # fmt: skip
 _MOST_FIELDS = 1 << 20
 _HEADER_FIELDS = 64  # fields that are examined to recognise a TensorProto
-_MOST_REPEATED = 1 << 20  # elements of an array that a few bytes may stand for
+_MOST_REPEATED = 1 << 20  # elements of an array that one repeated value may fill
 _MAX_RANK = 32
 _NPY = re.compile(rb"\x93NUMPY(?:\x01\0(..)|[\x02\x03]\0(....))", re.DOTALL)
 _MOST_HEADER = 1 << 16
@@ -50,7 +50,7 @@ class ArrayHeader(NamedTuple):
     name : str
         Name of the element type, such as ``"float32"``.
     dtype : numpy.dtype or None
-        Type of the stored elements, with its byte order; None if NumPy has no such type.
+        Type of the stored elements, with its byte order; None if NumPy lacks it.
     shape : tuple of int
     start : int or None
         Offset of the elements, which reach to the end of the value; None if they are elsewhere.
@@ -103,7 +103,7 @@ def decode_array(encoding: ArrayEncoding, value: bytes) -> NDArray[Any]:
     Raises
     ------
     ValueError
-        When `value` is not such an array, or has elements that NumPy has no type for.
+        When `value` is not such an array, or NumPy lacks the type of its elements.
     """
     header = array_header(encoding, value)
     if header is None:
@@ -200,7 +200,7 @@ def _listed(value: bytes, header: ArrayHeader, dtype: np.dtype[Any], count: int)
     else:
         wide = np.array(values, np.uint64) if _LISTS[place] == "varint" else np.array(values)
         array[: len(values)] = wide.astype(array.dtype)
-    array[len(values) :] = array[len(values) - 1]  # the last value stands for those that follow
+    array[len(values) :] = array[len(values) - 1]  # the last value is repeated
     return array.reshape(header.shape)
 
 

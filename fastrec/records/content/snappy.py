@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Detection of data in snappy, which has no signature, by decompressing its start."""
+"""Detect snappy data by decompressing its start, because the format lacks a signature."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def _fill(
     slots: threading.Semaphore,
     stop: threading.Event,
 ) -> None:
-    """Make elements as long as there are free slots, each of which is taken before its element."""
+    """Take a free slot and make an element for it, again and again."""
     while not stop.is_set():
         if not slots.acquire(timeout=_POLL_S):
             continue

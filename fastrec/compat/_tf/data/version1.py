@@ -23,7 +23,7 @@ def _of_specs(attribute: str) -> Callable[[Any], Any]:
     return lambda data: map_structure(lambda spec: getattr(spec, attribute), data.element_spec)
 
 
-#: By name, the attribute of a data set.
+#: Attributes of a dataset, by name.
 OF_VERSION_1: dict[str, Callable[[Any], Any]] = {
     "filter_with_legacy_function": lambda dataset: dataset.filter,
     "make_initializable_iterator": lambda dataset: _refuse,
