@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..parsing.index_columns import Column
-from ..parsing.where import Name
+from ..parsing.column_builder import Column
+from ..parsing.conditions import Name
 from .buckets import Buckets
 from .checkpoint import Start
 from .order import Ordering, OrderSpec

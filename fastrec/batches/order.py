@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from .. import _core
 from ..errors import CorruptRecordError, FastrecError, RandomAccessError
-from ..parsing.index_columns import columns_of, names_of
+from ..parsing.dataset_columns import columns_of
+from ..parsing.index_columns import names_of
 from ..records.manifest import Manifest
 from ..records.paths import PathLike
 from ..records.record_files import RecordFiles, Source

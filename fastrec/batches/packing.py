@@ -18,8 +18,8 @@ from .. import _core
 from ..columns import Ragged
 from ..errors import ExampleParseError, FastrecError, check_int
 from ..features.spec import SequenceFeatures
-from ..parsing.index_columns import Column
-from ..parsing.where import Name
+from ..parsing.column_builder import Column
+from ..parsing.conditions import Name
 from .checkpoint import Start
 from .order import Ordering, OrderSpec
 from .planned import PlannedPass, Plans, check_lengths

@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 
 from .. import _core
 from ..errors import IndexMismatchError
-from ..parsing.index_columns import Column, columns_of
-from ..parsing.where import Name
+from ..parsing.column_builder import Column
+from ..parsing.conditions import Name
+from ..parsing.dataset_columns import columns_of
 from .checkpoint import Position, Start
 from .order import Ordering, OrderSpec, Pass
 

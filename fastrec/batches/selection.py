@@ -20,8 +20,11 @@ from numpy.typing import NDArray
 from .. import _core
 from ..columns import Bytes
 from ..errors import FastrecError
-from ..parsing.index_columns import Column, ColumnTerms, names_of
-from ..parsing.where import Name, Where, parse
+from ..parsing.column_builder import Column
+from ..parsing.conditions import Name
+from ..parsing.dataset_columns import ColumnTerms
+from ..parsing.index_columns import names_of
+from ..parsing.where import Where, parse
 from ..records.paths import PathLike
 
 __all__ = ["Selected", "Selection", "Split", "Weights"]

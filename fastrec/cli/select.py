@@ -20,8 +20,9 @@ from fastrec.cli.report import Failure, Report, count_text, damage_text, explain
 from fastrec.cli.rows import Row, pieces, rows_of
 from fastrec.columns import Bytes, Ragged
 from fastrec.errors import FastrecError, RandomAccessError
+from fastrec.parsing.conditions import WhereError
 from fastrec.parsing.infer import kinds_of
-from fastrec.parsing.where import Where, WhereError, parse
+from fastrec.parsing.where import Where, parse
 from fastrec.records.record_files import RecordFiles
 
 __all__ = ["Found", "Selector", "parsed_where"]

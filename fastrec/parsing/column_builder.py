@@ -16,7 +16,7 @@ from ..columns import Bytes, Ragged
 from ..errors import ExampleParseError
 from ..features.spec import RaggedFeature, plan_context, plan_frames
 from ..records.paths import PathLike
-from .where import Name
+from .conditions import Name
 
 __all__ = ["Column", "ColumnBuilder"]
 

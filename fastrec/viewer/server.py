@@ -13,7 +13,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from fastrec.cli.report import explained
 from fastrec.errors import FastrecError
-from fastrec.parsing.where import WhereError
+from fastrec.parsing.conditions import WhereError
 from fastrec.viewer.cells import MEDIA, media_of
 from fastrec.viewer.model import Model
 from fastrec.viewer.page import STATIC, index_html

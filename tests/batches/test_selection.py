@@ -304,7 +304,7 @@ def test_a_source_without_random_access_is_refused(source: str, tmp_path: Path) 
 def test_reading_everything_for_a_column_is_announced(
     source: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fastrec.parsing.index_columns._WARN_BYTES", 0)
+    monkeypatch.setattr("fastrec.parsing.dataset_columns._WARN_BYTES", 0)
     with pytest.warns(
         RuntimeWarning, match=r"where= reads all records of 4 files.*--columns 'label'"
     ):

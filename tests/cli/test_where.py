@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 import fastrec
 from fastrec.cli.rows import pieces, rows_of
 from fastrec.columns import Bytes
-from fastrec.parsing.where import WhereError, parse
+from fastrec.parsing.conditions import WhereError
+from fastrec.parsing.where import parse
 
 ROWS: list[dict[str, Any]] = [
     {"n": 3, "name": "cat", "x": 0.1},

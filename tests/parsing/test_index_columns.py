@@ -15,8 +15,10 @@ from hypothesis import strategies as st
 
 import fastrec
 from fastrec.cli.rows import pieces
-from fastrec.parsing.index_columns import ColumnTerms, IndexColumns, columns_path, joined, names_of
-from fastrec.parsing.where import WhereError, parse
+from fastrec.parsing.conditions import WhereError
+from fastrec.parsing.dataset_columns import ColumnTerms, joined
+from fastrec.parsing.index_columns import IndexColumns, columns_path, names_of
+from fastrec.parsing.where import parse
 
 ROWS: list[dict[str, Any]] = [
     {"label": 3, "loss": 0.5, "name": b"cat", "tokens": [1, 2, 3], "image": b"12345"},

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Columns of all records of a dataset: stored with its files, or built when needed."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..columns import Bytes
+from ..errors import ExampleParseError
+from ..records.paths import PathLike
+from ..records.record_files import RecordFiles
+from ..storage.options import StorageOptions
+from ..storage.remote import RemoteFile
+from ..threads import usable_cpus
+from .column_builder import Column
+from .conditions import Name, Values
+from .index_columns import IndexColumns
+
+__all__ = ["ColumnTerms", "columns_of", "joined"]
+
+_WARN_BYTES = 64 << 20
+
+
+class ColumnTerms:
+    """Answers of some columns to a condition: the Terms of :mod:`fastrec.parsing.where`.
+
+    Parameters
+    ----------
+    columns : mapping of str to Column
+        By the text of the name, as ``"len(tokens)"``.
+    count : int
+        Number of records.
+    """
+
+    def __init__(self, columns: dict[str, Column], count: int) -> None:
+        self._columns = columns
+        self.count = count
+
+    def lengths(self, name: str) -> NDArray[np.int64]:
+        """Return the number of values of each record."""
+        length = self._columns.get(str(Name(name, "len")))
+        if length is not None:
+            return length.values.astype(np.int64)
+        missing = self._columns[str(Name(name))].missing
+        if missing is None:
+            return np.ones(self.count, np.int64)
+        return (~missing).astype(np.int64)
+
+    def values(self, name: str) -> Values | None:
+        """Return the values of all records."""
+        return self._of(Name(name))
+
+    def sizes(self, name: str) -> Values | None:
+        """Return the size in bytes of each value."""
+        return self._of(Name(name, "size"))
+
+    def _of(self, name: Name) -> Values | None:
+        values, missing, labels = self._columns[str(name)]
+        splits = None
+        if missing is not None:
+            splits = np.arange(self.count + 1, dtype=np.int64)
+            splits[1:] -= np.cumsum(missing)
+            values = values[~missing]
+        if not len(values):
+            return None
+        return (values if labels is None else labels.take(values)), splits
+
+
+def columns_of(files: RecordFiles, names: Sequence[Name], option: str) -> dict[str, Column]:
+    """Return columns of all records of some files: stored columns, or columns built now.
+
+    Parameters
+    ----------
+    files : RecordFiles
+    names : sequence of Name
+    option : str
+        The option that asks for them, for messages.
+
+    Raises
+    ------
+    OSError, CorruptRecordError, ExampleParseError
+        As for :meth:`IndexColumns.build`.
+    IndexMismatchError
+        When stored columns are damaged, belong to another file, or lack a name.
+    """
+    parts: list[IndexColumns | None] = [_beside(path, names, files.storage) for path in files.paths]
+    missing = [number for number, part in enumerate(parts) if part is None]
+    if missing:
+        size = sum(_size_of(files.places[number]) for number in missing)
+        if size > _WARN_BYTES:
+            wanted = ",".join(map(str, names))
+            warnings.warn(
+                f"{option} reads all records of {len(missing)} files, {size >> 20} MiB, before the "
+                f"first batch; fastrec index --columns {wanted!a} saves that",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+        with ThreadPoolExecutor(usable_cpus()) as pool:
+            paths = [files.paths[number] for number in missing]
+            built = pool.map(
+                lambda path: IndexColumns._build(path, map(str, names), files.storage), paths
+            )
+            errors = []
+            for number, (part, absent) in zip(missing, built, strict=True):
+                parts[number] = part
+                errors.append(absent)
+        if len(errors) == len(parts) and errors[0] is not None and all(errors):
+            raise errors[0]
+    return joined([part for part in parts if part is not None], names)
+
+
+def _size_of(place: Any) -> int:
+    return int(place.size) if isinstance(place, RemoteFile) else os.stat(place).st_size
+
+
+def _beside(path: PathLike, names: Sequence[Name], storage: StorageOptions) -> IndexColumns | None:
+    """Return the stored columns of a file, or None."""
+    try:
+        columns = IndexColumns.load(path, storage=storage)
+    except FileNotFoundError:
+        return None
+    columns.require(names)
+    return columns
+
+
+def joined(parts: Sequence[IndexColumns], names: Sequence[Name]) -> dict[str, Column]:
+    """Return some columns of several files as one column each.
+
+    Raises
+    ------
+    ExampleParseError
+        When a feature holds strings in one file and numbers in another.
+    """
+    result = {}
+    for name in names:
+        columns = [part.columns[str(name)] for part in parts]
+        known = [
+            each
+            for each in columns
+            if len(each.values) and (each.missing is None or not each.missing.all())
+        ]
+        if len({each.labels is None for each in known}) > 1:
+            raise ExampleParseError(
+                f"feature {name.name!r} must be of one kind, got strings in some files and "
+                "numbers in others"
+            )
+        result[str(name)] = _concatenated(columns)
+    return result
+
+
+def _concatenated(columns: list[Column]) -> Column:
+    missing = None
+    if any(column.missing is not None for column in columns):
+        parts = [
+            np.zeros(len(column.values), np.bool_) if column.missing is None else column.missing
+            for column in columns
+        ]
+        missing = np.concatenate(parts)
+    if all(column.labels is None for column in columns):
+        values = [column.values for column in columns]
+        return Column(np.concatenate(values) if values else np.zeros(0, np.int8), missing)
+    codes: dict[bytes, int] = {}
+    numbers = []
+    for column in columns:
+        labels = [] if column.labels is None else column.labels.to_list()
+        own = [codes.setdefault(label, len(codes)) for label in labels]
+        numbers.append(np.array(own or [0], np.int64)[column.values])
+    return Column(np.concatenate(numbers), missing, Bytes.from_list(list(codes)))
