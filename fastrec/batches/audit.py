@@ -15,7 +15,7 @@ from .. import _core
 from ..errors import CorruptRecordError, FastrecError
 
 if TYPE_CHECKING:
-    from .order import Pass
+    from .epoch_pass import Pass
     from .postprocess import Stage
 
 __all__ = ["Audit", "AuditLog"]

@@ -26,10 +26,11 @@ from .block_shuffle import Shuffle
 from .bucket_plans import BucketPass, BucketPlans
 from .buckets import Buckets
 from .checkpoint import Start
+from .epoch_pass import Pass
 from .iterator import Batches
 from .mixture import Mixture
 from .options import Options
-from .order import Ordering, Pass
+from .order import Ordering
 from .packing import PackedPass, Packing, RowPlans
 from .pinned_memory import page_locked
 from .planned import PlannedFeed, PlannedPass

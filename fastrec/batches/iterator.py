@@ -18,7 +18,7 @@ from .thread_map import Pipeline, close_together, is_in_pipeline
 
 if TYPE_CHECKING:
     from .audit import Audit
-    from .order import Pass
+    from .epoch_pass import Pass
 
 __all__ = ["Batches", "Made", "Stats"]
 

@@ -76,7 +76,7 @@ class Mixture:
                 f"{len(self.sources)} sources"
             )
         if self.until not in ("first", "last"):
-            if not isinstance(self.until, int):
+            if isinstance(self.until, str) or not hasattr(self.until, "__index__"):
                 raise ValueError(
                     f"until must be 'first', 'last' or a number of steps, got {self.until!r}"
                 )
@@ -92,9 +92,11 @@ class Mixture:
         self.stages  # noqa: B018 - refuses weights that cannot be
 
     def _check_schedule(self) -> None:
-        before = 0
+        before, schedule = 0, []
         for step, weights in self.schedule:
-            if not isinstance(step, int) or step <= before:
+            step = check_int("a step of schedule", step, -(2**62), 2**62)
+            schedule.append((step, weights))
+            if step <= before:
                 raise ValueError(f"schedule must have ascending steps above 0, got {step!r}")
             if len(weights) != len(self.sources):
                 raise ValueError(
@@ -106,6 +108,7 @@ class Mixture:
                     f"schedule must have weights of at least 0, not all 0, got {list(weights)!r}"
                 )
             before = step
+        object.__setattr__(self, "schedule", tuple(schedule))
 
     @classmethod
     def by_size(

@@ -7,7 +7,7 @@ batches is known, a state is a position, and the rows are the same for any numbe
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -87,14 +87,13 @@ class Packing:
     dtype: DTypeLike = np.int32
 
     def __post_init__(self) -> None:
-        parts = (self.tokens,) if isinstance(self.tokens, str) else tuple(self.tokens)
+        parts = _names("tokens", self.tokens)
         if not parts or not all(isinstance(part, str) for part in parts):
             raise TypeError(f"tokens must be a feature or several, got {self.tokens!r}")
         if len(set(parts)) < len(parts):
             raise ValueError(f"tokens must name each feature once, got {parts!r}")
         object.__setattr__(self, "tokens", parts)
-        loss = (self.loss,) if isinstance(self.loss, str) else self.loss
-        object.__setattr__(self, "loss", None if loss is None else tuple(loss))
+        object.__setattr__(self, "loss", None if self.loss is None else _names("loss", self.loss))
         if wrong := set(self.loss or ()) - set(parts):
             raise ValueError(f"loss must name features of tokens {parts!r}, got {min(wrong)!r}")
         for name, choices in (("fit", ("best", "first", "split")),
@@ -225,6 +224,14 @@ class Packing:
             if name not in self.parts:
                 batch[name] = layout.aligned(column.values, column.row_splits, 0)
         return batch
+
+
+def _names(option: str, value: Any) -> tuple[str, ...]:
+    if isinstance(value, str):
+        return (value,)
+    if not isinstance(value, Iterable) or isinstance(value, (bytes, Mapping)):
+        raise TypeError(f"{option} must be a feature or several, got {value!r}")
+    return tuple(value)
 
 
 class Step(NamedTuple):

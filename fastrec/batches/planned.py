@@ -24,7 +24,8 @@ from ..parsing.column_builder import Column
 from ..parsing.conditions import Name
 from ..parsing.dataset_columns import columns_of
 from .checkpoint import Position, Start
-from .order import Ordering, OrderSpec, Pass
+from .epoch_pass import Pass
+from .order import Ordering, OrderSpec
 
 __all__ = ["PlannedFeed", "PlannedPass", "Plans", "check_lengths"]
 
@@ -53,6 +54,7 @@ class Plans(Generic[_Plan]):
         self._window = window
         self.lengths = self.lengths_of(columns_of(ordering.files, names, option))
         self._ends: OrderedDict[int, NDArray[np.int64]] = OrderedDict()
+        self._totals: dict[int, int] = {}  # a pass may have many epochs
         self._kept: OrderedDict[tuple[int, int], tuple[NDArray[np.uint64], _Plan]] = OrderedDict()
         self.lock = threading.RLock()
 
@@ -104,13 +106,15 @@ class Plans(Generic[_Plan]):
                 windows = range(order.batches or 0)
                 units = [self.units(self.plan(epoch, window, order)[1]) for window in windows]
                 ends = self._ends[epoch] = np.cumsum([0, *units])
+                self._totals[epoch] = int(ends[-1])
                 if len(self._ends) > _EPOCHS:
                     self._ends.popitem(last=False)
             return ends
 
     def total(self, epoch: int) -> int:
         """Return the number of units of an epoch."""
-        return int(self.ends(epoch)[-1])
+        total = self._totals.get(epoch)
+        return int(self.ends(epoch)[-1]) if total is None else total
 
 
 class PlannedPass(Pass):
@@ -118,6 +122,10 @@ class PlannedPass(Pass):
 
     is_counted = True
     has_steps = True
+
+    def __init__(self, ordering: Ordering, spec: OrderSpec, start: Start) -> None:
+        super().__init__(ordering, spec, start)
+        self._counts: dict[tuple[int, int], int] = {}
 
     @abstractmethod
     def total(self, epoch: int) -> int:
@@ -156,28 +164,36 @@ class PlannedPass(Pass):
         first, end = self._runs(self.step_rows(epoch, self._used(epoch)), shard)
         return np.flatnonzero(end > first)
 
+    def _count(self, epoch: int, shard: int) -> int:
+        """The number of steps of an epoch that give a shard at least one row."""
+        count = self._counts.get((epoch, shard))
+        if count is None:
+            count = self._counts[epoch, shard] = len(self._own(epoch, shard))
+        return count
+
     def _epochs(self) -> Iterator[int]:
         return self.spec.epochs_from(self.first.epoch)
 
     @property
     def steps_left(self) -> int:
         """Batches of this pass, which has an end."""
-        return sum(len(self._own(epoch, self.spec.shard[0])) for epoch in self._epochs())
+        return sum(self._count(epoch, self.spec.shard[0]) for epoch in self._epochs())
 
     @property
     def most_steps_left(self) -> int:
         """Batches of this pass in shard 0, which has the most."""
-        return sum(len(self._own(epoch, 0)) for epoch in self._epochs())
+        return sum(self._count(epoch, 0) for epoch in self._epochs())
 
     def find(self, done: int) -> Position:
         """The position of this shard after a number of steps."""
         epoch = self.first.epoch
         for epoch in self._epochs():
-            own = self._own(epoch, self.spec.shard[0])
-            if done < len(own):
+            count = self._count(epoch, self.spec.shard[0])
+            if done < count:
+                own = self._own(epoch, self.spec.shard[0])
                 return Position(epoch, self._used(epoch) + self.step_units(int(own[done])))
-            done -= len(own)
-            if self.spec.epochs == 0 and not len(own):
+            done -= count
+            if self.spec.epochs == 0 and not count:
                 break
         return Position(epoch, self.total(epoch))
 
@@ -187,7 +203,7 @@ class PlannedPass(Pass):
         last = self.spec.shard[1] - 1
         ended = position.used in (0, self.total(position.epoch))
         uneven = any(
-            len(self._own(epoch, 0)) != len(self._own(epoch, last))
+            self._count(epoch, 0) != self._count(epoch, last)
             for epoch in range(self.first.epoch, position.epoch + 1)
         )
         return Start(self.start.begin, position, self.start.in_step and not (ended and uneven))

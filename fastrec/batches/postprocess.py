@@ -19,9 +19,9 @@ from ..parsing.sequence import SequenceParser
 from ..records.recovery import skips_records
 from .bucket_plans import BucketStep
 from .buckets import Buckets
+from .epoch_pass import Pass
 from .iterator import Made
 from .options import Options
-from .order import Pass
 from .packing import Packing, Step
 from .planned import check_lengths
 from .stream import EPOCH_BITS, Block

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from .. import _core
 from ..columns import Bytes
-from ..errors import FastrecError
+from ..errors import FastrecError, check_flags, check_int
 from ..parsing.column_builder import Column
 from ..parsing.conditions import Name
 from ..parsing.dataset_columns import ColumnTerms
@@ -82,8 +82,12 @@ class Split:
                 raise ValueError(f"part must be one of {list(self.parts)!r}, got {self.part!r}")
         elif isinstance(self.parts, bool) or not isinstance(self.parts, int) or self.parts < 2:
             raise ValueError(f"parts must be a mapping or a number of folds, got {self.parts!r}")
-        elif not isinstance(self.part, int) or not 0 <= self.part < self.parts:
-            raise ValueError(f"part must be 0 to {self.parts - 1}, got {self.part!r}")
+        else:
+            object.__setattr__(self, "part", check_int("part", self.part, 0, self.parts - 1))
+        object.__setattr__(self, "seed", check_int("seed", self.seed, 0, 2**64 - 1))
+        check_flags(complement=self.complement)
+        if self.by is not None and not isinstance(self.by, str):
+            raise TypeError(f"by must be a column or None, got {self.by!r}")
 
     @classmethod
     def of(cls, split: Any) -> Split | None:
@@ -114,7 +118,9 @@ class Split:
 
     def describe(self) -> list[Any]:
         """The split as JSON takes it."""
-        parts = list(self.parts.items()) if isinstance(self.parts, Mapping) else self.parts
+        parts: Any = self.parts
+        if isinstance(parts, Mapping):
+            parts = [list(item) for item in parts.items()]
         return [self.part, parts, self.by, self.complement, self.seed]
 
 
@@ -163,7 +169,30 @@ class Selection:
             value = getattr(self, name)
             if value is not None and not isinstance(value, str):
                 raise TypeError(f"{name} must be a str, got {value!r}")
+        for name in ("weights", "balance"):
+            self._check_weights(name, getattr(self, name))
         self.names  # noqa: B018 - refuses those that cannot be parsed
+
+    def _check_weights(self, name: str, option: Any) -> None:
+        """Raise unless an option is a column, a column with a mapping, or for weights an array."""
+        if option is None or isinstance(option, str):
+            return
+        if isinstance(option, tuple) and len(option) == 2:
+            column, table = option
+            if isinstance(column, str) and isinstance(table, Mapping):
+                return
+        elif name == "weights" and not isinstance(option, (tuple, Mapping)):
+            try:
+                array = np.asarray(option, np.float64)
+            except (TypeError, ValueError):
+                array = np.zeros(())
+            if array.ndim == 1:
+                object.__setattr__(self, name, array)
+                return
+        raise TypeError(
+            f"{name} must be a column, (column, mapping of its values)"
+            f"{' or a vector of numbers' if name == 'weights' else ''}, got {option!r}"
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the parsed condition, which cannot be pickled and is parsed again."""
@@ -279,7 +308,9 @@ class Selection:
         if column.labels is not None:
             ranks = np.argsort(np.argsort(np.array(column.labels.to_list(), object)))
             keys = ranks[keys]
-        places = np.argsort(-keys if self.order.startswith("-") else keys, kind="stable")
+        places = np.argsort(keys, kind="stable")
+        if self.order.startswith("-"):  # from the highest, those of one value in file order
+            places = len(keys) - 1 - np.argsort(keys[::-1], kind="stable")[::-1]
         if column.missing is not None:  # records without a value come last
             places = places[np.argsort(column.missing[numbers][places], kind="stable")]
         ordered = numbers[places]

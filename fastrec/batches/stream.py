@@ -16,7 +16,8 @@ from ..images.keyed import EPOCH_BITS
 from ..records.record_files import RecordFiles
 from ..records.recovery import Damage
 from .checkpoint import Position
-from .order import OrderSpec, Pass
+from .epoch_pass import Pass
+from .order import OrderSpec
 
 __all__ = ["EPOCH_BITS", "Block", "stream"]
 

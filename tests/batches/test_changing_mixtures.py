@@ -125,6 +125,19 @@ def test_a_mixture_by_size_follows_the_temperature(sources: list[str]) -> None:
     assert np.allclose(np.array(flat) / sum(flat), 1 / 3, atol=0.01)
 
 
+def test_steps_may_be_numbers_of_numpy(sources: list[str]) -> None:
+    source = mixture(sources, until=np.int64(60), schedule=[(np.int64(20), [1, 1, 0])])
+    assert source.stages[1][0] == 20
+    assert len(steps(source)) == 60
+
+
+def test_weights_by_tokens_count_the_records_that_where_leaves(sources: list[str]) -> None:
+    source = fastrec.Mixture(sources, [1, 1, 2], until=100, by="len(tokens)")
+    parts = np.concatenate(steps(source, 64, where="id >= 10"))[:, 0]
+    tokens = np.bincount(parts) * np.array([10, 20, 30])
+    assert np.allclose(tokens / tokens.sum(), [0.25, 0.25, 0.5], atol=0.01)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -18,7 +18,8 @@ import pytest
 
 import fastrec
 from fastrec.batches.checkpoint import Start
-from fastrec.batches.order import Ordering, OrderSpec, Pass
+from fastrec.batches.epoch_pass import Pass
+from fastrec.batches.order import Ordering, OrderSpec
 
 Steps = list[tuple[int, list[int]]]
 

@@ -340,6 +340,8 @@ def test_packing_works_with_subsets_weights_and_mixtures(source: str, tmp_path: 
         ({"fit": "worst"}, {}, "fit must be one of"),
         ({"overlong": "keep"}, {}, "overlong must be one of"),
         ({"window": 0}, {}, "window"),
+        ({"tokens": None}, {}, "tokens must be a feature or several, got None"),
+        ({"loss": 3}, {}, "loss must be a feature or several, got 3"),
         ({"loss": "other"}, {}, "loss must name features of tokens"),
         ({"dtype": np.float32}, {}, "dtype must be of native integers"),
         ({"tokens": ("a", "a")}, {}, "each feature once"),

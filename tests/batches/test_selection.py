@@ -129,7 +129,18 @@ def test_global_batches_are_the_same_for_any_number_of_shards(
         assert global_batches(shards) == expected
 
 
-@pytest.mark.parametrize("options", [{"where": "label > 2"}, {"balance": "name"}], ids=repr)
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"where": "label > 2"},
+        {"balance": "name"},
+        {"balance": ("name", {"even": 3, "odd": 1})},
+        {"weights": np.arange(COUNT)},
+        {"split": ("train", {"train": 0.8, "val": 0.2})},
+        {"split": fastrec.Split(1, 3, by="score")},
+    ],
+    ids=repr,
+)
 def test_a_run_resumes_exactly(source: str, options: dict[str, Any]) -> None:
     def batcher() -> fastrec.Batcher:
         return fastrec.Batcher(source, FEATURES, 16, shuffle=True, seed=1, **options)
@@ -181,6 +192,35 @@ def test_weights_draw_records_in_proportion(source: str) -> None:
     assert chi_square(counts[chosen], expected[chosen]) < chosen.sum() + 5 * np.sqrt(
         2 * chosen.sum()
     )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"seed": "x"}, "seed must be an int"),
+        ({"seed": None}, "seed must be an int"),
+        ({"by": 3}, "by must be a column or None"),
+        ({"complement": "yes"}, "complement"),
+        ({"part": "x"}, "part must be an int"),
+    ],
+    ids=repr,
+)
+def test_wrong_parts_of_a_split_say_what_is_wrong(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=message):
+        fastrec.Split(**{"part": 0, "parts": 3, **arguments})
+
+
+def test_a_split_takes_numbers_of_numpy() -> None:
+    assert fastrec.Split(np.int64(1), 3).part == 1  # type: ignore[arg-type]
+
+
+def test_a_descending_order_keeps_records_of_one_value_in_file_order(tmp_path: Path) -> None:
+    path = tmp_path / "a.tfrecord"
+    values = [5, -(2**63), 2**63 - 1, 5, 5]
+    with fastrec.Writer(path) as writer:
+        writer.write_batch({"id": np.arange(5), "x": np.array(values)})
+    assert ids(str(path), order="-x").tolist() == [2, 0, 3, 4, 1]
+    assert ids(str(path), order="x").tolist() == [1, 0, 3, 4, 2]
 
 
 def test_epochs_and_seeds_draw_differently(source: str) -> None:
@@ -247,8 +287,13 @@ def test_the_parts_of_a_split_stay_when_files_are_added(source: str) -> None:
         ({"order": "label,score"}, "one column was expected"),
         ({"split": ("x", {"train": 1.0})}, "part must be one of"),
         ({"split": ("train", {"train": 0.5})}, "add up to 1"),
-        ({"split": (5, 5)}, "part must be 0 to 4"),
+        ({"split": (5, 5)}, "part must be at most 4, got 5"),
         ({"split": "train"}, "split must be a Split"),
+        ({"weights": {"a": 1}}, "weights must be a column, .* or a vector of numbers, got"),
+        ({"weights": ("label",)}, "weights must be a column"),
+        ({"weights": ("label", "x")}, "weights must be a column"),
+        ({"weights": [[1.0]]}, "weights must be a column"),
+        ({"balance": ["label", {1: 2}]}, "balance must be a column"),
         ({"weights": "score", "interleave": 2}, "mutually exclusive"),
     ],
     ids=repr,
