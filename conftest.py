@@ -36,7 +36,7 @@ DERIVED: dict[tuple[str, ...], str] = {
     ("fastrec", "ray"): "ray",
     ("fastrec", "spark"): "pyspark",
     ("fastrec", "tensorflow"): "tensorflow",
-    ("fastrec", "keras.py"): "keras",
+    ("fastrec", "keras"): "keras",
 }
 
 

@@ -243,7 +243,7 @@ def test_the_top_level_has_under_24_entries_beside_the_integrations() -> None:
     kept = {p.name for p in PACKAGE.iterdir() if p.suffix not in {".so", ".pyd", ".c", ".html"}}
     kept -= {"__pycache__", "_core.pyi", "_tensor.pyi"}  # the stubs of the extensions
     integrations = {"arrow.py", "events.py", "grain.py", "huggingface.py", "ray", "spark"}
-    integrations |= {"keras.py", "tensorflow", "tfds", "torch"}
+    integrations |= {"keras", "tensorflow", "tfds", "torch"}
     assert len(kept - integrations - {"torch", "tfds"}) < 24, sorted(kept)
 
 
