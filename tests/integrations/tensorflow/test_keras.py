@@ -101,6 +101,7 @@ def test_epochs_are_those_of_the_batcher_one_after_the_other(files: str, feature
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(BACKEND == "torch", reason="Keras takes single steps on PyTorch")
 def test_several_steps_in_one_execution(files: str, features: Any) -> None:
     trained = model(steps_per_execution=4)
     trained.fit(data(files, features), epochs=2, verbose=0)
@@ -225,6 +226,7 @@ def test_a_run_that_is_interrupted_ends_like_one_that_is_not(
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(BACKEND == "torch", reason="Keras takes single steps on PyTorch")
 def test_interruptions_between_executions_of_several_steps(
     tmp_path: Path, files: str, features: Any
 ) -> None:
