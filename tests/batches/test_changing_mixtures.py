@@ -65,8 +65,10 @@ def test_each_stage_has_its_weights_exactly(sources: list[str]) -> None:
         assert counts.tolist() == [(end - begin) * 8 * w // sum(weights) for w in weights]
 
 
-def test_a_source_goes_on_where_the_stage_before_stopped(sources: list[str]) -> None:
-    found = np.concatenate(steps(mixture(sources)))
+@pytest.mark.parametrize("first", [20, 5, 3])  # the last two end within a round of weights
+def test_a_source_goes_on_where_the_stage_before_stopped(sources: list[str], first: int) -> None:
+    source = mixture(sources, schedule=[(first, [2, 1, 0]), (first + 2, [0, 1, 3])])
+    found = np.concatenate(steps(source, 7))
     for part, count in enumerate(COUNTS):
         ids = found[found[:, 0] == part][:, 1]
         for begin in range(0, len(ids), count):  # each pass has every record once

@@ -34,6 +34,41 @@ class Fault:
 
 FAULTS = (
     Fault(
+        "the tokens of a segment begin with those of its document",
+        "batches/test_packing",
+        "batch/row_fill.c",
+        "return (stretch){begin - part_begin, begin - segment->begin, end - begin};",
+        "return (stretch){0, begin - segment->begin, end - begin};",
+    ),
+    Fault(
+        "most documents get a row of their own",
+        "batches/test_packing",
+        "batch/row_plan.c",
+        "uint32_t space = length, row = spaces_take(open, &space);",
+        "uint32_t space = length, row = i % 8 ? NO_ROW : spaces_take(open, &space);",
+    ),
+    Fault(
+        "a draw takes the alias of a slot where its own item is due",
+        "batches/test_selection",
+        "batch/alias.c",
+        "return second < slots[slot].threshold ? slot : slots[slot].alias;",
+        "return second >= slots[slot].threshold ? slot : slots[slot].alias;",
+    ),
+    Fault(
+        "a stage of a mixture forgets the incomplete round before it",
+        "batches/test_changing_mixtures",
+        "batch/sampler_mixture.c",
+        "for (uint64_t i = 0; i < places % sum; i++)",
+        "for (uint64_t i = 0; i < 0 * sum; i++)",
+    ),
+    Fault(
+        "a shard takes one place too early from the last step",
+        "batches/test_global_batches",
+        "batch/order.c",
+        "share->first += index < left ? index : left;",
+        "share->first += index < left ? 0 : left;",
+    ),
+    Fault(
         "the checksum of the data is not compared",
         "records/test_faults",
         "format/frame.c",
