@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Data sets that TensorFlow Datasets (TFDS) and RLDS have prepared, without TensorFlow.
+"""Read and write datasets in the layout of TensorFlow Datasets (TFDS) and RLDS, without TensorFlow.
 
 >>> import os, tempfile, numpy as np, fastrec.tfds
 >>> from fastrec.tfds import features
@@ -54,7 +54,7 @@ Directory = str | os.PathLike[str]
 
 
 def is_prepared(directory: Directory) -> bool:
-    """Whether a directory is that of a prepared data set, or of its versions."""
+    """Return whether a directory holds a prepared dataset, or several versions of one."""
     return has_info(os.fspath(directory))
 
 
@@ -62,9 +62,9 @@ def info(
     directory: Directory | Sequence[Directory], *, name: str | None = None,
     version: str | None = None, storage_options: StorageOptions | Mapping[str, Any] | None = None,
 ) -> DatasetInfo:  # fmt: skip
-    """Description of a prepared data set: its features, its splits, how many records they have.
+    """Return the description of a prepared dataset: features, splits and record counts.
 
-    Parameters are those of :func:`load`. No record is read.
+    The parameters are those of :func:`load`. Only the metadata files are read.
     """
     storage = StorageOptions.of(storage_options)
     if isinstance(directory, (str, os.PathLike)):
@@ -79,7 +79,7 @@ def info(
 
 
 def _merged(infos: list[DatasetInfo]) -> DatasetInfo:
-    """One description of several directories: splits of one name are one split."""
+    """Combine the descriptions of several directories; splits with equal names become one split."""
     first = infos[0]
     for each in infos[1:]:
         if repr(each.features) != repr(first.features):
@@ -110,29 +110,29 @@ def load(
     tfds_id: bool = False,
     storage_options: StorageOptions | Mapping[str, Any] | None = None,
 ) -> Any:
-    """Open a data set that TFDS has prepared.
+    """Open a dataset that TFDS has prepared.
 
     Parameters
     ----------
     directory : path, or sequence of paths
-        The directory with ``dataset_info.json``, or one above it as long as there is one set
-        below. Several directories are read as one set, one after the other. A URL is that of the
-        directory of one version.
+        The directory that holds ``dataset_info.json``, or a parent directory if it contains only
+        one dataset. Several directories are read as one dataset, one after the other. A URL must
+        name the directory of one version.
     split : str or Part, optional
-        As ``"train"``, ``"train[:90%]"``, ``"train[1000:]+test"``, ``"train[0shard]"``. None: a
-        dictionary of all splits.
+        For example ``"train"``, ``"train[:90%]"``, ``"train[1000:]+test"`` or ``"train[0shard]"``.
+        None returns a dictionary of all splits.
     name : str, optional
         ``"name"``, ``"name/config"`` or ``"name/config:1.0.0"`` below a data directory.
     version : str, optional
-        ``"1.0.0"`` or ``"1.*.*"``; the highest by default.
+        ``"1.0.0"`` or ``"1.*.*"``; the highest version by default.
     features : sequence of str, optional
         Features to read, by their names in records (``"steps/action"``); all by default.
     decode : bool
-        Decode images and sound; False leaves them as the bytes of their files.
+        Whether to decode images and audio. False returns the bytes of the encoded files.
     tfds_id : bool
-        Add the name of the file and the number of the record, as TFDS's ReadConfig does.
+        Whether to add the file name and the record number, as TFDS's ReadConfig does.
     storage_options : StorageOptions or mapping, optional
-        Of URLs, as for :class:`fastrec.Reader`.
+        Options for URLs, as for :class:`fastrec.Reader`.
 
     Returns
     -------
@@ -141,11 +141,11 @@ def load(
     Raises
     ------
     FileNotFoundError
-        When there is no such set.
+        If the directory holds no such dataset.
     MetadataError
-        When what describes it is damaged, or its records are in another format.
+        If the metadata is damaged, or the records are in an unsupported format.
     ValueError
-        When there is no such split or feature.
+        If the dataset has no such split or feature.
     """
     found = info(directory, name=name, version=version, storage_options=storage_options)
     if split is None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Columns of parsed records become the values that connectors describe."""
+"""Convert columns of parsed records to the values that feature connectors describe."""
 
 from __future__ import annotations
 
@@ -24,13 +24,14 @@ __all__ = ["Column", "Steps", "Structure"]
 
 
 class Column:
-    """The reading of one value: the features to parse, and the value made of their columns.
+    """The features to parse for one value, and the conversion of their columns to that value.
 
     Parameters
     ----------
     leaf : Leaf
+        The value and its location in the structure.
     decode : bool
-        Whether files of images and sound become arrays.
+        Whether encoded images and audio become arrays.
     """
 
     def __init__(self, leaf: Leaf, decode: bool) -> None:
@@ -45,7 +46,7 @@ class Column:
     # --- features to parse ------------------------------------------------------------------
 
     def spec(self) -> dict[str, Any]:
-        """Features to parse, by name."""
+        """Return the features to parse, by name."""
         if self.value.is_dynamic:
             rank = (len(self.value.shape),)
             shapes = self._feature(self.parts[0], rank, np.dtype(np.int64))
@@ -89,13 +90,13 @@ class Column:
     # --- values ------------------------------------------------------------------------------
 
     def raw(self, columns: Mapping[str, Any], row: int) -> Any:
-        """The parsed content of one record."""
+        """Return the parsed content of one record."""
         if self.value.is_dynamic:
             return tuple(columns[part][row] for part in self.parts)
         return columns[self.leaf.name][row]
 
     def count(self, raw: Any, depth: int = 0) -> int:
-        """Elements of the outermost sequence that is left, of the content of an element."""
+        """Return the length of the outermost sequence of `raw`, below `depth` levels of nesting."""
         if self.value.is_dynamic:
             return len(raw[1])
         if self.rank - depth > 1 or isinstance(raw, Bytes):
@@ -109,7 +110,7 @@ class Column:
         return int(count)
 
     def element(self, raw: Any, depth: int, index: int) -> Any:
-        """The content of one element, where `depth` of the sequences around are taken off."""
+        """Return the content of element `index`, below `depth` levels of nesting."""
         if self.value.is_dynamic:
             shapes, values = raw
             if self.rank - depth == 1:
@@ -120,7 +121,7 @@ class Column:
         return reshaped(raw, (None, *self.value.wire_shape))[index]
 
     def finish(self, raw: Any, depth: int = 0) -> Any:
-        """Make the value of the parsed content of a record or an element."""
+        """Convert the parsed content of a record or an element to its value."""
         if self.decodes and isinstance(raw, np.ndarray) and raw.ndim > 1:
             return self._checked(raw)
         try:
@@ -129,14 +130,14 @@ class Column:
             raise self.error(str(error)) from error
 
     def _checked(self, image: Any) -> Any:
-        """An image that was decoded with those of other records."""
+        """Return a copy of an image of a decoded batch, after checking its shape."""
         wanted = self.value.shape
         if any(size not in (None, got) for size, got in zip(wanted, image.shape, strict=True)):
             raise self.error(f"the image must be of shape {wanted}, got {image.shape}")
         return image.copy()
 
     def error(self, text: str) -> ExampleParseError:
-        """An exception that names the feature."""
+        """Return an exception that names the feature."""
         error = ExampleParseError(f"feature {self.leaf.name!a}: {text}")
         error.kind = "schema"
         return error
@@ -185,13 +186,13 @@ class Column:
 
     @functools.cached_property
     def is_direct(self) -> bool:
-        """Whether a row of the parser's answer is the value already."""
+        """Whether a row of the parsed column is the value, without conversion."""
         strings = self.value.dtype.kind == "O" and self.leaf.shape != ()
         return self.is_plain and None not in self.leaf.shape and not strings and self.rank < 2
 
     @functools.cached_property
     def rows_at(self) -> int:
-        """Depth of the elements that are rows of one array of numbers; 0 where there are none."""
+        """Depth at which elements are rows of one numeric array; 0 if there is no such depth."""
         fixed = None not in self.value.wire_shape and not self.value.is_dynamic
         return self.rank if fixed and self.value.wire_dtype.kind != "O" else 0
 
@@ -199,7 +200,7 @@ class Column:
 
     @property
     def is_plain(self) -> bool:
-        """Whether the parser's answer is the value already."""
+        """Whether the parsed column is the value, without conversion."""
         shape = (*self.leaf.lengths, *self.value.wire_shape)
         flat = None not in shape or shape == (None,) or self.rank > 1
         return flat and not self.decodes and not self.value.is_dynamic and (
@@ -207,7 +208,7 @@ class Column:
         )  # fmt: skip
 
     def image_feature(self) -> Any:
-        """The feature that decodes these images with a batch, or None."""
+        """Return the feature that decodes these images as one batch, or None."""
         value = self.value
         if not (self.decodes and self.rank == 0 and isinstance(value, Image)):
             return None
@@ -218,7 +219,7 @@ class Column:
         return image_feature(size, value.channels)
 
     def batch(self, columns: Mapping[str, Any]) -> Any:
-        """The values of a batch: an array, a ragged column, or a list with a value a record."""
+        """Return a batch: an array, a ragged column, or a list with one value per record."""
         column = columns[self.parts[-1]]
         if self.is_plain or self.image_feature() is not None:
             return column
@@ -243,7 +244,7 @@ class Column:
 
 
 def _stacked(rows: list[Any], value: Value) -> Any:
-    """One array of values of one shape; otherwise a list of them."""
+    """Stack values of equal shape in one array; return other values as a list."""
     if not rows:
         return np.empty((0, *(size or 0 for size in value.shape)), value.dtype)
     if any(isinstance(row, bytes) or row.shape != rows[0].shape for row in rows):
@@ -262,7 +263,7 @@ def _flat(ragged: Any) -> Any:
 
 
 def _rebased(ragged: Any, function: Callable[[Any], Any]) -> Any:
-    """A row of a batch as a column of its own, without the values of other rows."""
+    """Return one row of a batch as a separate column, without the values of other rows."""
     if not isinstance(ragged, Ragged):
         return ragged if isinstance(ragged, Bytes) else function(ragged)
     splits = ragged.row_splits
@@ -274,15 +275,16 @@ Path = tuple[str, ...]
 
 
 class Structure:
-    """The values of a data set, or some of them, as they nest.
+    """The nested values of a dataset, or a selection of them.
 
     Parameters
     ----------
     features : FeaturesDict
     names : sequence of str, optional
-        Features to read, by their names in records (``"steps/action"``); of a structure, all in
-        it.
+        Features to read, by their names in records (``"steps/action"``). The name of a nested
+        structure selects all features in it.
     decode : bool
+        Whether encoded images and audio become arrays.
     """
 
     def __init__(
@@ -304,7 +306,7 @@ class Structure:
 
     @functools.cached_property
     def batch_spec(self) -> dict[str, Any]:
-        """Features to parse of several records together, images decoded."""
+        """Features to parse for several records at once; images are decoded."""
         images = {
             column.leaf.name: feature
             for column in self.columns.values()
@@ -314,28 +316,28 @@ class Structure:
 
     @property
     def has_images(self) -> bool:
-        """Whether records have images that are decoded."""
+        """Whether records contain images that are decoded."""
         return any(column.image_feature() is not None for column in self.columns.values())
 
     @property
     def is_plain(self) -> bool:
-        """Whether columns of the parser are what a batch is."""
+        """Whether a batch consists of parsed columns, without conversion."""
         return all(
             len(path) == 1 and (column.is_plain or column.image_feature() is not None)
             for path, column in self.columns.items()
         )
 
     def row(self, columns: Mapping[str, Any], row: int) -> dict[str, Any]:
-        """The values of one record, nested."""
+        """Return the nested values of one record."""
         raws = {path: column.raw(columns, row) for path, column in self.columns.items()}
         return {name: self.build(part, raws, 0) for name, part in self._parts.items()}
 
     def batch(self, columns: Mapping[str, Any]) -> dict[str, Any]:
-        """The values of a batch, nested; a data set within is a dictionary of columns."""
+        """Return the nested values of a batch; a nested dataset is a dictionary of columns."""
         return nested({path: column.batch(columns) for path, column in self.columns.items()})
 
     def _part(self, feature: Connector, path: Path) -> Any:
-        """The tree that :meth:`build` follows: dictionaries, columns, data sets."""
+        """Return the tree that :meth:`build` follows: dictionaries, columns and nested datasets."""
         if isinstance(feature, FeaturesDict):
             return {
                 name: self._part(each, (*path, name))
@@ -350,7 +352,7 @@ class Structure:
         return self.columns[path]
 
     def build(self, part: Any, raws: Mapping[Path, Any], depth: int) -> Any:
-        """Make the values of a part of the parsed content of a record or an element."""
+        """Convert the content of a record or an element to the values of one part of the tree."""
         if isinstance(part, Column):
             raw = raws[part.leaf.path]
             is_value = part.rows_at == depth if depth else part.is_direct
@@ -361,7 +363,7 @@ class Structure:
 
 
 class _Elements(NamedTuple):
-    """A data set within a record."""
+    """The structure of a dataset that is nested in a record."""
 
     element: Any
     inside: list[Path]
@@ -373,7 +375,7 @@ def _is_of(leaf: Leaf, names: Sequence[str]) -> bool:
 
 
 def nested(values: Mapping[Path, Any]) -> dict[str, Any]:
-    """Nested dictionaries of values by path."""
+    """Return nested dictionaries from values by path."""
     found: dict[str, Any] = {}
     for path, value in values.items():
         level = found
@@ -384,9 +386,9 @@ def nested(values: Mapping[Path, Any]) -> dict[str, Any]:
 
 
 class Steps(Sequence[Any]):
-    """The elements of a data set within a record, as the steps of an episode.
+    """The elements of a dataset that is nested in a record, such as the steps of an episode.
 
-    Each is made, and its images are decoded, when it is asked for.
+    An element is built, and its images are decoded, when it is accessed.
     """
 
     def __init__(
@@ -395,7 +397,7 @@ class Steps(Sequence[Any]):
         self._structure = structure
         self._part = part
         self._raws = raws
-        self._depth = depth  # data sets and sequences around this one
+        self._depth = depth  # Number of datasets and sequences that enclose this one.
         self._arrays: dict[Path, Any] | None = None
         counts = {p: structure.columns[p].count(raw, depth) for p, raw in raws.items()}
         self._rows = range(next(iter(counts.values())))
@@ -430,7 +432,7 @@ class Steps(Sequence[Any]):
         return self._structure.build(self._part.element, raws, depth + 1)
 
     def columns(self) -> dict[str, Any]:
-        """The elements as nested columns: arrays with a leading dimension, all images decoded."""
+        """Return the elements as nested columns with a leading dimension and decoded images."""
         rows = slice(self._rows.start, self._rows.stop, self._rows.step)
         if rows.step < 0:
             raise ValueError("columns must be of elements in their order")

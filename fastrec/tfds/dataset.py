@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A prepared data set: records by number, in order, and in batches."""
+"""Access to the records of a prepared dataset by number, in order, and in batches."""
 
 from __future__ import annotations
 
@@ -30,23 +30,26 @@ if TYPE_CHECKING:
 __all__ = ["Dataset"]
 
 _OPEN_FILES = 64
-_BLOCK = 64  # records that are parsed together while iterating
-_IMAGES = 8  # ... where they have images, which are decoded together
+_BLOCK = 64  # records that are parsed together during iteration
+_IMAGES = 8  # the same for records with images, which are decoded together
 _NEEDS_FILES = (
     "augment", "balance", "buckets", "interleave", "on_error", "order", "weights", "where"
 )  # fmt: skip
 
 
 class Dataset(Sequence[Any]):
-    """Records of a split, or of part of one, as nested dictionaries.
+    """The records of a split, or of a part of one, as nested dictionaries.
 
-    Made by :func:`load`. It can be pickled, and asked by several threads at once.
+    Use :func:`load` to create one. A Dataset can be pickled, and several threads can read from it.
 
     Attributes
     ----------
     info : DatasetInfo
+        The description of the whole dataset.
     features : FeaturesDict
+        The feature connectors, by name.
     split : str
+        The name or expression of the split.
     """
 
     def __init__(
@@ -73,13 +76,13 @@ class Dataset(Sequence[Any]):
 
     @property
     def files(self) -> list[Span]:
-        """The files, and which of their records these are."""
+        """The files, with the range of records that this dataset uses from each."""
         return list(self._spans)
 
     # --- records ----------------------------------------------------------------------------
 
     def __getitem__(self, index: Any) -> Any:
-        """One record as TFDS gives it to NumPy; of a slice, the data set of these records."""
+        """Return one record as NumPy values; for a slice, return the dataset of its records."""
         if isinstance(index, slice):
             rows = range(len(self))[index]
             if rows.step != 1:
@@ -88,7 +91,7 @@ class Dataset(Sequence[Any]):
         return self.__getitems__([index])[0]
 
     def __getitems__(self, indices: Sequence[int]) -> list[Any]:
-        """Several records, as PyTorch and Grain ask for them."""
+        """Return several records. PyTorch and Grain call this method."""
         places = [self._place(index) for index in indices]
         found: list[Any] = [None] * len(places)
         by_file: dict[str, list[int]] = {}
@@ -112,7 +115,7 @@ class Dataset(Sequence[Any]):
         return Dataset(self.info, split, spans, self._structure, with_id=self._with_id)
 
     def _place(self, index: int) -> tuple[Span, int]:
-        """The file of a record, and its number there."""
+        """Return the file that holds a record, and the number of the record in that file."""
         count = len(self)
         number = index + count if index < 0 else index
         if not 0 <= number < count:
@@ -122,7 +125,7 @@ class Dataset(Sequence[Any]):
         return span, span.skip + int(number) - (self._ends[file] - span.take)
 
     def tfds_id(self, index: int) -> str:
-        """File and place of a record, as ``mnist-train.tfrecord-00000-of-00001__7``."""
+        """Return file name and record number: ``mnist-train.tfrecord-00000-of-00001__7``."""
         span, number = self._place(index)
         return f"{os.path.basename(span.path)}__{number}"
 
@@ -130,7 +133,7 @@ class Dataset(Sequence[Any]):
         return fastrec.Reader(source, storage_options=self.info.storage)
 
     def _reader(self, span: Span) -> fastrec.Reader:
-        """The file, held against the number of records that the set says it has."""
+        """Return a reader of the file, after checking its record count against the metadata."""
         with self._lock:
             if span.path in self._readers:
                 self._readers.move_to_end(span.path)
@@ -144,7 +147,7 @@ class Dataset(Sequence[Any]):
         return reader
 
     def _parsed(self, records: Bytes, path: str, numbers: Sequence[int]) -> Iterator[Any]:
-        """The values of records of one file; their numbers there are for messages and ids."""
+        """Parse records of one file; `numbers` are used in error messages and ids."""
         columns = parse_located(records, self._structure.batch_spec, path, numbers)
         for row, number in enumerate(numbers):
             try:
@@ -156,7 +159,7 @@ class Dataset(Sequence[Any]):
             yield value
 
     def __iter__(self) -> Iterator[Any]:
-        """The records, file after file."""
+        """Yield the records, file by file."""
         for span in self._spans:
             done = span.skip
             for records in self._blocks(span):
@@ -187,29 +190,31 @@ class Dataset(Sequence[Any]):
         transform: Callable[[Any], Any] | None = None,
         **options: Any,
     ) -> fastrec.Batcher:
-        """A :class:`~fastrec.Batcher` of nested columns.
+        """Return a :class:`~fastrec.Batcher` that yields nested columns.
 
         Parameters
         ----------
         batch_size : int
+            Records per batch.
         transform : callable, optional
-            Called with each batch.
+            A function that is called with each batch.
         **options
-            Of :class:`~fastrec.Batcher`: shuffle, seed, epochs, shard and the others. Those that
-            name files or features (augment, buckets, interleave, on_error) require whole files.
+            Options of :class:`~fastrec.Batcher`, such as shuffle, seed, epochs and shard.
+            Options that refer to files or features (augment, buckets, interleave, on_error)
+            require a dataset of whole files.
 
         Returns
         -------
         Batcher
-            A value of one shape is an array with a leading dimension, strings are a
-            :class:`~fastrec.Bytes`, a sequence that varies is a :class:`~fastrec.Ragged`, and
-            images of several sizes are a :class:`~fastrec.Arrays`. What is none of these is a
-            list with a value a record.
+            Values of one shape become an array with a leading dimension, strings a
+            :class:`~fastrec.Bytes`, sequences of varying length a :class:`~fastrec.Ragged`, and
+            images of varying size a :class:`~fastrec.Arrays`. Any other feature becomes a list with
+            one value per record.
 
         Raises
         ------
         MissingRecordsError
-            When a file does not have as many records as the set says.
+            If a file holds fewer records than the metadata states.
         """
         if self._with_id:
             raise ValueError("tfds_id and batches are mutually exclusive: it names single records")
@@ -237,7 +242,7 @@ class Dataset(Sequence[Any]):
     def _numbered(
         self, batch_size: int, transform: Callable[[Any], Any] | None, options: dict[str, Any]
     ) -> fastrec.Batcher:
-        """Batches of some records of a file, by their numbers, which a file of its own has."""
+        """Yield batches of selected records of one file, identified by their record numbers."""
         paths = list(dict.fromkeys(span.path for span in self._spans))
         first, starts = 0, {}
         for path in paths:
@@ -255,11 +260,11 @@ class Dataset(Sequence[Any]):
         return fastrec.Batcher(rows.path, None, batch_size, transform=function, **options)
 
     def as_data_source(self) -> Dataset:
-        """This data set, which Grain and PyTorch take as a random access data source."""
+        """Return this dataset, which Grain and PyTorch accept as a random-access data source."""
         return self
 
     def steps(self, batch_size: int = 1, **options: Any) -> fastrec.Batcher:
-        """Steps of all episodes: :func:`fastrec.tfds.steps.make_steps`."""
+        """Yield the steps of all episodes. See :func:`fastrec.tfds.steps.make_steps`."""
         from .steps import make_steps
 
         return make_steps(self, batch_size, **options)
@@ -267,7 +272,7 @@ class Dataset(Sequence[Any]):
     def statistics(
         self, features: Sequence[str] | None = None, **options: Any
     ) -> dict[str, Statistics]:
-        """Statistics of numbers: :func:`fastrec.tfds.statistics.make_statistics`."""
+        """Return statistics of numbers. See :func:`fastrec.tfds.statistics.make_statistics`."""
         from .statistics import make_statistics
 
         return make_statistics(self, features, **options)
@@ -283,7 +288,7 @@ class Dataset(Sequence[Any]):
 
 
 class _Chain:
-    """One function after the other; the second may be None."""
+    """The composition of two functions; the second may be None."""
 
     def __init__(self, first: Callable[[Any], Any], second: Callable[[Any], Any] | None) -> None:
         self.first = first
@@ -295,10 +300,10 @@ class _Chain:
 
 
 class _Fetch:
-    """Records by their numbers, as a batch."""
+    """A function that returns the records with given numbers as one batch."""
 
     def __init__(self, rows: RowFile, reader: fastrec.Reader, structure: Structure) -> None:
-        self.rows = rows  # kept, so that the file is
+        self.rows = rows  # The reference keeps the file open.
         self.structure = structure
         self.reader = reader
         self.spec = structure.batch_spec
@@ -309,12 +314,12 @@ class _Fetch:
 
 
 def check_length(span: Span, found: int) -> None:
-    """Hold a file against the number of records that the set says it has.
+    """Check the record count of a file against the metadata.
 
     Raises
     ------
     MissingRecordsError
-        Naming the file.
+        If the counts differ. The message names the file.
     """
     if found == span.length:
         return
@@ -329,7 +334,7 @@ def check_length(span: Span, found: int) -> None:
 def parse_located(
     records: Bytes, spec: Mapping[str, Any], path: str, numbers: Sequence[int]
 ) -> dict[str, Any]:
-    """As :func:`fastrec.parse_example`, with errors that name the file and the record in it."""
+    """Parse as :func:`fastrec.parse_example`, with errors that name the file and the record."""
     try:
         return fastrec.parse_example(records, spec)
     except ExampleParseError as error:
@@ -339,14 +344,15 @@ def parse_located(
 
 
 def inferred(paths: Sequence[str], storage: StorageOptions) -> FeaturesDict:
-    """Features of a set that does not say what its records have, as the records say it."""
+    """Infer the features from the records of a dataset whose metadata does not list them."""
     found = fastrec.infer_features(list(paths), storage_options=storage)
     features: dict[str, Any] = {}
     if isinstance(found, fastrec.SequenceFeatures):
         names = ", ".join(map(ascii, found.sequence))
         raise ValueError(f"records of TFDS are Examples, got SequenceExamples with lists {names}")
     for name, feature in found.items():
-        if isinstance(feature, fastrec.RawFeature):  # a guess: they are given as they are kept
+        # A raw feature is only a guess, so its values are returned as stored.
+        if isinstance(feature, fastrec.RawFeature):
             features[name] = Tensor((), bytes)
         else:
             shape = getattr(feature, "shape", (None,))

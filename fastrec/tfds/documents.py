@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JSON documents of a prepared data set, checked entry by entry."""
+"""Checked access to the JSON documents of a prepared dataset."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MAX_DEPTH = 64
 
 
 class MetadataError(FastrecError, ValueError):
-    """A ``dataset_info.json`` or ``features.json`` that cannot be one, or that cannot be read.
+    """A ``dataset_info.json`` or ``features.json`` that is invalid or cannot be read.
 
     Attributes
     ----------
@@ -30,10 +30,10 @@ class MetadataError(FastrecError, ValueError):
 
 
 class Document:
-    """One value of a JSON document, and where it stands.
+    """One value of a JSON document, with its path in the document.
 
     Protocol buffers write ``numBytes`` or ``num_bytes`` for a field, and 64-bit integers as
-    strings; both forms are read.
+    strings; both forms are accepted.
     """
 
     __slots__ = ("path", "value", "where")
@@ -44,7 +44,7 @@ class Document:
         self.where = where
 
     def error(self, text: str) -> MetadataError:
-        """An exception that names the file and the entry."""
+        """Return an exception that names the file and the entry."""
         where = f" {self.where}:" if self.where else ""
         error = MetadataError(f"{self.path!a}:{where} {text}")
         error.path = self.path
@@ -56,7 +56,7 @@ class Document:
         return self.error(f"must be {what}, got {found.encode('ascii', 'replace').decode()}")
 
     def get(self, key: str) -> Document | None:
-        """The field of that name; None where there is none, or null."""
+        """Return the field with this name, or None if it is absent or null."""
         if not isinstance(self.value, dict):
             raise self._must_be("an object")
         snake = re.sub("[A-Z]", lambda found: "_" + found[0].lower(), key)
@@ -66,26 +66,26 @@ class Document:
         return None
 
     def items(self) -> Iterator[tuple[str, Document]]:
-        """Names and values of an object."""
+        """Yield the names and values of an object."""
         if not isinstance(self.value, dict):
             raise self._must_be("an object")
         for name, value in self.value.items():
             yield name, Document(value, self.path, f"{self.where}.{name}".lstrip("."))
 
     def elements(self) -> Iterator[Document]:
-        """Values of a list."""
+        """Yield the values of a list."""
         if not isinstance(self.value, list):
             raise self._must_be("a list")
         for number, value in enumerate(self.value):
             yield Document(value, self.path, f"{self.where}[{number}]")
 
     def list_of(self, key: str) -> list[Document]:
-        """Values of the list of that name; none where there is no list."""
+        """Return the values of the list with this name; empty if it is absent."""
         found = self.get(key)
         return [] if found is None else list(found.elements())
 
     def text(self, key: str, default: str = "") -> str:
-        """The string of that name."""
+        """Return the string with this name."""
         found = self.get(key)
         if found is None:
             return default
@@ -94,7 +94,7 @@ class Document:
         return found.value
 
     def flag(self, key: str) -> bool:
-        """The boolean of that name; False where there is none."""
+        """Return the boolean with this name; False if it is absent."""
         found = self.get(key)
         if found is None:
             return False
@@ -103,7 +103,7 @@ class Document:
         return found.value
 
     def integer(self, least: int, most: int = 2**63 - 1) -> int:
-        """This value as an integer within bounds."""
+        """Return this value as an integer, after checking its bounds."""
         value = self.value
         is_text = isinstance(value, str) and re.fullmatch(r"-?\d{1,19}", value)
         if is_text or (isinstance(value, float) and value.is_integer()):
@@ -113,12 +113,12 @@ class Document:
         return value
 
     def integer_of(self, key: str, default: int, least: int, most: int = 2**63 - 1) -> int:
-        """The integer of that name."""
+        """Return the integer with this name."""
         found = self.get(key)
         return default if found is None else found.integer(least, most)
 
     def nested(self) -> Document:
-        """The document that this string holds."""
+        """Return the JSON document that this string contains."""
         if not isinstance(self.value, str):
             raise self._must_be("a string")
         return _parse(self.value, self.path, self.where)
@@ -130,9 +130,9 @@ def read_document(path: str, storage: StorageOptions | None = None) -> Document:
     Raises
     ------
     OSError
-        When it cannot be read.
+        If the file cannot be read.
     MetadataError
-        When it is no JSON, too large, or nested too deeply.
+        If the file is not JSON, too large, or nested too deeply.
     """
     data = read_file(path, storage, limit=_MAX_BYTES + 1)
     whole = Document(None, os.fspath(path))

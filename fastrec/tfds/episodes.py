@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Locations of the values of each step within the record of an episode.
+"""Locate the values of each step within the record of an episode.
 
-A record is a ``tf.train.Example``: a map of names to lists of bytes, floats or integers. The bytes
-of one step are one element of a list, its floats a run of them, so that a step can be read without
-the others.
+A record is a ``tf.train.Example``, which maps names to lists of bytes, floats or integers. The
+bytes of one step are one element of a list, and its floats are a contiguous run of elements, so a
+single step can be read alone.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ _LISTS = {0x0A: "bytes", 0x12: "float", 0x1A: "int64"}
 
 
 class LayoutError(ValueError):
-    """A record that is not laid out as TFDS writes it, though it may be a valid Example."""
+    """A record that may be a valid Example but does not have the layout that TFDS writes."""
 
 
 def _varint(data: memoryview, at: int, end: int) -> tuple[int, int]:
-    """A number, and where it ends."""
+    """Return a varint and the offset of its end."""
     value = shift = 0
     while at < end and shift < 64:
         byte = data[at]
@@ -32,7 +32,7 @@ def _varint(data: memoryview, at: int, end: int) -> tuple[int, int]:
 
 
 def _field(data: memoryview, at: int, end: int) -> tuple[int, int, int]:
-    """The tag of a field of bytes, and where these begin and end."""
+    """Return the tag of a length-delimited field, and the start and end of its content."""
     tag, at = _varint(data, at, end)
     if tag & 7 != _BYTES:
         raise LayoutError(f"byte {at} is not in a field of bytes")
@@ -43,12 +43,12 @@ def _field(data: memoryview, at: int, end: int) -> tuple[int, int, int]:
 
 
 def layout(data: memoryview) -> dict[str, tuple[str, int, int]]:
-    """By name, the kind of list that a record has, and where its elements begin and end.
+    """Return the kind, start and end of each list of a record, by feature name.
 
     Raises
     ------
     LayoutError
-        When a record has a name or a list twice, which Examples may, but TFDS does not write.
+        If a record contains a name or a list twice. Examples allow this, but TFDS never writes it.
     """
     found: dict[str, tuple[str, int, int]] = {}
     at, end = 0, len(data)

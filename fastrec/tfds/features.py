@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Feature connectors of TFDS: the shape of a value, and how a record keeps it.
+"""Feature connectors of TFDS, which describe the shape of a value and its storage in a record.
 
 >>> from fastrec.tfds import features
 >>> features.FeaturesDict({"image": features.Image((28, 28, 1)), "label": features.ClassLabel(10)})
@@ -37,7 +37,7 @@ __all__ = [
 
 
 class FeaturesDict(Connector):
-    """Values by name."""
+    """A dictionary of values by name."""
 
     module = "features_dict"
 
@@ -68,11 +68,11 @@ class FeaturesDict(Connector):
         return len(self.features)
 
     def keys(self) -> Any:
-        """Names."""
+        """Return the names."""
         return self.features.keys()
 
     def items(self) -> Any:
-        """Names and connectors."""
+        """Return the names and connectors."""
         return self.features.items()
 
     def __repr__(self) -> str:
@@ -80,7 +80,7 @@ class FeaturesDict(Connector):
 
 
 class Translation(FeaturesDict):
-    """A text in several languages, by language."""
+    """One text in several languages, by language."""
 
     module = "translation_feature"
 
@@ -89,7 +89,7 @@ class Translation(FeaturesDict):
 
 
 class Sequence(Connector):
-    """Any number of values, or `length` of them; of a dictionary, a dictionary of sequences."""
+    """A sequence of values; a sequence of a dictionary is a dictionary of sequences."""
 
     module = "sequence_feature"
 
@@ -105,7 +105,7 @@ class Sequence(Connector):
     def named(self, name: str = "") -> Iterator[tuple[str, Labels]]:
         yield from self.feature.named(name)
 
-    def __getattr__(self, name: str) -> Any:  # as TFDS: Sequence(ClassLabel(...)).int2str(0)
+    def __getattr__(self, name: str) -> Any:  # TFDS allows Sequence(ClassLabel(...)).int2str(0).
         if name.startswith("_") or name == "feature":
             raise AttributeError(name)
         return getattr(self.feature, name)
@@ -119,13 +119,13 @@ class Sequence(Connector):
 
 
 class Dataset(Sequence):
-    """A data set within an example, as the steps of an episode: a sequence of dictionaries."""
+    """A dataset nested in an example, such as the steps of an episode."""
 
     module = "dataset_feature"
 
 
 class Video(Sequence):
-    """Frames, each kept as an image file."""
+    """Video frames, each stored as an encoded image."""
 
     module = "video_feature"
 
@@ -139,7 +139,7 @@ class Video(Sequence):
 
 
 class TranslationVariableLanguages(Sequence):
-    """Texts with the language of each."""
+    """Several texts, each with its language."""
 
     module = "translation_feature"
 
@@ -149,12 +149,12 @@ class TranslationVariableLanguages(Sequence):
 
 
 def as_connector(feature: Any) -> Connector:
-    """A connector from one, a dictionary, or a dtype.
+    """Convert a connector, a dictionary, or a dtype to a connector.
 
     Raises
     ------
     TypeError
-        For anything else.
+        If `feature` is anything else.
     """
     if isinstance(feature, Connector):
         return feature

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of steps become batches: values are read from where rows say they are."""
+"""Read the values of steps from the offsets that rows store, and assemble batches."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 __all__ = ["Fetch", "Source"]
 
 _OPEN_FILES = 128
-_GAP = 1 << 17  # bytes between two values of a remote file that are fetched with them
+_GAP = 1 << 17  # largest gap, in bytes, between two values of a remote file that share a request
 
 
 class _Descriptor:
-    """An open file, closed with the last thread that reads from it."""
+    """An open file descriptor, closed when the last thread stops using it."""
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -48,14 +48,15 @@ class _Descriptor:
 
 @dataclass(frozen=True)
 class Source:
-    """A file as it was when its steps were looked up.
+    """A file in the state that it had when its steps were located.
 
     Attributes
     ----------
     path : str
     size, mtime_ns : int
+        Size in bytes and time of modification in nanoseconds.
     remote : RemoteFile or None
-        The file, if it is an object in a store: one version of it.
+        One version of an object in a store; None for a local file.
     """
 
     path: str
@@ -65,7 +66,7 @@ class Source:
 
     @classmethod
     def of(cls, path: str, storage: StorageOptions) -> Source:
-        """Look up the one file that a path or a URL names."""
+        """Return the source for the one file that a path or a URL names."""
         [file] = expand([path], storage, shards="any")
         if isinstance(file, RemoteFile):
             return cls(path, file.size, 0, file)
@@ -74,17 +75,17 @@ class Source:
 
     @property
     def stamp(self) -> str:
-        """Something else for each version of the file."""
+        """A text that differs for each version of the file."""
         version = self.mtime_ns if self.remote is None else self.remote.version
         return f"{self.size} {version}"
 
     def open(self) -> _Descriptor:
-        """The local file, if it is as it was.
+        """Open the local file, after checking that it has not changed.
 
         Raises
         ------
         FastrecError
-            When it has changed.
+            If the file has changed.
         """
         file = _Descriptor(os.open(self.path, os.O_RDONLY))
         status = os.fstat(file.number)
@@ -96,7 +97,7 @@ class Source:
 
 
 class _Ranges:
-    """Bytes of one remote file: references that are near each other share a request."""
+    """Ranges of bytes of one remote file; ranges that are close together share a request."""
 
     def __init__(self, references: NDArray[Any]) -> None:
         begins = references["offset"].astype(np.int64)
@@ -109,7 +110,7 @@ class _Ranges:
         self._data: list[memoryview] = [memoryview(b"")] * len(firsts)
 
     def jobs(self, source: Source) -> Iterator[Callable[[Any], None]]:
-        """What fetches them."""
+        """Yield the functions that fetch the ranges."""
         for number in range(len(self._data)):
             yield partial(self._fetch, source, number)
 
@@ -123,23 +124,27 @@ class _Ranges:
         self._data[number] = source.remote.read(begin, end, pause)
 
     def copy(self, at: int, out: memoryview) -> None:
-        """Bytes from an offset on."""
+        """Copy fetched bytes, starting at an offset, to `out`."""
         number = bisect.bisect_right(self._begins, at) - 1
         begin = at - self._begins[number]
         out[:] = self._data[number][begin : begin + len(out)]
 
 
 class Fetch:
-    """Batches of steps, of their rows; called by several threads at once.
+    """A function that reads batches of steps, given their rows. Several threads may call it.
 
     Parameters
     ----------
     rows : RowFile
+        The rows, which store the location of each value.
     dtype : dtype
-        Of a row.
+        The dtype of a row.
     sources : sequence of Source
+        The files, in the order of their numbers in rows.
     parts : sequence of StepPart
+        The features to read.
     window, chunk : (int or None, names)
+        Numbers of earlier and later steps to add, and the features that they apply to.
     """
 
     def __init__(
@@ -168,7 +173,7 @@ class Fetch:
                 )
 
     def _offsets(self, part: StepPart, window: Any, chunk: Any) -> NDArray[np.int64] | None:
-        """Steps to give, counted from the one that is drawn; None: that one alone."""
+        """Return the offsets of steps from the drawn step; None for the drawn step alone."""
         if part.per_episode:
             return None
         if window[0] is not None and _is_in(part.path, window[1]):
@@ -207,7 +212,7 @@ class Fetch:
         return found
 
     def _around(self, rows: NDArray[Any], offsets: NDArray[np.int64]) -> tuple[Any, Any]:
-        """Rows of neighbours, each once, and which of them each step has."""
+        """Return the distinct rows of neighbours, and the places of each step's neighbours."""
         t = rows["t"].astype(np.int64)[:, None]
         last = rows["length"].astype(np.int64)[:, None] - 1
         numbers = rows["step"].astype(np.int64)[:, None] - t + np.clip(t + offsets, 0, last)
@@ -235,7 +240,7 @@ class Fetch:
 
     @staticmethod
     def _as_array(part: StepPart, images: Any) -> Any:
-        """Images of one size as an array."""
+        """Stack images of equal size in one array."""
         shape = part.column.value.shape
         if not isinstance(images, Arrays) or None in shape:
             return images
@@ -246,7 +251,7 @@ class Fetch:
         return images.values.reshape(len(images), *shape)
 
     def _read(self, files: NDArray[Any], references: NDArray[Any], name: str) -> Bytes:
-        """Bytes from where references say they are, each held against its checksum."""
+        """Read the referenced values and check each against its checksum."""
         offsets = np.zeros(len(references) + 1, np.int64)
         np.cumsum(references["size"], out=offsets[1:])
         data = np.empty(int(offsets[-1]), np.uint8)
@@ -276,7 +281,7 @@ class Fetch:
         out: memoryview,
         offsets: NDArray[np.int64],
     ) -> None:
-        """What references say of remote files, fetched side by side."""
+        """Fetch the referenced values of remote files in parallel."""
         remote = [(n, source) for n, source in enumerate(sources) if source.remote is not None]
         if not remote:
             return
@@ -293,7 +298,7 @@ class Fetch:
             if number not in self._files:
                 self._files[number] = self.sources[number].open()
                 while len(self._files) > _OPEN_FILES:
-                    self._files.popitem(last=False)  # closed with its last user
+                    self._files.popitem(last=False)  # The last user closes the file.
             self._files.move_to_end(number)
             return self._files[number]
 
@@ -302,7 +307,7 @@ class Fetch:
 
 
 def _failure(error: CorruptRecordError, name: str) -> CorruptRecordError:
-    """An error about a piece of a file as one about the value of a feature."""
+    """Convert an error about a range of a file to an error about the value of a feature."""
     reason = "the checksum differs from the one when the steps were looked up"
     if isinstance(error, TruncatedFileError):
         reason = "the file ends before the value"
@@ -317,7 +322,7 @@ def _is_in(path: tuple[str, ...], names: Sequence[str]) -> bool:
 
 
 def _spread(values: Any, places: NDArray[np.int64]) -> Any:
-    """The values of each place, of values that are there once."""
+    """Return the value for each place from an array of distinct values."""
     if isinstance(values, np.ndarray):
         return values[places]
     if isinstance(values, Bytes):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Images as TFDS keeps them: encoded files of 8-bit, 16-bit or float32 samples."""
+"""Encode and decode images as TFDS does, with samples of 8 bits, 16 bits or float32."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _PNG = b"\x89PNG\r\n\x1a\n"
 
 
 def is_decodable(channels: int, dtype: np.dtype[Any]) -> bool:
-    """Whether :func:`decode_image` gives such images; Pillow has no 16-bit samples in colour."""
+    """Return whether :func:`decode_image` supports this kind; Pillow lacks 16-bit colour."""
     if dtype == np.uint16 and _core.png_version() is not None:
         return channels in _MODES
     return is_encodable(channels, dtype)
 
 
 def is_encodable(channels: int, dtype: np.dtype[Any]) -> bool:
-    """Whether :func:`encode_image` takes such images."""
+    """Return whether :func:`encode_image` supports this kind."""
     if dtype == np.uint8:
         return channels in (0, *_MODES)
     return dtype in (np.dtype(np.uint16), np.dtype(np.float32)) and channels == 1
@@ -40,26 +40,27 @@ def is_encodable(channels: int, dtype: np.dtype[Any]) -> bool:
 
 @functools.cache
 def image_feature(shape: tuple[int, int] | None, channels: int) -> fastrec.ImageFeature:
-    """A feature that decodes 8-bit images as TFDS does, by TensorFlow's JPEG transform."""
+    """Return a feature that decodes 8-bit images with TensorFlow's JPEG transform, as TFDS does."""
     return fastrec.ImageFeature(shape, channels, dtype="uint8", fast_dct=True)
 
 
 def decode_image(data: bytes, channels: int, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Decode one image, shape (height, width, channels).
+    """Decode one image to an array of shape (height, width, channels).
 
     Parameters
     ----------
     data : bytes
-        A JPEG, PNG, GIF or BMP file; of an animation the first frame is given.
+        A JPEG, PNG, GIF or BMP file. For an animation, the first frame is decoded.
     channels : int
-        How many to give; 0 for as many as the file has.
+        The number of channels to return; 0 keeps the number in the file.
     dtype : dtype
-        float32 images are PNG files of four 8-bit channels, the bytes of each sample.
+        The dtype of samples. A float32 image is stored as a PNG of four 8-bit channels, which hold
+        the bytes of each sample.
 
     Raises
     ------
     ValueError
-        When the bytes are no such image.
+        If `data` is not an image of this kind.
     """
     stored = 4 if dtype == np.float32 else channels
     samples = _built_in(data, stored, 16 if dtype == np.uint16 else 8)
@@ -71,7 +72,7 @@ def decode_image(data: bytes, channels: int, dtype: np.dtype[Any]) -> NDArray[An
 
 
 def _built_in(data: bytes, channels: int, bits: int) -> NDArray[Any] | None:
-    """By libjpeg-turbo or libpng; None for what Pillow has to have a look at."""
+    """Decode with libjpeg-turbo or libpng; return None for images that need Pillow."""
     try:
         if data[:3] == _JPEG and channels in (1, 3) and bits == 8 and _core.jpeg_version():
             return _core.decode_jpeg(data, channels, fast_dct=True, max_pixels=_MAX_PIXELS)
@@ -94,7 +95,7 @@ def _open(data: bytes, mode: str | None) -> NDArray[Any]:
             if mode is None:
                 mode = image.mode if image.mode in _MODES.values() else "RGB"
             array = np.array(image if image.mode == mode else image.convert(mode))
-    except Exception as error:  # a decoder's answer to hostile bytes can be of any class
+    except Exception as error:  # Hostile bytes can make a decoder raise any class of exception.
         text = " ".join(str(error).split()) or type(error).__name__
         text = text.encode("ascii", "backslashreplace").decode()
         raise ValueError(f"not an image that can be decoded: {text}") from error
@@ -102,7 +103,7 @@ def _open(data: bytes, mode: str | None) -> NDArray[Any]:
 
 
 def _sixteen_bits(image: Any) -> NDArray[np.uint16]:
-    # Older Pillows call 16-bit PNGs plain integers.
+    # Older versions of Pillow report 16-bit PNGs as 32-bit integers.
     if image.mode.startswith("I"):
         return np.array(image).astype(np.uint16)
     # TensorFlow scales 8-bit samples to the range of 16 bits.
@@ -110,12 +111,12 @@ def _sixteen_bits(image: Any) -> NDArray[np.uint16]:
 
 
 def encode_image(array: Any, shape: tuple[int | None, ...], dtype: Any, encoding: str) -> bytes:
-    """Encode an array as TFDS does: PNG unless `encoding` is ``"jpeg"``.
+    """Encode an array as TFDS does: as PNG unless `encoding` is ``"jpeg"``.
 
     Raises
     ------
     ValueError
-        When it is not of that shape and dtype, or cannot be encoded so.
+        If the array has another shape or dtype, or the format cannot represent it.
     """
     array = np.asarray(array)
     fits = array.ndim == len(shape) and all(

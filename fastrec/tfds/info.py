@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``dataset_info.json``, and where the files of a prepared data set are."""
+"""Read ``dataset_info.json`` and find the files of a prepared dataset."""
 
 from __future__ import annotations
 
@@ -31,22 +31,22 @@ _VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)")
 
 @dataclass(frozen=True)
 class DatasetInfo:
-    """Description of a prepared data set.
+    """The description of a prepared dataset.
 
     Attributes
     ----------
     name, version, config_name, description, citation : str
     directory : str
-        Where it is.
+        The directory of the files.
     features : FeaturesDict or None
-        None where the set does not say; records then say it themselves.
+        None if the metadata lists no features; they are then inferred from records.
     splits : Splits
     supervised_keys : tuple of str, or None
-        Features of input and target, where there are such.
+        The names of the input and target features, if any.
     disable_shuffling : bool
-        Whether records stand in the order in which they were made.
+        Whether records are in the order in which they were generated.
     storage : StorageOptions
-        How the directory is reached, if it is a URL.
+        Options for reading the directory if it is a URL.
     """
 
     name: str
@@ -63,19 +63,19 @@ class DatasetInfo:
 
     @property
     def full_name(self) -> str:
-        """``name/config/version``."""
+        """The name in the form ``name/config/version``."""
         return "/".join(filter(None, (self.name, self.config_name, self.version)))
 
 
 def load_info(directory: str, storage: StorageOptions) -> DatasetInfo:
-    """Read what a directory says of itself; no record is read.
+    """Read the metadata of a directory, without reading a record.
 
     Raises
     ------
     OSError
-        When ``dataset_info.json`` cannot be read.
+        If ``dataset_info.json`` cannot be read.
     MetadataError
-        When it is damaged, or the records are in a format other than TFRecord.
+        If it is damaged, or the records are in a format other than TFRecord.
     """
     document = read_document(os.path.join(directory, INFO), storage)
     name = document.text("name")
@@ -139,7 +139,7 @@ def _split(document: Document, dataset: str, directory: str, storage: StorageOpt
     if len(lengths) > _MAX_SHARDS:
         raise document.error(f"a split must have at most {_MAX_SHARDS} shards, got {len(lengths)}")
     template = document.text("filepathTemplate") or DEFAULT_TEMPLATE
-    if not lengths:  # before shard lengths were kept, files are counted by going through them
+    if not lengths:  # Old metadata lacks shard lengths, so the records are counted.
         return _counted(document, name, dataset, directory, size, storage)
     files = [
         shard_name(document, template, dataset, name, shard, len(lengths))
@@ -152,7 +152,7 @@ def _split(document: Document, dataset: str, directory: str, storage: StorageOpt
 def shard_name(
     document: Document, template: str, dataset: str, split: str, shard: int, count: int
 ) -> str:
-    """The name of one file, by a template of ``dataset_info.json``."""
+    """Return the name of one file from a template of ``dataset_info.json``."""
     digits = max(5, len(str(count)))
     index, total = f"{shard:0{digits}d}", f"{count:0{digits}d}"
     known = {
@@ -197,24 +197,24 @@ def _missing(path: str, text: str) -> MissingRecordsError:
 def find_directory(
     directory: str, name: str | None, version: str | None, storage: StorageOptions
 ) -> str:
-    """The directory of one version of a set.
+    """Return the directory of one version of a dataset.
 
     Parameters
     ----------
     directory : str
-        Of the version, or one above: of the configuration, of the set, or the data directory. A
-        URL has to be that of the version.
+        The directory of the version, or a parent: the directory of the configuration or dataset,
+        or the data directory. A URL must name the directory of the version.
     name : str, optional
         ``"name"``, ``"name/config"``, ``"name/config:1.0.0"``.
     version : str, optional
-        ``"1.0.0"`` or ``"1.*.*"``; the highest by default.
+        ``"1.0.0"`` or ``"1.*.*"``; the highest version by default.
 
     Raises
     ------
     FileNotFoundError
-        When there is none.
+        If there is no such directory.
     ValueError
-        When there are several sets or configurations, which it names.
+        If there are several datasets or configurations. The message names them.
     """
     directory = os.fspath(directory)
     if name is not None:
@@ -225,7 +225,8 @@ def find_directory(
         if not re.fullmatch(r"[\w.+-]+(/[\w.+-]+)*", path) or ".." in path.split("/"):
             raise ValueError(f"name must be as 'name/config:1.0.0', got {name!r}")
         directory = os.path.join(directory, path)
-    if is_remote(directory, storage):  # named completely: folders of stores are not gone through
+    # Directories in a store are not searched, so the URL must be complete.
+    if is_remote(directory, storage):
         return os.path.join(directory, version or "").rstrip("/")
     if not os.path.isdir(directory):
         raise FileNotFoundError(2, "no such directory", directory)
@@ -235,7 +236,7 @@ def find_directory(
 
 
 def has_info(directory: str) -> bool:
-    """Whether a directory, or one of its versions, describes a set."""
+    """Return whether a directory, or one of its versions, contains a description."""
     if not os.path.isdir(directory):
         return False
     return os.path.exists(os.path.join(directory, INFO)) or any(_versions(directory, None))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A lock that does not outlive its process."""
+"""A lock that is free again in a forked process."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ __all__ = ["ProcessLock"]
 
 
 class ProcessLock:
-    """A lock that a child of fork() has anew: the thread that held it is not there."""
+    """A lock that fork() renews in the child, where the thread that held it does not exist."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         _alive.add(self)
 
     def renew(self) -> None:
-        """Forget who holds it."""
+        """Replace the lock by a free one."""
         self._lock = threading.Lock()
 
     def __enter__(self) -> None:
@@ -40,5 +40,5 @@ def _renew_all() -> None:
         lock.renew()
 
 
-if hasattr(os, "register_at_fork"):  # Windows has no forks
+if hasattr(os, "register_at_fork"):  # Windows has no fork().
     os.register_at_fork(after_in_child=_renew_all)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Connectors of images and sound."""
+"""Feature connectors for images and audio."""
 
 from __future__ import annotations
 
@@ -17,16 +17,17 @@ __all__ = ["Audio", "Image", "LabeledImage"]
 
 
 class Image(Value):
-    """An image, kept as a PNG, JPEG, GIF or BMP file.
+    """An image, stored as a PNG, JPEG, GIF or BMP file.
 
     Parameters
     ----------
     shape : (height, width, channels)
-        None for a size that varies.
+        The size in pixels; None where it varies.
     dtype : {uint8, uint16, float32}
-        float32 is of one channel, kept as the bytes of the samples in a PNG of four.
+        The dtype of samples. A float32 image has one channel, and its bytes are stored as the four
+        channels of a PNG.
     encoding_format : {"", "png", "jpeg"}
-        Of images that are written as arrays; PNG by default.
+        The format in which arrays are written; PNG by default.
     """
 
     module = "image_feature"
@@ -48,12 +49,12 @@ class Image(Value):
 
     @property
     def channels(self) -> int:
-        """Number of channels; 0 where it varies."""
+        """Number of channels; 0 if it varies."""
         return self.shape[-1] or 0
 
     @property
     def is_decodable(self) -> bool:
-        """Whether images can be decoded; otherwise they are given as the bytes of their files."""
+        """Whether images can be decoded; otherwise values are the bytes of the encoded files."""
         return len(self.shape) == 3 and is_decodable(self.channels, self.dtype)
 
     def decode(self, data: bytes, shape: Any = None) -> Any:
@@ -74,7 +75,7 @@ class Image(Value):
 
 
 class LabeledImage(Labels, Image):
-    """An image of one channel whose samples are the numbers of classes."""
+    """An image of one channel whose samples are class numbers."""
 
     module = "labeled_image"
 
@@ -92,9 +93,9 @@ class LabeledImage(Labels, Image):
 
 
 class Audio(Tensor):
-    """Sound: its samples, or with `lazy_decode` the file that they are in.
+    """Audio samples, or with `lazy_decode` the encoded file.
 
-    WAV files of integer samples are decoded; files of other formats are given as their bytes.
+    WAV files with integer samples are decoded. Files of other formats are returned as bytes.
     """
 
     module = "audio_feature"

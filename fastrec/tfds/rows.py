@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of one size as records of a file, so that a Batcher gives them in its order."""
+"""Store rows of one size as the records of a file, so that a Batcher can order them."""
 
 from __future__ import annotations
 
@@ -22,13 +22,14 @@ __all__ = ["RowFile"]
 
 
 class RowFile:
-    """A file of rows, deleted with the last that refers to it unless it was given a name.
+    """A file of rows. An unnamed file is deleted with the last object that refers to it.
 
-    A copy in another process refers to the file, and does not delete it.
+    A copy in another process refers to the file but never deletes it.
 
     Attributes
     ----------
     path : str
+        The path of the file.
     """
 
     def __init__(self, path: str, *, directory: str | None = None) -> None:
@@ -44,19 +45,19 @@ class RowFile:
         identity: Iterable[str],
         path: str | None = None,
     ) -> RowFile:
-        """Write rows.
+        """Write rows to a file.
 
         Parameters
         ----------
         blocks : iterable of ndarray
-            Rows, one after the other.
+            Blocks of rows, in order.
         dtype : dtype
-            Of a row.
+            The dtype of a row.
         identity : iterable of str
-            What tells these rows from others. The name of the file follows from it, and with the
-            name the state of a Batcher.
+            Texts that distinguish these rows from others. The name of the file is derived from
+            them, and the state of a Batcher from the name.
         path : str, optional
-            Where to keep the file.
+            The path of a file to keep.
         """
         directory = None
         if path is None:
@@ -76,12 +77,12 @@ class RowFile:
 
     @staticmethod
     def as_array(rows: Bytes, dtype: np.dtype[Any]) -> NDArray[Any]:
-        """Rows as an array.
+        """Return rows as a structured array.
 
         Raises
         ------
         ValueError
-            When they are not of that dtype.
+            If the size of a row differs from that of the dtype.
         """
         sizes = np.diff(rows.offsets)
         if (sizes != dtype.itemsize).any():
@@ -93,7 +94,7 @@ class RowFile:
 
 
 def digest_of(identity: Iterable[str]) -> str:
-    """A short digest of some strings."""
+    """Return a short digest of several strings."""
     digest = hashlib.sha256()
     for text in identity:
         digest.update(f"{len(text)}:{text}".encode("utf-8", "surrogateescape"))
@@ -101,5 +102,5 @@ def digest_of(identity: Iterable[str]) -> str:
 
 
 def _remove(directory: str, owner: int) -> None:
-    if os.getpid() == owner:  # a child of fork() leaves it to its parent
+    if os.getpid() == owner:  # The parent deletes the file, not its forked child.
         shutil.rmtree(directory, ignore_errors=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``features.json``: connectors from JSON and back."""
+"""Convert ``features.json`` to feature connectors and back."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["features_to_json", "load_features"]
 
 _MAX_LABEL_BYTES = 1 << 26
 _MAX_DIMENSIONS = 32
-# Of the legacy form, by the last part of the class's name.
+# Connectors of the legacy form, by the last part of the class's name.
 _LEGACY = {
     "FeaturesDict": "featuresDict",
     "Translation": "translation",
@@ -38,17 +38,17 @@ _LEGACY = {
 
 
 def load_features(directory: str, storage: StorageOptions) -> connectors.FeaturesDict | None:
-    """The connectors of a prepared data set, with the names of its labels.
+    """Load the connectors of a prepared dataset, with the names of its labels.
 
     Returns
     -------
     FeaturesDict or None
-        None where there is no ``features.json``, as before TFDS 4.
+        None if there is no ``features.json``, as before TFDS 4.
 
     Raises
     ------
     MetadataError
-        Naming file and entry.
+        If the file is invalid. The message names the file and the entry.
     """
     path = os.path.join(directory, "features.json")
     try:
@@ -66,7 +66,7 @@ def load_features(directory: str, storage: StorageOptions) -> connectors.Feature
 
 
 def _as_dict(document: Document, sequence: connectors.Sequence) -> connectors.FeaturesDict:
-    """A sequence of a dictionary at the top is a dictionary of sequences, as records keep it."""
+    """Convert a top-level sequence of a dictionary to a dictionary of sequences."""
     inner = sequence.feature
     if not isinstance(inner, connectors.FeaturesDict):
         raise document.error("must describe a FeaturesDict")
@@ -113,7 +113,7 @@ def _connector(document: Document) -> Connector:
 
 
 def _legacy(document: Document) -> Connector:
-    """The form of TFDS 4.0 to 4.4: type, content and proto_cls."""
+    """Convert the form of TFDS 4.0 to 4.4, with the entries type, content and proto_cls."""
     name = document.text("type").rpartition(".")[2]
     content = document.get("content")
     if name not in _LEGACY or content is None:
@@ -127,7 +127,7 @@ def _legacy(document: Document) -> Connector:
 
 
 def _made(document: Document, make: Any) -> Connector:
-    """A connector, or an error that says where the JSON does not describe one."""
+    """Call `make`, and convert its errors to errors that name the entry of the document."""
     try:
         found: Connector = make()
     except MetadataError:
@@ -184,7 +184,7 @@ def _tensor(name: str, body: Document) -> Connector:
 
 
 def _class_label(name: str, body: Document) -> Connector:
-    names = body.get("names")  # of the legacy form
+    names = body.get("names")  # The legacy form stores names here.
     count = body.integer_of("numClasses", 0, -1, 2**31)
     found = connectors.ClassLabel(None if count <= 0 and names is None else max(count, 0) or None)
     if names is not None:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Splits, and the syntax that says which part of them to read: ``train[:90%]+validation``.
+"""Splits, and the syntax that selects a part of them: ``train[:90%]+validation``.
 
-Boundaries are those of TFDS: per cent are rounded to the nearest record, half to even.
+Boundaries equal those of TFDS: percentages are rounded to the nearest record, half to even.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Span:
-    """Consecutive records of one file.
+    """A range of consecutive records of one file.
 
     Attributes
     ----------
     path : str
         The file.
     skip : int
-        Records before them.
+        Number of records before the range.
     take : int
-        How many they are.
+        Number of records in the range.
     length : int
-        How many the file has.
+        Number of records in the file.
     """
 
     path: str
@@ -47,23 +47,23 @@ class Span:
 
     @property
     def is_whole(self) -> bool:
-        """Whether these are all records of the file."""
+        """Whether the range covers the whole file."""
         return self.take == self.length
 
 
 @dataclass(frozen=True)
 class SplitInfo:
-    """A split: its files, and how many records each has.
+    """The files of a split, and their record counts.
 
     Attributes
     ----------
     name : str
     paths : tuple of str
-        Of its files.
+        The files.
     shard_lengths : tuple of int
-        Records of each file.
+        Number of records in each file.
     num_bytes : int
-        Of all records; 0 where that is not known.
+        Size of all records in bytes; 0 if unknown.
     """
 
     name: str
@@ -73,16 +73,16 @@ class SplitInfo:
 
     @property
     def num_examples(self) -> int:
-        """Records."""
+        """Number of records."""
         return sum(self.shard_lengths)
 
     @property
     def num_shards(self) -> int:
-        """Files."""
+        """Number of files."""
         return len(self.shard_lengths)
 
     def spans(self, start: int, stop: int) -> Iterator[Span]:
-        """Files with the records from `start` to `stop`."""
+        """Yield the ranges of files that hold the records from `start` to `stop`."""
         first = 0
         for path, length in zip(self.paths, self.shard_lengths, strict=True):
             begin, end = max(start - first, 0), min(stop - first, length)
@@ -92,15 +92,15 @@ class SplitInfo:
 
 
 class Part:
-    """Part of the records of some splits; ``+`` joins two."""
+    """A selection of records of one or more splits; ``+`` joins two selections."""
 
     def resolve(self, splits: Mapping[str, SplitInfo]) -> list[tuple[str, int, int]]:
-        """Names of splits with the records to read, from the first to behind the last.
+        """Return the name, start and stop of each selected range of records.
 
         Raises
         ------
         ValueError
-            When there is no such split, or it has no such records.
+            If there is no such split, or the split has no such records.
         """
         raise NotImplementedError
 
@@ -127,18 +127,18 @@ class _All(Part):
 
 @dataclass(frozen=True)
 class ReadInstruction(Part):
-    """Part of one split.
+    """A selection of records of one split.
 
     Parameters
     ----------
     split_name : str
     from_, to : int or float, optional
-        Boundaries, from the end where negative.
+        Boundaries; negative values count from the end.
     unit : {"abs", "%", "shard"}
-        What boundaries count: records, per cent, or files.
+        The unit of boundaries: records, percent, or files.
     rounding : {"closest", "pct1_dropremainder"}
-        Of per cent: to the nearest record; or so that each per cent is equally many records,
-        leaving out those at the end that cannot be shared out.
+        How percentages become records: rounded to the nearest record, or such that each percent
+        has the same number of records, with the remainder at the end left out.
 
     Examples
     --------
@@ -191,7 +191,7 @@ class ReadInstruction(Part):
 
     def _last(self, bound: float, split: SplitInfo) -> int:
         if self.unit == "shard":
-            # 0 is the end, so that "[-1shard]", which is "[-1shard:0shard]", is the last file.
+            # An upper boundary of 0 means the end, so "[-1shard]" selects the last file.
             files = int(bound) + split.num_shards if bound <= 0 else int(bound)
             return sum(split.shard_lengths[:files])
         return self._records(bound, split.num_examples)
@@ -226,14 +226,15 @@ class _Even(Part):
 
 
 def even_splits(split: Part | str, n: int, *, drop_remainder: bool = False) -> list[Part]:
-    """Divide a split into `n` of the same size, the first ones larger by one record at most.
+    """Divide a split into `n` parts whose sizes differ by at most one record.
 
     Parameters
     ----------
     split : str or Part
     n : int
+        Number of parts.
     drop_remainder : bool
-        Leave out the records that would make some larger.
+        Whether to leave out records so that all parts have the same size.
 
     Examples
     --------
@@ -254,7 +255,7 @@ def split_for_jax_process(
     process_count: int | None = None,
     drop_remainder: bool = False,
 ) -> Part:
-    """Of :func:`even_splits` over all processes of JAX, that of this process."""
+    """Return this JAX process's part of :func:`even_splits` over all processes."""
     if process_index is None or process_count is None:
         jax: Any = sys.modules.get("jax")
         if jax is None:
@@ -269,12 +270,12 @@ def split_for_jax_process(
 
 
 def as_part(split: Part | str) -> Part:
-    """A part from one, or from its syntax.
+    """Parse the syntax of a part; return a Part unchanged.
 
     Raises
     ------
     ValueError
-        When it is no such syntax.
+        If the syntax is invalid.
     """
     if isinstance(split, Part):
         return split
@@ -301,7 +302,7 @@ def _parsed(text: str) -> Part:
         return ReadInstruction(name, int(value), int(value) + 1, "shard")
     if len(bounds) != 2 or all(value is None for value, _ in bounds):
         raise _refuse(text)
-    # As TFDS has it, a unit is said once, or the first one counts.
+    # As in TFDS, both boundaries have the same unit, and the first unit applies if they differ.
     unit = bounds[0][1] or bounds[1][1] or "abs"
     try:
         start, stop = (
@@ -327,7 +328,7 @@ def _refuse(text: str) -> ValueError:
 
 
 class Splits(Mapping[str, SplitInfo]):
-    """Splits of a data set, by name or by syntax.
+    """The splits of a dataset, by name or by syntax.
 
     Examples
     --------
@@ -357,11 +358,11 @@ class Splits(Mapping[str, SplitInfo]):
         return len(self._splits)
 
     def resolve(self, split: Part | str) -> list[tuple[str, int, int]]:
-        """Splits and records that `split` says: :meth:`Part.resolve`."""
+        """Return the splits and records that `split` selects. See :meth:`Part.resolve`."""
         return as_part(split).resolve(self._splits)
 
     def spans(self, split: Part | str) -> list[Span]:
-        """Files with the records of `split`."""
+        """Return the ranges of files that hold the records of `split`."""
         return [
             span
             for name, start, stop in self.resolve(split)

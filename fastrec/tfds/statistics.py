@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Statistics of the numbers of a data set, in one pass, as training normalises with them."""
+"""Compute statistics of numeric features in one pass, for normalisation during training."""
 
 from __future__ import annotations
 
@@ -61,13 +61,13 @@ class Statistics:
 
 
 class _Sums:
-    """Moments and a sample of the values so far."""
+    """Accumulated moments and a sample of the values."""
 
     def __init__(self, shape: tuple[int, ...], most: int) -> None:
         self.shape = shape
         self.most = most
         self.count = 0
-        self.every = 1  # of the values, the first of so many is in the sample
+        self.every = 1  # The sample keeps one value of each group of this size.
         self.finite = np.zeros(shape, np.int64)
         self.nan = np.zeros(shape, np.int64)
         self.mean = np.zeros(shape)
@@ -78,7 +78,7 @@ class _Sums:
         self.kept = 0
 
     def add(self, values: NDArray[Any]) -> None:
-        """More values, shape (n, ...)."""
+        """Add values of shape (n, ...)."""
         if not len(values):
             return
         exact = values.astype(np.float64)
@@ -111,14 +111,14 @@ class _Sums:
             self.kept = len(self.sample[0])
 
     def result(self, quantiles: Sequence[float]) -> Statistics:
-        """The statistics of what was added."""
+        """Return the statistics of all added values."""
         sample = np.concatenate(self.sample).astype(np.float64)
         sample[~np.isfinite(sample)] = np.nan
         is_whole = (self.finite == self.count).all()
         with warnings.catch_warnings():
             warnings.simplefilter(
                 "ignore", RuntimeWarning
-            )  # raised for features without a finite value
+            )  # NumPy warns for features without a finite value.
             quantile = np.quantile if is_whole else np.nanquantile
             found = quantile(sample, list(quantiles), axis=0)
         missing = self.finite == 0
@@ -144,26 +144,28 @@ def make_statistics(
     progress: bool = False,
     threads: int | None = None,
 ) -> dict[str, Statistics]:
-    """Statistics of numeric features, in one pass over the records.
+    """Compute statistics of numeric features in one pass over the records.
 
     Parameters
     ----------
     dataset : Dataset
     features : sequence of str, optional
-        Names in records, as ``"steps/action"``. By default all that are numbers of one shape and at
-        most 64 a value; bools are left out.
+        Names in records, such as ``"steps/action"``. The default is all numeric features of a fixed
+        shape with at most 64 numbers per value, except bools.
     quantiles : sequence of float
+        Quantiles to compute, between 0 and 1.
     max_sample : int
-        Quantiles are of all values up to so many, and of each second, fourth and so on of more.
+        Maximum size of the sample. Up to this number of values, quantiles are exact. Beyond it,
+        every second, fourth, eighth, ... value is sampled.
     progress : bool
-        Say on standard error how far it is.
+        Whether to print progress to standard error.
     threads : int, optional
-        As of :class:`~fastrec.Batcher`.
+        Number of threads, as for :class:`~fastrec.Batcher`.
 
     Returns
     -------
     dict of str to Statistics
-        By name in records.
+        The statistics, by name in records.
 
     Examples
     --------

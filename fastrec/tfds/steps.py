@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Steps of all episodes of an RLDS set, in an order over all of them.
+"""Yield the steps of all episodes of an RLDS dataset in one order, for example shuffled.
 
-A file of rows has for each step its numbers, and where in its episode's record its images and texts
-lie. A :class:`~fastrec.Batcher` over these rows gives the order, and its workers read and decode
-what the steps that are drawn refer to, and nothing else of the records.
+A file of rows holds, for each step, its numbers and the locations of its images and texts within
+the record of the episode. A :class:`~fastrec.Batcher` orders these rows, and its workers read and
+decode only the values that the drawn steps refer to.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 
 __all__ = ["make_steps"]
 
-_INLINE_BYTES = 1024  # of the numbers of one feature of a step, which rows have a copy of
-_ROWS = 4096  # that are written together
+_INLINE_BYTES = 1024  # largest size of a numeric feature of one step that rows store as a copy
+_ROWS = 4096  # rows that are written in one call
 _FORMAT = "fastrec.steps/1"
 
 
@@ -57,48 +57,49 @@ def make_steps(
     transform: Callable[[Any], Any] | None = None,
     **options: Any,
 ) -> fastrec.Batcher:
-    """Batches of steps of all episodes: shuffled over all of them, sharded, resumable.
+    """Return a Batcher over the steps of all episodes: shuffled together, sharded, resumable.
 
     Parameters
     ----------
     dataset : Dataset
-        Whose records are episodes: their features are a data set, ``steps``.
+        A dataset whose records are episodes: one feature is a nested dataset named ``steps``.
     batch_size : int
+        Steps per batch.
     window : int, optional
-        Give observations of so many steps, up to and with the one that is drawn.
+        Number of steps of observations to return: the drawn step and those before it.
     chunk : int, optional
-        Give actions of so many steps, from the one that is drawn on.
+        Number of steps of actions to return: the drawn step and those after it.
     features : sequence of str, optional
-        Features of a step to read, as ``"observation/image_0"``; all by default.
+        Features of a step to read, such as ``"observation/image_0"``; all by default.
     decode : bool, or mapping of str to ImageFeature
-        Decode images; False gives the bytes of their files. A mapping says for an image how it is
-        decoded, as to another size.
+        Whether to decode images; False returns the bytes of the encoded files. A mapping gives the
+        ImageFeature for each image, for example to resize it.
     metadata : bool
-        Add what episodes have beside their steps.
+        Whether to add the features of the episode to each step.
     window_of, chunk_of : sequence of str
-        Features of a step that `window` and `chunk` go for.
+        Features of a step to which `window` and `chunk` apply.
     index : path, optional
-        A directory that keeps the rows for the next time. By default they are made anew, by
-        reading every episode once, in a temporary directory.
+        A directory that keeps the rows for later runs. By default rows are written to a temporary
+        directory, which requires reading every episode once.
     transform : callable, optional
-        Called with each batch.
+        A function that is called with each batch.
     **options
-        Of :class:`~fastrec.Batcher`: shuffle, seed, epochs, shard and the others.
+        Options of :class:`~fastrec.Batcher`, such as shuffle, seed, epochs and shard.
 
     Returns
     -------
     Batcher
-        Of nested columns, and ``_traj_index`` and ``_frame_index``, the episode and the step within
-        it, and ``_len``, the steps of the episode. Windows and chunks have a dimension behind that
-        of the batch; where they go beyond the episode its first or last step is repeated, and
-        ``_window_mask`` or ``_chunk_mask`` is False.
+        Batches of nested columns, with ``_traj_index`` and ``_frame_index``, the numbers of the
+        episode and of the step within it, and ``_len``, the number of steps of the episode. Windows
+        and chunks add a dimension after that of the batch. Beyond the ends of the episode its first
+        or last step is repeated, and ``_window_mask`` or ``_chunk_mask`` is False.
 
     Raises
     ------
     ExampleParseError, CorruptRecordError
-        When an episode is damaged, naming file and record.
+        If an episode is damaged. The message names the file and the record.
     ValueError
-        When the set has no steps, or a feature of them cannot be read by itself.
+        If the dataset has no steps, or a feature of a step cannot be read alone.
 
     Examples
     --------
@@ -138,7 +139,7 @@ def make_steps(
 
 
 class _Then:
-    """One function after the other."""
+    """The composition of two functions."""
 
     def __init__(self, first: Callable[[Any], Any], second: Callable[[Any], Any]) -> None:
         self.first = first
@@ -160,14 +161,17 @@ class StepPart:
     path : tuple of str
         Its name in a batch.
     column : Column
+        The conversion of its content.
     field : str
-        Of a row: the numbers themselves, or where their bytes are.
+        The field of a row that holds the numbers, or the location of the bytes.
     is_inline : bool
+        Whether the row holds the numbers.
     per_episode : bool
-        Whether it is one of the episode, and not of each step.
+        Whether it is a value of the episode, not of each step.
     image : ImageFeature or None
-        What decodes it.
+        The feature that decodes it, if it is an image.
     decode : bool
+        Whether it is decoded.
     """
 
     path: tuple[str, ...]
@@ -184,7 +188,7 @@ class _Plan:
     parts: list[StepPart]
     dtype: np.dtype[Any]
     inline: dict[str, Any]
-    of: str  # name of the feature with the steps
+    of: str  # the name of the feature that contains the steps
 
 
 REFERENCE = np.dtype([("offset", "<u8"), ("size", "<u4"), ("crc", "<u4")])
@@ -220,7 +224,8 @@ def _plan(dataset: Dataset, names: Sequence[str] | None, metadata: bool, decode:
         elif _is_referable(column, per_episode):
             fields.append((field, REFERENCE))
         elif names is None or per_episode:
-            continue  # what varies from step to step is left to ds[i]["steps"]
+            # Features whose shape varies from step to step are available through ds[i]["steps"].
+            continue
         else:
             raise ValueError(
                 f"feature {column.leaf.name!r} of shape {column.leaf.shape} varies from step to "
@@ -290,7 +295,8 @@ def _rows(
     identity += ["/".join(part.column.leaf.path) for part in plan.parts]
     for span in dataset.files:
         identity += [os.path.basename(span.path), str(span.skip), str(span.take)]
-    stable = digest_of(identity)  # the same for copies of the files, as a state has it
+    # States contain this digest, which is the same for copies of the files.
+    stable = digest_of(identity)
     if index is None:
         return RowFile.write(_all_rows(dataset, plan, paths), plan.dtype, [stable])
     stamps = [source.stamp for source in sources]
@@ -302,7 +308,7 @@ def _rows(
 
 
 def _all_rows(dataset: Dataset, plan: _Plan, paths: list[str]) -> Iterator[NDArray[Any]]:
-    """Rows of all steps, some thousands at a time."""
+    """Yield the rows of all steps, in blocks of at least `_ROWS`."""
     files = {path: number for number, path in enumerate(paths)}
     waiting: list[NDArray[Any]] = []
     episode = step = count = 0
@@ -323,12 +329,12 @@ def _all_rows(dataset: Dataset, plan: _Plan, paths: list[str]) -> Iterator[NDArr
 
 
 def _joined(rows: list[NDArray[Any]], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Rows one after the other; NumPy would compare their fields by name, for each of them."""
+    """Concatenate rows. NumPy would compare the names of their fields for each array."""
     return np.concatenate([each.view(np.uint8) for each in rows]).view(dtype)
 
 
 def _records(dataset: Dataset, span: Span) -> Iterator[tuple[int, int, bytes]]:
-    """Number, offset and bytes of each record of a part of a file; remote ones in sequence."""
+    """Yield number, offset and bytes of each record of a range; read remote files in sequence."""
     numbers = range(span.skip, span.skip + span.take)
     if not is_remote(span.path, dataset.info.storage):
         reader, places = dataset._reader(span), fastrec.Index.build(span.path).offsets
@@ -391,7 +397,7 @@ def _laid_out(record: bytes, offset: int, plan: _Plan) -> NDArray[Any]:
 def _references(
     data: memoryview, offset: int, part: StepPart, found: tuple[str, int, int]
 ) -> NDArray[Any]:
-    """Locations of the bytes of each step, and their checksums."""
+    """Return the locations of the bytes of each step, with their checksums."""
     kind, begin, end = found
     value = part.column.value
     is_bytes = value.wire_dtype.kind == "O"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Connectors of single values: arrays, strings, class labels."""
+"""Feature connectors of single values: arrays, strings, class labels."""
 
 from __future__ import annotations
 
@@ -34,48 +34,48 @@ _MAX_ARRAY_BYTES = 1 << 31
 
 
 class Connector:
-    """Part of a data set's structure: a value, or a structure of them."""
+    """A part of a dataset's structure: a value, or a structure of values."""
 
     module: ClassVar[str] = ""
     description: str = ""
 
     @property
     def class_name(self) -> str:
-        """The name that ``features.json`` has for it."""
+        """Return the name of the class in ``features.json``."""
         return f"{_MODULES}{self.module}.{type(self).__name__}"
 
     def leaves(
         self, path: tuple[str, ...] = (), lengths: tuple[int | None, ...] = ()
     ) -> Iterator[Leaf]:
-        """Values in it, with their names and the sequences around them."""
+        """Yield the values within this connector, with their names and enclosing sequences."""
         raise NotImplementedError
 
     def named(self, name: str = "") -> Iterator[tuple[str, Labels]]:
-        """Connectors that have label names, with the name of the file of these."""
+        """Yield connectors with label names, each with the name of the file that stores these."""
         return iter(())
 
 
 class Value(Connector):
-    """A connector that is one value: an array, a string or an image.
+    """A connector of one value: an array, a string or an image.
 
     Attributes
     ----------
     shape : tuple of int or None
-        Of the value, with None for a dimension that varies.
+        The shape of the value; None for a dimension that varies.
     dtype : dtype
-        Of its elements; ``object`` for strings.
+        The dtype of its elements; ``object`` for strings.
     wire_shape : tuple of int or None
-        Of what a record keeps; ``()`` for what is kept as bytes.
+        The shape stored in a record; ``()`` for values stored as bytes.
     wire_dtype : dtype
-        Of what a record keeps.
+        The dtype stored in a record.
     is_encoded : bool
-        Whether a record keeps bytes that :meth:`decode` makes the value of.
+        Whether a record stores bytes that :meth:`decode` converts to the value.
     is_media : bool
-        Whether these bytes are a file of their own, which ``decode=False`` leaves alone.
+        Whether these bytes are a complete media file, which ``decode=False`` returns unchanged.
     is_dynamic : bool
-        Whether a record keeps the shape beside the bytes.
+        Whether a record stores the shape next to the bytes.
     default : scalar or None
-        Of an optional value.
+        The value to use if an optional value is absent.
     """
 
     shape: Shape = ()
@@ -99,17 +99,17 @@ class Value(Connector):
         yield Leaf(path, lengths, self)
 
     def decode(self, data: bytes, shape: Any = None) -> Any:
-        """The value that bytes of a record stand for.
+        """Convert the bytes of a record to the value.
 
         Raises
         ------
         ValueError
-            When they cannot.
+            If the bytes are invalid.
         """
         return data
 
     def encode(self, value: Any) -> Any:
-        """The bytes, or the array, that a record keeps of a value."""
+        """Convert a value to the bytes or the array that a record stores."""
         array = np.asarray(value, self.dtype)
         fits = array.ndim == len(self.shape) and all(
             wanted in (None, size) for size, wanted in zip(array.shape, self.shape, strict=True)
@@ -121,7 +121,7 @@ class Value(Connector):
 
 @dataclass(frozen=True)
 class Leaf:
-    """A value of a structure: its nested names, the lengths of the sequences around it."""
+    """A value of a structure, with its nested names and the lengths of its enclosing sequences."""
 
     path: tuple[str, ...]
     lengths: tuple[int | None, ...]
@@ -129,17 +129,17 @@ class Leaf:
 
     @property
     def name(self) -> str:
-        """Names joined as in a record."""
+        """The nested names, joined as in a record."""
         return "/".join(self.path)
 
     @property
     def shape(self) -> Shape:
-        """Of the value with the sequences around it."""
+        """The shape of the value, preceded by the lengths of its enclosing sequences."""
         return (*self.lengths, *self.value.shape)
 
 
 def as_shape(shape: Any) -> Shape:
-    """A tuple of sizes, with None for those that vary."""
+    """Convert a shape to a tuple of sizes; None marks a size that varies."""
     sizes = tuple(None if size is None else int(size) for size in shape)
     if any(size is not None and size < 0 for size in sizes):
         raise ValueError(f"shape must have sizes of at least 0, got {sizes}")
@@ -147,7 +147,7 @@ def as_shape(shape: Any) -> Shape:
 
 
 def dtype_of(dtype: Any) -> np.dtype[Any]:
-    """A numeric dtype, or ``object`` for strings."""
+    """Convert to a numeric dtype, or to ``object`` for strings."""
     if dtype in (str, bytes, object, "string", "str", "object"):
         return np.dtype(object)
     found = np.dtype(np.float32 if dtype == "bfloat16" else dtype)
@@ -159,7 +159,7 @@ def dtype_of(dtype: Any) -> np.dtype[Any]:
 
 
 def name_of(dtype: np.dtype[Any]) -> str:
-    """The name that ``features.json`` has for a dtype."""
+    """Return the name of a dtype in ``features.json``."""
     return "string" if dtype.kind == "O" else dtype.name
 
 
@@ -169,13 +169,14 @@ class Tensor(Value):
     Parameters
     ----------
     shape : sequence of int or None
-        None stands for a dimension that varies; more than one requires `encoding`.
+        The shape; None marks a dimension that varies. More than one such dimension requires
+        `encoding`.
     dtype : dtype-like
-        bool, integer, float; ``str`` or ``bytes`` for strings.
+        A bool, integer or floating-point dtype; ``str`` or ``bytes`` for strings.
     encoding : {"none", "bytes", "zlib"}
-        How a record keeps it: as a list of numbers, as bytes, or as deflated bytes.
+        Storage in a record: as a list of numbers, as bytes, or as deflated bytes.
     optional : bool
-        Whether a record may do without it; :attr:`default` stands for it then.
+        Whether a record may omit the value; :attr:`default` is used then.
     """
 
     module = "tensor_feature"
@@ -258,7 +259,7 @@ def _inflate(data: bytes, limit: int) -> bytes:
 
 
 def reshaped(array: Any, sizes: Shape) -> Any:
-    """Reshape with at most one size that varies, also where other sizes are 0."""
+    """Reshape an array. One size may vary, even if another size is 0."""
     if None in sizes:
         known = 1
         for size in sizes:
@@ -293,7 +294,7 @@ class Text(Tensor):
 
 
 class BBox(Tensor):
-    """A bounding box: ymin, xmin, ymax, xmax, as a fraction of the image's size."""
+    """A bounding box: ymin, xmin, ymax and xmax as fractions of the image's size."""
 
     module = "bounding_boxes"
 
@@ -310,25 +311,25 @@ class BBox(Tensor):
 
 
 class Labels:
-    """Names of classes."""
+    """The names of classes."""
 
     num_classes: int | None
     _names: tuple[str, ...] | None = None
 
     @property
     def names(self) -> list[str]:
-        """Names of the classes; their numbers where they have no names."""
+        """Names of the classes; their numbers if they have no names."""
         if self._names is None:
             return [str(number) for number in range(self.num_classes or 0)]
         return list(self._names)
 
     def set_names(self, names: Any) -> None:
-        """Name the classes.
+        """Set the names of the classes.
 
         Raises
         ------
         ValueError
-            When these are not as many names as there are classes, each of its own.
+            If the number of names differs from the number of classes, or a name occurs twice.
         """
         found = tuple(str(name) for name in names)
         if len(set(found)) != len(found):
@@ -338,24 +339,24 @@ class Labels:
         self._names, self.num_classes = found, len(found)
 
     def int2str(self, label: int) -> str:
-        """The name of a class.
+        """Return the name of a class.
 
         Raises
         ------
         ValueError
-            When there is no such class.
+            If there is no class with this number.
         """
         if not 0 <= label < (self.num_classes or 0):
             raise ValueError(f"label {label} is out of range (0 to {(self.num_classes or 0) - 1})")
         return str(label) if self._names is None else self._names[label]
 
     def str2int(self, name: str) -> int:
-        """The number of a class.
+        """Return the number of a class.
 
         Raises
         ------
         ValueError
-            When there is no class of that name.
+            If there is no class with this name.
         """
         if self._names is not None and name in self._names:
             return self._names.index(name)
@@ -365,12 +366,14 @@ class Labels:
 
 
 class ClassLabel(Labels, Tensor):
-    """The number of a class; -1 where it is not known.
+    """The number of a class; -1 if it is unknown.
 
     Parameters
     ----------
     num_classes : int, optional
+        Number of classes.
     names : sequence of str, optional
+        Names of the classes, in the order of their numbers.
     """
 
     module = "class_label_feature"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Data sets in the form that TFDS reads."""
+"""Write datasets in the layout of TFDS."""
 
 from __future__ import annotations
 
@@ -42,27 +42,29 @@ def write(
     supervised_keys: tuple[str, str] | None = None,
     shard_bytes: int = _SHARD_BYTES,
 ) -> str:
-    """Write a data set that TFDS, TensorFlow and :func:`load` read.
+    """Write a dataset that TFDS, TensorFlow and :func:`load` can read.
 
-    It appears whole under ``directory/name[/config]/version``, or not at all. Statistics of the
-    features, which TFDS computes for its catalogue, are left out.
+    The complete dataset appears under ``directory/name[/config]/version``, or nothing does. The
+    statistics that TFDS computes for its catalogue are not written.
 
     Parameters
     ----------
     directory : path
         The data directory.
     name : str
-        Of the set: lower-case letters, digits and ``_``.
+        The name of the dataset: lower-case letters, digits and ``_``.
     splits : mapping of str to iterable of mapping
-        Examples of each split: nested dictionaries, as `features` says. Images may be arrays or
-        the bytes of their files, labels may be names, and a sequence of dictionaries a list of
-        dictionaries or a dictionary of lists.
+        The examples of each split: nested dictionaries that match `features`. An image may be an
+        array or the bytes of its file, a label may be a name, and a sequence of dictionaries may be
+        a list of dictionaries or a dictionary of lists.
     features : mapping or FeaturesDict
         Connectors of :mod:`fastrec.tfds.features`, or dtypes for single values.
     version, config, description : str
+        Metadata of the dataset.
     supervised_keys : (input, target), optional
+        The names of the input and target features.
     shard_bytes : int
-        Start another file once one has so many bytes.
+        The size of a file, in bytes, after which the next file starts.
 
     Returns
     -------
@@ -74,7 +76,7 @@ def write(
     FileExistsError
         If the directory of this version exists.
     ValueError, TypeError
-        When an example is not as `features` says, with its split, number and feature.
+        If an example does not match `features`. The message names split, example and feature.
 
     Examples
     --------
@@ -159,7 +161,7 @@ def _write_split(
 
 
 def _fill(writer: fastrec.Writer, records: Iterator[bytes], most: int) -> tuple[int, int]:
-    """Write records up to the one with which they have `most` bytes; how many, and their bytes."""
+    """Write records until they have `most` bytes; return their number and size."""
     count = size = 0
     for record in records:
         writer.write(record)
@@ -184,9 +186,9 @@ def _records(
 
 
 def _flatten(feature: Connector, name: str, value: Any, rank: int, flat: dict[str, Any]) -> None:
-    """Put what a record keeps of a value into `flat`, by name.
+    """Add the stored form of a value to `flat`, by name.
 
-    A value within `rank` sequences is a list nested so deeply.
+    A value within `rank` sequences is a list with `rank` levels of nesting.
     """
     if isinstance(feature, FeaturesDict):
         columns = _as_columns(feature, name, value, rank)
@@ -214,7 +216,7 @@ def _check_lengths(feature: SequenceOf, name: str, value: Any, rank: int) -> Non
 
 
 def _as_columns(feature: FeaturesDict, name: str, value: Any, rank: int) -> Mapping[str, Any]:
-    """Values by name, of a dictionary or of nested lists of dictionaries."""
+    """Return the values of a dictionary, or of nested lists of dictionaries, by name."""
     if isinstance(value, Mapping):
         missing = [key for key in feature if key not in value]
         extra = [key for key in value if key not in feature]
@@ -255,7 +257,7 @@ def _put(value: Value, name: str, given: Any, rank: int, flat: dict[str, Any]) -
 
 
 def _leaves(given: Any, rank: int, lengths: list[list[int]]) -> Iterator[Any]:
-    """Elements of nested lists; those of each level but the outermost are counted."""
+    """Yield the elements of nested lists, and add the length of each inner list to `lengths`."""
     if rank == 1:
         yield from given
         return
@@ -276,7 +278,7 @@ def _strings(items: list[Any]) -> Bytes:
 
 
 def _numbers(items: list[Any], is_float: bool) -> Any:
-    """One array of int64 or float32, the numbers that a record has."""
+    """Convert items to one array of int64 or float32, the number types of a record."""
     arrays = [np.asarray(item).reshape(-1) for item in items]
     joined = np.concatenate(arrays) if arrays else np.empty(0)
     if joined.dtype == np.uint64:
