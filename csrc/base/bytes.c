@@ -11,18 +11,19 @@
 #define ASAN_UNPOISON_MEMORY_REGION(data, size) ((void)0)
 #endif
 
-/* Blocks of several huge pages are made of them where the system leaves that to programs: each
-   costs one page fault then, not 512. */
+/* Size of a huge page. Blocks of several huge pages use huge pages where the system lets programs
+   choose: each then costs one page fault instead of 512. */
 #define HUGE ((size_t)2 << 20)
 
 /*
- * To have a large block mapped, zeroed and unmapped takes as long as to fill it. So the last ones
- * that were freed are kept for the next that are about as large, whoever asks; the first word of
- * each is its capacity. AddressSanitizer is told, and so knows a use of one that was freed.
+ * Size from which a freed block may be kept. Mapping, zeroing and unmapping a large block takes as
+ * long as filling it, so the most recently freed blocks are kept for later allocations of about the
+ * same size, by any thread. The first word of a kept block is its capacity. Kept blocks are
+ * poisoned for AddressSanitizer, so it reports uses after free.
  */
 #define LARGE ((size_t)128 << 10)
-#define KEPT 16                      /* blocks */
-#define KEPT_SIZE ((size_t)64 << 20) /* of all of them */
+#define KEPT 16                      /* largest number of kept blocks */
+#define KEPT_SIZE ((size_t)64 << 20) /* largest total size of kept blocks */
 static size_t *_Atomic kept[KEPT];
 static atomic_size_t kept_size, turn;
 
@@ -40,7 +41,7 @@ static void put(size_t place, size_t *block) {
     fr_memory_free(other);
 }
 
-/* In place of the one that is there longest, and of the next, as long as all are too much. */
+/* Replaces the oldest kept block, and drops further blocks while the total is too large. */
 static void keep(size_t *block, size_t capacity) {
     const size_t place = atomic_fetch_add(&turn, 1) % KEPT;
     *block = capacity;
@@ -78,7 +79,7 @@ static void *allocate(size_t *capacity) {
     return data ? data : fr_memory_new(huge ? HUGE : FR_ALIGNMENT, *capacity, huge);
 }
 
-/* realloc() would keep malloc's 16-byte alignment, so growing is allocate, copy, free. */
+/* realloc() guarantees only malloc's 16-byte alignment, so growing means allocate, copy, free. */
 int fr_buffer_grow(fr_buffer *buffer, size_t extra, fr_error *err) {
     size_t need;
     if (fr_add_overflows(buffer->size, extra, &need) || need > SIZE_MAX / 2 - FR_ALIGNMENT)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Bytes in memory: spans, unaligned little-endian access, arithmetic that cannot wrap, and one
- * growing block. Knows nothing of what the bytes mean.
+ * Bytes in memory: spans, unaligned little-endian access, arithmetic with overflow checks, and a
+ * growing buffer. Nothing here depends on the meaning of the bytes.
  */
 #ifndef FASTREC_BYTES_H
 #define FASTREC_BYTES_H
@@ -13,7 +13,7 @@
 
 #include "base/status.h"
 
-/* Bytes that somebody else owns. Each function that gives one says how long it is valid. */
+/* Bytes with another owner. Each function that returns a span documents its lifetime. */
 typedef struct {
     const uint8_t *data;
     size_t size;
@@ -47,7 +47,7 @@ static inline void fr_store_u64(uint8_t *p, uint64_t v) {
     memcpy(p, &v, sizeof v);
 }
 
-/* `*out = a * b` and false, or true when that does not fit. */
+/* Sets `*out` to a * b and returns false, or returns true if the product does not fit. */
 static inline bool fr_mul_overflows(size_t a, size_t b, size_t *out) {
     return __builtin_mul_overflow(a, b, out);
 }
@@ -60,27 +60,28 @@ static inline bool fr_span_equal(fr_span a, fr_span b) {
     return a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
 }
 
-/* The rest of `span` after its first `size` bytes, size <= span.size. */
+/* Returns `span` without its first `size` bytes. REQUIRES: size <= span.size. */
 static inline fr_span fr_span_after(fr_span span, size_t size) {
     if (size) span.data += size;
     span.size -= size;
     return span;
 }
 
-/* Every block that Python may see starts on a boundary of this many bytes. */
+/* Alignment, in bytes, of every block that Python may see. */
 #define FR_ALIGNMENT 64
 
 /*
- * A growing block, 64-byte aligned. All-zero is a valid empty buffer; free is idempotent.
- * `data[0..size)` is in use, `data[size..capacity)` is free. Some large blocks that are freed are
- * kept for the next that grows, in any thread.
+ * A growing block, aligned to 64 bytes. All zeros is a valid empty buffer; free is idempotent.
+ * `data[0..size)` is in use, `data[size..capacity)` is free. Some large blocks are kept after they
+ * are freed, for the next buffer that grows, in any thread.
  */
 typedef struct {
     uint8_t *data;
     size_t size, capacity;
 } fr_buffer;
 
-/* Allocates `extra` more bytes, doubling. Moves `data`; the contents are kept. */
+/* Makes room for `extra` more bytes by doubling the capacity. Moves `data` and keeps its
+   contents. */
 FR_NODISCARD int fr_buffer_grow(fr_buffer *buffer, size_t extra, fr_error *err);
 
 FR_NODISCARD static inline int fr_buffer_reserve(fr_buffer *buffer, size_t extra, fr_error *err) {

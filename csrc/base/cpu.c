@@ -23,8 +23,8 @@ static bool bit(uint32_t word, unsigned index) {
     return (word >> index) & 1;
 }
 
-/* The register state that the operating system saves: XCR0. The processor may have vectors that the
-   system would not keep across a context switch. */
+/* Returns XCR0, the register state that the operating system saves. A processor may have vector
+   registers that the system does not preserve across context switches. */
 static uint32_t saved_state(cpuid_leaf one) {
     uint32_t low, high;
     if (!bit(one.ecx, 27)) return 0; /* OSXSAVE */
@@ -32,7 +32,7 @@ static uint32_t saved_state(cpuid_leaf one) {
     return low;
 }
 
-/* Family 0x17 and 0x15 of AMD (and 0x18, Hygon) have it in microcode; 0x19 is Zen 3. */
+/* AMD families 0x15 and 0x17, and Hygon's 0x18, implement PEXT in microcode; 0x19 is Zen 3. */
 static bool pext_is_fast(cpuid_leaf one) {
     const uint32_t amd = 0x68747541, hygon = 0x6f677948; /* "Auth", "Hygo" */
     uint32_t vendor = cpuid(0).ebx, family = one.eax >> 8 & 15;
@@ -67,7 +67,7 @@ static uint32_t look(void) {
 #include <sys/auxv.h>
 
 static uint32_t look(void) {
-    const unsigned long pmull = 1ul << 4, crc32 = 1ul << 7; /* of AT_HWCAP; the kernel's ABI */
+    const unsigned long pmull = 1ul << 4, crc32 = 1ul << 7; /* bits of AT_HWCAP (kernel ABI) */
     unsigned long hwcap = getauxval(AT_HWCAP);
     uint32_t features = 0;
     if (hwcap & crc32) features |= FR_CPU_ARM_CRC;
@@ -89,7 +89,7 @@ static bool has(const char *name) {
 static uint32_t look(void) {
     uint32_t features = 0;
     if (has("hw.optional.armv8_crc32")) features |= FR_CPU_ARM_CRC;
-    /* Every Apple arm64 processor has PMULL; its key is younger than the first of them. */
+    /* Every Apple arm64 processor has PMULL, but early systems lack the sysctl key for it. */
     return features | FR_CPU_ARM_PMULL;
 }
 

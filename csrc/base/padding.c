@@ -17,7 +17,7 @@ bool fr_padding_valid(const fr_padding *padding, const int64_t *begins, const in
     return true;
 }
 
-/* `size` bytes of the element that is filled with. */
+/* Fills `size` bytes with copies of the fill element. */
 static void fill(const fr_padding *padding, uint8_t *out, size_t size) {
     size_t done = padding->item;
     if (size == 0) return;
@@ -34,7 +34,8 @@ static void fill(const fr_padding *padding, uint8_t *out, size_t size) {
     memset(out, padding->fill[0], size);
 }
 
-/* One array from its dimension `d` on, of which those after `whole` are as large as the row's. */
+/* Copies one array from dimension `d` on. Dimensions after `whole` have the full size of the
+   row. */
 static const uint8_t *put(const fr_padding *padding, const uint8_t *src, const int64_t *shape,
                           size_t d, size_t whole, uint8_t *out) {
     const size_t step = padding->steps[d], size = (size_t)shape[d] * step;

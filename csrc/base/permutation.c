@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A Feistel network turns any keyed function of half a number into a permutation of whole numbers:
- * each round replaces one half by itself xor a function of the other, which the other half, still
- * there, can undo. The halves take turns, so they need not be equally wide, and the network covers
- * any power of two. A count that is none is covered by walking: follow the permutation of the
- * power of two from the position until it lands below the count. That is again a permutation, it
- * is as uniform as the one it walks on, and the walks of all positions together visit no number
- * twice: on average they take fewer than two steps each.
+ * each round combines one half by xor with a function of the other half, which remains unchanged,
+ * so the round can be undone. The halves alternate, so they may differ in width, and the network
+ * covers any power of two. For other counts, the walk applies the permutation of the next power of
+ * two repeatedly until the result is below the count. This is again a permutation, and as uniform
+ * as the one it is built on. The walks of different positions never visit the same number, and on
+ * average a walk takes fewer than two steps.
  *
- * Below 12 bits the halves are so narrow that one can tell the network from a random permutation;
- * small counts walk on 12 bits instead, at most 4,096 steps for a whole epoch.
+ * Below 12 bits the halves are so narrow that the network differs measurably from a random
+ * permutation. Small counts therefore use 12 bits, which costs at most 4,096 steps for a whole
+ * epoch.
  */
 #include "base/permutation.h"
 
@@ -70,9 +71,9 @@ uint64_t fr_permutation_at(const fr_permutation *permutation, uint64_t position)
 #define LANES 8
 
 /*
- * One step of the walk for many values at once, a multiple of LANES. A value waits for itself,
- * round after round, but not for its neighbours: eight go side by side, in vectors where the
- * processor has such, and otherwise in as many instructions as it has under way.
+ * Applies one step of the walk to `count` values, a multiple of LANES. The rounds of one value
+ * depend on each other, but those of different values do not: eight values are computed together,
+ * in vector registers where available, and otherwise as independent instructions.
  */
 __attribute__((always_inline)) static inline void step(const fr_permutation *permutation,
                                                        uint64_t *values, size_t count) {
@@ -126,7 +127,7 @@ static stepper *fastest(void) {
 
 #define AT_ONCE 256
 
-/* Values that are outside go on, packed together. */
+/* Values that are still outside are packed together and continue the walk. */
 static void walk(const fr_permutation *permutation, uint64_t *positions, size_t count) {
     uint64_t values[AT_ONCE + LANES];
     uint16_t places[AT_ONCE];
@@ -136,7 +137,7 @@ static void walk(const fr_permutation *permutation, uint64_t *positions, size_t 
         places[k] = (uint16_t)k;
     }
     while (count >= LANES / 2) {
-        memset(values + count, 0, LANES * sizeof *values); /* round up to whole groups */
+        memset(values + count, 0, LANES * sizeof *values); /* fill up the last group */
         step_all(permutation, values, count);
         size_t outside = 0;
         for (size_t k = 0; k < count; k++) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A keyed permutation of 0 .. count - 1 in constant memory: a Feistel network over the next power
- * of two, walked until it lands inside (J. Black and P. Rogaway, "Ciphers with Arbitrary Finite
- * Domains", CT-RSA 2002).
+ * of two, applied until the result is below the count (J. Black and P. Rogaway, "Ciphers with
+ * Arbitrary Finite Domains", CT-RSA 2002).
  *
- * A permutation does not change once made, so any number of threads may use one.
+ * A permutation is immutable after initialisation, so any number of threads may use it.
  */
 #ifndef FASTREC_PERMUTATION_H
 #define FASTREC_PERMUTATION_H
@@ -20,21 +20,20 @@ typedef struct {
     unsigned left_bits, right_bits;
 } fr_permutation;
 
-/* The permutation that `seed` and `epoch` choose. */
+/* Initialises the permutation of `count` numbers that `seed` and `epoch` determine. */
 void fr_permutation_init(fr_permutation *permutation, uint64_t count, uint64_t seed,
                          uint64_t epoch);
 
-/* The number at `position`; position < count. */
+/* Returns the number at `position`. REQUIRES: position < count. */
 uint64_t fr_permutation_at(const fr_permutation *permutation, uint64_t position);
 
-/* As fr_permutation_at() for each of `count` positions, which are replaced by where they go;
-   several times as fast. */
+/* Replaces each of `count` positions by fr_permutation_at() of it; several times as fast. */
 void fr_permutation_many(const fr_permutation *permutation, uint64_t *positions, size_t count);
 
-/* The position that goes to `number`; number < count. */
+/* Returns the position of `number`. REQUIRES: number < count. */
 uint64_t fr_permutation_find(const fr_permutation *permutation, uint64_t number);
 
-/* The next number of splitmix64 (G. Steele, D. Lea, C. Flood, OOPSLA 2014). */
+/* Returns the next number of splitmix64 (G. Steele, D. Lea, C. Flood, OOPSLA 2014). */
 uint64_t fr_splitmix(uint64_t *state);
 
 #endif

@@ -29,8 +29,8 @@ void fr_philox_skip(fr_philox *philox, uint64_t blocks) {
     if (from + blocks < from && ++philox->counter[2] == 0) philox->counter[3]++;
 }
 
-/* Counters to blocks, side by side, word k of the j-th at x[k * lanes + j]: in vectors where the
-   processor has such, and otherwise in as many instructions as it has under way. */
+/* Converts `lanes` counters to blocks; word k of block j is at x[k * lanes + j]. The blocks are
+   computed in vector registers where available, and otherwise as independent instructions. */
 INLINE void make_blocks(const uint32_t key[2], int lanes, uint32_t *restrict x) {
     uint32_t k0 = key[0], k1 = key[1];
     uint32_t *a = x, *b = x + lanes, *c = x + 2 * lanes, *d = x + 3 * lanes;

@@ -11,25 +11,26 @@
 
 typedef struct {
     uint32_t key[2];
-    uint32_t counter[4]; /* of the next block, low word first */
+    uint32_t counter[4]; /* counter of the next block, low word first */
     uint32_t block[4];
-    unsigned used; /* words of `block` that are drawn; 4 before the first */
+    unsigned used; /* words of `block` that are drawn; 4 before the first draw */
 } fr_philox;
 
-/* TensorFlow's pair of seeds: the key is the first, the counter's upper half the second. */
+/* Initialises from TensorFlow's pair of seeds: `seed` is the key, `seed2` the counter's upper
+   half. */
 void fr_philox_init(fr_philox *philox, uint64_t seed, uint64_t seed2);
 
-/* Goes on with the block of that number; the first is 0. */
+/* Continues with block `number`, counted from 0. */
 void fr_philox_seek(fr_philox *philox, uint64_t number);
 
-/* The next 32 bits. */
+/* Returns the next 32 bits. */
 uint32_t fr_philox_next(fr_philox *philox);
 
-/* `count` blocks of four words into `out`: that which the counter stands at, and others, each
-   `stride` numbers after the one before. The counter stays where it is. */
+/* Writes `count` blocks of four words to `out`: the block at the counter and those that follow at
+   intervals of `stride`. The counter does not change. */
 void fr_philox_blocks(const fr_philox *philox, uint64_t stride, size_t count, uint32_t *out);
 
-/* Moves the counter, whose upper half takes a carry, and leaves out what is left of a block. */
+/* Advances the counter by `blocks`, with carry, and drops the rest of the current block. */
 void fr_philox_skip(fr_philox *philox, uint64_t blocks);
 
 #endif

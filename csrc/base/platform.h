@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The operating system: files, maps of files, memory, clocks, processes.
+ * The operating system: files, memory maps, memory, clocks, processes.
  *
- * Whatever differs between POSIX and Windows is behind these functions, in platform_posix.c and
- * platform_windows.c, and behind those of thread.h; no other file includes a system's headers,
+ * All differences between POSIX and Windows are behind these functions, in platform_posix.c and
+ * platform_windows.c, and behind those of thread.h. No other file includes a system's headers,
  * except cpu.c.
  *
- * A function that returns an int is 0, or a descriptor, when it did what it says, and -1 with
- * `errno` when it did not, on Windows too. Descriptors are those of the C library, as Python's.
- * Paths are as in open(2); on Windows they are UTF-8, with either slash, and of any length.
+ * A function that returns an int returns 0 or a descriptor on success, and -1 with `errno` set on
+ * failure, on Windows too. Descriptors belong to the C library, as Python's do. Paths are as in
+ * open(2); on Windows they are UTF-8, with either slash, and may have any length.
  */
 #ifndef FASTREC_PLATFORM_H
 #define FASTREC_PLATFORM_H
@@ -19,7 +19,7 @@
 
 /* ---- Files ----------------------------------------------------------------------------------- */
 
-#define FR_PATH_MAX 4096 /* bytes of a path, with its NUL */
+#define FR_PATH_MAX 4096 /* bytes of a path, including its NUL */
 
 typedef enum { FR_FILE_NONE = 0, FR_FILE_REGULAR, FR_FILE_FOLDER, FR_FILE_OTHER } fr_file_kind;
 
@@ -28,38 +28,38 @@ typedef struct {
     unsigned mode; /* permissions; 0 on Windows */
     uint64_t size;
     int64_t mtime_ns;
-    uint64_t device, inode; /* which file it is */
+    uint64_t device, inode; /* identity of the file */
 } fr_file_info;
 
 int fr_file_stat(const char *path, fr_file_info *info);
 int fr_fd_stat(int fd, fr_file_info *info);
 
-/* To read. With `at_once` nobody has to have opened the other end of a pipe. */
+/* Opens a file for reading. With `at_once`, does not wait for the writer of a pipe. */
 int fr_file_open(const char *path, bool at_once);
 
-/* To write a file that is not there. `mode` is subject to the process's umask. */
+/* Creates a new file for writing. The process's umask applies to `mode`. */
 int fr_file_create(const char *path, unsigned mode);
 
-/* To write behind the end of a file that is there, or, with `create`, is not. */
+/* Opens a file for appending. With `create`, creates it if it does not exist. */
 int fr_file_append(const char *path, bool create);
 
 int fr_file_remove(const char *path);
-int fr_file_link(const char *path, const char *name); /* gives the file another name */
+int fr_file_link(const char *path, const char *name); /* gives the file a second name */
 
-/* Gives a file another name, whoever has either of them open. Without `replace` it is EEXIST where
-   there is a file of that name. On Windows a file that is mapped may refuse to be replaced. */
+/* Renames a file, even if another process has it open. Without `replace`, fails with EEXIST if the
+   new name exists. On Windows, a mapped file may refuse to be replaced. */
 int fr_file_rename(const char *from, const char *to, bool replace);
 
-/* Has the names in a folder on the disk. 0 where they are, and where folders cannot be synced. */
+/* Writes the names in a directory to the disk. Returns 0 also if the directory cannot be synced. */
 int fr_file_sync_folder(const char *path);
 
-/* What a symbolic link says, in `target`, of FR_PATH_MAX bytes. */
+/* Writes the target of a symbolic link to `target`, which has FR_PATH_MAX bytes. */
 int fr_file_read_link(const char *path, char *target);
 
-/* The folder's name from the root, without links, in `root`, of FR_PATH_MAX bytes. */
+/* Writes the directory's absolute path, without links, to `root`, which has FR_PATH_MAX bytes. */
 int fr_file_real_path(const char *path, char *root);
 
-/* The number of bytes of `path` before the name of the file. */
+/* Returns the number of bytes of `path` before the file name. */
 size_t fr_file_folder_size(const char *path);
 bool fr_file_is_absolute(const char *path);
 
@@ -67,69 +67,74 @@ int64_t fr_fd_read(int fd, void *data, size_t size);                     /* read
 int64_t fr_fd_read_at(int fd, void *data, size_t size, uint64_t offset); /* pread(2), thread-safe */
 int64_t fr_fd_write(int fd, const void *data, size_t size);              /* write(2) */
 void fr_fd_scatter(int fd);              /* turns off the system's readahead */
-size_t fr_fd_limit(void);                /* descriptors that a process may have */
-int fr_fd_seek(int fd, uint64_t offset); /* -1 where there are no positions */
+size_t fr_fd_limit(void);                /* largest number of descriptors of a process */
+int fr_fd_seek(int fd, uint64_t offset); /* -1 if the file is not seekable */
 int64_t fr_fd_tell(int fd);
 int fr_fd_truncate(int fd, uint64_t size);
 int fr_fd_set_mode(int fd, unsigned mode); /* does nothing on Windows */
-int fr_fd_sync(int fd);                    /* to the disk, not just to its cache */
+int fr_fd_sync(int fd);                    /* writes data to the disk, not only to its cache */
 int fr_fd_duplicate(int fd);
 int fr_fd_close(int fd);
 
-/* A lock between those who ask for it; EWOULDBLOCK while somebody else has it. */
+/* Takes an advisory lock; fails with EWOULDBLOCK while another process holds it. */
 int fr_fd_lock(int fd);
 void fr_fd_unlock(int fd);
 
-/* Whether blocks of the file are best asked for before they are written to, and doing so. */
+/* Returns whether blocks of the file should be allocated before writing. */
 bool fr_fd_allocates_late(int fd);
 int fr_fd_reserve(int fd, uint64_t offset, uint64_t size);
 
 /* ---- Maps of files --------------------------------------------------------------------------- */
 
-/* Maps a file's first `size` bytes, not 0, for reading. NULL and errno. */
+/* Maps the first `size` bytes of a file for reading; size > 0. Returns NULL and sets errno on
+   failure. */
 void *fr_map_new(int fd, size_t size);
 void fr_map_free(void *base, size_t size);
 
-/* Which map an address is in, if in any; called for one that cannot be read any more. */
+/* Finds the map that contains an address which became unreadable. Returns false if there is
+   none. */
 typedef bool (*fr_map_lost)(uintptr_t address, void **base, size_t *size);
 
 /*
- * From then on a map survives that its file loses bytes: `lost` is asked, on the thread that reads,
- * inside a signal handler, and where it knows the address, zeros are put there and reading goes on.
- * On Windows, the whole map becomes zeros. To be called, with the same `lost`, before each map:
- * others may have installed handlers in the meantime.
+ * Lets maps survive the loss of bytes of their file. Inside a signal handler, on the thread that
+ * reads, `lost` is asked for the map of the address; if it knows one, zeros replace the lost bytes
+ * and reading continues. On Windows, the whole map becomes zeros. Call this with the same `lost`
+ * before each map, because other code may have installed its handlers in the meantime.
  */
 int fr_map_watch(fr_map_lost lost);
 
-/* Advice about bytes of a map: pages are read alone, each when it is touched. */
+/* Advises that pages of a map are accessed in random order, so only touched pages are read. */
 void fr_map_scatter(const void *data, size_t size);
 
-/* Advice about bytes of a map: they are soon read; they are not soon read again, nor are those
-   before them on their first page, and the map ends there if it is the `last` time; they need not
-   be in this process's memory. */
+/*
+ * Advice about bytes of a map. fr_map_announce: they are about to be read. fr_map_retire: neither
+ * they nor the bytes before them on their first page will be read again soon; `last` means that the
+ * map ends there. fr_map_drop: they need not stay in this process's memory.
+ */
 void fr_map_announce(const void *data, size_t size);
 void fr_map_retire(const void *data, size_t size, bool last);
 void fr_map_drop(const void *data, size_t size);
 
-/* Whether the page of that byte is in memory, if the system says so. */
+/* Returns whether the page of a byte is in memory, if the system can tell. */
 bool fr_map_resident(const void *data);
 
-size_t fr_map_limit(void); /* maps that a process may have */
+size_t fr_map_limit(void); /* largest number of maps of a process */
 
 /* ---- Memory, time, processes ----------------------------------------------------------------- */
 
 size_t fr_page_size(void);
-uint64_t fr_memory_size(void); /* of the machine; 0 if unknown */
+uint64_t fr_memory_size(void); /* bytes of the machine's memory; 0 if unknown */
 
-/* `alignment` is a power of two. Huge pages where the system leaves them to programs to ask for. */
+/* Allocates memory with an alignment that is a power of two, with huge pages where programs may
+   choose them. */
 void *fr_memory_new(size_t alignment, size_t size, bool huge);
 void fr_memory_free(void *data);
 
-uint64_t fr_clock_ns(void);      /* of the clock that nobody sets */
-uint64_t fr_clock_date_ns(void); /* since 1970 */
+uint64_t fr_clock_ns(void);      /* monotonic clock */
+uint64_t fr_clock_date_ns(void); /* time since 1970 */
 int64_t fr_process_id(void);
 
-/* Page faults of this thread, or process, that waited for the disk; 0 if unknown. */
+/* Returns the page faults of this thread or process that waited for the disk; 0 if unknown. */
 int64_t fr_process_disk_faults(void);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #if !defined(_WIN32)
 
-#define _GNU_SOURCE /* fallocate, RUSAGE_THREAD */
+#define _GNU_SOURCE /* for fallocate, RUSAGE_THREAD */
 #include "base/platform.h"
 
 #include <errno.h>
@@ -81,7 +81,7 @@ int fr_file_link(const char *path, const char *name) {
     return link(path, name);
 }
 
-/* Creates an empty directory or file, whichever `from` is, that rename(2) may replace. */
+/* Creates an empty directory or file, of the kind of `from`, that rename(2) may replace. */
 static int claim_name(const char *from, const char *to) {
     struct stat there;
     if (stat(from, &there) == 0 && S_ISDIR(there.st_mode)) return mkdir(to, 0700);
@@ -89,7 +89,7 @@ static int claim_name(const char *from, const char *to) {
     return claim < 0 ? -1 : close(claim);
 }
 
-/* rename(2) that refuses to replace. */
+/* Renames without replacing an existing file. */
 static int rename_new(const char *from, const char *to) {
 #if defined(__linux__) && defined(SYS_renameat2)
     if (syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 1 /* RENAME_NOREPLACE */) == 0)
@@ -104,8 +104,8 @@ static int rename_new(const char *from, const char *to) {
         return 0;
     }
     if (errno != EPERM && errno != ENOTSUP && errno != ENOSYS && errno != EMLINK) return -1;
-    /* Claiming the name keeps two such calls apart. Directories, and files of a file system
-       that lacks hard links, come here. */
+    /* Claiming the name separates concurrent calls. This path serves directories, and files on file
+       systems without hard links. */
     if (claim_name(from, to) != 0) return -1;
     if (rename(from, to) == 0) return 0;
     const int failed = errno;
@@ -193,13 +193,13 @@ static int sync_descriptor(int fd) {
 
 int fr_fd_sync(int fd) {
 #if defined(__APPLE__)
-    if (fcntl(fd, F_FULLFSYNC) == 0) return 0; /* fsync() ends in the disk's cache */
+    if (fcntl(fd, F_FULLFSYNC) == 0) return 0; /* plain fsync() only reaches the disk's cache */
 #endif
     return sync_descriptor(fd);
 }
 
-/* A directory that may not be read, or that vanished, cannot be synced, nor can every file system
-   sync one. For want of descriptors or memory it stays unsynced although it could be. */
+/* A directory that is unreadable or vanished cannot be synced, and some file systems cannot sync
+   directories. A lack of descriptors or memory also leaves it unsynced. */
 int fr_file_sync_folder(const char *path) {
     int fd;
     do
@@ -232,8 +232,9 @@ void fr_fd_unlock(int fd) {
 #define EXT4_MAGIC 0xef53
 
 /*
- * ext4 decides where a file's blocks go when it is synced or renamed over another file, and has
- * the caller wait: for twice as long as writing took. Blocks that are there by then spare that.
+ * ext4 chooses the blocks of a file when the file is synced or renamed over another file, and the
+ * caller then waits for twice as long as the writes took. Blocks that were allocated before avoid
+ * this.
  */
 bool fr_fd_allocates_late(int fd) {
 #if defined(__linux__)
@@ -270,7 +271,7 @@ static fr_map_lost is_lost;
 static struct sigaction previous;
 static uintptr_t page_size;
 
-/* Puts zeros under the page; the instruction that faulted then runs again. */
+/* Maps zeros at the page, so that the instruction that faulted can run again. */
 static bool rescue(uintptr_t address) {
     void *base;
     size_t size;
@@ -280,8 +281,8 @@ static bool rescue(uintptr_t address) {
            MAP_FAILED;
 }
 
-/* A handler that was there before may put us back and return, so that the same fault comes here
-   again: the second time it goes to the system. */
+/* An earlier handler may reinstall this one and return, which causes the same fault again. The
+   second fault goes to the system. */
 static void pass_on(int signo, siginfo_t *info, void *context) {
     static _Atomic uintptr_t last;
     uintptr_t address = (uintptr_t)info->si_addr;
@@ -306,7 +307,7 @@ int fr_map_watch(fr_map_lost lost) {
     struct sigaction current;
     if (sigaction(SIGBUS, NULL, &current) != 0) return -1;
     if ((current.sa_flags & SA_SIGINFO) && current.sa_sigaction == on_sigbus) return 0;
-    /* Other code put its handler in the place of ours. What it does not know goes to it. */
+    /* Other code replaced this handler. Faults outside our maps are passed to its handler. */
     is_lost = lost;
     page_size = (uintptr_t)fr_page_size();
     previous = current;
@@ -321,7 +322,7 @@ void fr_map_scatter(const void *data, size_t size) {
     (void)madvise((void *)(uintptr_t)data, size, MADV_RANDOM);
 }
 
-/* Linux reads no more for one call than its readahead for the device, which is seldom less. */
+/* Linux reads at most the device's readahead per call, which is rarely smaller than this. */
 #define ANNOUNCED_AT_ONCE ((size_t)128 << 10)
 
 void fr_map_announce(const void *data, size_t size) {
@@ -345,7 +346,7 @@ void fr_map_retire(const void *data, size_t size, bool last) {
 }
 
 void fr_map_drop(const void *data, size_t size) {
-    (void)madvise((void *)(uintptr_t)data, size, MADV_DONTNEED); /* only advice */
+    (void)madvise((void *)(uintptr_t)data, size, MADV_DONTNEED); /* failure is harmless */
 }
 
 bool fr_map_resident(const void *data) {
@@ -357,7 +358,7 @@ bool fr_map_resident(const void *data) {
     return known && (there[0] & 1);
 }
 
-#define USUAL_MAPS 65530 /* of Linux, where it does not say */
+#define USUAL_MAPS 65530 /* the default of Linux */
 
 size_t fr_map_limit(void) {
     unsigned long limit = USUAL_MAPS;

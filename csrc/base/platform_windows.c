@@ -76,12 +76,12 @@ static int refuse(int error) {
     return -1;
 }
 
-/* Longer ones need a prefix, which is for paths from the root, with backslashes. */
+/* Longer paths need a prefix, which requires an absolute path with backslashes. */
 #define PLAIN_PATH_MAX 240
 #define WIDE_MAX (FR_PATH_MAX + 8)
 #define NAME_MAX_WIDE 255
 
-/* Windows calls such a name a wrong one. */
+/* Windows reports such a name as invalid. */
 static bool has_long_name(const wchar_t *path) {
     for (size_t size = 0; *path; path++) {
         size = *path == L'/' || *path == L'\\' ? 0 : size + 1;
@@ -107,7 +107,7 @@ static int lengthen(wchar_t *wide) {
     return 0;
 }
 
-/* Windows takes a slash at the end of a file's name for nothing, and POSIX for a folder's name. */
+/* Windows ignores a slash at the end of a file name; POSIX takes it for a directory name. */
 static int widen(const char *path, wchar_t *wide) {
     const size_t size = strlen(path);
     if (size == 0) return refuse(ENOENT);
@@ -117,7 +117,7 @@ static int widen(const char *path, wchar_t *wide) {
     return wcslen(wide) < PLAIN_PATH_MAX ? 0 : lengthen(wide);
 }
 
-/* Without the prefix. */
+/* Converts to UTF-8, without the prefix. */
 static int narrow(const wchar_t *wide, char *path) {
     char text[FR_PATH_MAX + 8];
     if (!WideCharToMultiByte(CP_UTF8, 0, wide, -1, text, sizeof text, NULL, NULL))
@@ -163,7 +163,7 @@ static HANDLE open_handle(const char *path, DWORD access, DWORD disposition, DWO
     return INVALID_HANDLE_VALUE;
 }
 
-/* Such a name may be below a file, which is not a folder. */
+/* The name may be below a file, which is not a directory. */
 static int explain(const char *path) {
     char folder[FR_PATH_MAX];
     fr_file_info info;
@@ -197,7 +197,7 @@ int fr_file_create(const char *path, unsigned mode) {
 }
 
 int fr_file_append(const char *path, bool create) {
-    /* What may append and not write appends, whatever the position. */
+    /* A handle with append access and without write access appends at any position. */
     return open_descriptor(path, GENERIC_READ | FILE_APPEND_DATA,
                            create ? CREATE_NEW : OPEN_EXISTING, _O_WRONLY | _O_APPEND);
 }
@@ -206,7 +206,7 @@ static HANDLE handle_of(int fd) {
     return (HANDLE)_get_osfhandle(fd);
 }
 
-/* From 100 ns since 1601 to ns since 1970. */
+/* Converts units of 100 ns since 1601 to ns since 1970. */
 static int64_t time_of(const FILETIME *time) {
     const uint64_t ticks = (uint64_t)time->dwHighDateTime << 32 | time->dwLowDateTime;
     return ((int64_t)ticks - INT64_C(116444736000000000)) * 100;
@@ -254,7 +254,7 @@ int fr_file_link(const char *path, const char *name) {
     return CreateHardLinkW(to, from, NULL) ? 0 : failed();
 }
 
-/* FILE_RENAME_INFO, of which older headers lack the flags. */
+/* FILE_RENAME_INFO with the flags that older headers lack. */
 typedef struct {
     DWORD flags;
     HANDLE root;
@@ -266,7 +266,7 @@ typedef struct {
 #define RENAME_REPLACE 1u
 #define RENAME_LIKE_POSIX 2u
 
-/* As rename(2) does, also where somebody has a file of the new name open: NTFS since 2017. */
+/* Renames as rename(2) does, even if the replaced file is open. NTFS supports this since 2017. */
 static bool rename_like_posix(const wchar_t *from, const wchar_t *to) {
     rename_request request = {.flags = RENAME_REPLACE | RENAME_LIKE_POSIX};
     const DWORD length = GetFullPathNameW(to, WIDE_MAX, request.name, NULL);
@@ -287,7 +287,7 @@ int fr_file_rename(const char *from, const char *to, bool replace) {
     return MoveFileExW(wide_from, wide_to, replace ? MOVEFILE_REPLACE_EXISTING : 0) ? 0 : failed();
 }
 
-/* Folders keep their names by the file system's own journal. */
+/* The journal of the file system preserves the names in directories. */
 int fr_file_sync_folder(const char *path) {
     (void)path;
     return 0;
@@ -300,7 +300,7 @@ static int final_path(const char *path, char *out) {
     if (handle == INVALID_HANDLE_VALUE) return explain(path);
     DWORD length = GetFinalPathNameByHandleW(handle, wide, WIDE_MAX, VOLUME_NAME_DOS);
     CloseHandle(handle);
-    if (length == 0) { /* of a volume that has no letter */
+    if (length == 0) { /* the volume has no drive letter */
         if (widen(path, wide) != 0) return -1;
         wchar_t plain[WIDE_MAX];
         wcscpy(plain, wide);
@@ -310,7 +310,7 @@ static int final_path(const char *path, char *out) {
     return length < WIDE_MAX ? narrow(wide, out) : refuse(ENAMETOOLONG);
 }
 
-/* What it leads to at last. */
+/* Returns the final target. */
 int fr_file_read_link(const char *path, char *target) {
     wchar_t wide[WIDE_MAX];
     if (widen(path, wide) != 0) return -1;
@@ -327,7 +327,7 @@ int fr_file_real_path(const char *path, char *root) {
     return info.kind == FR_FILE_FOLDER ? final_path(path, root) : refuse(ENOTDIR);
 }
 
-/* ---- Descriptors. The handle is used, which knows nothing of text. --------------------------- */
+/* ---- Descriptors. The handle is used, because it does not translate line endings. ------------ */
 
 #define TRANSFER_MAX ((size_t)1 << 30)
 
@@ -348,13 +348,13 @@ static OVERLAPPED position(uint64_t offset) {
     return (OVERLAPPED){.Offset = (DWORD)offset, .OffsetHigh = (DWORD)(offset >> 32)};
 }
 
-/* Moves the descriptor's position, on which no such call depends. */
+/* Moves the descriptor's position; none of the callers depends on it. */
 void fr_fd_scatter(int fd) {
     (void)fd;
 }
 
 size_t fr_fd_limit(void) {
-    return 512; /* of the C library */
+    return 512; /* limit of the C library */
 }
 
 int64_t fr_fd_read_at(int fd, void *data, size_t size, uint64_t offset) {
@@ -383,7 +383,7 @@ int64_t fr_fd_tell(int fd) {
     return move(fd, 0, FILE_CURRENT);
 }
 
-/* By a handle that may write, which one that appends may not. */
+/* Uses a handle with write access, which an appending handle lacks. */
 int fr_fd_truncate(int fd, uint64_t size) {
     FILE_END_OF_FILE_INFO end = {.EndOfFile = {.QuadPart = (int64_t)size}};
     HANDLE handle = ReOpenFile(handle_of(fd), GENERIC_WRITE, SHARE_ALL, 0);
@@ -416,7 +416,8 @@ int fr_fd_close(int fd) {
     return _close(fd);
 }
 
-/* Windows keeps everybody else from what is locked, so that is a byte where no file has any. */
+/* Windows denies others access to locked bytes, so the lock covers a byte beyond the end of any
+   file. */
 #define LOCKED_BYTE UINT64_C(0x7ffffffffffffffe)
 
 int fr_fd_lock(int fd) {
@@ -450,24 +451,24 @@ void *fr_map_new(int fd, size_t size) {
     }
     void *base = MapViewOfFile(section, FILE_MAP_READ, 0, 0, size);
     if (!base) failed();
-    CloseHandle(section); /* the view keeps it */
+    CloseHandle(section); /* the view keeps the section open */
     return base;
 }
 
 void fr_map_free(void *base, size_t size) {
     (void)size;
     if (!UnmapViewOfFile(base))
-        VirtualFree(base, 0, MEM_RELEASE); /* zeros are there: it was lost */
+        VirtualFree(base, 0, MEM_RELEASE); /* the map was lost and replaced by zeros */
 }
 
 static fr_map_lost is_lost;
 static SRWLOCK rescuing = SRWLOCK_INIT;
 
 /*
- * Windows does not let anybody cut off a part of a file that is mapped, but servers and drives that
- * are pulled out do as they please. A view's page cannot be replaced, so the view gives way to
- * memory of the same size, of which each page that is read becomes zeros. Another thread that reads
- * in between comes here, too, and finds memory.
+ * Windows does not let a program truncate a mapped file, but servers and removed drives can lose
+ * it. A view's page cannot be replaced, so memory of the same size replaces the view, and each page
+ * becomes zeros when it is read. Another thread that reads during the exchange also comes here and
+ * then finds this memory.
  */
 static bool put_zeros(uintptr_t address, void *base, size_t size) {
     MEMORY_BASIC_INFORMATION there;
@@ -489,14 +490,14 @@ static LONG CALLBACK on_exception(EXCEPTION_POINTERS *exception) {
     void *base;
     size_t size;
     if (!fault || record->NumberParameters < 2 || record->ExceptionInformation[0] != 0)
-        return EXCEPTION_CONTINUE_SEARCH; /* it does not read */
+        return EXCEPTION_CONTINUE_SEARCH; /* not a read access */
     const uintptr_t address = (uintptr_t)record->ExceptionInformation[1];
     if (!is_lost(address, &base, &size)) return EXCEPTION_CONTINUE_SEARCH;
     return put_zeros(address, base, size) ? EXCEPTION_CONTINUE_EXECUTION
                                           : EXCEPTION_CONTINUE_SEARCH;
 }
 
-/* With the lock of whoever calls. */
+/* REQUIRES: the caller holds the lock. */
 int fr_map_watch(fr_map_lost lost) {
     if (is_lost) return 0;
     is_lost = lost;
@@ -518,7 +519,7 @@ void fr_map_retire(const void *data, size_t size, bool last) {
     (void)data, (void)size, (void)last;
 }
 
-/* Of pages that are not locked, which none is, it takes them out of the working set. */
+/* Unlocking pages that are not locked removes them from the working set. */
 void fr_map_drop(const void *data, size_t size) {
     (void)VirtualUnlock((void *)(uintptr_t)data, size);
 }
@@ -528,7 +529,7 @@ bool fr_map_resident(const void *data) {
     return false;
 }
 
-/* There is none; this many are more than anybody has files. */
+/* Windows has no limit; this number exceeds any practical use. */
 size_t fr_map_limit(void) {
     return (size_t)1 << 24;
 }
@@ -547,7 +548,7 @@ uint64_t fr_memory_size(void) {
 }
 
 void *fr_memory_new(size_t alignment, size_t size, bool huge) {
-    (void)huge; /* they are for those who may lock memory */
+    (void)huge; /* Huge pages require the privilege to lock memory. */
     return _aligned_malloc(size, alignment);
 }
 
