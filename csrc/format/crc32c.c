@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A CRC is a remainder: the message, as a polynomial over GF(2), times x^32, modulo P. One step of
- * it shifts a byte in, and a table of the 256 remainders makes the step one look-up:
+ * A CRC is a remainder: the message, as a polynomial over GF(2), times x^32, modulo P. Shifting in
+ * one byte takes one lookup in a table of the 256 remainders:
  *
  *     state = table[(state ^ byte) & 0xFF] ^ (state >> 8)
  *
- * Remainders add, so eight bytes can be looked up at once, each in a table for its distance from
- * the end of the eight, and the eight results XORed. That is the portable implementation below.
+ * Remainders add. Eight bytes can therefore be looked up together, each in the table for its
+ * distance from the end of the eight, and the results combined by XOR. This is the portable
+ * implementation below.
  *
- * The others rest on three more facts. The state may be XORed into the first four bytes of what
- * follows instead of being shifted along with it. Zero bytes in front of a message (before the
- * state is XORed in) do not change its remainder, so an odd length can be rounded up at the front.
- * And any piece of a message may be replaced by another with the same remainder: 128 bits of it
- * times a constant are 128 bits further on, or further back, which is how the vector code folds a
- * long message into a short one, and how two checksums are combined.
+ * The other implementations use three more facts. First, the state may be XORed into the first four
+ * bytes that follow instead of being shifted along with them. Second, zero bytes in front of a
+ * message (before the state is XORed in) do not change its remainder, so a message can be extended
+ * to a multiple of the vector size at its front. Third, any part of a message may be replaced by
+ * another with the same remainder. Multiplying 128 bits by a constant moves them forward or back
+ * within the message. This is how vector code folds a long message into a short one, and how two
+ * checksums are combined.
  */
 #include "format/crc32c.h"
 
@@ -63,7 +65,7 @@ const fr_crc32c_impl fr_crc32c_impls[] = {
     {NULL, NULL, NULL, NULL},
 };
 
-/* Stands in when FASTREC_CRC cannot be obeyed. */
+/* Used if the value of FASTREC_CRC is unknown or unsupported. */
 static const fr_crc32c_impl refused = {NULL, sw_supported, sw_extend, sw_extend_copy};
 
 static const fr_crc32c_impl *choose(void) {
@@ -74,8 +76,8 @@ static const fr_crc32c_impl *choose(void) {
     return &refused;
 }
 
-/* Threads that meet here for the first time find the same answer. Relaxed order is enough: what
-   the pointer leads to is constant. */
+/* Threads that arrive here together choose the same implementation. Relaxed order suffices because
+   the implementation is constant. */
 static const fr_crc32c_impl *active(void) {
     static const fr_crc32c_impl *_Atomic resolved;
     const fr_crc32c_impl *impl = atomic_load_explicit(&resolved, memory_order_relaxed);
@@ -117,7 +119,7 @@ uint32_t fr_crc32c_end(fr_crc32c_run *run) {
     return crc;
 }
 
-/* a * b mod P, both as they lie in registers: bit 31 is x^0. */
+/* Returns a * b mod P. In both operands and the result, bit 31 is the coefficient of x^0. */
 static uint32_t multiply(uint32_t a, uint32_t b) {
     const uint32_t polynomial = 0x82F63B78;
     uint32_t product = 0;
@@ -130,7 +132,8 @@ static uint32_t multiply(uint32_t a, uint32_t b) {
 
 uint32_t fr_crc32c_combine(uint32_t crc_a, uint32_t crc_b, uint64_t size_b) {
     uint32_t exponent = (uint32_t)(size_b % FR_CRC32C_PERIOD);
-    for (unsigned k = 3; exponent; k++, exponent >>= 1) /* k from 3: eight bits to a byte */
+    for (unsigned k = 3; exponent;
+         k++, exponent >>= 1) /* starts at 3 because a byte has 2^3 bits */
         if (exponent & 1) crc_a = multiply(fr_crc32c_powers[k % 31], crc_a);
     return crc_a ^ crc_b;
 }

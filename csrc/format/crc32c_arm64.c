@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * CRC-32C on 64-bit Arm: the crc32c instructions in three interleaved streams at most 336 bytes
- * apart, joined by PMULL. As crc32c_x86.c explains for its `sse42`. A processor without PMULL
- * (Raspberry Pi 4) runs one stream.
+ * CRC-32C on 64-bit Arm: the crc32c instructions in three interleaved streams, at most 336 bytes
+ * apart, combined by PMULL. crc32c_x86.c explains the same method for its `sse42`. A processor
+ * without PMULL (Raspberry Pi 4) runs one stream.
  *
  * The instructions are written as assembly because clang before 16 hides their intrinsics unless
  * the whole file is compiled for a processor that has them.
@@ -28,15 +28,16 @@ static inline uint32_t step1(uint32_t state, uint32_t byte) {
     return next;
 }
 
-/* The carry-less product of two 32-bit polynomials. */
+/* Returns the carry-less product of two 32-bit polynomials. */
 static inline uint64_t multiply(uint32_t a, uint32_t b) {
     uint64x2_t va = vdupq_n_u64(a), vb = vdupq_n_u64(b), product;
     __asm__(".arch_extension aes\n\tpmull %0.1q, %1.1d, %2.1d" : "=w"(product) : "w"(va), "w"(vb));
     return vgetq_lane_u64(product, 0);
 }
 
-/* One stream. The odd bytes become the last of a word of zeros, and the state is added where they
-   begin; of fewer than four bytes its rest reaches into the next word. */
+/* Processes one stream. The odd bytes become the last bytes of a word whose other bytes are zero,
+   and the state is XORed in where they begin. If there are fewer than four, the rest of the state
+   extends into the next word. */
 static inline uint32_t chain(uint32_t state, const uint8_t *data, size_t size) {
     if (size < 8) {
         for (size_t i = 0; i < size; i++)
@@ -51,8 +52,8 @@ static inline uint32_t chain(uint32_t state, const uint8_t *data, size_t size) {
     return state;
 }
 
-/* Three streams of `words` words each, one behind the other. The first two move to the end of the
-   third by a multiplication, and meet it in its last step. */
+/* Processes three consecutive streams of `words` words each. Multiplications move the first two
+   states to the end of the third stream, where its last step adds them. */
 static inline uint32_t three_streams(uint32_t state, const uint8_t *data, size_t words) {
     const uint8_t *a = data, *b = a + 8 * words, *c = b + 8 * words, *last = c + 8 * words - 8;
     uint32_t state_b = 0, state_c = 0;

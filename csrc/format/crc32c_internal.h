@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Shared by the implementations of CRC-32C; nothing else includes it.
+ * Declarations that the implementations of CRC-32C share. Only they include this file.
  *
- * Inside, a CRC is passed as the bare remainder: the complements at both ends are fr_crc32c_impl's
- * business. "state" is that, "crc" is the finished checksum.
+ * Within the implementations, "state" is the bare remainder and "crc" is the finished checksum. The
+ * functions of fr_crc32c_impl apply the complements at both ends.
  */
 #ifndef FASTREC_CRC32C_INTERNAL_H
 #define FASTREC_CRC32C_INTERNAL_H
@@ -28,8 +28,8 @@ uint32_t fr_crc32c_arm64_extend(uint32_t crc, const uint8_t *data, size_t size);
 uint32_t fr_crc32c_arm64_extend_copy(uint32_t crc, uint8_t *dst, const uint8_t *data, size_t size);
 #endif
 
-/* extend_copy of an implementation that has no better. The checksum is of the copy, which nobody
-   else can change meanwhile; block by block, so that it is still in the first-level cache. */
+/* Default for extend_copy. The checksum is computed from the copy, which no other thread can
+   change, block by block, so that each block is still in the first-level cache. */
 static inline uint32_t fr_crc32c_after_copy(uint32_t (*extend)(uint32_t, const uint8_t *, size_t),
                                             uint32_t crc, uint8_t *dst, const uint8_t *data,
                                             size_t size) {

@@ -3,16 +3,18 @@
  * CRC-32C on x86-64.
  *
  * `sse42` (every server since 2010): the crc32 instruction takes 8 bytes, has a latency of 3 cycles
- * and can start every cycle, so three streams run interleaved and PCLMULQDQ joins them. The streams
- * lie at most 336 bytes apart. Longer ones are no faster in cache, and two to four times slower on
- * memory that is read for the first time, where three distant streams defeat the prefetcher.
+ * and can start every cycle, so three streams run interleaved and PCLMULQDQ combines them. The
+ * streams are at most 336 bytes apart. Longer streams are no faster in cache, and two to four times
+ * slower on memory that is read for the first time, where three distant streams defeat the
+ * prefetcher.
  *
- * `avx512` (Ice Lake, Zen 4 and later): VPCLMULQDQ folds four vectors of 64 bytes at a time,
- * walking linearly. There is no tail: a masked load takes the odd bytes, or a message shorter than
- * a vector, and a table says how far they have to move to lie where they would end. So no branch
- * depends on size % 64; it would be mispredicted where sizes vary, as those of records do.
+ * `avx512` (Ice Lake, Zen 4 and later): VPCLMULQDQ folds four vectors of 64 bytes at a time, in one
+ * linear pass. There is no separate loop for the tail: a masked load reads the odd bytes, or a
+ * message shorter than a vector, and a table gives the distance that they must move. No branch
+ * depends on size % 64, because it would be mispredicted when record sizes vary.
  *
- * Each function says what it needs with a target attribute, so that the file needs no flags.
+ * Each function declares the instructions it needs with a target attribute, so the file needs no
+ * compiler flags.
  */
 #include "format/crc32c_internal.h"
 
@@ -37,17 +39,17 @@ INLINE SSE42 uint32_t step8(uint32_t state, uint64_t word) {
 }
 
 /*
- * Takes the first `odd` bytes (1 to 8), so that whole words are left. They become the last bytes of
- * a word of which the others are zero. The state goes where they begin; of fewer than four bytes
- * its rest reaches into the next word, which is where the returned state is added.
- * REQUIRES: 8 bytes at `data`.
+ * Processes the first `odd` bytes (1 to 8), so that whole words remain. They become the last bytes
+ * of a word whose other bytes are zero, and the state is XORed in where they begin. If there are
+ * fewer than four, the rest of the state extends into the next word; the returned state must be
+ * XORed there. REQUIRES: 8 readable bytes at `data`.
  */
 INLINE SSE42 uint32_t first_word(uint32_t state, const uint8_t *data, unsigned odd) {
     uint64_t word = fr_load_u64(data) ^ state;
     return step8(0, word << (64 - 8 * odd)) ^ (uint32_t)((uint64_t)state >> 8 >> (8 * odd - 8));
 }
 
-/* Fewer than 8 bytes. */
+/* Processes fewer than 8 bytes. */
 INLINE SSE42 uint32_t few(uint32_t state, const uint8_t *data, size_t size) {
     if (size & 4) {
         state = _mm_crc32_u32(state, fr_load_u32(data));
@@ -63,7 +65,7 @@ INLINE SSE42 uint32_t few(uint32_t state, const uint8_t *data, size_t size) {
     return state;
 }
 
-/* One chain of crc32 instructions, for what is too short for anything else. */
+/* Processes short data with one chain of crc32 instructions. */
 INLINE SSE42 uint32_t chain(uint32_t state, const uint8_t *data, size_t size) {
     if (size < 8) return few(state, data, size);
     unsigned odd = (unsigned)(size - 1) % 8 + 1;
@@ -73,8 +75,8 @@ INLINE SSE42 uint32_t chain(uint32_t state, const uint8_t *data, size_t size) {
     return state;
 }
 
-/* Three streams of `words` words each, one behind the other. The first two move to the end of the
-   third by a multiplication, and meet it in its last step. */
+/* Processes three consecutive streams of `words` words each. Multiplications move the first two
+   states to the end of the third stream, where its last step adds them. */
 INLINE SSE42 uint32_t three_streams(uint32_t state, const uint8_t *data, size_t words) {
     const uint8_t *a = data, *b = a + 8 * words, *c = b + 8 * words, *last = c + 8 * words - 8;
     uint32_t state_b = 0, state_c = 0;
@@ -124,25 +126,25 @@ INLINE AVX512 __m512i every_lane(uint64_t low, uint64_t high) {
     return _mm512_broadcast_i32x4(_mm_set_epi64x((long long)high, (long long)low));
 }
 
-/* `z` moved to the left by as much as the constants say, added to `sum`. */
+/* Returns `z`, moved forward in the message by the distance of `constants`, plus `sum`. */
 INLINE AVX512 __m512i fold(__m512i z, __m512i constants, __m512i sum) {
     __m512i low = _mm512_clmulepi64_epi128(z, constants, 0x00);
     __m512i high = _mm512_clmulepi64_epi128(z, constants, 0x11);
-    return _mm512_ternarylogic_epi64(low, high, sum, 0x96); /* XOR of the three */
+    return _mm512_ternarylogic_epi64(low, high, sum, 0x96); /* XOR of three operands */
 }
 
-/* ... by `size` bytes, 1 to 64. */
+/* Returns `z`, moved forward by `size` bytes (1 to 64), plus `sum`. */
 INLINE AVX512 __m512i fold_bytes(__m512i z, size_t size, __m512i sum) {
     const uint64_t *move = fr_crc32c_moves[size % 16][4 - size / 16];
     return fold(z, _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)move)), sum);
 }
 
-/* The first `size` bytes at `data`, 1 to 64, and zeros behind them. Reads nothing else. */
+/* Returns the first `size` bytes at `data` (1 to 64), followed by zeros. Reads only these bytes. */
 INLINE AVX512 __m512i load_part(const uint8_t *data, size_t size) {
     return _mm512_maskz_loadu_epi8(_bzhi_u64(~UINT64_C(0), (unsigned)size), data);
 }
 
-/* The first `size` bytes of `z`, 1 to 64, and zeros behind them. */
+/* Returns the first `size` bytes of `z` (1 to 64), followed by zeros. */
 INLINE AVX512 __m512i first_bytes(__m512i z, size_t size) {
     return _mm512_maskz_mov_epi8(_bzhi_u64(~UINT64_C(0), (unsigned)size), z);
 }
@@ -152,8 +154,9 @@ INLINE AVX512 __m512i add_state(__m512i z, uint32_t state) {
 }
 
 /*
- * The state after the first `size` bytes of `z`, 0 to 64. Each lane moves to where the message
- * ends, to the left or to the right; their sum is 16 bytes that the crc32 instruction reduces.
+ * Returns the state after the first `size` bytes of `z` (0 to 64). Each lane moves, forward or
+ * back, to the end of the message. The sum of the lanes has 16 bytes, which the crc32 instruction
+ * reduces.
  */
 INLINE AVX512 uint32_t reduce(__m512i z, size_t size) {
     const uint64_t *moves = fr_crc32c_moves[size % 16][5 - size / 16];
@@ -165,7 +168,7 @@ INLINE AVX512 uint32_t reduce(__m512i z, size_t size) {
     return step8(state, (uint64_t)_mm_extract_epi64(one, 1));
 }
 
-/* The vector at `*i`, which moves behind it. */
+/* Returns the vector at `*i`, copies it if `copy`, and advances `*i`. */
 INLINE AVX512 __m512i next(uint8_t *dst, const uint8_t *data, size_t *i, bool copy) {
     __m512i z = _mm512_loadu_si512(data + *i);
     if (copy) _mm512_storeu_si512(dst + *i, z);
@@ -173,7 +176,7 @@ INLINE AVX512 __m512i next(uint8_t *dst, const uint8_t *data, size_t *i, bool co
     return z;
 }
 
-/* Four vectors at a time, each folded onto that four further on; then the four onto the last. */
+/* Folds four vectors at a time onto the next four, and finally the four onto the last one. */
 INLINE AVX512 __m512i fold_fours(__m512i z, uint8_t *dst, const uint8_t *data, size_t size,
                                  size_t *i, bool copy) {
     const __m512i by = every_lane(FR_CRC32C_FOLD_2048);
@@ -191,14 +194,15 @@ INLINE AVX512 __m512i fold_fours(__m512i z, uint8_t *dst, const uint8_t *data, s
 }
 
 /*
- * The odd bytes come first, so that whole vectors follow. They lie at the front of a vector and
- * move by as many bytes as they are, not by 64, to the end of the next. There they belong.
- * REQUIRES: size > 64.
+ * Processes the odd bytes first, so that whole vectors follow. They are at the front of a vector
+ * and move by their own number of bytes, not by 64, to the end of the next vector, their place in
+ * the message. REQUIRES: size > 64.
  */
 INLINE AVX512 uint32_t fold_all(uint32_t state, uint8_t *dst, const uint8_t *data, size_t size,
                                 bool copy) {
     size_t odd = (size - 1) % 64 + 1, i = odd;
-    __m512i z = _mm512_loadu_si512(data); /* all odd bytes, and a few that the next vector has */
+    __m512i z =
+        _mm512_loadu_si512(data); /* the odd bytes, and some that the next vector includes too */
     if (copy) _mm512_storeu_si512(dst, z);
     z = add_state(first_bytes(z, odd), state);
     z = fold_bytes(z, odd, next(dst, data, &i, copy));
@@ -218,7 +222,7 @@ AVX512 uint32_t fr_crc32c_avx512_extend(uint32_t crc, const uint8_t *data, size_
     return ~fold_all(~crc, NULL, data, size, false);
 }
 
-/* Loads each byte of `data` once, so that the checksum is that of the copy even if another thread
+/* Loads each byte of `data` once, so that the checksum belongs to the copy even if another thread
    writes to `data` meanwhile. */
 AVX512 uint32_t fr_crc32c_avx512_extend_copy(uint32_t crc, uint8_t *dst, const uint8_t *data,
                                              size_t size) {

@@ -5,12 +5,12 @@
 
 #define LONGEST 15
 #define END_OF_BLOCK 256
-#define LITERALS 286 /* and codes of lengths, that a block may have */
+#define LITERALS 286 /* largest number of codes for literals and lengths in a block */
 #define DISTANCES 30
-#define HEADER_BITS 4800 /* more than the codes of a block take: 17 + 19 * 3 + 316 * 14 */
-#define SYMBOL_BITS 64   /* more than a symbol and what belongs to it */
+#define HEADER_BITS 4800 /* upper bound of a block's code description: 17 + 19 * 3 + 316 * 14 */
+#define SYMBOL_BITS 64   /* upper bound of a symbol with its extra bits */
 
-/* Bits of a stream from one of its bytes on. */
+/* A position, in bits, within a stream. */
 typedef struct {
     fr_span bytes;
     uint64_t at; /* bits */
@@ -21,7 +21,7 @@ static inline uint64_t left(const cursor *c) {
     return size < c->at ? 0 : size - c->at;
 }
 
-/* The next 57 bits or more; zeros behind the end. */
+/* Returns at least the next 57 bits, with zeros after the end. */
 static inline uint64_t peek(const cursor *c) {
     const size_t byte = (size_t)(c->at >> 3);
     uint8_t tail[8] = {0};
@@ -57,8 +57,9 @@ static void fill_direct(fr_deflate_code *code) {
         }
 }
 
-/* False for lengths of too many codes, or too few; a single code of one bit and none are not too
-   few, unless all of them have to be there. */
+/* Builds a code from the lengths of its codewords. Returns false if the code is over-subscribed
+   or incomplete. A single codeword of one bit, or none, is allowed unless the code must be
+   complete. */
 static bool make_code(fr_deflate_code *code, const uint8_t *lengths, unsigned count, bool whole) {
     uint16_t offsets[LONGEST + 2] = {0};
     unsigned longest = 0;
@@ -81,7 +82,7 @@ static bool make_code(fr_deflate_code *code, const uint8_t *lengths, unsigned co
     return true;
 }
 
-/* symbol << 4 | bits; 0 for no code. */
+/* Returns symbol << 4 | bits, or 0 for an invalid codeword. */
 static uint32_t decode_long(const fr_deflate_code *code, uint64_t bits) {
     int32_t value = 0, first = 0, index = 0;
     for (unsigned length = 1; length <= LONGEST; length++, bits >>= 1) {
@@ -114,7 +115,8 @@ static void make_fixed(fr_deflate *walk) {
 
 /* ---- Blocks -----------------------------------------------------------------------------------*/
 
-/* The lengths of both codes, by a third one, which is where that of distances will be. */
+/* Reads the codeword lengths of both codes. They are encoded by a third code, which temporarily
+   uses the memory of the distance code. */
 static int read_lengths(const fr_deflate *walk, cursor *c, uint8_t *lengths, unsigned count,
                         fr_error *err) {
     for (unsigned done = 0; done < count;) {
@@ -166,7 +168,7 @@ static int begin_stored(fr_deflate *walk, cursor *c, fr_error *err) {
     return FR_OK;
 }
 
-/* Takes the header of a block. */
+/* Reads the header of a block. */
 static int begin_block(fr_deflate *walk, cursor *c, fr_error *err) {
     walk->final = take(c, 1);
     walk->stored = 0;
@@ -208,7 +210,7 @@ static const uint8_t distance_extra[DISTANCES] = {0, 0, 0,  0,  1,  1,  2,  2,  
                                                   4, 4, 5,  5,  6,  6,  7,  7,  8,  8,
                                                   9, 9, 10, 10, 11, 11, 12, 12, 13, 13};
 
-/* A copy of bytes before, of whose length the code was taken. */
+/* Processes a copy of earlier bytes, after the symbol of its length. */
 static int walk_copy(fr_deflate *walk, cursor *c, uint32_t symbol, fr_error *err) {
     if (symbol >= LITERALS) return damaged(walk, "no such length", err);
     uint64_t bits = peek(c);
@@ -226,16 +228,16 @@ static int walk_copy(fr_deflate *walk, cursor *c, uint32_t symbol, fr_error *err
     return FR_OK;
 }
 
-/* FR_OK at the end of the block. */
+/* Returns FR_OK at the end of the block. */
 static int walk_codes(fr_deflate *walk, cursor *c, bool last, fr_error *err) {
     for (;;) {
         if (FR_UNLIKELY(left(c) < SYMBOL_BITS)) {
             if (!last) return FR_AGAIN;
-            if (left(c) == 0) return FR_OK; /* which is refused */
+            if (left(c) == 0) return FR_OK; /* the caller reports the truncation */
         }
         uint64_t bits = peek(c);
         uint32_t found = decode(&walk->lengths, bits);
-        /* Three literals take 45 bits at most. */
+        /* Three literals take at most 45 bits. */
         for (unsigned i = 0; i < 2 && found && found >> 4 < END_OF_BLOCK; i++) {
             walk->output++;
             c->at += found & 15;
@@ -255,7 +257,7 @@ static int walk_codes(fr_deflate *walk, cursor *c, bool last, fr_error *err) {
     }
 }
 
-/* Whether to stop at the block that begins here. */
+/* Returns whether to stop at the block that begins here. */
 static bool stops(fr_deflate *walk) {
     if (walk->every == 0 || walk->output < walk->stop) return false;
     walk->stop = walk->output + walk->every;

@@ -6,7 +6,7 @@
 static const struct {
     const char *name;
     uint8_t size;
-    uint8_t part; /* of what the byte order is the order */
+    uint8_t part; /* bytes of the unit to which the byte order applies */
 } dtypes[] = {
     [FR_BOOL] = {"bool", 1, 1},           [FR_INT8] = {"int8", 1, 1},
     [FR_UINT8] = {"uint8", 1, 1},         [FR_INT16] = {"int16", 2, 2},
@@ -32,7 +32,7 @@ static void copy_swapped(uint8_t *dst, const uint8_t *src, size_t size, size_t p
             dst[i + j] = src[i + part - 1 - j];
 }
 
-/* Any byte but 0 is true, and a bool in memory has to be 0 or 1. */
+/* Any nonzero byte is true, and a bool in memory must be 0 or 1. */
 static void copy_bools(uint8_t *dst, const uint8_t *src, size_t count) {
     for (size_t i = 0; i < count; i++)
         dst[i] = src[i] != 0;
@@ -53,9 +53,9 @@ void fr_dtype_copy(uint8_t *dst, const uint8_t *src, size_t count, fr_dtype dtyp
         copy_swapped(dst, src, size, dtypes[dtype].part);
 }
 
-/* The bits that a value has beyond those of its type, moved up by half the range when it is signed:
-   none are set where it fits. The loop keeps going after one that does not, so that it has no
-   branch and becomes vectors. */
+/* Collects the bits of a value that its type cannot hold. A signed value is first shifted up by
+   half the range, so that these bits are zero exactly if it fits. The loop has no early exit, so
+   the compiler can vectorise it. */
 #define STORE(name, type, offset, bits)                                                            \
     static bool name(uint8_t *dst, const int64_t *values, size_t count) {                          \
         uint64_t beyond = 0;                                                                       \
@@ -104,13 +104,14 @@ int fr_dtype_from_int64(uint8_t *dst, fr_dtype dtype, const int64_t *values, siz
                         fr_error *err) {
     if (FR_LIKELY(store(dst, dtype, values, count))) return FR_OK;
     size_t bad = 0;
-    while (bad + 1 < count && store(dst, dtype, values + bad, 1)) /* others may write to values */
+    while (bad + 1 < count &&
+           store(dst, dtype, values + bad, 1)) /* another thread may write to values */
         bad++;
     return fr_fail(err, FR_ERR_SCHEMA, "value %" PRId64 " does not fit %s", values[bad],
                    fr_dtype_name(dtype));
 }
 
-/* IEEE 754 binary32 -> binary16, to nearest, ties to even. */
+/* Converts IEEE 754 binary32 to binary16, rounding to nearest, ties to even. */
 static uint16_t half_of(uint32_t bits) {
     uint16_t sign = (uint16_t)(bits >> 16 & 0x8000);
     bits &= 0x7fffffff;

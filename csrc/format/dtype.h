@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Typed elements: their sizes, byte order, and conversion with range checks.
+ * Element types: sizes, byte order, and conversion with range checks.
  */
 #ifndef FASTREC_DTYPE_H
 #define FASTREC_DTYPE_H
@@ -25,20 +25,21 @@ typedef enum {
     FR_BYTES /* variable-length byte strings */
 } fr_dtype;
 
-/* Bytes an element; 1 for FR_BYTES. */
+/* Returns the size of an element in bytes; 1 for FR_BYTES. */
 size_t fr_dtype_size(fr_dtype dtype);
 
-/* "int32", "float16", ..., "bytes". */
+/* Returns "int32", "float16", ..., or "bytes". */
 const char *fr_dtype_name(fr_dtype dtype);
 
-/* Whether fr_dtype_copy() of such elements is a copy of their bytes. */
+/* Returns whether fr_dtype_copy() copies the bytes of such elements unchanged. */
 bool fr_dtype_is_plain(fr_dtype dtype, bool swap);
 
-/* Copies `count` elements, reversing the bytes of each (of each part, when complex) if `swap`. */
+/* Copies `count` elements. If `swap`, reverses the bytes of each element, or of each part of a
+   complex number. */
 void fr_dtype_copy(uint8_t *dst, const uint8_t *src, size_t count, fr_dtype dtype, bool swap);
 
-/* Stores integers as `dtype`, a bool or an integer; FR_ERR_SCHEMA, with value and type, for one
-   that does not fit. Any integer but 0 and 1 does not fit a bool. */
+/* Stores integers as `dtype`, a bool or integer type. Returns FR_ERR_SCHEMA, with value and type,
+   if one does not fit. Only 0 and 1 fit a bool. */
 FR_NODISCARD int fr_dtype_from_int64(uint8_t *dst, fr_dtype dtype, const int64_t *values,
                                      size_t count, fr_error *err);
 

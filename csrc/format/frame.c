@@ -53,7 +53,7 @@ static int fail_zeros(fr_error *err, int status) {
     return fail_frame(err, status, FR_FAULT_ZERO_FILL, 0);
 }
 
-/* Fewer bytes than a header has. */
+/* Handles a window that is shorter than a header. */
 static int short_header(fr_span window, bool ended, fr_frame *frame, fr_error *err) {
     frame->size = FR_HEADER_SIZE;
     if (!ended) return FR_AGAIN;
@@ -75,7 +75,7 @@ static int over_limit(uint64_t length, uint64_t limit, fr_error *err) {
     return fail_frame(err, FR_ERR_LIMIT, FR_FAULT_TOO_LARGE, length);
 }
 
-/* The window ends, for good, inside the record. */
+/* Reports that the input ends inside the record. */
 static int torn(uint64_t length, uint64_t left, fr_error *err) {
     fr_fault fault = FR_FAULT_TORN_DATA;
     if (length > FR_DEFAULT_MAX_RECORD) fault = FR_FAULT_TOO_LARGE;

@@ -3,7 +3,7 @@
 
 #include "format/pack_internal.h"
 
-/* Integers converted at a time. */
+/* Number of integers that are converted in one step. */
 #define CHUNK 256
 
 #define WIDEN(type)                                                                                \
@@ -14,7 +14,7 @@
     }                                                                                              \
     return
 
-/* `count` integers of any type as int64; those of uint64 wrap. */
+/* Converts `count` integers of any type to int64; large uint64 values wrap. */
 static void widen(int64_t *out, fr_dtype dtype, const uint8_t *p, size_t count) {
     switch (dtype) {
         case FR_BOOL:
@@ -104,14 +104,15 @@ uint8_t *fr_pack_ints(uint8_t *p, uint8_t *end, fr_dtype dtype, const uint8_t *v
     return p;
 }
 
-/* The bits of a float32 of the same value as a float16. */
+/* Returns the bits of the float32 that equals a float16. */
 static uint32_t widen_half(uint16_t half) {
     uint32_t sign = (uint32_t)(half & 0x8000) << 16;
     uint32_t exponent = half >> 10 & 0x1f, fraction = half & 0x3ff;
     if (exponent == 0x1f) return sign | 0x7f800000 | fraction << 13;
     if (exponent != 0) return sign | (exponent + 112) << 23 | fraction << 13;
     if (fraction == 0) return sign;
-    uint32_t shift = (uint32_t)__builtin_clz(fraction) - 21; /* of a subnormal: to a leading 1 */
+    uint32_t shift =
+        (uint32_t)__builtin_clz(fraction) - 21; /* moves the leading 1 of a subnormal into place */
     return sign | (113 - shift) << 23 | (fraction << shift & 0x3ff) << 13;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Shared by the parts of pack; nothing else includes it.
+ * Declarations that the parts of pack share. Only they include this file.
  */
 #ifndef FASTREC_PACK_INTERNAL_H
 #define FASTREC_PACK_INTERNAL_H
@@ -8,7 +8,7 @@
 #include "format/pack.h"
 #include "format/wire.h"
 
-/* The implementation in use. Safe from any thread. */
+/* Returns the selected implementation. Thread-safe. */
 const fr_pack_impl *fr_pack_active(void);
 
 static inline uint64_t fr_pack_load(const uint8_t *values, size_t i) {
@@ -17,7 +17,7 @@ static inline uint64_t fr_pack_load(const uint8_t *values, size_t i) {
     return value;
 }
 
-/* One after the other, to the last byte: what is left when there is too little for wide stores. */
+/* Encodes integers one by one, for the end of the buffer, where wide stores do not fit. */
 static inline uint8_t *fr_pack_put_rest(uint8_t *p, const uint8_t *end, const uint8_t *values,
                                         size_t count) {
     for (size_t i = 0; i < count; i++) {

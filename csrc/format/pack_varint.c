@@ -3,14 +3,14 @@
 
 #include "format/pack_internal.h"
 
-/* Integers taken at a time. */
+/* Number of integers that are encoded in one step. */
 #define BLOCK 128
 
 static bool sw_supported(void) {
     return true;
 }
 
-/* Writes the varints of values below 2^28, and up to 3 bytes of anything after them. */
+/* Writes the varints of values below 2^28. May overwrite up to 3 bytes after them. */
 static uint8_t *put_28(uint8_t *p, const uint8_t *values, size_t count) {
     uint32_t words[BLOCK], sizes[BLOCK];
     for (size_t i = 0; i < count; i++) {
@@ -29,7 +29,7 @@ static uint8_t *put_28(uint8_t *p, const uint8_t *values, size_t count) {
     return p;
 }
 
-/* Below 2^56, up to 7 bytes after them. */
+/* Writes the varints of values below 2^56. May overwrite up to 7 bytes after them. */
 static uint8_t *put_56(uint8_t *p, const uint8_t *values, size_t count) {
     for (size_t i = 0; i < count; i++) {
         uint64_t v = fr_pack_load(values, i);
@@ -49,8 +49,8 @@ static uint8_t *put_7(uint8_t *p, const uint8_t *values, size_t count) {
     return p + count;
 }
 
-/* Sizes that vary from one value to the next cannot be predicted, so a block of values that have
-   the same bound takes the same steps for each. */
+/* A branch on the size of each value would be mispredicted, so a block of values with a common
+   bound takes the same steps for each value. */
 static uint8_t *put_block(uint8_t *p, uint8_t *end, const uint8_t *values, size_t count) {
     const size_t room = (size_t)(end - p);
     uint64_t any = 0;
@@ -78,8 +78,8 @@ const fr_pack_impl fr_pack_impls[] = {
     {NULL, NULL, NULL, NULL},
 };
 
-/* Threads that meet here for the first time find the same answer. Relaxed order is enough: what
-   the pointer leads to is constant. */
+/* Threads that arrive here together choose the same implementation. Relaxed order suffices because
+   the implementation is constant. */
 const fr_pack_impl *fr_pack_active(void) {
     static const fr_pack_impl *_Atomic resolved;
     const fr_pack_impl *impl = atomic_load_explicit(&resolved, memory_order_relaxed);

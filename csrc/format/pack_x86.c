@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * "avx512" (Ice Lake, Zen 4 and later) encodes eight integers at once, each in its 64-bit lane.
- * Three shifts and blends move its seven-bit groups to where their bytes begin,
+ * Three shifts and blends move its seven-bit groups to the starts of their bytes:
  *
  *     28 + 28 bits     ....ffff fffeeeee eeeddddd  cccc.... : halves four bits apart
  *     14 + 14 bits     in each half, two bits apart
  *      7 +  7 bits     in each quarter, one bit apart
  *
- * and leave some stray bits, all of them in bit 7 of a byte, where one AND clears them. A byte
- * counts if it or one above it in the lane has a bit set, or if it is the lane's first; one that
- * counts and has another above it gets its continuation bit; and a byte compression closes the
- * gaps between the lanes. An integer of more than 56 bits, which no lane could hold, sends its
- * eight the plain way.
+ * This leaves stray bits in bit 7 of some bytes, which one AND clears. A byte is part of the varint
+ * if it, or a higher byte of the lane, is nonzero, or if it is the first of the lane. It gets the
+ * continuation bit if a higher byte is part of the varint too. A byte compression then closes the
+ * gaps between lanes. An integer of more than 56 bits does not fit a lane; its group of eight is
+ * encoded without vectors.
  */
 #include "base/cpu.h"
 #include "format/pack_internal.h"
@@ -38,7 +38,7 @@ AVX512 static inline bool is_long(__m512i v) {
     return _mm512_test_epi64_mask(v, _mm512_set1_epi64((int64_t)0xff00000000000000));
 }
 
-/* Below `mask`'s bits of `v` those of `v << shift`. */
+/* Returns the bits of `v` under `mask`, and those of `v << shift` elsewhere. */
 AVX512 static inline __m512i part(__m512i v, unsigned shift, uint64_t mask) {
     __m512i low = _mm512_set1_epi64((int64_t)mask);
     return _mm512_ternarylogic_epi64(low, v, _mm512_slli_epi64(v, shift), 0xca);
@@ -51,7 +51,7 @@ AVX512 static inline __m512i spread(__m512i v) {
     return _mm512_and_si512(v, _mm512_set1_epi8(0x7f));
 }
 
-/* A mask of the spread bytes that count. */
+/* Returns a mask of the bytes that are part of their varint. */
 AVX512 static inline uint64_t counting(__m512i v) {
     v = _mm512_or_si512(v, _mm512_srli_epi64(v, 8));
     v = _mm512_or_si512(v, _mm512_srli_epi64(v, 16));

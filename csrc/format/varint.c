@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A varint is seven bits a byte, lowest first; the top bit of each byte but the last is set. One
- * after the other, the next cannot begin before the length of this one is known, and that, not the
- * arithmetic, is what takes the time.
+ * A varint stores seven bits per byte, lowest first; every byte except the last has its top bit
+ * set. Decoded one by one, each varint must wait for the length of the one before it. This
+ * dependency, not the arithmetic, takes the time.
  *
- * So all implementations first look at the top bits of many bytes at once. The clear ones say where
- * varints end, hence where the next ones begin and how long each is; with that known, they can be
- * taken apart independently of each other. Here that is eight bytes at a time, in varint_x86.c 32
- * and 64.
+ * All implementations therefore first examine the top bits of many bytes at once. The clear bits
+ * mark the ends of varints, and thus the start and length of each. The varints can then be decoded
+ * independently. This file processes eight bytes at a time, varint_x86.c 32 and 64.
  */
 #include "format/varint.h"
 
@@ -45,8 +44,8 @@ static size_t sw_count(fr_span run) {
     return count;
 }
 
-/* The varints that end within the eight bytes at `at`, as many as fit; gives where the next
-   begins. Reads fifteen bytes. */
+/* Decodes the varints that end within the eight bytes at `at`, as many as fit, and returns the
+   start of the next. Reads fifteen bytes. */
 static const uint8_t *take_word(const uint8_t *at, uint64_t ends, int64_t *out, size_t room,
                                 size_t *done) {
     unsigned begin = 0;
@@ -93,7 +92,7 @@ const fr_varint_impl fr_varint_impls[] = {
     {NULL, NULL, NULL, NULL},
 };
 
-/* Stands in when FASTREC_VARINT cannot be obeyed. */
+/* Used if the value of FASTREC_VARINT is unknown or unsupported. */
 static const fr_varint_impl refused = {NULL, sw_supported, sw_count, sw_decode};
 
 static const fr_varint_impl *choose(void) {
@@ -104,8 +103,8 @@ static const fr_varint_impl *choose(void) {
     return &refused;
 }
 
-/* Threads that meet here for the first time find the same answer. Relaxed order is enough: what
-   the pointer leads to is constant. */
+/* Threads that arrive here together choose the same implementation. Relaxed order suffices because
+   the implementation is constant. */
 static const fr_varint_impl *active(void) {
     static const fr_varint_impl *_Atomic resolved;
     const fr_varint_impl *impl = atomic_load_explicit(&resolved, memory_order_relaxed);

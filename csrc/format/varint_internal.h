@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Shared by the implementations of varint runs; nothing else includes it.
+ * Declarations that the implementations of varint runs share. Only they include this file.
  */
 #ifndef FASTREC_VARINT_INTERNAL_H
 #define FASTREC_VARINT_INTERNAL_H
 
 #include "format/varint.h"
 
-/* One after the other, to the last byte: what is left when there is too little for wide loads. */
+/* Decodes varints one by one, for the end of the run, where wide loads do not fit. */
 size_t fr_varint_decode_rest(const uint8_t **p, const uint8_t *end, int64_t *out, size_t count);
 
 #if defined(__x86_64__)

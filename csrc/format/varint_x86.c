@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * "bmi2" (Haswell, Excavator and later, but for the AMDs whose PEXT is microcode): the top bits of
- * 32 bytes make a mask of where varints end; each is then one load and one PEXT, which gathers the
- * low seven bits of its bytes. No load waits for the varint before it.
+ * "bmi2" (Haswell, Excavator and later, except AMD processors whose PEXT is microcode): the top
+ * bits of 32 bytes form a mask of the ends of varints. Each varint then takes one load and one
+ * PEXT, which gathers the low seven bits of its bytes. No load waits for the varint before it.
  *
- * "avx512" (Ice Lake, Zen 4 and later) takes all varints of 64 bytes apart together. The mask of
- * where varints begin compresses the block to their first bytes, side by side; the same mask on
- * the block read one byte later, only where a varint has a second byte, compresses it to their
- * second bytes, and so on, to the longest varint of the block:
+ * "avx512" (Ice Lake, Zen 4 and later) decodes all varints of 64 bytes together. The mask of the
+ * starts of varints compresses the block to their first bytes, side by side. The same mask, applied
+ * to the block one byte later and limited to varints with a second byte, compresses it to their
+ * second bytes, and so on, up to the longest varint of the block:
  *
  *     block      a0 b0 b1 c0 d0 d1 d2       first    a0 b0 c0 d0
  *     begins      x  x     x  x             second    . b1  . d1
  *                                           third     .  .  . d2
  *
- * A byte permutation deals them out, eight varints to a register and the bytes of each in its
- * 64-bit lane, and two multiply-adds close the gaps between seven-bit groups: neighbours to 14
- * bits, then those to 28.
+ * A byte permutation then places the bytes of eight varints in the 64-bit lanes of a register. Two
+ * multiply-adds close the gaps between seven-bit groups: first to groups of 14 bits, then of 28.
  */
 #include "base/cpu.h"
 #include "format/varint_internal.h"
@@ -62,8 +61,8 @@ BMI2 static inline void widen_32(const uint8_t *at, int64_t *out) {
     }
 }
 
-/* The varints that end within the 32 bytes at `at`, as many as fit; gives where the next begins,
-   or NULL where one is too long. Reads 39 bytes. */
+/* Decodes the varints that end within the 32 bytes at `at`, as many as fit. Returns the start of
+   the next, or NULL if a varint is too long. Reads 39 bytes. */
 BMI2 static inline const uint8_t *take_32(const uint8_t *at, uint32_t ends, int64_t *out,
                                           size_t room, size_t *done) {
     unsigned begin = 0;
@@ -120,21 +119,21 @@ AVX512 size_t fr_varint_avx512_count(fr_span run) {
     return count;
 }
 
-/* Where the permutation finds bytes 0 and 1 of varint i: in the first register, in the second. */
+/* Source of bytes 0 and 1 of varint i: one in the first register, one in the second. */
 #define LANE(i) (INT64_C(0x4000400040004000) + (i) * INT64_C(0x0101010101010101))
 
 /* A block of up to 64 bytes, `here`, and the varints that end in it. */
 typedef struct {
     const uint8_t *at;
     uint64_t begins;
-    uint64_t more; /* the top bits of the bytes up to the end of the last varint */
-    size_t count;  /* of its varints */
-    size_t room;   /* that may be written to, at least `count` */
+    uint64_t more; /* top bits of the bytes up to the end of the last varint */
+    size_t count;  /* number of varints */
+    size_t room;   /* number of integers that may be written, at least `count` */
 } fr_varint_block;
 
-/* bytes[k]: byte k of each varint, without its top bit; zero where it has none. */
+/* Sets bytes[k] to byte k of each varint, without its top bit; zero for shorter varints. */
 AVX512 static inline void compress(const fr_varint_block *block, __m512i *bytes, int longest) {
-    uint64_t there = block->begins; /* where varints begin that are longer than k */
+    uint64_t there = block->begins; /* starts of the varints that are longer than k */
     for (int k = 0; k < longest; k++) {
         __m512i shifted = _mm512_maskz_loadu_epi8(there, block->at + k);
         __m512i byte = _mm512_and_si512(shifted, _mm512_set1_epi8(0x7f));
@@ -144,14 +143,15 @@ AVX512 static inline void compress(const fr_varint_block *block, __m512i *bytes,
     if (longest & 1) bytes[longest] = _mm512_setzero_si512();
 }
 
-/* Eight lanes with bytes 2k and 2k + 1 of a varint each, where they stand in it. */
+/* Returns eight lanes, each with bytes 2k and 2k + 1 of one varint at their places. */
 AVX512 static inline __m512i deal(const __m512i *bytes, int k, __m512i which) {
     const __mmask64 places = UINT64_C(0x0303030303030303) << (2 * k);
     return _mm512_maskz_permutex2var_epi8(places, bytes[2 * k], which, bytes[2 * k + 1]);
 }
 
 AVX512 static inline __m512i close_gaps(__m512i lanes, int longest) {
-    lanes = _mm512_maddubs_epi16(_mm512_set1_epi16(INT16_MIN + 1), lanes); /* bytes 1, 128 */
+    lanes = _mm512_maddubs_epi16(_mm512_set1_epi16(INT16_MIN + 1),
+                                 lanes); /* multiplies bytes by 1 and 128 */
     if (longest > 2) lanes = _mm512_madd_epi16(lanes, _mm512_set1_epi32(0x40000001));
     if (longest > 4) {
         const __m512i low = _mm512_set1_epi64(0x0fffffff);
@@ -161,7 +161,7 @@ AVX512 static inline __m512i close_gaps(__m512i lanes, int longest) {
     return lanes;
 }
 
-/* `longest` is 2, 3, 4 or 8: a constant where this is inlined. */
+/* REQUIRES: `longest` is 2, 3, 4 or 8, a constant after inlining. */
 AVX512 static inline __attribute__((always_inline)) void take_block(const fr_varint_block *block,
                                                                     int64_t *out, int longest) {
     __m512i bytes[8];
@@ -181,8 +181,8 @@ AVX512 static inline __attribute__((always_inline)) void take_block(const fr_var
     }
 }
 
-/* Decodes the block, which is `size` bytes; false where a varint is too long. As many bits of
-   `more` are set in a row as a varint has bytes besides its last. */
+/* Decodes a block of `size` bytes. Returns false if a varint is too long: a run of set bits in
+   `more` is as long as the bytes of a varint before its last. */
 AVX512 static inline bool take_varints(const fr_varint_block *block, size_t size, int64_t *out) {
     uint64_t more = block->more, two = more & more >> 1, three = two & more >> 2;
     uint64_t four = two & two >> 2, eight = four & four >> 4;

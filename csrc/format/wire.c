@@ -27,7 +27,7 @@ static const uint8_t *skip_bytes(const uint8_t *p, const uint8_t *end, ptrdiff_t
     return end - p >= size ? p + size : NULL;
 }
 
-/* A field that is no group. */
+/* Skips a field that is not a group. */
 static const uint8_t *skip_plain(const uint8_t *p, const uint8_t *end, uint32_t tag) {
     uint64_t value;
     fr_span bytes;
@@ -44,7 +44,8 @@ static const uint8_t *skip_plain(const uint8_t *p, const uint8_t *end, uint32_t 
     return NULL;
 }
 
-/* The open groups are kept on a stack of our own: what comes from a file must not recurse. */
+/* Open groups are kept on an explicit stack, because hostile input must not cause deep
+   recursion. */
 static const uint8_t *skip_group(const uint8_t *p, const uint8_t *end, uint32_t tag) {
     uint32_t open[FR_WIRE_MAX_DEPTH];
     int depth = 0;
