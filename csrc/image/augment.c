@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * All that changes values is affine in each channel, so it is worked out before it is done: one
- * pass over the cut image finds the sum of each channel and the squares of all, in integers;
- * brightness d and contrast f make of x
+ * All changes of values are affine in each channel, so they are combined before they are applied.
+ * One integer pass over the cropped image sums each channel and the squares of all values.
+ * Brightness d and contrast f turn x into
  *
  *     f * x + (1 - f) * mean + d
  *
- * whose mean and variance follow from those of x; and one pass writes scale * x + shift. Both go
- * along rows, every column with its channel's shift, which vectorises for any number of channels.
+ * whose mean and variance follow from those of x. A second pass writes scale * x + shift. Both
+ * passes go along rows, with one shift per column and channel, which vectorises for any number of
+ * channels.
  *
- * No operation is fused with another (the build says -ffp-contract=off) and none is of a library
- * but the square root, so the floats are the same on every machine.
+ * No operation is fused with another (the build sets -ffp-contract=off), and the square root is the
+ * only library function, so the floats are the same on every machine.
  */
 #include "image/augment.h"
 
@@ -19,8 +20,8 @@
 
 #define SIDE_MAX 65536
 #define CHANNELS_MAX 1024
-#define ROWS_SUMMED 257       /* 255 times that fits 16 bits */
-#define SQUARES_SUMMED 65536u /* 255 * 255 times that fits 32 bits */
+#define ROWS_SUMMED 257       /* rows whose sums of 255 fit in 16 bits */
+#define SQUARES_SUMMED 65536u /* values whose sums of 255 * 255 fit in 32 bits */
 
 int fr_augment_check(const fr_augment *augment, fr_error *err) {
     const fr_augment *a = augment;
@@ -44,7 +45,7 @@ int fr_augment_check(const fr_augment *augment, fr_error *err) {
 }
 
 typedef struct {
-    size_t top, left; /* of a random crop */
+    size_t top, left; /* position of a random crop */
     bool flip;
     float brightness, contrast;
 } chance;
@@ -57,7 +58,8 @@ static float between(fr_philox *philox, float low, float high) {
     return low + (high - low) * (float)(fr_philox_next(philox) >> 8) * 0x1p-24f;
 }
 
-/* All are drawn always, so that what is switched off does not change the rest. */
+/* Draws all numbers, also those of disabled steps, so that disabling one does not change the
+   others. */
 static chance draw(const fr_augment *a, uint64_t key) {
     fr_philox philox;
     fr_philox_init(&philox, a->seed, key);
@@ -71,7 +73,7 @@ static chance draw(const fr_augment *a, uint64_t key) {
     return drawn;
 }
 
-/* Along one side: `count` of the image's from `from` on come to `to` in the cut. */
+/* One side of a crop: `count` pixels of the image, starting at `from`, go to `to` in the crop. */
 typedef struct {
     size_t from, to, count;
 } span;
@@ -82,7 +84,7 @@ static span cut_side(size_t size, size_t out, bool random, size_t at) {
     return (span){0, (out - size) / 2, size};
 }
 
-/* Inlined where `channels` is known, it moves a pixel at a time. */
+/* Moves a whole pixel at a time where `channels` is a constant after inlining. */
 static inline __attribute__((always_inline)) void mirror(const uint8_t *restrict row, size_t width,
                                                          size_t channels, uint8_t *restrict out) {
     for (size_t i = 0; i < width; i++)
@@ -116,11 +118,11 @@ static void cut(const fr_augment *a, const chance *drawn, const uint8_t *image, 
     }
 }
 
-/* Room to work on one image. */
+/* Scratch memory for one image. */
 typedef struct {
-    double *means;  /* of the channels */
-    float *shift;   /* of the columns, each with all its channels */
-    uint16_t *sums; /* the same */
+    double *means;  /* one per channel */
+    float *shift;   /* one per column and channel */
+    uint16_t *sums; /* one per column and channel */
     uint8_t *image;
 } scratch;
 
@@ -132,7 +134,7 @@ static void add_row(uint16_t *restrict sums, const uint8_t *restrict x, size_t c
 static void find_means(const fr_augment *a, const scratch *s) {
     const size_t pitch = a->out_width * a->channels;
     for (size_t c = 0; c < a->channels; c++)
-        s->means[c] = 0; /* whole numbers below 2^53 until they are divided */
+        s->means[c] = 0; /* integers below 2^53 until the division */
     for (size_t row = 0; row < a->out_height;) {
         const size_t left = a->out_height - row;
         const size_t stop = row + (left < ROWS_SUMMED ? left : ROWS_SUMMED);
@@ -161,7 +163,7 @@ static uint64_t squares(const uint8_t *x, size_t count) {
     return total;
 }
 
-/* Finds the addend of each column, and gives the factor of all. */
+/* Computes the shift of each column, and returns the scale of all columns. */
 static float plan(const fr_augment *a, const chance *drawn, const scratch *s) {
     const size_t pitch = a->out_width * a->channels;
     const double values = (double)a->out_height * (double)pitch, channels = (double)a->channels;

@@ -3,7 +3,7 @@
 
 #include "base/cpu.h"
 
-/* The file's header and the 40 bytes of Windows 3's. */
+/* The file header, and the info header of Windows 3. */
 enum { HEADER_SIZE = 14 + 40, BYTES_PER_PIXEL = 3 };
 
 static uint32_t little_u16(const uint8_t *p) {
@@ -24,7 +24,7 @@ bool fr_bmp_read_header(fr_span data, fr_bmp_header *header) {
     if (begin < HEADER_SIZE || begin > data.size || height > (data.size - begin) / step)
         return false;
     *header = (fr_bmp_header){height, width, p + begin, (ptrdiff_t)step};
-    if (signed_height > 0) { /* rows go from the bottom up */
+    if (signed_height > 0) { /* a positive height means rows from the bottom up */
         header->top += (height - 1) * step;
         header->step = -header->step;
     }
@@ -48,7 +48,7 @@ static inline void copy_rows(const fr_bmp_header *h, uint8_t *out) {
 }
 
 #if defined(__x86_64__)
-/* The compiler uses byte shuffles here, which the baseline lacks. */
+/* Compiled for AVX2 because the baseline lacks byte shuffles. */
 __attribute__((target("avx2"))) static void copy_rows_avx2(const fr_bmp_header *h, uint8_t *out) {
     copy_rows(h, out);
 }

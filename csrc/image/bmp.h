@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * BMPs of the usual form: 24 bits a pixel, not compressed. Others are left to other decoders.
+ * Decodes the common form of BMP: 24 bits per pixel, uncompressed. Other decoders handle the rest.
  */
 #ifndef FASTREC_BMP_H
 #define FASTREC_BMP_H
@@ -9,8 +9,8 @@
 
 typedef struct {
     size_t height, width;
-    const uint8_t *top; /* the first row, in the file */
-    ptrdiff_t step;     /* bytes from a row to the one below it */
+    const uint8_t *top; /* the first row, within the file */
+    ptrdiff_t step;     /* bytes from one row to the row below it */
 } fr_bmp_header;
 
 /* Reads the header. Returns false for any other file and for an incomplete one. */

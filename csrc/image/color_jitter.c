@@ -50,14 +50,14 @@ static void saturate(float *restrict pixels, size_t count, float factor) {
     }
 }
 
-/* The hue of a pixel in sixths of a turn, from the difference of the other two channels. */
+/* Returns the hue of a pixel in sixths of a turn, from the difference of the other two channels. */
 static float hue_of(float r, float g, float b, float max, float chroma) {
     if (max == r) return (g - b) / chroma + (g < b ? 6 : 0);
     if (max == g) return (b - r) / chroma + 2;
     return (r - g) / chroma + 4;
 }
 
-/* How much of the chroma a channel lacks whose hue is `sixths` away: 0 to 1. */
+/* Returns the fraction of the chroma, 0 to 1, that a channel lacks if its hue is `sixths` away. */
 static float lack(float sixths) {
     const float away = sixths < 4 - sixths ? sixths : 4 - sixths;
     return away < 0 ? 0 : away > 1 ? 1 : away;

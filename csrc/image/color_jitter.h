@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Brightness, contrast, saturation and hue changed as torchvision's ColorJitter defines it, on
- * floats from 0 to 255: factors drawn evenly, applied in an order that is drawn, each step clamped.
+ * Changes brightness, contrast, saturation and hue as torchvision's ColorJitter does, on floats
+ * from 0 to 255. Factors are drawn uniformly and applied in a random order; each step clamps its
+ * result.
  */
 #ifndef FASTREC_COLOR_JITTER_H
 #define FASTREC_COLOR_JITTER_H
@@ -10,13 +11,13 @@
 
 #include "base/philox.h"
 
-/* Ranges that factors are drawn from; both 1 (hue: both 0) leaves a property alone. */
+/* Ranges of the factors. A property with both bounds 1 (hue: 0) does not change. */
 typedef struct {
     double brightness[2], contrast[2], saturation[2];
-    double hue[2]; /* of a whole turn, -0.5 to 0.5 */
+    double hue[2]; /* in turns, -0.5 to 0.5 */
 } fr_color_jitter;
 
-/* What was drawn. */
+/* The drawn factors. */
 typedef struct {
     float brightness, contrast, saturation, hue;
     int order[4]; /* 0 brightness, 1 contrast, 2 saturation, 3 hue */

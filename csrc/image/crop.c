@@ -14,7 +14,7 @@ size_t fr_draw_below(fr_philox *philox, size_t count) {
     return (size_t)((uint64_t)fr_philox_next(philox) * count >> 32);
 }
 
-/* e^x, |x| < 32, without a library, so that crops are the same on every machine. */
+/* Returns e^x for |x| < 32 without a library, so that crops are the same on every machine. */
 static double exponential(double x) {
     double sum = 1;
     x /= 1024;
@@ -26,7 +26,7 @@ static double exponential(double x) {
 }
 
 static double logarithm(double x) {
-    double y = 0; /* Newton's steps from the power of two below */
+    double y = 0; /* Newton's iteration, starting from the power of two below the result */
     for (; x >= 2; x /= 2)
         y += 0.69314718055994530942;
     for (; x < 1; x *= 2)
@@ -41,7 +41,7 @@ static fr_rect middle(size_t height, size_t width, size_t h, size_t w) {
     return (fr_rect){(height - h) / 2, (width - w) / 2, h, w};
 }
 
-/* The largest part in the middle whose ratio is allowed. */
+/* Returns the largest central rectangle with an allowed aspect ratio. */
 static fr_rect fallback(const fr_crop_options *o, size_t height, size_t width) {
     const double ratio = (double)width / (double)height;
     size_t h = height, w = width;
@@ -71,7 +71,7 @@ static fr_rect draw_resized(const fr_crop_options *o, fr_philox *philox, size_t 
     return fallback(o, height, width);
 }
 
-/* One attempt; false where the ratio leaves no height. */
+/* Makes one attempt. Returns false if no height fits the aspect ratio. */
 static bool distort(const fr_crop_options *o, fr_philox *philox, size_t height, size_t width,
                     float ratio, fr_rect *found) {
     const float area = (float)height * (float)width;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An image is loaded into its place in the result and worked on there, while it is in the nearest
- * cache. Passes go along rows, every column and channel with its own numbers, which vectorises for
- * any number of channels.
+ * Each image is loaded into its place in the result and processed there while it is in the nearest
+ * cache. All passes go along rows, with one number per column and channel, which vectorises for any
+ * number of channels.
  */
 #include "image/image_ops.h"
 
@@ -18,7 +18,7 @@ static void load_run(const uint8_t *from, size_t count, bool bytes, float *restr
         out[i] = from[i];
 }
 
-/* One channel of a row. */
+/* Loads one channel of a row. */
 static void load_steps(const uint8_t *from, int64_t step, size_t count, bool bytes, size_t out_step,
                        float *restrict out) {
     if (bytes) {
@@ -52,7 +52,7 @@ static void brighten(float *x, size_t count, float delta) {
         x[i] += delta;
 }
 
-/* The mean of each channel; `sums` has room for those of each column. */
+/* Computes the mean of each channel. `sums` has one element per column and channel. */
 static void channel_means(const float *x, size_t height, size_t width, size_t channels,
                           double *restrict sums, float *restrict means) {
     const size_t pitch = width * channels;
@@ -121,7 +121,7 @@ static void standardize(float *x, size_t count) {
         x[i] -= mean;
     const float deviation = sqrtf((float)mean_square_of(x, count));
     const float least = 1 / sqrtf((float)count);
-    const float divisor = deviation < least ? least : deviation; /* no number stays none */
+    const float divisor = deviation < least ? least : deviation; /* NaN stays NaN */
     for (size_t i = 0; i < count; i++)
         x[i] /= divisor;
 }
@@ -139,7 +139,7 @@ int fr_image_ops_apply(const fr_image_op *distortion, const uint8_t *source, con
         if (d->contrast) {
             channel_means(out, d->height, d->width, d->channels, sums, means);
             for (size_t k = d->channels; k < pitch; k++)
-                means[k] = means[k - d->channels]; /* at each column's place in a row */
+                means[k] = means[k - d->channels]; /* repeats the means for each column of a row */
             change_contrast(d, d->contrast[i], means, out);
         }
         if (d->standardize) standardize(out, size);

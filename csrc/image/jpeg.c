@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libjpeg leaves on an error by a longjmp to guarded(), the only setjmp. What runs inside keeps its
- * state in fr_jpeg, so that no local variable is read after the jump.
+ * On an error, libjpeg leaves by longjmp to guarded(), which has the only setjmp. The code that
+ * runs inside keeps its state in fr_jpeg, so no local variable is read after the jump.
  */
 #include "image/jpeg.h"
 
@@ -14,15 +14,17 @@
 #include <jerror.h>
 #include <jpeglib.h>
 
-/* Pixels of the region's neighbours that interpolated colour depends on. */
+/* Number of pixels around the region that interpolated colour depends on. */
 #define MARGIN 2
-/* Of a block of 64 pixels at least one component has a Huffman code of a bit or more; samplings may
-   halve that. Arithmetic coding has no such bound, but nothing real is that far below it. */
+/* Upper bound of pixels per byte of a file. Each block of 64 pixels has a Huffman code of at least
+   one bit in at least one component, and subsampling may halve that. Arithmetic coding has no such
+   bound, but no real image comes near this one. */
 #define PIXELS_PER_BYTE (2 * 64 * 8)
 #define ARITHMETIC_GAIN 64
 #define EXIF_MARKER (JPEG_APP0 + 1)
-/* Rows begin so far beyond a multiple of ROW_ALIGNMENT. libjpeg-turbo writes rows that are aligned
-   for its vectors past the caches, and to read them back would take half as long as decoding. */
+/* Offset of rows from a multiple of ROW_ALIGNMENT, in bytes. libjpeg-turbo writes rows that are
+   aligned for its vectors past the caches, and reading them back would take half as long as
+   decoding. */
 #define MISALIGNED 8
 #define ROW_ALIGNMENT 32
 #define ROWS_AT_ONCE 8
@@ -36,21 +38,22 @@ struct fr_jpeg {
     fr_jpeg_limits limits;
     fr_span data;
     const fr_jpeg_region *region;
-    uint8_t *out; /* where rows are copied to; NULL: all stay in `lines` */
+    uint8_t *out; /* destination of rows; NULL keeps all of them in `lines` */
     size_t out_step;
     fr_buffer lines;              /* decoded rows, wider than the region */
-    size_t line_step, line_count; /* and one line more, for what is not wanted */
-    size_t first;                 /* the region's first column in a line */
-    int orientation;              /* by EXIF, 1 to 8 */
-    bool made;                    /* there is something to destroy */
-    bool open;                    /* a header was read, and nothing decoded since */
-    bool cut_off;                 /* there is no end marker, so everything is decoded */
-    bool starved;                 /* bytes ended inside of a segment */
+    size_t line_step, line_count; /* with one more line for rows that are not needed */
+    size_t first;                 /* the region's first column within a line */
+    int orientation;              /* EXIF orientation, 1 to 8 */
+    bool made;                    /* whether `cinfo` must be destroyed */
+    bool open;                    /* whether a header was read and not decoded yet */
+    bool cut_off; /* whether the end marker is missing; everything is then decoded */
+    bool starved; /* whether the data ended within a segment */
     bool too_many_scans;
     char reason[JMSG_LENGTH_MAX];
 };
 
-/* --- what libjpeg calls ----------------------------------------------------------------------- */
+/* --- callbacks of libjpeg
+   ----------------------------------------------------------------------- */
 
 static fr_jpeg *owner(j_common_ptr cinfo) {
     return cinfo->client_data;
@@ -75,7 +78,7 @@ static void begin_source(j_decompress_ptr cinfo) {
     (void)cinfo;
 }
 
-/* After the last byte comes an end marker, for ever. */
+/* Supplies end markers after the last byte, as often as libjpeg asks. */
 static boolean fill_with_end(j_decompress_ptr cinfo) {
     static const JOCTET end[] = {0xff, JPEG_EOI};
     owner((j_common_ptr)cinfo)->cut_off = true;
@@ -103,7 +106,7 @@ static void count_scans(j_common_ptr cinfo) {
     longjmp(jpeg->escape, 1);
 }
 
-/* The orientation that EXIF names. Its directory is TIFF's: offsets from the byte order mark. */
+/* Reads a number of an EXIF directory, which is a TIFF: offsets start at the byte order mark. */
 static uint32_t exif_number(const uint8_t *at, int size, bool big) {
     uint32_t value = 0;
     for (int i = 0; i < size; i++)
@@ -128,13 +131,13 @@ static int exif_orientation(fr_span exif) {
     return 1;
 }
 
-/* Takes the orientation from an APP1 marker. libjpeg can save markers, but it walks along all saved
-   ones to append another, which takes quadratic time for a file full of them. */
+/* Reads the orientation from an APP1 marker. libjpeg can save markers, but it appends each to a
+   linked list from its start, which takes quadratic time for a file full of markers. */
 static boolean read_exif(j_decompress_ptr cinfo) {
     fr_jpeg *jpeg = owner((j_common_ptr)cinfo);
     const fr_span left = {cinfo->src->next_input_byte, cinfo->src->bytes_in_buffer};
     if (left.size < 2) return fill_with_end(cinfo);
-    size_t size = (size_t)left.data[0] << 8 | left.data[1]; /* of itself and the data */
+    size_t size = (size_t)left.data[0] << 8 | left.data[1]; /* size of this field and the data */
     if (size < 2) size = 2;
     const size_t there = size < left.size ? size : left.size;
     if (jpeg->orientation == 1)
@@ -143,9 +146,10 @@ static boolean read_exif(j_decompress_ptr cinfo) {
     return TRUE;
 }
 
-/* --- inside of guarded() ---------------------------------------------------------------------- */
+/* --- functions that run within guarded()
+   -------------------------------------------------------- */
 
-/* Anew for each image: tables that one defines would otherwise be there for the next. */
+/* Creates a decompressor for each image, because tables of one image would remain for the next. */
 static void make(fr_jpeg *jpeg) {
     if (jpeg->made) jpeg_destroy_decompress(&jpeg->cinfo);
     jpeg->made = false;
@@ -177,7 +181,7 @@ static void choose(fr_jpeg *jpeg) {
     if (is_cmyk(jpeg)) cinfo->out_color_space = JCS_CMYK;
 }
 
-/* Ink to light, in place: `out` is not after `ink`. Adobe stores ink inverted. */
+/* Converts ink to light, in place if `out` <= `ink`. Adobe stores inverted values. */
 static void cmyk_to_rgb(const fr_jpeg *jpeg, const uint8_t *ink, size_t count, size_t channels,
                         uint8_t *out) {
     const unsigned flip = jpeg->cinfo.saw_Adobe_marker ? 0 : 255;
@@ -187,12 +191,12 @@ static void cmyk_to_rgb(const fr_jpeg *jpeg, const uint8_t *ink, size_t count, s
                                 k * (ink[2] ^ flip) / 255};
         if (channels == 3)
             out[0] = (uint8_t)rgb[0], out[1] = (uint8_t)rgb[1], out[2] = (uint8_t)rgb[2];
-        else /* as libjpeg weighs them */
+        else /* with libjpeg's weights */
             out[0] = (uint8_t)((19595 * rgb[0] + 38470 * rgb[1] + 7471 * rgb[2] + 32768) >> 16);
     }
 }
 
-/* Narrows what is decoded to the region's columns. */
+/* Limits decoding to the columns of the region. */
 static void crop_columns(fr_jpeg *jpeg) {
     const fr_jpeg_region *region = jpeg->region;
     const JDIMENSION full = jpeg->cinfo.output_width;
@@ -245,7 +249,7 @@ static void read_region(fr_jpeg *jpeg) {
     }
 }
 
-/* Skipping to the end would not look at it. */
+/* Decodes the remaining rows, because skipping to the end would not detect damage in them. */
 static void read_rest(fr_jpeg *jpeg) {
     JSAMPROW line = line_at(jpeg, jpeg->line_count);
     while (jpeg->cut_off && jpeg->cinfo.output_scanline < jpeg->cinfo.output_height)
@@ -257,7 +261,8 @@ static void read_all(fr_jpeg *jpeg) {
     read_rest(jpeg);
 }
 
-/* --- outside ---------------------------------------------------------------------------------- */
+/* --- public functions
+   --------------------------------------------------------------------------- */
 
 static int guarded(fr_jpeg *jpeg, void (*step)(fr_jpeg *), fr_error *err) {
     if (setjmp(jpeg->escape) == 0) {
@@ -288,7 +293,8 @@ int fr_jpeg_new(const fr_jpeg_limits *limits, fr_jpeg **jpeg, fr_error *err) {
     if (!j) return fr_fail_nomem(err, sizeof *j);
     j->limits = *limits;
     j->cinfo.err = jpeg_std_error(&j->errors);
-    j->cinfo.client_data = j; /* jpeg_create_decompress() keeps both */
+    j->cinfo.client_data =
+        j; /* jpeg_create_decompress() preserves this field and the error handler */
     j->errors.error_exit = leave;
     j->errors.output_message = stay_silent;
     j->errors.emit_message = note_warning;
@@ -302,7 +308,7 @@ int fr_jpeg_new(const fr_jpeg_limits *limits, fr_jpeg **jpeg, fr_error *err) {
     return FR_OK;
 }
 
-/* Whether an end marker follows the header; entropy-coded data cannot hold its bytes. */
+/* Returns whether an end marker follows the header. Entropy-coded data cannot contain its bytes. */
 static bool has_end(const fr_jpeg *jpeg) {
     const uint8_t *p = jpeg->data.data + jpeg->data.size;
     size_t left = jpeg->source.bytes_in_buffer;

@@ -28,7 +28,7 @@ static inline float float_of(uint32_t bits) {
     return x;
 }
 
-/* Without branches, so that it vectorises. Below 2^-14 the addition does the rounding. */
+/* Converts without branches, so that it vectorises. Below 2^-14 the addition rounds. */
 static inline uint16_t to_half(float x) {
     const uint32_t sign = bits_of(x) >> 16 & 0x8000, u = bits_of(x) & 0x7fffffff;
     const uint32_t small = bits_of(float_of(u) + 0.5f) - 0x3f000000;
@@ -38,7 +38,7 @@ static inline uint16_t to_half(float x) {
     return (uint16_t)(sign | found);
 }
 
-/* The product moves the exponent, of subnormal numbers too; all ones stay so. */
+/* The product adjusts the exponent, also of subnormals; an exponent of all ones stays. */
 static inline float from_half(uint16_t half) {
     const uint32_t u = half & 0x7fffu, sign = (half & 0x8000u) << 16;
     const uint32_t finite = bits_of(float_of(u << 13) * 0x1p112f);
@@ -51,7 +51,7 @@ static inline uint16_t to_bfloat(float x) {
     return (uint16_t)((u & 0x7fffffff) > 0x7f800000 ? (u >> 16 | 0x40) : rounded);
 }
 
-/* The addition leaves no bits below one, and rounds as it does so. */
+/* The addition removes all bits below one, with rounding. */
 static inline uint8_t to_byte(float x) {
     return (uint8_t)bits_of((x < 0 ? 0 : x > 255 ? 255 : x) + 0x1.8p23f);
 }
@@ -96,7 +96,7 @@ AVX2_INLINE size_t store_eights(fr_pixel_type type, const float *restrict row, s
     return i;
 }
 
-/* One channel of eight pixels: each vector has it in lanes of its own. */
+/* Gathers one channel of eight pixels. Each input vector holds part of it, in different lanes. */
 #define CHANNEL(v, second, third, ...)                                                             \
     _mm256_permutevar8x32_ps(                                                                      \
         _mm256_blend_ps(_mm256_blend_ps((v)[0], (v)[1], second), (v)[2], third),                   \
@@ -109,7 +109,7 @@ AVX2_INLINE void to_planes(__m256 v[3]) {
     v[0] = red, v[1] = green, v[2] = blue;
 }
 
-/* Three channels scaled and stored, eight pixels at a time, vectors `step` bytes apart. */
+/* Scales and stores three channels, eight pixels at a time; the vectors are `step` bytes apart. */
 AVX2_INLINE size_t store_pixels(const fr_pixel_format *f, fr_pixel_type type, const float *row,
                                 uint8_t *out, size_t step) {
     const size_t advance = (f->channels_first ? 8 : 24) * size_of(type);
@@ -135,7 +135,7 @@ AVX2_INLINE size_t store_pixels(const fr_pixel_format *f, fr_pixel_type type, co
     return x;
 }
 
-/* How many numbers, or pixels, were stored by instructions that not every processor has. */
+/* Returns how many numbers, or pixels, were stored with AVX2. */
 AVX2 static size_t store_wide(fr_pixel_type type, const float *row, size_t count, uint8_t *out) {
     if (!(fr_cpu_features() & FR_CPU_AVX2)) return 0;
     switch (type) {
@@ -218,7 +218,7 @@ void fr_pixel_format_load_halves(const uint16_t *halves, size_t count, float *ou
         out[i] = from_half(halves[i]);
 }
 
-#define PLANE 64 /* numbers of one channel that are brought together */
+#define PLANE 64 /* numbers of one channel that are gathered in one step */
 
 static void store_channel(const fr_pixel_format *f, const float *restrict row, size_t width,
                           uint8_t *out) {
@@ -236,7 +236,7 @@ static void store_channel(const fr_pixel_format *f, const float *restrict row, s
     }
 }
 
-/* As many numbers as a whole number of pixels and of vectors have, whatever the channels. */
+/* A multiple of every number of channels and of the vector size. */
 #define PERIOD 12
 
 static void scale_numbers(const fr_pixel_format *f, float *restrict row, size_t count) {

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libpng leaves on an error by a longjmp to guarded(), the only setjmp. What runs inside keeps its
- * state in `decoder`, so that no local variable is read after the jump.
+ * On an error, libpng leaves by longjmp to guarded(), which has the only setjmp. The code that runs
+ * inside keeps its state in `decoder`, so no local variable is read after the jump.
  */
 #include "image/png.h"
 
 static const uint8_t SIGNATURE[] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'};
 
-/* The signature, then the length, name, body and checksum of IHDR. */
+/* The signature, followed by the length, name, body and checksum of IHDR. */
 enum { HEADER_SIZE = 8 + 4 + 4 + 13 + 4, SIDE_MAX = 1 << 24 };
-/* A chunk's length, name and checksum; the bytes behind the last row that are inflated. */
+/* Bytes of a chunk's length, name and checksum; bytes after the last row that are still
+   inflated. */
 enum { CHUNK_OVERHEAD = 12, REST_MAX = 8192 };
-/* Deflate makes at most so many bytes of one. */
+/* Largest number of bytes that one byte of a deflate stream can produce. */
 #define INFLATED_PER_BYTE 1032
 
 bool fr_png_is(fr_span data) {
@@ -23,7 +24,7 @@ static uint32_t big_u32(const uint8_t *p) {
 }
 
 int fr_png_read_header(fr_span data, uint64_t limit, fr_png_header *header, fr_error *err) {
-    static const int samples[] = {1, 0, 3, 1, 2, 0, 4}; /* by the type of colour */
+    static const int samples[] = {1, 0, 3, 1, 2, 0, 4}; /* by colour type */
     const uint8_t *p = data.data;
     if (data.size < HEADER_SIZE || !fr_png_is(data) || memcmp(p + 12, "IHDR", 4) != 0)
         return fr_fail(err, FR_ERR_MALFORMED, "it is not a PNG");
@@ -55,13 +56,13 @@ int fr_png_read_header(fr_span data, uint64_t limit, fr_png_header *header, fr_e
 
 #include "image/png_plain.h"
 
-/* Their parts in grey, in 1/100000. */
+/* Weights of the channels in grey, in 1/100000. */
 enum { RED = 29900, GREEN = 58700 };
 
 typedef struct {
     png_structp png;
     png_infop info;
-    fr_span file, data; /* the file, and what is left of it */
+    fr_span file, data; /* the file, and its unread rest */
     const fr_png_header *header;
     const fr_png_format *format;
     uint8_t *out;
@@ -86,7 +87,8 @@ static void stay_silent(png_structp png, png_const_charp reason) {
     (void)png, (void)reason;
 }
 
-/* --- inside of guarded() ---------------------------------------------------------------------- */
+/* --- functions that run within guarded()
+   -------------------------------------------------------- */
 
 static void choose_channels(decoder *d) {
     const fr_png_format *f = d->format;
@@ -116,7 +118,7 @@ static void choose_bits(decoder *d) {
     png_set_swap(d->png);
 }
 
-/* PNG's checksum. It is taken bit by bit, for few files need it. */
+/* Returns PNG's checksum. It is computed bit by bit because few files need it. */
 static uint32_t crc32_of(fr_span bytes) {
     uint32_t crc = ~UINT32_C(0);
     for (size_t i = 0; i < bytes.size; i++) {
@@ -127,7 +129,7 @@ static uint32_t crc32_of(fr_span bytes) {
     return ~crc;
 }
 
-/* Checks all chunks as far as IEND, as png_read_end() does, but inflates nothing. */
+/* Checks all chunks up to IEND, as png_read_end() does, without inflating any. */
 static void check_chunks(const decoder *d) {
     fr_span rest = fr_span_after(d->file, sizeof SIGNATURE);
     for (bool is_last = false; !is_last;) {
@@ -143,8 +145,8 @@ static void check_chunks(const decoder *d) {
     }
 }
 
-/* png_read_end() inflates what is left of IDAT, which may be a thousand times its size, only to
-   throw it away. So it is for files that end soon after their last row. */
+/* png_read_end() inflates the rest of IDAT, possibly a thousand times its size, only to discard it.
+   It is therefore called only for files that end soon after their last row. */
 static void read_end(decoder *d) {
     if (d->data.size <= REST_MAX)
         png_read_end(d->png, NULL);
@@ -154,7 +156,8 @@ static void read_end(decoder *d) {
 
 static void decode(decoder *d) {
     png_set_read_fn(d->png, d, give);
-    png_set_keep_unknown_chunks(d->png, PNG_HANDLE_CHUNK_NEVER, NULL, -1); /* no text, profiles */
+    png_set_keep_unknown_chunks(d->png, PNG_HANDLE_CHUNK_NEVER, NULL,
+                                -1); /* skips text and profiles */
     png_set_user_limits(d->png, SIDE_MAX, SIDE_MAX);
     png_read_info(d->png, d->info);
     choose_channels(d);

@@ -7,19 +7,19 @@
 
 #include "image/png_unfilter.h"
 
-/* The signature and IHDR; a chunk's length, name and checksum; a limit that is less than libpng's.
- */
+/* Bytes of the signature and IHDR; bytes of a chunk's length, name and checksum; the largest
+   accepted ancillary chunk, which is below libpng's limit. */
 enum { HEADER_SIZE = 8 + 12 + 13, CHUNK_OVERHEAD = 12, ANCILLARY_MAX = 1 << 20 };
 enum { GREY = 0, RGB = 2, PALETTE = 3, GREY_ALPHA = 4, RGB_ALPHA = 6 };
 
 /* The contents of the chunks before the pixels. */
 typedef struct {
-    size_t channels; /* of the filtered rows */
+    size_t channels; /* channels of the filtered rows */
     bool is_palette;
     fr_span palette;    /* RGB triples */
-    fr_span stream;     /* of zlib, within the file or in `joined` */
-    fr_buffer joined;   /* the bodies of several IDAT */
-    fr_buffer inflated; /* rows, each after its filter; then two rows of scratch memory */
+    fr_span stream;     /* the zlib stream, within the file or in `joined` */
+    fr_buffer joined;   /* the concatenated bodies of several IDAT chunks */
+    fr_buffer inflated; /* rows, each after its filter byte; then two rows of scratch memory */
 } image;
 
 static uint32_t big_u32(const uint8_t *p) {
@@ -30,7 +30,7 @@ static bool is_undamaged(const uint8_t *name, size_t size) {
     return libdeflate_crc32(0, name, size + 4) == big_u32(name + 4 + size);
 }
 
-/* Ancillary chunks that libpng skips whatever they have. */
+/* Returns whether libpng skips this ancillary chunk, whatever its content. */
 static bool is_skipped(const uint8_t *name, size_t size) {
     for (int i = 0; i < 4; i++)
         if ((name[i] | 0x20) < 'a' || (name[i] | 0x20) > 'z') return false;
@@ -52,7 +52,7 @@ static bool add_data(image *image, fr_span body) {
     return true;
 }
 
-/* Reads the chunks behind IHDR: PLTE where there is a palette, then IDAT, then IEND. */
+/* Reads the chunks after IHDR: PLTE if the image has a palette, then IDAT, then IEND. */
 static bool read_chunks(image *image, fr_span rest) {
     bool in_data = false;
     while (rest.size >= CHUNK_OVERHEAD) {
@@ -82,7 +82,7 @@ static bool read_chunks(image *image, fr_span rest) {
 /* Returns whether copying the stored samples gives the requested format. */
 static bool read_header(image *image, fr_span data, const fr_png_header *header,
                         const fr_png_format *format) {
-    static const uint8_t samples[] = {1, 0, 3, 1, 2, 0, 4}; /* by the type of colour */
+    static const uint8_t samples[] = {1, 0, 3, 1, 2, 0, 4}; /* by colour type */
     if (data.size < HEADER_SIZE || big_u32(data.data + 8) != 13) return false;
     const uint8_t *fields = data.data + 24; /* bits, colour, compression, filter, interlacing */
     const int type = fields[1];
@@ -96,13 +96,13 @@ static bool read_header(image *image, fr_span data, const fr_png_header *header,
            (type == RGB_ALPHA && wanted == 3);
 }
 
-/* Inflates the stream to rows, each behind the byte of its filter, and no more. */
+/* Inflates the stream to exactly the rows of the image, each after its filter byte. */
 static bool inflate_rows(image *image, size_t row_size, size_t height) {
     const size_t size = (row_size + 1) * height;
     const fr_span stream = image->stream;
     if (stream.size < 2) return false;
     const size_t window = (size_t)1 << ((stream.data[0] >> 4) + 8);
-    if (window < 32768 && window < size) return false; /* libdeflate assumes the largest one */
+    if (window < 32768 && window < size) return false; /* libdeflate assumes the largest window */
     if (fr_buffer_reserve(&image->inflated, size + 2 * row_size, NULL) != FR_OK) return false;
     struct libdeflate_decompressor *inflater = libdeflate_alloc_decompressor();
     if (!inflater) return false;
@@ -113,7 +113,7 @@ static bool inflate_rows(image *image, size_t row_size, size_t height) {
     return result == LIBDEFLATE_SUCCESS && read == stream.size && written == size;
 }
 
-/* Copies a row of other samples than the format's. False for an index outside of the palette. */
+/* Converts a row to the requested samples. Returns false for an index outside the palette. */
 static bool convert(const image *image, const uint8_t *row, size_t width, size_t channels,
                     uint8_t *out) {
     const size_t step = image->channels;
@@ -138,7 +138,7 @@ static bool unfilter_rows(image *image, const fr_png_header *header, const fr_pn
     const bool is_same = !image->is_palette && channels == (size_t)format->channels;
     const uint8_t *row = image->inflated.data;
     uint8_t *scratch = image->inflated.data + (row_size + 1) * height;
-    memset(scratch, 0, row_size); /* above the first row */
+    memset(scratch, 0, row_size); /* the row above the first */
     const uint8_t *before = scratch;
     uint8_t *next = scratch + row_size, *spare = scratch;
     for (size_t y = 0; y < height; y++, row += row_size + 1, out += row_step) {

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * PNGs of the usual form: samples of 8 bits, not interlaced, no transparency to apply, chunks in
- * order and undamaged. libdeflate inflates the whole image at once, in half the time of zlib.
+ * Decodes the common form of PNG: samples of 8 bits, not interlaced, without transparency to apply,
+ * with chunks in order and undamaged. libdeflate inflates the whole image in one call, in half the
+ * time of zlib.
  *
- * Any other file is refused without a verdict: libpng decides about it (png.h).
+ * Any other file is left to libpng (png.h), which also reports errors.
  *
- * Built without libdeflate (no FASTREC_HAVE_DEFLATE) every file is refused.
+ * Built without libdeflate (no FASTREC_HAVE_DEFLATE), no file is decoded here.
  */
 #ifndef FASTREC_PNG_PLAIN_H
 #define FASTREC_PNG_PLAIN_H
 
 #include "image/png.h"
 
-/* Decodes such a file to what fr_png_decode() makes of it. False for any other file; what `out`
-   has is undefined then. */
+/* Decodes such a file exactly as fr_png_decode() does. Returns false for any other file, with the
+   content of `out` undefined. */
 bool fr_png_plain_decode(fr_span data, const fr_png_header *header, const fr_png_format *format,
                          uint8_t *out, size_t row_step);
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A pixel depends on the one to its left, so its channels are the lanes of a vector, and a row
- * takes as long as the chain of operations from one pixel to the next, which is kept short:
+ * A pixel depends on the pixel to its left, so its channels are the lanes of a vector, and a row
+ * takes as long as the chain of operations from one pixel to the next. The chains are kept short:
  *
- * Average. With ~x = -x - 1, ~(r + floor((a + b) / 2)) = ceil((~a + ~b) / 2) - r, which is two
- * operations when the complements are kept.
+ * Average. With ~x = -x - 1, ~(r + floor((a + b) / 2)) = ceil((~a + ~b) / 2) - r, which takes two
+ * operations if the complements are kept.
  *
- * Paeth. With a, b, c to the left, above and above left, the distances are |b - c|, |a - c| and
- * |a + (b - 2c)|; each absolute value is the maximum of two differences. r + b and r + c do not
- * depend on the pixel to the left.
+ * Paeth. With a, b, c to the left, above and above left, the distances are |b - c|, |a - c| and |a
+ * + (b - 2c)|; each absolute value is the maximum of two differences. r + b and r + c do not depend
+ * on the pixel to the left.
  */
 #include "image/png_unfilter.h"
 
@@ -28,7 +28,7 @@ static inline uint8_t predict(int a, int b, int c) {
     return (uint8_t)(pb <= pc ? b : c);
 }
 
-/* The filters that depend on the pixel to the left, byte by byte. */
+/* Undoes the filters that depend on the pixel to the left, byte by byte. */
 static inline void bytewise(int type, const uint8_t *row, const uint8_t *before, size_t size,
                             size_t channels, uint8_t *out) {
     uint8_t left[4] = {0}, corner[4] = {0};
@@ -47,7 +47,8 @@ static inline void bytewise(int type, const uint8_t *row, const uint8_t *before,
 
 #include <emmintrin.h>
 
-/* The first `size` bytes of a pixel of 3 or 4: the last of a row is not to write past it. */
+/* Stores the first `size` bytes (3 or 4) of a pixel, because the last pixel must not overrun the
+   row. */
 static inline void store(uint8_t *out, __m128i pixel, size_t size) {
     const uint32_t bytes = (uint32_t)_mm_cvtsi128_si32(pixel);
     memcpy(out, &bytes, size);
@@ -63,7 +64,7 @@ static inline __m128i sub_pixel(__m128i *left, __m128i r) {
     return *left = _mm_add_epi8(*left, r);
 }
 
-/* `left` is the complement of the pixel. */
+/* `left` holds the complement of the pixel. */
 static inline __m128i average_pixel(__m128i *left, __m128i r, __m128i above) {
     const __m128i ones = _mm_set1_epi8(-1);
     *left = _mm_sub_epi8(_mm_avg_epu8(*left, _mm_xor_si128(above, ones)), r);
@@ -71,7 +72,7 @@ static inline __m128i average_pixel(__m128i *left, __m128i r, __m128i above) {
 }
 
 typedef struct {
-    __m128i left, corner; /* 16 bits a channel */
+    __m128i left, corner; /* 16 bits per channel */
 } paeth;
 
 static inline __m128i distance(__m128i x, __m128i y) {
@@ -93,7 +94,7 @@ static inline __m128i paeth_pixel(paeth *p, __m128i row, __m128i before) {
     return _mm_packus_epi16(p->left, p->left);
 }
 
-/* All pixels but the last are read and written four bytes at a time. */
+/* Reads and writes all pixels except the last four bytes at a time. */
 #define EACH_PIXEL(expression)                                                                     \
     for (size_t i = 0; i + 1 < count; i++, row += size, before += size, out += size) {             \
         const __m128i r = load(row, 4), above = load(before, 4);                                   \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A crop becomes, along each side, what to sample (fr_sampling): how many samples of how many
- * pixels. From its weights follows which source pixels are needed, and those are decoded.
+ * Along each side, a crop determines a sampling (fr_sampling): the number of samples and the pixels
+ * that they cover. The weights of the sampling determine the source pixels that must be decoded.
  */
 #include "image/preprocess.h"
 
@@ -11,18 +11,19 @@
 struct fr_preprocessor {
     const fr_preprocess_options *options;
     fr_jpeg *jpeg;
-    fr_buffer turned; /* decoded pixels: of a JPEG, upright */
-    fr_buffer floats; /* a row of the result, or all of it where colours change */
+    fr_buffer turned; /* decoded pixels; those of a JPEG are upright */
+    fr_buffer floats; /* one row of the result, or the whole result if colours change */
 };
 
-/* What is made of an image of a known size. */
+/* The geometry of the result for an image of known size. */
 typedef struct {
     fr_rect box; /* in pixels of the source */
     fr_sampling rows, columns;
-    bool is_cut; /* not resized */
+    bool is_cut; /* whether the image is cropped without resizing */
 } geometry;
 
-/* --- what is wanted --------------------------------------------------------------------------- */
+/* --- geometry
+   ----------------------------------------------------------------------------------- */
 
 void fr_preprocess_stream(uint64_t seed, uint64_t key, fr_draw_part part, fr_philox *philox) {
     fr_philox_init(philox, seed, key);
@@ -35,7 +36,8 @@ static fr_philox stream(const fr_preprocess_options *o, uint64_t key, fr_draw_pa
     return philox;
 }
 
-/* `count` samples from the middle of `total`; what is missing lies outside, and gives zeros. */
+/* Returns a sampling of `count` central samples of `total`. Missing samples lie outside and
+   become zero. */
 static fr_sampling middle_of(size_t size, size_t total, size_t count, bool down) {
     fr_sampling side = {size, 0, (float)size, total, 0, count};
     if (count <= total)
@@ -98,7 +100,7 @@ static bool is_mirrored(const fr_preprocess_options *o, uint64_t key) {
     return fr_draw_between(&philox, 0, 1) < o->mirror;
 }
 
-/* Whether pixels of the box are the result, as they are. */
+/* Returns whether the pixels of the box are the result, unchanged. */
 static bool is_verbatim(const fr_preprocess_options *o, const geometry *g, uint64_t key) {
     const bool is_whole = g->rows.count <= g->rows.total && g->columns.count <= g->columns.total;
     return g->is_cut && is_whole && o->format.type == FR_PIXEL_UINT8 && !o->has_jitter &&
@@ -107,7 +109,7 @@ static bool is_verbatim(const fr_preprocess_options *o, const geometry *g, uint6
 
 static int resampler_of(const fr_preprocess_options *o, const geometry *g, uint64_t key,
                         fr_resampler *resampler, fr_error *err) {
-    /* Of one pixel a sample, which leaves it as it is, and nothing where there is none. */
+    /* Each sample is exactly one pixel, which stays unchanged, or zero outside the image. */
     const fr_interpolation cut = {.filter = FR_FILTER_BILINEAR, .antialias = true};
     return fr_resampler_init(resampler, g->is_cut ? &cut : &o->interpolation, &g->rows, &g->columns,
                              o->format.channels, is_mirrored(o, key), err);
@@ -168,9 +170,11 @@ int fr_preprocessor_pixels(fr_preprocessor *preprocessor, const uint8_t *pixels,
     return status;
 }
 
-/* --- from a JPEG ------------------------------------------------------------------------------ */
+/* --- JPEG
+   --------------------------------------------------------------------------------------- */
 
-/* A side that was reduced before it is sampled: its box is no longer of whole pixels. */
+/* Adapts the sampling of a side to an image that was decoded at a reduced size. The box no longer
+   begins at a whole pixel. */
 static void reduce(fr_sampling *side, size_t *begin, size_t full, int denominator) {
     const size_t d = (size_t)denominator, end = *begin + side->size;
     const size_t low = *begin / d, high = end == full ? (full + d - 1) / d : (end + d - 1) / d;
@@ -195,12 +199,14 @@ static fr_jpeg_region region_of(const fr_preprocess_options *o) {
                             .channels = (int)o->format.channels};
 }
 
-/* Where pixel (y, x) of the upright image is stored; EXIF's orientations 5 to 8 swap the sides. */
+/* Finds the stored position of pixel (y, x) of the upright image. EXIF orientations 5 to 8 swap the
+   sides. */
 static void turn(const fr_pixels *from, const fr_jpeg_header *h, size_t channels,
                  uint8_t *restrict to) {
     const int o = h->orientation;
     const bool swap = o >= 5;
-    const bool down = o == 3 || o == 4 || o == 7 || o == 8 /* of what the upright row stands for */;
+    const bool down =
+        o == 3 || o == 4 || o == 7 || o == 8; /* along the stored side of upright rows */
     const bool back = o == 2 || o == 3 || o == 6 || o == 7;
     const size_t height = swap ? h->width : h->height, width = swap ? h->height : h->width;
     for (size_t y = 0; y < height; y++)
@@ -261,7 +267,8 @@ int fr_preprocessor_jpeg(fr_preprocessor *preprocessor, fr_span data, uint64_t k
     return status;
 }
 
-/* --- from a PNG ------------------------------------------------------------------------------- */
+/* --- PNG
+   ---------------------------------------------------------------------------------------- */
 
 int fr_preprocessor_png(fr_preprocessor *preprocessor, fr_span data, uint64_t key, uint8_t *out,
                         fr_error *err) {

@@ -29,9 +29,9 @@ static void to_floats(const fr_resampler *r, const fr_pixels *source, size_t row
         bytes_to_floats(from, r->scale, count, out);
 }
 
-#define STRIP 16 /* numbers whose sums stay in registers */
+#define STRIP 16 /* numbers whose sums fit in registers */
 
-/* The sum of source rows that makes row `row`, from its number `from` on. */
+/* Computes row `row` of the result as a sum of source rows, starting at number `from`. */
 static void sum_bytes(const fr_resampler *r, const fr_pixels *source, size_t row, size_t from,
                       size_t count, float *restrict out) {
     const fr_taps *taps = &r->rows;
@@ -65,7 +65,8 @@ AVX2_INLINE __m256 floats_at(const uint8_t *from) {
     return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_loadl_epi64((const void *)from)));
 }
 
-/* As sum_bytes(), and to the same bits; gives how far it came. A scale of 1 is no work. */
+/* Computes the same bits as sum_bytes(), and returns the number of results. Multiplying by a scale
+   of 1 is exact. */
 AVX2_INLINE size_t sum_strips(const fr_resampler *r, const fr_pixels *source, size_t row,
                               size_t count, bool scaled, float *restrict out) {
     const fr_taps *taps = &r->rows;
@@ -102,7 +103,7 @@ AVX2_INLINE __m256 two_pixels(const float *first, const float *second) {
                                 1);
 }
 
-/* Writes two floats beyond. */
+/* Writes two floats more than the pixels have. */
 AVX2_INLINE void store_pixels(float *out, __m256 pixels) {
     const __m256i channels = _mm256_setr_epi32(0, 1, 2, 4, 5, 6, 7, 7);
     _mm256_storeu_ps(out, _mm256_permutevar8x32_ps(pixels, channels));
@@ -147,7 +148,7 @@ AVX2 static void lerp_pairs(const fr_pixel_pairs *p, const float *line, float *o
     }
 }
 
-/* As lerp_pairs(), of bytes. Reads eight of them from the first pixel on. */
+/* Does the same as lerp_pairs() for bytes. Reads eight bytes at the first pixel of each pair. */
 AVX2 static void lerp_bytes(const fr_pixel_pairs *p, const uint8_t *line, float scale, float *out) {
     const __m128i firsts = _mm_setr_epi8(0, 1, 2, -1, 8, 9, 10, -1, -1, -1, -1, -1, -1, -1, -1, -1);
     const __m128i seconds =
@@ -216,7 +217,7 @@ static inline void store_four(float *to, four x) {
     memcpy(to, &x, sizeof x);
 }
 
-/* Pixels of 3 channels, four floats at a time: a row has that much more at its end. */
+/* Sums pixels of 3 channels, four floats at a time. Rows have space for the extra float. */
 static void sum_across_colour(const fr_taps *taps, size_t from, const float *line, float *out) {
     for (size_t x = from; x < taps->count; x++) {
         const float *weights = taps->weights + x * taps->reach;
@@ -232,7 +233,8 @@ static void sum_across(const fr_resampler *r, bool is_float, const float *line, 
     const fr_taps *taps = &r->columns;
     const size_t channels = r->channels;
     if (channels == 3) {
-        const size_t paired = is_float ? 0 : 2 * r->pairs.count; /* no weight of 0 for infinity */
+        const size_t paired =
+            is_float ? 0 : 2 * r->pairs.count; /* floats skip pairs, because 0 * infinity is NaN */
         if (paired) sum_pairs(&r->pairs, line, out);
         sum_across_colour(taps, paired, line, out);
         return;
@@ -269,7 +271,7 @@ static void lerp_rest(const fr_resampler *r, size_t paired, const float *line, f
 static void lerp_across(const fr_resampler *r, const fr_pixels *source, size_t row, float *out) {
     const size_t paired = source->is_float ? 0 : 2 * r->pairs.count;
     const size_t size = r->width * r->channels;
-    if (paired && r->width > 1 && row + 1 < r->height) { /* what follows a row can be read */
+    if (paired && r->width > 1 && row + 1 < r->height) { /* the bytes after the row are readable */
         const uint8_t *from = source->data + row * source->row_step;
         lerp_bytes(&r->pairs, from, r->scale, out);
         if (paired < r->columns.count) {
@@ -286,7 +288,8 @@ static void lerp_across(const fr_resampler *r, const fr_pixels *source, size_t r
 
 /* --- rows ------------------------------------------------------------------------------------- */
 
-/* A source row summed across, kept for the next row that needs it. */
+/* Returns a source row after summing along it. The row is kept for the next result that needs
+   it. */
 static const float *line_of(fr_resampler *r, const fr_pixels *source, size_t row) {
     float *line = r->lines[row & 1];
     if (r->held[row & 1] == row) return line;
@@ -348,7 +351,7 @@ void fr_resampler_image(fr_resampler *resampler, const fr_pixels *source, float 
         fr_resampler_row(resampler, source, row, out + row * pitch);
 }
 
-/* Counts places from the first that is needed; at least one is, so that there is a region. */
+/* Makes places relative to the first pixel that is needed. The region has at least one pixel. */
 static void trim(fr_taps *taps, size_t *first, size_t *size) {
     size_t end;
     fr_taps_range(taps, first, &end);
@@ -358,7 +361,8 @@ static void trim(fr_taps *taps, size_t *first, size_t *size) {
             taps->places[i * taps->reach + k] -= (uint32_t)*first;
 }
 
-/* Whether each sample is one pixel as it is; and the next, where that matters. */
+/* Returns whether each sample is one unchanged pixel, and if `in_order`, whether it is the next
+   one. */
 static bool is_copy(const fr_taps *taps, bool in_order) {
     for (size_t i = 0; i < taps->count; i++) {
         const size_t at = i * taps->reach;
@@ -375,10 +379,10 @@ static size_t most_used(const fr_taps *taps) {
     return most;
 }
 
-#define PAIR_TAPS_MAX 32 /* beyond which weights are not in the fastest cache */
+#define PAIR_TAPS_MAX 32 /* beyond this, the weights exceed the fastest cache */
 
-/* One sample's weights for `taps` pixels in a row, every other four of `weights`. False when its
-   own pixels are in no row. */
+/* Spreads one sample's weights over `taps` consecutive pixels, in every other group of four
+   `weights`. Returns false if the pixels of the sample are not consecutive. */
 static bool spread(const fr_resampler *r, size_t x, size_t taps, uint32_t *place, float *weights) {
     const uint32_t *places = r->columns.places + x * r->columns.reach;
     const float *given = r->columns.weights + x * r->columns.reach;
@@ -386,7 +390,8 @@ static bool spread(const fr_resampler *r, size_t x, size_t taps, uint32_t *place
     const size_t begin = used == 0 ? 0 : places[0] < last ? places[0] : last;
     *place = (uint32_t)(3 * begin);
     for (size_t k = 0; k < used; k++) {
-        if (r->is_lerp && places[k] == places[0]) continue; /* the distance from itself is 0 */
+        if (r->is_lerp && places[k] == places[0])
+            continue; /* at the same place, the difference from the first is 0 */
         if (places[k] != places[0] + k) return false;
         const size_t at = places[k] - begin;
         for (size_t lane = 0; lane < 4; lane++)
@@ -394,7 +399,8 @@ static bool spread(const fr_resampler *r, size_t x, size_t taps, uint32_t *place
     }
     return true;
 }
-/* Leaves no pairs where a sample has its pixels elsewhere, as at repeated edges. */
+/* Builds pairs of samples. There are none if a sample's pixels are not consecutive, as at repeated
+   edges. */
 static int pair(fr_resampler *r, fr_error *err) {
     fr_pixel_pairs *pairs = &r->pairs;
     const size_t count = r->columns.count / 2, taps = most_used(&r->columns);
@@ -441,7 +447,7 @@ int fr_resampler_init(fr_resampler *resampler, const fr_interpolation *how, cons
     const size_t wide = r->width * channels + FR_ROW_SLACK;
     const size_t thin = r->columns.count * channels + FR_ROW_SLACK;
     const size_t bytes = (wide + 2 * thin) * sizeof(float);
-    r->line = calloc(1, bytes); /* what lies beyond a row is read, and must not be a trap */
+    r->line = calloc(1, bytes); /* floats after a row are read, so they must be initialised */
     if (!r->line) return fr_fail_nomem(err, bytes);
     r->lines[0] = r->line + wide;
     r->lines[1] = r->lines[0] + thin;

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define SIDE_MAX ((size_t)1 << 24) /* whole numbers that a float holds */
+#define SIDE_MAX ((size_t)1 << 24) /* largest range of integers that a float represents exactly */
 #define CUBIC_STEPS 1024
 
 /* --- kernels ---------------------------------------------------------------------------------- */
@@ -75,8 +75,8 @@ static float radius_of(fr_filter filter) {
 typedef struct {
     const fr_sampling *side;
     const fr_interpolation *how;
-    float scale;  /* source pixels a sample */
-    size_t reach; /* the most pixels of a sample */
+    float scale;  /* source pixels per sample */
+    size_t reach; /* largest number of pixels of a sample */
 } plan;
 
 static size_t clamp(int64_t place, size_t size) {
@@ -119,7 +119,7 @@ static void add(sample *s, size_t place, float weight) {
     s->weights[s->used++] = weight;
 }
 
-/* Where sample `at` is, among whole numbers where pixels begin. */
+/* Returns the position of sample `at`, in coordinates where pixels begin at integers. */
 static float legacy_place(const plan *p, size_t at) {
     const bool whole = p->how->legacy_centers || p->how->align_corners;
     if (whole) return (float)at * p->scale + p->side->begin;
@@ -140,7 +140,7 @@ static void add_bilinear(const plan *p, size_t at, sample *s) {
     add(s, clamp((int64_t)ceilf(place), p->side->size), place - low);
 }
 
-/* The weights of pixels `x` and 1 + `x` away, in the order in which they are read. */
+/* Returns the weights of the pixels at distances `x` and 1 + `x`, in the order of reading. */
 static float cubic_near(double a, float x) {
     return (float)(((a + 2) * x - (a + 3)) * x * x + 1);
 }

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Weights of resizing: every sample is a sum of source pixels, along one side and then along the
- * other. Weights, their order and the rounding of each step are those of TensorFlow's kernels,
- * so that float32 results are equal to the bit, where sine and exponential are the same:
+ * Weights for resizing. Every sample is a weighted sum of source pixels along one side, and then
+ * along the other. Weights, their order, and the rounding of each step follow TensorFlow's kernels,
+ * so that float32 results are equal bit for bit where sine and exponential are:
  *
- *   antialias, or lanczos3, lanczos5, gaussian, mitchellcubic: ScaleAndTranslate. A kernel as wide
+ *   antialias, or lanczos3, lanczos5, gaussian, mitchellcubic: ScaleAndTranslate. The kernel is as
+ *   wide
  *       as the reduction, clipped to the source and normalised. Bilinear and bicubic (a = -0.5)
- *       are also those of Pillow, torchvision and torch.nn.functional.interpolate(antialias=True),
- *       but for how these round.
- *   bilinear: ResizeBilinear. As PyTorch's where centers are at half pixels.
- *   bicubic: ResizeBicubic. With half-pixel centers a = -0.5 and what lies outside is left out;
- *       otherwise a = -0.75 and edges are repeated. Weights are rounded to a table of 1,024 steps.
+ *       equal those of Pillow, torchvision and torch.nn.functional.interpolate(antialias=True) up
+ *       to rounding.
+ *   bilinear: ResizeBilinear. Equals PyTorch's with half-pixel centers. bicubic: ResizeBicubic.
+ *   With half-pixel centers, a = -0.5 and pixels outside are left out; otherwise
+ *       a = -0.75 and edges are repeated. Weights are rounded to a table of 1,024 steps.
  *   bicubic_torch: PyTorch's without antialias: half-pixel centers, a = -0.75, repeated edges.
- *   area: ResizeArea, each pixel by how much of it lies within the sample.
+ *   area: ResizeArea, which weights each pixel by its overlap with the sample.
  *   nearest: ResizeNearestNeighbor.
  */
 #ifndef FASTREC_TAPS_H
@@ -35,41 +36,44 @@ typedef enum {
 
 typedef struct {
     fr_filter filter;
-    bool antialias;      /* bilinear and bicubic; filters after area always follow it */
-    bool align_corners;  /* corner pixels meet; without antialias only */
-    bool legacy_centers; /* pixels are at whole numbers, not half; without antialias only */
+    bool antialias;      /* for bilinear and bicubic; filters after area always use it */
+    bool align_corners;  /* the centers of corner pixels coincide; only without antialias */
+    bool legacy_centers; /* pixel centers are at integers instead of halves; only without antialias
+                          */
 } fr_interpolation;
 
-/* Whether samples are made by a kernel: the first kind above. */
+/* Returns whether samples come from a kernel, the first kind above. */
 bool fr_interpolation_is_kernel(const fr_interpolation *how);
 
-/* One side: `length` source pixels from `begin` on become `total` samples, of which `count` from
-   `first` on are made. Pixels outside of 0 .. size - 1 are never looked at. */
+/* One side: `length` source pixels from `begin` on become `total` samples, of which `count` samples
+   from `first` on are computed. Pixels outside 0 .. size - 1 are never read. */
 typedef struct {
     size_t size;
     float begin, length; /* 0 and size for the whole side */
     size_t total, first, count;
 } fr_sampling;
 
-/* The whole of a side. */
+/* Returns the sampling of a whole side. */
 static inline fr_sampling fr_sampling_whole(size_t size, size_t count) {
     return (fr_sampling){size, 0, (float)size, count, 0, count};
 }
 
-/* Which pixels samples are made of. All-zero is a valid empty table. */
+/* The source pixels and weights of each sample. All zeros is a valid empty table. */
 typedef struct {
-    size_t count, reach; /* samples; the most pixels of one */
+    size_t count, reach; /* number of samples; largest number of pixels per sample */
     float scale;         /* source pixels from one sample to the next */
-    uint32_t *used;      /* pixels of each sample */
+    uint32_t *used;      /* number of pixels of each sample */
     uint32_t *places;    /* count x reach */
     float *weights;      /* count x reach */
 } fr_taps;
 
-/* FR_ERR_ARG when a size is 0 or above 2^24. `mirror`: samples come from the last to the first. */
+/* Builds the table; `mirror` reverses the samples. Returns FR_ERR_ARG if a size is 0 or above
+   2^24. */
 FR_NODISCARD int fr_taps_init(fr_taps *taps, const fr_sampling *side, const fr_interpolation *how,
                               bool mirror, fr_error *err);
 
-/* Which source pixels samples of this side need: from `*low` up to and without `*high`. */
+/* Sets the range of source pixels that the samples need: from `*low` up to but excluding
+   `*high`. */
 void fr_taps_range(const fr_taps *taps, size_t *low, size_t *high);
 
 void fr_taps_free(fr_taps *taps);
