@@ -9,7 +9,7 @@ static int start_at_zero(fr_buffer *buffer, fr_error *err) {
     return fr_buffer_append(buffer, &zero, sizeof zero, err);
 }
 
-/* Adds a column behind `*end`, which moves to the end of it. */
+/* Adds a column at `*end`, and advances `*end` past it. */
 static int place_column(const fr_feature *feature, size_t capacity, fr_column *column, size_t *end,
                         fr_error *err) {
     size_t size, row_size;
@@ -32,13 +32,13 @@ int fr_columns_dense_size(const fr_schema *schema, size_t capacity, size_t *size
     return FR_OK;
 }
 
-/* Forgets a block that is not ours. */
+/* Drops a block that belongs to other columns. */
 static void let_go(fr_columns *columns) {
     if (columns->lent) columns->dense = (fr_buffer){0};
     columns->lent = false;
 }
 
-/* Room for the rows of every fixed-size feature in one block. */
+/* Reserves one block for the rows of all fixed-size features. */
 static int lay_out(fr_columns *columns, size_t capacity, fr_error *err) {
     size_t end = 0;
     for (size_t i = 0; i < columns->column_count; i++)
@@ -47,8 +47,8 @@ static int lay_out(fr_columns *columns, size_t capacity, fr_error *err) {
                                 err));
     if (end + 1 > columns->dense.capacity) let_go(columns);
     columns->dense.size = 0;
-    FR_TRY(
-        fr_buffer_reserve(&columns->dense, end + 1, err)); /* rows of no size are somewhere too */
+    FR_TRY(fr_buffer_reserve(&columns->dense, end + 1,
+                             err)); /* rows without bytes need an address, too */
     columns->dense.size = end;
     return FR_OK;
 }
@@ -68,7 +68,7 @@ static int begin_columns(fr_columns *columns, fr_error *err) {
         fr_column *column = &columns->columns[i];
         const fr_feature *feature = &columns->schema->features[i];
         column->values.size = 0;
-        FR_TRY(fr_buffer_reserve(&column->values, 1, err)); /* also nothing is somewhere */
+        FR_TRY(fr_buffer_reserve(&column->values, 1, err)); /* empty values need an address, too */
         if (feature->dtype == FR_BYTES) FR_TRY(start_at_zero(&column->offsets, err));
         if (feature->ragged) FR_TRY(start_at_zero(&column->splits, err));
         if (feature->frames) FR_TRY(start_at_zero(&column->frames, err));
@@ -86,7 +86,7 @@ int fr_columns_begin(fr_columns *columns, const fr_schema *schema, size_t capaci
     return begin_columns(columns, err);
 }
 
-/* Shortens positions to those of `count` items; returns where the last of them ends. */
+/* Shortens positions to `count` items; returns the end of the last one. */
 static size_t cut_positions(fr_buffer *positions, size_t count) {
     positions->size = (count + 1) * sizeof(int64_t);
     return (size_t)((const int64_t *)(const void *)positions->data)[count];
@@ -97,7 +97,7 @@ void fr_columns_rewind(fr_columns *columns, size_t rows) {
         const fr_feature *feature = &columns->schema->features[i];
         fr_column *column = &columns->columns[i];
         if (fr_feature_is_dense(feature)) continue;
-        size_t count = rows - columns->first; /* blocks of a part's own begin at 0 */
+        size_t count = rows - columns->first; /* a part's own blocks begin at 0 */
         if (feature->frames) count = cut_positions(&column->frames, count);
         count = feature->ragged ? cut_positions(&column->splits, count) : count * feature->count;
         column->values.size = feature->dtype == FR_BYTES ? cut_positions(&column->offsets, count)
@@ -132,7 +132,7 @@ int fr_columns_split(const fr_columns *whole, size_t first, fr_columns *part, fr
     return begin_columns(part, err);
 }
 
-/* Appends positions, of which the first is 0, behind those of what came before. */
+/* Appends positions, whose first is 0, shifted by the end of the existing ones. */
 static int join_positions(fr_buffer *whole, const fr_buffer *part, fr_error *err) {
     if (part->size == 0) return FR_OK;
     const int64_t *from = (const int64_t *)(const void *)part->data;
@@ -146,7 +146,7 @@ static int join_positions(fr_buffer *whole, const fr_buffer *part, fr_error *err
     return FR_OK;
 }
 
-/* Rows of a fixed size follow those of `whole`, also where records before them were left out. */
+/* Moves rows of fixed size to the end of `whole`, closing gaps of records that were left out. */
 static void move_dense(fr_columns *whole, const fr_columns *part) {
     if (whole->rows == part->first) return;
     for (size_t i = 0; i < whole->column_count; i++) {

@@ -2,11 +2,11 @@
 /*
  * Typed columns that grow row by row into one batch.
  *
- * Features of a fixed size share one block, filled in place; ragged and bytes features have blocks
- * of their own that grow. Every block is 64-byte aligned and keeps its memory when the columns are
- * begun anew, so that a recycled batch costs no page fault.
+ * Features of a fixed size share one block, filled in place; ragged and bytes features have
+ * separate blocks that grow. Every block is 64-byte aligned and keeps its memory when the columns
+ * are begun again, so a recycled batch costs no page fault.
  *
- * A single fr_columns is not safe to use by several threads at once.
+ * A single fr_columns must not be used by several threads at the same time.
  */
 #ifndef FASTREC_COLUMNS_H
 #define FASTREC_COLUMNS_H
@@ -14,33 +14,34 @@
 #include "example/schema.h"
 
 typedef struct {
-    size_t dense;      /* where its rows begin in the shared block; fixed-size features only */
-    size_t row_size;   /* bytes a row there */
+    size_t dense;      /* offset of its rows in the shared block; fixed-size features only */
+    size_t row_size;   /* bytes per row in the shared block */
     fr_buffer values;  /* ragged: the elements; bytes: the bytes */
-    fr_buffer offsets; /* bytes: int64, where element i begins; then where the last ends */
-    fr_buffer splits;  /* ragged: int64, where row i begins; then where the last ends */
-    fr_buffer frames;  /* frames: int64, which row is the first of record i; then their number */
+    fr_buffer offsets; /* bytes: int64, the start of each element, then the end of the last */
+    fr_buffer splits;  /* ragged: int64, the start of each row, then the end of the last */
+    fr_buffer frames;  /* frames: int64, the first row of each record, then the number of rows */
 } fr_column;
 
 /* A record that was left out of the rows. */
 typedef struct {
-    size_t number;  /* of the record among those of the batch */
-    fr_error error; /* the reason, with the coordinates that are known */
+    size_t number;  /* number of the record within the batch */
+    fr_error error; /* the reason, with all known coordinates */
 } fr_misfit;
 
 /* All-zero is a valid empty object. */
 typedef struct {
     const fr_schema *schema; /* borrowed */
-    fr_column *columns;      /* one a feature */
+    fr_column *columns;      /* one per feature */
     size_t column_count;
     fr_buffer dense;
-    bool lent; /* the shared block is somebody else's, and is let go of where it is too small */
+    bool lent; /* whether the shared block has another owner; it is dropped if it is too small */
     size_t rows, capacity;
-    size_t first;      /* number of the first row: 0, or where a part of other columns begins */
+    size_t first;      /* number of the first row: 0, or the position of a part in the whole */
     fr_buffer misfits; /* fr_misfit: the records that were left out, in order */
 } fr_columns;
 
-/* Bytes that the shared block has for so many rows. FR_ERR_NOMEM where no memory has them. */
+/* Computes the size of the shared block for `capacity` rows. Returns FR_ERR_NOMEM if it
+   overflows. */
 FR_NODISCARD int fr_columns_dense_size(const fr_schema *schema, size_t capacity, size_t *size,
                                        fr_error *err);
 
@@ -48,43 +49,44 @@ FR_NODISCARD int fr_columns_dense_size(const fr_schema *schema, size_t capacity,
 FR_NODISCARD int fr_columns_begin(fr_columns *columns, const fr_schema *schema, size_t capacity,
                                   fr_error *err);
 
-/* Whether the column of `feature` lies in the shared block. */
+/* Returns whether the column of `feature` is in the shared block. */
 static inline bool fr_feature_is_dense(const fr_feature *feature) {
     return !feature->ragged && !feature->frames && feature->dtype != FR_BYTES;
 }
 
-/* The place of the next row of column `number` in the shared block. */
+/* Returns the address of the next row of column `number` in the shared block. */
 static inline uint8_t *fr_columns_dense_row(const fr_columns *columns, size_t number) {
     const fr_column *column = &columns->columns[number];
     return columns->dense.data + column->dense + columns->rows * column->row_size;
 }
 
-/* Number of records that were appended or left out. For a part, counted from the whole's first. */
+/* Returns the number of records that were appended or left out. For a part, counting starts at the
+   whole's first. */
 static inline size_t fr_columns_records(const fr_columns *columns) {
     return columns->rows + columns->misfits.size / sizeof(fr_misfit);
 }
 
-/* Takes back all rows after the first `rows`, and any incomplete one. */
+/* Removes all rows after the first `rows`, and any incomplete row. */
 void fr_columns_rewind(fr_columns *columns, size_t rows);
 
 /*
- * Decides about record `number` (fr_columns_records() before it), which failed with `status`.
+ * Handles the failure of record `number` (equal to fr_columns_records() before it) with `status`.
  *
- * Where the schema skips and the failure concerns this record alone (it is not the message that the
- * schema describes, or its data is damaged), takes back what was appended of it, adds it to the
+ * If the schema skips unusable records, and the failure concerns only this record (its message does
+ * not match the schema, or its data is damaged), removes what was appended of it, adds it to the
  * misfits, and returns FR_OK. Otherwise returns `status`.
  */
 FR_NODISCARD int fr_columns_leave_out(fr_columns *columns, size_t number, int status,
                                       fr_error *err);
 
 /*
- * Begins `part` as columns that fill the shared block of `whole` from row `first` on, and have
- * other blocks of their own; that block must stay where it is. `first` is the number of the part's
- * first record: fr_columns_records() of `whole`, plus the records of the parts before this one.
- * fr_columns_join() appends the rows and misfits of `part` to those of `whole`, moves rows down
- * where records before them were left out, and releases the shared block. Parts are joined in the
- * order of `first`. Different parts may be filled by different threads. A part that is not joined
- * is freed after its `dense` was zeroed.
+ * Begins `part` as columns that fill the shared block of `whole` from row `first` on and have
+ * separate other blocks. REQUIRES: the shared block does not move meanwhile. `first` is the number
+ * of the part's first record: fr_columns_records() of `whole`, plus the records of the parts before
+ * this one. fr_columns_join() appends the rows and misfits of `part` to `whole`, closing the gaps
+ * of records that were left out, and releases the shared block. Parts must be joined in the order
+ * of `first`. Different threads may fill different parts. To free a part without joining it, set
+ * its `dense` to zero first.
  */
 FR_NODISCARD int fr_columns_split(const fr_columns *whole, size_t first, fr_columns *part,
                                   fr_error *err);

@@ -8,7 +8,7 @@
 #define TAG_1 FR_TAG(1, FR_WIRE_SIZED)
 #define TAG_2 FR_TAG(2, FR_WIRE_SIZED)
 
-/* Longer keys are not compared, nor more of them: the record may be hostile. */
+/* Longer keys are not compared, and no more keys than this, because the record may be hostile. */
 #define MAX_KEY 48
 #define MAX_KEYS 4096
 #define SHOWN 8
@@ -30,7 +30,7 @@ static bool is_text(fr_span bytes) {
     return bytes.size > 0;
 }
 
-/* A record that still has its frame says its own size at the front. */
+/* Returns whether a record still has its frame, which begins with the size of the record. */
 static bool is_framed(fr_span bytes) {
     return bytes.size >= 16 && fr_load_u64(bytes.data) == bytes.size - 16;
 }
@@ -74,7 +74,7 @@ void fr_diagnose_bytes(const fr_feature *feature, fr_span list, fr_error *err) {
     add(err, hint);
 }
 
-/* The edit distance in bytes, without regard to case. REQUIRES: both at most MAX_KEY. */
+/* Returns the edit distance in bytes, ignoring case. REQUIRES: both have at most MAX_KEY bytes. */
 static size_t distance(fr_span a, fr_span b) {
     size_t row[MAX_KEY + 1];
     for (size_t j = 0; j <= b.size; j++)
@@ -83,7 +83,7 @@ static size_t distance(fr_span a, fr_span b) {
         size_t diagonal = row[0];
         row[0] = i;
         for (size_t j = 1; j <= b.size; j++) {
-            uint8_t x = a.data[i - 1] | 0x20, y = b.data[j - 1] | 0x20; /* case does not count */
+            uint8_t x = a.data[i - 1] | 0x20, y = b.data[j - 1] | 0x20; /* ignores case */
             size_t best = diagonal + (x != y);
             diagonal = row[j];
             if (row[j] + 1 < best) best = row[j] + 1;
@@ -97,11 +97,11 @@ static size_t distance(fr_span a, fr_span b) {
 /* The findings of a walk over the keys of a record. */
 typedef struct {
     fr_span wanted, closest;
-    size_t distance; /* of the closest */
+    size_t distance; /* of the closest key */
     size_t keys;
-    fr_span first[SHOWN]; /* of the keys */
+    fr_span first[SHOWN]; /* first keys */
     bool has_lists;
-    uint32_t map; /* tag of the one that is walked */
+    uint32_t map; /* tag of the current map */
 } findings;
 
 static void see_key(findings *s, fr_span key) {
@@ -113,7 +113,7 @@ static void see_key(findings *s, fr_span key) {
     s->closest = key;
 }
 
-/* The keys of one map. What is malformed ends the walk: somebody has checked, or will. */
+/* Examines the keys of one map. Malformed bytes end the walk; other code reports them. */
 static void see_map(findings *s, fr_span map) {
     fr_wire_fields entries = fr_wire_begin(map);
     fr_wire_field entry, key;
@@ -152,7 +152,7 @@ static void add_closest(fr_error *err, const findings *s) {
     add(err, "'?");
 }
 
-/* The number of other keys, and the first of them, as far as they fit in the message. */
+/* Adds the number of other keys, and as many of them as fit in the message. */
 static void add_keys(fr_error *err, const findings *s, const char *what) {
     char hint[80], text[FR_KEY_TEXT_SIZE];
     snprintf(hint, sizeof hint, "; the record has %zu other %s%s", s->keys, what,

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Hints for the message of an error about a record: the next key, the right function, the format
- * that the bytes seem to be in. Only looked for once there is an error.
+ * Hints for error messages about records: a similar key, the right function, the apparent format of
+ * the bytes. They are computed only after an error.
  */
 #ifndef FASTREC_DIAGNOSE_H
 #define FASTREC_DIAGNOSE_H
 
 #include "example/schema.h"
 
-/* Adds to the message of `err` what the bytes look like, when they are no Example: text, an image,
+/* Adds to the message of `err` what the bytes resemble if they are not an Example: text, an image,
    a compressed file, a record with its frame, ... */
 void fr_diagnose_format(fr_span record, fr_error *err);
 
-/* Adds to the message of `err`, that `key` is missing, a key of the record that is much like it,
-   or that the record seems to be a SequenceExample, or how many features it has. */
+/* Extends the message that `key` is missing by a similar key of the record, the hint that the
+   record seems to be a SequenceExample, or the number of its features. */
 void fr_diagnose_key(fr_span record, fr_span key, fr_error *err);
 
-/* As fr_diagnose_key(), of a feature list. */
+/* Does the same for a feature list. */
 void fr_diagnose_list(fr_span record, fr_span key, fr_error *err);
 
-/* Adds to the message of `err`, that a bytes_list was found where numbers are wanted, that its one
-   value is as large as the array that is asked for. REQUIRES: `list` is valid. */
+/* Extends the message that a bytes_list was found instead of numbers, if its one value has the size
+   of the requested array. REQUIRES: `list` is valid. */
 void fr_diagnose_bytes(const fr_feature *feature, fr_span list, fr_error *err);
 
 #endif

@@ -2,35 +2,35 @@
 /*
  * The layout of an Example, and the order in which it is written.
  *
- * Protobuf puts the size of every message before it, and an Example is messages in messages:
+ * Protobuf writes the size of every message before the message, and an Example is nested messages:
  *
  *     0a features                        Example.features
- *        0a entry                        Features.feature, once a feature
+ *        0a entry                        Features.feature, once per feature
  *           0a key                       entry.key
  *           12 feature                   entry.value
  *              1a list                   Feature.int64_list; 12 float_list, 0a bytes_list
  *                 0a 96 01 07 ...        Int64List.value, packed; FloatList alike
  *                 0a value  0a value     BytesList.value, one by one
  *
- * where each name stands for a size, a varint, and then that many bytes. The first size depends on
- * everything after it. One can write backwards, from the last byte to the first, so that each size
- * is known when its turn comes; but that writes the rows of a batch in the wrong order too, or
- * moves each of them once more. So sizes come first here: they add up from the inside out,
+ * Each name stands for a size, as a varint, followed by that many bytes. The first size depends on
+ * everything after it. Writing backwards, from the last byte to the first, would make each size
+ * known in time, but it also reverses the rows of a batch, or moves each of them once more.
+ * Therefore sizes are computed first, from the inside out,
  *
  *     list = the sum of its values, with their tags
  *     feature = 1 + varint(list) + list
  *     entry = 1 + varint(key) + key + 1 + varint(feature) + feature
  *     features = the sum over entries of 1 + varint(entry) + entry
  *
- * and then one pass writes the bytes from the outside in, into room that was reserved once. Of
- * floats and bytes the size of a list needs no look at the values, or only at the offsets, and
- * where every row has as many of them, it is found once for all rows. Integers have to be looked
- * at, which takes a third of a nanosecond each; so they are, twice, rather than kept encoded on the
- * side. A frame's checksum is computed in the second pass: of long values while they are copied, of
- * what is between them when its turn comes, while it is still in the first-level cache.
+ * and then one pass writes the bytes from the outside in, into memory that was reserved once. The
+ * size of a list of floats or bytes follows from its count or its offsets, without reading the
+ * values; if every row has the same count, it is computed once for all rows. Integers must be read,
+ * which takes a third of a nanosecond each. They are therefore read twice instead of storing them
+ * encoded. The second pass also computes a frame's checksum: for long values during the copy, and
+ * for the bytes between them while they are still in the first-level cache.
  *
- * Corners, as protobuf has them: an empty list has no value field at all; a Feature of no kind is
- * an empty message; an entry names its key and its value even when they are empty.
+ * Special cases follow protobuf: an empty list has no value field; a Feature without a kind is an
+ * empty message; an entry contains its key and its value even if they are empty.
  */
 #include <stdlib.h>
 
@@ -65,7 +65,7 @@ static bool fits(fr_kind kind, fr_dtype dtype) {
     return false;
 }
 
-/* The one integer of a row, which is what columns mostly are: its sizes are short sums. */
+/* Measures the common case, one integer per row, whose sizes are short sums. */
 static inline void measure_scalar(const fr_value *value, size_t row, fr_measured *part) {
     uint64_t number;
     memcpy(&number, value->values + row * sizeof number, sizeof number);
@@ -82,7 +82,7 @@ static bool is_scalar(const fr_value *value) {
            !value->splits && !value->present && value->key.size < FR_MESSAGE_MAX / 2;
 }
 
-/* Whether the sizes of a value are the same in every row. */
+/* Returns whether a value has the same sizes in every row. */
 static bool is_fixed(const fr_value *value) {
     if (value->splits || value->offsets || value->present) return false;
     if (value->dtype == FR_FLOAT64) return false;
@@ -160,7 +160,7 @@ int fr_encoder_put(const fr_encoder *e, fr_put *at, fr_error *err) {
     return FR_OK;
 }
 
-/* Writes the row that was measured: `size` bytes, and the frame around them. */
+/* Writes the measured row: `size` bytes, and the frame around them. */
 static int put_row(const fr_encoder *e, uint8_t *p, size_t size, bool framed, fr_error *err) {
     if (framed) {
         fr_frame_put_header(p, size);
@@ -195,7 +195,7 @@ static int append_rows(fr_encoder *e, fr_rows rows, bool framed, fr_buffer *out,
     return FR_OK;
 }
 
-/* The end of each function on rows: says which row an error is about. */
+/* Ends a function on rows: adds the number of the row to an error. */
 static int finish(fr_encoder *e, int status, size_t row, fr_error *err) {
     fr_encoder_free(e);
     if (status != FR_OK && err) err->record = (int64_t)row;
@@ -216,7 +216,7 @@ int fr_encode_rows(const fr_value *values, size_t count, fr_rows rows, bool fram
     return finish(&e, status, row, err);
 }
 
-/* Whether some row may turn out to be impossible, given that the fixed parts are fine. */
+/* Returns whether encoding a row can still fail after the fixed parts were checked. */
 static bool may_fail(const fr_encoder *e) {
     uint64_t most = 0;
     for (size_t i = 0; i < e->count; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Shared by the parts of encode; nothing else includes it.
+ * Declarations that the parts of encode share. Only they include this file.
  */
 #ifndef FASTREC_ENCODE_INTERNAL_H
 #define FASTREC_ENCODE_INTERNAL_H
@@ -8,20 +8,20 @@
 #include "example/encode.h"
 #include "format/wire.h"
 
-/* Protobuf reads no message that is longer. */
+/* Size in bytes of the longest message that protobuf reads. */
 #define FR_MESSAGE_MAX ((uint64_t)INT32_MAX)
 
-/* The first pass's result for one value of a row. */
+/* The result of the first pass for one value of a row. */
 typedef struct {
     size_t begin, count; /* its elements */
     fr_kind kind;        /* of the row's Feature */
-    uint32_t body;       /* bytes of the list's elements, packed ones without their tag and size */
+    uint32_t body;       /* bytes of the list's elements; packed ones without tag and size */
     uint32_t list, feature, entry;
-    bool fixed;  /* the sizes are those of every row */
+    bool fixed;  /* the sizes are the same in every row */
     bool scalar; /* one int64 in every row */
 } fr_measured;
 
-/* The state of the second pass. Frames are checksummed as far as `summed`. */
+/* The state of the second pass. Frames are checksummed up to `summed`. */
 typedef struct {
     uint8_t *p, *end; /* of the message */
     const uint8_t *summed;
@@ -29,7 +29,7 @@ typedef struct {
     bool framed;
 } fr_put;
 
-/* A tag and a size in front of `size` bytes, and those. */
+/* Returns the bytes of a tag, a size, and `size` bytes. */
 static inline uint64_t fr_sized(uint64_t size) {
     return 1 + fr_wire_varint_size(size) + size;
 }
@@ -45,7 +45,7 @@ static inline void fr_put_copy(fr_put *at, const uint8_t *data, size_t size) {
     at->p += size;
 }
 
-/* "feature 'key': " and the rest. */
+/* Formats an error message that begins with "feature 'key': ". */
 int fr_fail_value(fr_error *err, int status, const fr_value *value, const char *format, ...)
     FR_PRINTF(4, 5);
 
@@ -53,12 +53,12 @@ int fr_fail_long(const fr_value *value, fr_error *err);
 
 int fr_fail_changed(const fr_value *value, fr_error *err);
 
-/* Finds the elements of `row`, and the sizes of their list and its Feature. `roughly`: lists of
-   integers may come out longer than they are. */
+/* Finds the elements of `row`, and the sizes of their list and Feature. With `roughly`, lists of
+   integers may be measured too long. */
 FR_NODISCARD int fr_measure_feature(const fr_value *value, size_t row, bool roughly,
                                     fr_measured *part, fr_error *err);
 
-/* Writes what is in the Feature that was measured, part->feature bytes. */
+/* Writes the content of the measured Feature, part->feature bytes. */
 FR_NODISCARD int fr_put_feature(fr_put *at, const fr_value *value, const fr_measured *part,
                                 fr_error *err);
 
@@ -66,8 +66,8 @@ FR_NODISCARD int fr_put_feature(fr_put *at, const fr_value *value, const fr_meas
 typedef struct {
     const fr_value *values;
     size_t count;
-    fr_measured *parts; /* one a value */
-    fr_measured *more;  /* the same, when they are too many for `few` */
+    fr_measured *parts; /* one per value */
+    fr_measured *more;  /* allocated memory for more values than `few` holds */
     fr_measured few[64];
     uint64_t features; /* bytes of the row's Features */
 } fr_encoder;

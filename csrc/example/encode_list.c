@@ -5,10 +5,10 @@
 #include "example/encode_internal.h"
 #include "format/pack.h"
 
-/* From this size on, bytes are checksummed on their way. */
+/* Size, in bytes, from which values are checksummed while they are copied. */
 #define FUSED 1024
 
-/* Lists of fewer integers than this are measured roughly when that is enough. */
+/* Shorter lists of integers are measured roughly where that suffices. */
 #define FEW_INTS ((size_t)1 << 22)
 
 int fr_fail_value(fr_error *err, int status, const fr_value *value, const char *format, ...) {
@@ -69,7 +69,7 @@ static int put_ints(fr_put *at, const fr_value *value, const fr_measured *part, 
     return at->p == end ? FR_OK : fr_fail_changed(value, err);
 }
 
-/* Copies; what is long is checksummed on the way, while it is in the first-level cache. */
+/* Copies data. Long data is checksummed during the copy, while it is in the first-level cache. */
 static void put_long(fr_put *at, const uint8_t *data, size_t size) {
     if (!at->framed || size < FUSED) {
         fr_put_copy(at, data, size);
@@ -91,7 +91,7 @@ static void put_floats(fr_put *at, const fr_value *value, const fr_measured *par
     at->p += part->body;
 }
 
-/* Reads a bytes element's place once, and holds it against what there is. */
+/* Reads the offsets of a bytes element once, and checks them against the size of the values. */
 static bool find_string(const fr_value *value, size_t index, fr_span *string) {
     size_t size = value->element_size, begin = index * size;
     if (value->offsets) {
@@ -136,7 +136,7 @@ static int put_strings(fr_put *at, const fr_value *value, const fr_measured *par
     return at->p == end ? FR_OK : fr_fail_changed(value, err);
 }
 
-/* The elements of a row. */
+/* Finds the elements of a row. */
 static int find_row(const fr_value *value, size_t row, fr_measured *part, fr_error *err) {
     int64_t begin = (int64_t)(row * value->count), end = begin + (int64_t)value->count;
     if (value->splits) {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A SequenceExample is a Features message, which an Example is too, and beside it
+ * A SequenceExample is a Features message, like an Example, followed by
  *
  *     12 lists                           SequenceExample.feature_lists
- *        0a entry                        FeatureLists.feature_list, once a list
+ *        0a entry                        FeatureLists.feature_list, once per list
  *           0a key                       entry.key
  *           12 list                      entry.value
- *              0a feature  0a feature    FeatureList.feature, one a step
+ *              0a feature  0a feature    FeatureList.feature, one per step
  *
- * Sizes come first here, too: each step is measured once for the size of its list and again when
- * it is written, so that nothing is kept a step.
+ * Sizes are computed first here, too. Each step is measured once for the size of its list and again
+ * when it is written, so no memory is needed per step.
  */
 #include <stdlib.h>
 
@@ -47,8 +47,8 @@ typedef struct {
     const fr_value *lists;
     const size_t *steps;
     size_t count;
-    uint64_t *sizes; /* of FeatureList messages */
-    uint64_t all;    /* of FeatureLists */
+    uint64_t *sizes; /* sizes of FeatureList messages */
+    uint64_t all;    /* size of FeatureLists */
 } sequence;
 
 static int measure(sequence *s, uint64_t *message, fr_error *err) {

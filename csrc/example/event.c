@@ -6,7 +6,7 @@
 #define FIXED32(field) FR_TAG(field, FR_WIRE_FIXED32)
 #define FIXED64(field) FR_TAG(field, FR_WIRE_FIXED64)
 
-/* tensorflow.DataType */
+/* Values of tensorflow.DataType. */
 enum { DT_FLOAT = 1, DT_DOUBLE = 2, DT_INT32 = 3, DT_INT64 = 9 };
 
 static double as_float(uint32_t bits) {
@@ -27,14 +27,14 @@ static uint64_t as_varint(fr_span bytes) {
     return value;
 }
 
-/* A tensor while it is read: how many numbers it has, and the last of them. */
+/* The state of reading a tensor: the count of its numbers, and the last of them. */
 typedef struct {
     uint64_t dtype, count;
     fr_span content;
     double number;
 } tensor;
 
-/* float_val and double_val, packed or not: numbers of `size` bytes. */
+/* Reads float_val and double_val, packed or not: numbers of `size` bytes. */
 static bool read_floats(tensor *self, fr_span packed, size_t size) {
     if (packed.size % size) return false;
     if (packed.size == 0) return true;
@@ -44,7 +44,7 @@ static bool read_floats(tensor *self, fr_span packed, size_t size) {
     return true;
 }
 
-/* int_val and int64_val, packed or not. */
+/* Reads int_val and int64_val, packed or not. */
 static bool read_integers(tensor *self, fr_span packed) {
     const uint8_t *p = packed.data, *end = packed.data + packed.size;
     while (p < end) {
@@ -56,7 +56,7 @@ static bool read_integers(tensor *self, fr_span packed) {
     return true;
 }
 
-/* The number in tensor_content, when it holds exactly one. */
+/* Reads the number in tensor_content if it holds exactly one. */
 static bool number_of_content(const tensor *self, double *number) {
     fr_span content = self->content;
     if (content.size == 4 && self->dtype == DT_FLOAT)
@@ -96,7 +96,7 @@ static bool read_tensor_field(tensor *self, fr_wire_field field) {
     }
 }
 
-/* Whether a TensorProto is valid so far as it was read, and of which kind the value is. */
+/* Reads a TensorProto, and sets the kind of the value. Returns false if it is malformed. */
 static bool read_tensor(fr_span bytes, fr_event_value *value) {
     tensor self = {0};
     fr_wire_fields fields = fr_wire_begin(bytes);
@@ -104,7 +104,7 @@ static bool read_tensor(fr_span bytes, fr_event_value *value) {
     while (fr_wire_next(&fields, &field))
         if (!read_tensor_field(&self, field)) return false;
     if (fr_wire_malformed(&fields)) return false;
-    bool alone = self.count <= 1; /* values that are left out are 0 */
+    bool alone = self.count <= 1; /* omitted values are 0 */
     if (self.content.size) alone = self.count == 0 && number_of_content(&self, &self.number);
     alone = alone && (self.dtype == DT_FLOAT || self.dtype == DT_DOUBLE || self.dtype == DT_INT32 ||
                       self.dtype == DT_INT64);
@@ -117,7 +117,7 @@ static fr_event_place place_of(fr_span bytes, const uint8_t *base) {
     return (fr_event_place){(uint32_t)(bytes.data - base), (uint32_t)bytes.size};
 }
 
-/* Field 1, which is sized; `found` stays as it was where there is none. */
+/* Reads field 1, which is sized; leaves `found` unchanged if the message lacks it. */
 static bool read_first(fr_span message, fr_span *found) {
     fr_wire_fields fields = fr_wire_begin(message);
     fr_wire_field field;
@@ -126,7 +126,7 @@ static bool read_first(fr_span message, fr_span *found) {
     return !fr_wire_malformed(&fields);
 }
 
-/* SummaryMetadata: the name of the plugin. */
+/* Reads the name of the plugin from SummaryMetadata. */
 static bool read_metadata(fr_span metadata, const uint8_t *base, fr_event_value *value) {
     fr_span plugin = {metadata.data, 0}, name = plugin;
     if (!read_first(metadata, &plugin) || !read_first(plugin, &name)) return false;
@@ -134,7 +134,7 @@ static bool read_metadata(fr_span metadata, const uint8_t *base, fr_event_value 
     return true;
 }
 
-/* A field of Summary.Value. */
+/* Reads a field of Summary.Value. */
 static bool read_value_field(fr_wire_field field, const uint8_t *base, fr_event_value *value) {
     fr_event_place place = place_of(field.bytes, base);
     switch (field.tag) {
@@ -188,7 +188,7 @@ static int add_summary(fr_span summary, const uint8_t *base, fr_buffer *values, 
     return fr_wire_malformed(&fields) ? malformed(err) : FR_OK;
 }
 
-/* The values of an Event, which get its time and step when these are known. */
+/* Appends the values of an Event, with its time and step as far as these are known. */
 static int add_event(fr_span record, double *wall_time, int64_t *step, fr_buffer *values,
                      fr_error *err) {
     fr_wire_fields fields = fr_wire_begin(record);

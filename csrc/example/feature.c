@@ -43,8 +43,8 @@ static int name_feature(const fr_row *row, fr_error *err) {
     return fr_fail(err, FR_ERR_SCHEMA, "feature '%s': %.100s", key, message);
 }
 
-/* The place of the next `count` elements. NULL, and FR_OK, when a fixed-size row cannot hold them:
-   they are counted on, for the message. */
+/* Returns memory for the next `count` elements. Sets `*dst` to NULL, with FR_OK, if a fixed-size
+   row cannot hold them; they are still counted for the message. */
 static int place(fr_row *row, size_t count, uint8_t **dst, fr_error *err) {
     size_t size = fr_dtype_size(row->feature->dtype);
     *dst = NULL;
@@ -77,7 +77,7 @@ static int narrow_ints(const fr_row *row, fr_span run, uint8_t *dst, size_t coun
     return FR_OK;
 }
 
-/* Into a fixed-size row, whose elements need not be counted first. */
+/* Decodes into a fixed-size row, whose elements need not be counted first. */
 static int fill_ints(fr_row *row, fr_span run, fr_error *err) {
     const uint8_t *p = run.data, *end = p + run.size;
     const size_t room = row->found < row->feature->count ? row->feature->count - row->found : 0;
@@ -122,7 +122,7 @@ static int put_bytes(fr_row *row, fr_span bytes, fr_error *err) {
     return fr_buffer_append(&row->column->offsets, &end, sizeof end, err);
 }
 
-/* One field of a list of `kind`: packed values, one value, or a field that is not known. */
+/* Appends one field of a list of `kind`: packed values, one value, or an unknown field. */
 static int put_field(fr_row *row, fr_kind kind, const fr_wire_field *field, fr_error *err) {
     if (FR_LIKELY(field->tag == TAG_SIZED)) {
         if (kind == FR_KIND_BYTES) return put_bytes(row, field->bytes, err);
@@ -143,7 +143,7 @@ static bool varints_valid(fr_span run) {
     return p || run.size == 0;
 }
 
-/* Whether the bytes are a list of that kind. */
+/* Returns whether the bytes are a list of this kind. */
 static bool list_valid(fr_kind kind, fr_span list) {
     fr_wire_fields fields = fr_wire_begin(list);
     fr_wire_field field;
@@ -155,14 +155,14 @@ static bool list_valid(fr_kind kind, fr_span list) {
     return !fr_wire_malformed(&fields);
 }
 
-/* Whether a field of a Feature sets its kind. */
+/* Returns whether a field of a Feature sets its kind. */
 static bool is_list(const fr_wire_field *field) {
     return (field->tag & 7) == FR_WIRE_SIZED && field->tag >> 3 <= FR_KIND_INT64;
 }
 
 /*
- * The kind that is set last, and its list. Of a kind that comes in several pieces with no other
- * between them the pieces are merged, which for repeated fields is to put them one after the other.
+ * Finds the last kind that is set, and its list. If this kind occurs several times in a row, its
+ * lists are merged; for repeated fields this means concatenation.
  */
 static int assemble(const fr_row *row, fr_span value, fr_buffer *pieces, fr_kind *kind,
                     fr_span *list, fr_error *err) {
@@ -184,7 +184,7 @@ static int assemble(const fr_row *row, fr_span value, fr_buffer *pieces, fr_kind
     return FR_OK;
 }
 
-/* Nearly always a Feature is one list and nothing else. */
+/* Nearly every Feature is one list and nothing else. */
 static int find_list(const fr_row *row, fr_span value, fr_buffer *pieces, fr_kind *kind,
                      fr_span *list, fr_error *err) {
     if (value.size >= 2 && (value.data[0] & 7) == FR_WIRE_SIZED) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One serialized tf.train.Feature -> one row of one column.
+ * Converts one serialized tf.train.Feature to one row of one column.
  *
  *     Feature { oneof kind { BytesList bytes_list = 1; FloatList float_list = 2;
  *                            Int64List int64_list = 3; } }
@@ -12,13 +12,13 @@
 #include "format/crc32c.h"
 #include "format/wire.h"
 
-/* Scratch memory for reading the values of a record. All-zero is valid. */
+/* Scratch memory for reading the values of a record. All zeros is valid. */
 typedef struct {
-    fr_buffer pieces;  /* a list that came in pieces */
-    fr_crc32c_run run; /* of the record, where somebody wants its checksum */
+    fr_buffer pieces;  /* a list that occurs in several parts */
+    fr_crc32c_run run; /* the checksum of the record, if it is requested */
 } fr_intake;
 
-/* As fr_buffer_append() of bytes that may be the record's. */
+/* Appends bytes as fr_buffer_append() does. The bytes may belong to the record. */
 FR_NODISCARD static inline int fr_intake_append(fr_intake *intake, fr_buffer *buffer, fr_span bytes,
                                                 fr_error *err) {
     FR_TRY(fr_buffer_reserve(buffer, bytes.size, err));
@@ -31,27 +31,28 @@ FR_NODISCARD static inline int fr_intake_append(fr_intake *intake, fr_buffer *bu
 /*
  * Appends the values in `value` to column `number` as the next row.
  *
- * FR_END, and nothing appended, when no kind is set. FR_ERR_MALFORMED when the bytes are no
- * Feature; FR_ERR_SCHEMA, naming the feature, on values of another kind, number or range.
+ * Returns FR_END, and appends nothing, if no kind is set. Returns FR_ERR_MALFORMED if the bytes are
+ * not a Feature, and FR_ERR_SCHEMA, naming the feature, for values of another kind, number or
+ * range.
  */
 FR_NODISCARD int fr_feature_append(fr_columns *columns, size_t number, fr_span value,
                                    fr_intake *intake, fr_error *err);
 
-/* Appends the row of a Feature with no values; FR_ERR_SCHEMA where there have to be some. */
+/* Appends the row of a Feature without values; returns FR_ERR_SCHEMA if values are required. */
 FR_NODISCARD int fr_feature_append_empty(fr_columns *columns, size_t number, fr_error *err);
 
-/* Appends the row of a record that lacks the feature and has no fallback for it: empty when
-   ragged, FR_ERR_SCHEMA otherwise. */
+/* Appends the row of a record that lacks a feature without a fallback: empty if ragged,
+   FR_ERR_SCHEMA otherwise. */
 FR_NODISCARD int fr_feature_append_missing(fr_columns *columns, size_t number, fr_error *err);
 
 /*
- * Stores the one value of a Feature that is written as nearly all are, `p` being where it begins,
- * `size` its size, and `end` the end of what may be read. False, and nothing stored, for any other:
- * that is no error. REQUIRES: the feature is that scalar.
+ * Stores the one value of a Feature in its common encoding. `p` is the start of the Feature, `size`
+ * its size, and `end` the end of the readable bytes. Returns false, and stores nothing, for any
+ * other encoding, which is not an error. REQUIRES: the feature is that scalar.
  */
 static inline bool fr_feature_take_scalar(fr_scalar scalar, const uint8_t *p, size_t size,
                                           const uint8_t *end, uint8_t *dst) {
-    uint8_t last[12]; /* a value at the end of what may be read, and zeros behind it */
+    uint8_t last[12]; /* a value at the end of the readable bytes, followed by zeros */
     if (size < 5 || size > sizeof last) return false;
     if (FR_UNLIKELY((size_t)(end - p) < sizeof last)) {
         memset(last, 0, sizeof last);
@@ -75,7 +76,7 @@ static inline bool fr_feature_take_scalar(fr_scalar scalar, const uint8_t *p, si
     return true;
 }
 
-/* Whether the bytes are a Feature. */
+/* Returns whether the bytes are a Feature. */
 bool fr_feature_valid(fr_span value);
 
 #endif

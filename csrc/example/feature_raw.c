@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * A bytes value that is an array.
- */
+/* Reads bytes values that contain arrays. */
 #include <inttypes.h>
 
 #include "example/feature_internal.h"
 #include "example/pad_crop.h"
 
-/* Returns what to write for a value that holds more than bare elements, as the end of a message. */
+/* Returns the remedy for a value with more than bare elements, as the end of a message. */
 static const char *remedy_for(fr_span value) {
     const uint8_t *data = value.data;
     if (value.size < 8) return "";
@@ -34,7 +32,7 @@ static int wrong_size(const fr_row *row, fr_span value, fr_error *err) {
                    feature->count * size, dtype, value.size, remedy);
 }
 
-/* The last row of a column of integers: an earlier feature of this record. */
+/* Finds the last row of a column of integers: an earlier feature of this record. */
 static size_t last_row(const fr_columns *columns, size_t number, const uint8_t **values,
                        fr_dtype *dtype) {
     const fr_column *column = &columns->columns[number];
@@ -67,7 +65,7 @@ static int wrong_rank(const fr_row *row, size_t number, size_t found, size_t exp
                    expected, other, found);
 }
 
-/* Reads the dimensions that one entry of `extent` stands for to `from`. */
+/* Reads the dimensions that one entry of `extent` describes. */
 static int read_extent(const fr_row *row, size_t d, int64_t *from, fr_error *err) {
     const fr_feature *feature = row->feature;
     const fr_extent *extent = &feature->extent[d];
@@ -85,7 +83,7 @@ static int read_extent(const fr_row *row, size_t d, int64_t *from, fr_error *err
     return FR_OK;
 }
 
-/* The shape of the array in this record, which has as many bytes as the value. */
+/* Reads the shape of the array in this record, and checks that it matches the size of the value. */
 static int read_shape(const fr_row *row, size_t size, size_t *from, fr_error *err) {
     const fr_feature *feature = row->feature;
     int64_t dims[FR_MAX_RANK];

@@ -24,7 +24,7 @@ enum {
     SHORT_RUN = 128
 };
 
-/* The column that the rows of one list are appended to. */
+/* The destination of the rows of one list. */
 typedef struct {
     const fr_feature *feature;
     fr_column *column;
@@ -45,7 +45,8 @@ static int reserve(const target *t, size_t size, fr_error *err) {
     return fr_buffer_reserve(&t->column->values, size, err);
 }
 
-/* The values of a Feature that is one list of `kind` with one sized field and nothing else. */
+/* Finds the values of a Feature that is one list of `kind` with one sized field and nothing
+   else. */
 static inline bool unwrap(fr_span frame, fr_kind kind, fr_span *run) {
     const uint8_t *p = frame.data, *end = p + frame.size;
     const uint32_t tag = FR_TAG(kind, FR_WIRE_SIZED), size = (uint32_t)frame.size;
@@ -101,7 +102,8 @@ static inline void push(fr_buffer *positions, size_t position) {
     positions->size += sizeof value;
 }
 
-/* Appends the row of a frame of the usual form; false, and nothing is appended, for any other. */
+/* Appends the row of a frame in the common encoding. Returns false, and appends nothing, for any
+   other. */
 static inline bool take(const target *t, fr_span frame) {
     const fr_feature *feature = t->feature;
     fr_column *column = t->column;
@@ -146,7 +148,7 @@ int fr_frames_append(fr_columns *columns, size_t number, fr_span list, fr_intake
     const fr_feature *feature = &columns->schema->features[number];
     const target t = {feature, &columns->columns[number], intake, fr_dtype_size(feature->dtype),
                       list.data + list.size};
-    size_t covered = list.size; /* bytes that are left of the list behind the piece */
+    size_t covered = list.size; /* bytes of the list after the piece */
     fr_wire_fields fields = fr_wire_begin(list);
     fr_wire_field field;
     while (fr_wire_next_sized(&fields, TAG_1, &field)) {

@@ -15,7 +15,7 @@ static fr_sighting *sighting(fr_infer *infer, size_t number) {
 }
 
 static fr_span key_of(const fr_infer *infer, const fr_sighting *seen) {
-    static const uint8_t nothing[1]; /* before the first key of some bytes there is no memory */
+    static const uint8_t nothing[1]; /* the address before the first key of empty bytes */
     if (!seen->key_size) return (fr_span){nothing, 0};
     return (fr_span){infer->keys.data + seen->key, seen->key_size};
 }
@@ -27,7 +27,7 @@ static size_t hash(uint64_t seed, fr_span key) {
     return (size_t)(h ^ h >> 29);
 }
 
-/* The slot of the key, or the empty one where it belongs. */
+/* Returns the slot of the key, or the empty slot where it belongs. */
 static uint32_t *slot_of(const fr_infer *infer, fr_span key) {
     for (size_t at = hash(infer->seed, key);; at++) {
         uint32_t *slot = &infer->slots[at & infer->slot_mask];
@@ -96,7 +96,7 @@ static bool is_same(const fr_tally *a, const fr_tally *b) {
     return difference == 0;
 }
 
-/* Notes one more entry; the last of a key takes the place of those before it in the record. */
+/* Records one more entry; the last entry of a key replaces earlier ones of the same record. */
 static int note(fr_infer *infer, fr_span key, const fr_tally *tally, fr_sighting **previous,
                 fr_error *err) {
     uint32_t number = *previous ? (*previous)->next : 0;
@@ -122,7 +122,7 @@ static int note(fr_infer *infer, fr_span key, const fr_tally *tally, fr_sighting
     return FR_OK;
 }
 
-/* The number of values of a list that is valid. */
+/* Returns the number of values of a valid list. */
 static uint64_t count_values(fr_kind kind, fr_span list) {
     const uint32_t single = FR_TAG(1, kind == FR_KIND_FLOAT ? FR_WIRE_FIXED32 : FR_WIRE_VARINT);
     fr_wire_fields fields = fr_wire_begin(list);
@@ -145,8 +145,8 @@ static bool is_varint(fr_span run) {
     return run.data[run.size - 1] < 0x80;
 }
 
-/* The values of a Feature that is one list in one run, as nearly all are. False for any other, and
-   for one that has to be checked in full. */
+/* Reads a Feature that is one list in one run, the common encoding. Returns false for any other,
+   and for one that requires a full check. */
 static bool read_plain(fr_span value, fr_kind *kind, uint64_t *count, fr_span *values) {
     fr_span list = {0}, run = {0};
     const uint8_t *end = value.data + value.size;
@@ -164,8 +164,8 @@ static bool read_plain(fr_span value, fr_kind *kind, uint64_t *count, fr_span *v
     return true;
 }
 
-/* Adds the pieces of a Feature: values of the same kind are added, and another kind replaces them.
-   `run` becomes the bytes of the values if they are the end of `value`, and empty at NULL
+/* Combines the parts of a Feature: values of the same kind are added, and another kind replaces
+   them. `run` becomes the bytes of the values if they are the end of `value`, and empty at NULL
    otherwise. */
 static bool read_feature(fr_span value, fr_kind *kind, uint64_t *count, fr_span *run) {
     fr_wire_fields fields = fr_wire_begin(value);
@@ -205,8 +205,9 @@ static bool read_list(fr_span list, fr_tally *tally) {
     return !fr_wire_malformed(&fields);
 }
 
-/* The key of an entry of a map, and a tally of its Feature or, of `lists`, its FeatureList. `run`
-   becomes the bytes of the values if they are the end of the entry, and empty at NULL otherwise. */
+/* Reads the key of a map's entry, and a tally of its Feature or, with `lists`, its FeatureList.
+   `run` becomes the bytes of the values if they are the end of the entry, and empty at NULL
+   otherwise. */
 static bool read_entry(fr_span entry, bool lists, fr_span *key, fr_tally *tally, fr_span *run) {
     fr_wire_fields fields = fr_wire_begin(entry);
     fr_wire_field field;
@@ -231,7 +232,7 @@ static int malformed(fr_error *err) {
     return fr_fail(err, FR_ERR_MALFORMED, "not a valid tf.train.Example");
 }
 
-/* memcmp() of a few bytes, without a call. */
+/* Compares a few bytes as memcmp() does, without a call. */
 static bool begins_with(const uint8_t *data, const uint8_t *head, size_t size) {
     uint64_t a, b;
     if (size < sizeof a) return memcmp(data, head, size) == 0;
@@ -244,7 +245,7 @@ static bool begins_with(const uint8_t *data, const uint8_t *head, size_t size) {
     return true;
 }
 
-/* Notes an entry that differs from one before it in the bytes of its values alone. */
+/* Records an entry that differs from an earlier one only in the bytes of its values. */
 static bool note_alike(fr_infer *infer, fr_span entry, fr_sighting **previous) {
     const uint32_t number = *previous ? (*previous)->next : 0;
     if (number >= fr_infer_count(infer)) return false;
@@ -269,7 +270,7 @@ static void set_head(fr_sighting *seen, fr_span entry, fr_span run) {
     memcpy(seen->head, entry.data, seen->head_size);
 }
 
-/* Walks the entries of a map; notes them unless `infer` is NULL. */
+/* Walks the entries of a map, and records them unless `infer` is NULL. */
 static int walk(fr_infer *infer, bool lists, fr_span map, fr_error *err) {
     fr_wire_fields fields = fr_wire_begin(map);
     fr_wire_field field;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "example/pad_crop.h"
 
-/* The part of one dimension that is copied, from where to where. */
+/* The copied range of one dimension, in the source and in the target. */
 typedef struct {
     size_t count, skip_src, skip_dst;
     size_t step_src, step_dst; /* elements from one index to the next */
@@ -15,7 +15,8 @@ static axis meet(fr_fit fit, size_t from, size_t to) {
     return a;
 }
 
-/* The axes, of which trailing ones that are copied whole are one. Returns how many there are. */
+/* Computes the axes, with trailing axes that are copied whole merged into one. Returns their
+   number. */
 static size_t plan(const fr_feature *feature, const size_t *from, axis *axes) {
     size_t step_src = 1, step_dst = 1, rank = feature->rank;
     for (size_t d = rank; d-- > 0;) {
@@ -35,7 +36,7 @@ static size_t plan(const fr_feature *feature, const size_t *from, axis *axes) {
     return rank;
 }
 
-/* Zeros from one byte of dst to another. */
+/* Clears a range of bytes of dst. */
 static void clear(uint8_t *dst, size_t from, size_t to) {
     if (from < to) memset(dst + from, 0, to - from);
 }
@@ -44,7 +45,7 @@ void fr_pad_crop_copy(const fr_feature *feature, uint8_t *dst, const uint8_t *sr
                       const size_t *from) {
     axis axes[FR_MAX_RANK];
     size_t rank = plan(feature, from, axes), at[FR_MAX_RANK] = {0};
-    size_t size = fr_dtype_size(feature->dtype), done = 0; /* bytes of dst written */
+    size_t size = fr_dtype_size(feature->dtype), done = 0; /* bytes of dst that are written */
     bool empty = false;
     for (size_t d = 0; d < feature->rank; d++)
         empty = empty || from[d] == 0 || feature->target[d] == 0;
@@ -54,10 +55,10 @@ void fr_pad_crop_copy(const fr_feature *feature, uint8_t *dst, const uint8_t *sr
             p += (axes[d].skip_src + at[d]) * axes[d].step_src;
             q += (axes[d].skip_dst + at[d]) * axes[d].step_dst;
         }
-        clear(dst, done, q * size); /* runs come in the order in which they are in dst */
+        clear(dst, done, q * size); /* runs are in ascending order of dst */
         fr_dtype_copy(dst + q * size, src + p * size, count, feature->dtype, feature->swap);
         done = (q + count) * size;
-        size_t d = rank - 1; /* the next run: count up all axes but the last */
+        size_t d = rank - 1; /* the next run: increments all axes except the last */
         while (d > 0 && ++at[d - 1] == axes[d - 1].count)
             at[--d] = 0;
         if (d == 0) break;

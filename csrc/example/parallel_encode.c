@@ -3,19 +3,19 @@
 
 #include <stdlib.h>
 
-/* Blocks of about so many bytes: they stay in a processor's own cache until they are written. */
+/* Approximate size of a block, which stays in a core's cache until it is written. */
 #define BLOCK_SIZE ((size_t)1 << 18)
 
-/* Below this many bytes, starting threads takes longer than they save. */
+/* Size below which starting threads takes longer than they save. */
 #define ALONE_SIZE ((size_t)1 << 21)
 
 #define THREADS_MOST 8
 #define WAIT_MS 100
 
-/* Blocks that a thread may be ahead. */
+/* Number of blocks that a thread may be ahead. */
 #define AHEAD 2
 
-/* About the bytes of a row; of integers, as if they were small. */
+/* Estimates the size of a row, assuming small integers. */
 static size_t row_size(const fr_value *values, size_t count, fr_rows rows) {
     size_t all = 0, keys = FR_FRAME_OVERHEAD;
     for (size_t i = 0; i < count; i++) {
@@ -28,7 +28,7 @@ static size_t row_size(const fr_value *values, size_t count, fr_rows rows) {
     return all / most + keys;
 }
 
-/* Row numbers of block `number`. */
+/* Returns the rows of block `number`. */
 static fr_rows block_rows(fr_rows rows, size_t rows_a_block, size_t number) {
     const size_t stride = rows_a_block * rows.step;
     fr_rows block = {rows.begin + number * stride, rows.end, rows.step};
@@ -58,7 +58,7 @@ struct fr_parallel_encode {
     fr_rows rows;
     size_t rows_a_block;
     size_t depth;
-    fr_buffer *blocks; /* number % depth */
+    fr_buffer *blocks; /* block `number` is at number % depth */
     fr_task_ring *ring;
 };
 
@@ -118,7 +118,8 @@ void fr_parallel_encode_free(fr_parallel_encode *encode) {
     free(encode);
 }
 
-/* All rows in one piece: first each block's sizes, then, when those are added up, its bytes. */
+/* All rows in one block: the first pass computes each block's sizes, and the second writes its
+   bytes. */
 typedef struct {
     const fr_value *values;
     size_t count;

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Many rows at once: encoded in blocks by several threads, the bytes the same for any number of
- * them.
+ * Encodes many rows in blocks on several threads. The bytes do not depend on the number of threads.
  *
- * One encoding is for one thread at a time; what its values point to is borrowed until it is
- * freed.
+ * An encoding is used by one thread at a time; the data that its values point to must outlive it.
  */
 #ifndef FASTREC_PARALLEL_ENCODE_H
 #define FASTREC_PARALLEL_ENCODE_H
@@ -14,25 +12,26 @@
 
 typedef struct fr_parallel_encode fr_parallel_encode;
 
-/* The number of threads that pay for these rows on `cpus` processors; 0 for the caller's alone. */
+/* Returns the number of threads that pay off for these rows on `cpus` processors; 0 means the
+   caller's thread alone. */
 size_t fr_parallel_encode_threads(const fr_value *values, size_t count, fr_rows rows, size_t cpus);
 
-/* Rows of sorted `values` as frames. Whoever wants all of them or none calls fr_encode_check()
-   before. */
+/* Starts encoding rows of sorted `values` as frames. Callers that want all rows or none call
+   fr_encode_check() first. */
 FR_NODISCARD int fr_parallel_encode_start(const fr_value *values, size_t count, fr_rows rows,
                                           size_t threads, fr_parallel_encode **encode,
                                           fr_error *err);
 
-/* The next block: whole frames, `records` of them, valid until the next call. FR_END after the
-   last, FR_AGAIN when it takes longer than a tenth of a second. */
+/* Returns the next block: whole frames of `records` records, valid until the next call. Returns
+   FR_END after the last, and FR_AGAIN if the block takes longer than a tenth of a second. */
 FR_NODISCARD int fr_parallel_encode_next(fr_parallel_encode *encode, fr_span *frames,
                                          size_t *records, fr_error *err);
 
-/* Also before the end. NULL is fine. */
+/* May be called before the end. NULL is allowed. */
 void fr_parallel_encode_free(fr_parallel_encode *encode);
 
-/* All rows, bare, in one block. `out` and `offsets` (int64, one more than there are rows) are
-   empty before, and after an error. */
+/* Encodes all rows, without frames, in one block. `out` and `offsets` (int64, one more than the
+   number of rows) must be empty, and are empty after an error. */
 FR_NODISCARD int fr_parallel_encode_whole(const fr_value *values, size_t count, fr_rows rows,
                                           size_t threads, fr_buffer *out, fr_buffer *offsets,
                                           fr_error *err);

@@ -5,7 +5,7 @@
 
 typedef struct {
     fr_parser parser;
-    fr_columns *columns; /* the batch's, or `own` */
+    fr_columns *columns; /* the columns of the batch, or `own` */
     fr_columns own;
     const fr_row_source *source;
     size_t first, count;
@@ -22,7 +22,7 @@ static void *parse(void *argument) {
     return NULL;
 }
 
-/* A member other than the first has columns of its own. */
+/* All members except the first have separate columns. */
 static int prepare(member *m, const fr_schema *schema, fr_columns *columns, bool split,
                    fr_error *err) {
     FR_TRY(fr_parser_init(&m->parser, schema, err));
@@ -31,7 +31,7 @@ static int prepare(member *m, const fr_schema *schema, fr_columns *columns, bool
     return fr_columns_split(columns, fr_columns_records(columns) + m->first, &m->own, err);
 }
 
-/* Starts all but the first; one that does not start is done by this thread. */
+/* Starts all members except the first. If a thread cannot be started, the caller does its work. */
 static void start(member *members, size_t count) {
     for (size_t i = 1; i < count; i++)
         members[i].started = fr_thread_start(&members[i].thread, parse, &members[i]) == 0;
@@ -85,7 +85,7 @@ static int parse_spans(const void *self, fr_parser *parser, size_t first, size_t
     return status;
 }
 
-/* Deals out the records; returns how many threads have some. */
+/* Divides the records among threads; returns the number of threads that receive some. */
 static size_t deal(const fr_span *records, size_t count, size_t wanted, size_t *firsts) {
     uint64_t total = 0, seen = 0;
     for (size_t i = 0; i < count; i++)

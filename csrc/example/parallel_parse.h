@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One batch, parsed by several threads.
+ * Parses one batch on several threads.
  *
- * The records are cut into runs of about the same size in bytes, one a thread. Each thread has a
- * parser and columns of its own: rows of a fixed size go where they belong in the one shared block,
- * and the rest is put together at the end. Threads share nothing that changes, so there is no lock;
- * what comes out does not depend on their number.
+ * The records are divided into runs of about the same size in bytes, one per thread. Each thread
+ * has a separate parser and separate columns: rows of a fixed size are written directly to the
+ * shared block, and the rest is concatenated at the end. Threads share no mutable data, so no lock
+ * is needed, and the result does not depend on their number.
  */
 #ifndef FASTREC_PARALLEL_PARSE_H
 #define FASTREC_PARALLEL_PARSE_H
@@ -14,18 +14,19 @@
 
 #define FR_PARALLEL_PARSE_MAX 16
 
-/* A thread starts in about 20 microseconds, in which this many bytes are parsed several times. */
+/* Bytes per thread from which a thread pays off. Starting one takes about 20 microseconds, in which
+   this many bytes are parsed several times. */
 #define FR_PARALLEL_PARSE_BYTES ((size_t)1 << 19)
 
 /*
- * Parses `records` into `columns`, begun for that many. At most `threads`, 1 to
- * FR_PARALLEL_PARSE_MAX, are used, the calling one among them, and none that a thread's start would
- * not pay for. The error is that of the first record that has one; err->record is its number.
+ * Parses `records` into `columns`, which were begun for that many. Uses at most `threads` threads
+ * (1 to FR_PARALLEL_PARSE_MAX), including the calling one, and only as many as pay off. Returns the
+ * error of the first record that has one; err->record is its number.
  */
 FR_NODISCARD int fr_parallel_parse(const fr_schema *schema, const fr_span *records, size_t count,
                                    size_t threads, fr_columns *columns, fr_error *err);
 
-/* Records, wherever they are: `parse` appends the rows of `count` of them from `first` on. */
+/* A source of records: `parse` appends the rows of `count` records, starting at `first`. */
 typedef struct {
     const void *self;
     int (*parse)(const void *self, fr_parser *parser, size_t first, size_t count,
@@ -33,9 +34,9 @@ typedef struct {
 } fr_row_source;
 
 /*
- * Appends rows to `columns`, which has room for them. Thread i of `threads`, 1 to
- * FR_PARALLEL_PARSE_MAX, makes those from firsts[i] to firsts[i + 1], the first of them 0. The
- * error is that of the first run that has one, as `parse` gave it.
+ * Appends rows to `columns`, which must have memory for them. Thread i of `threads` (1 to
+ * FR_PARALLEL_PARSE_MAX) makes rows firsts[i] to firsts[i + 1]; firsts[0] is 0. Returns the error
+ * of the first run that has one, as `parse` reported it.
  */
 FR_NODISCARD int fr_parallel_rows(const fr_schema *schema, const fr_row_source *source,
                                   const size_t *firsts, size_t threads, fr_columns *columns,

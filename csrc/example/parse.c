@@ -4,14 +4,15 @@
  *     Features { map<string, Feature> feature = 1; }   as { repeated Entry feature = 1; }
  *     Entry    { string key = 1; Feature value = 2; }
  *
- * A record is read in two passes. The first walks the entries and notes where the value of each
- * wanted feature is; a later entry of the same key replaces an earlier one, as in every protobuf
- * map. The second decodes the values into the row. So nothing that was decoded is ever taken back.
+ * A record is read in two passes. The first walks the entries and notes the location of each wanted
+ * feature's value; a later entry with the same key replaces an earlier one, as in every protobuf
+ * map. The second decodes the values into the row, so decoded values never have to be removed.
  *
- * Records of one file mostly hold the same features in the same order. The first pass therefore
- * guesses that entry i is the feature that it was in the record before, and compares the bytes up
- * to its value; only a wrong guess costs a hash. When the guess is right and the feature a scalar,
- * which can be overwritten, it is decoded at once: a record of scalars is done after one pass.
+ * Most records of one file contain the same features in the same order. The first pass therefore
+ * predicts that entry i is the same feature as in the record before, and compares the bytes up to
+ * its value; only a wrong prediction costs a hash lookup. If the prediction is right and the
+ * feature is a scalar, which can be overwritten, it is decoded immediately: a record of scalars
+ * needs only one pass.
  */
 #include "example/parse.h"
 
@@ -23,7 +24,7 @@
 #define TAG_1 FR_TAG(1, FR_WIRE_SIZED)
 #define TAG_2 FR_TAG(2, FR_WIRE_SIZED)
 
-/* Entries beyond these are looked up each time. */
+/* Entries beyond this number are looked up each time. */
 #define MIN_PREDICTED 64
 
 int fr_parser_init(fr_parser *parser, const fr_schema *schema, fr_error *err) {
@@ -49,8 +50,8 @@ static int malformed(fr_error *err) {
     return fr_fail(err, FR_ERR_MALFORMED, "not a valid tf.train.Example");
 }
 
-/* An entry that is not simply a key and then a value. Protobuf takes the fields in any order, the
-   last key, and the values merged. */
+/* Reads an entry that is not simply a key followed by a value. As in protobuf, fields may have any
+   order, the last key counts, and values are merged. */
 static bool read_odd_entry(fr_parser *parser, fr_span entry, fr_span *key, fr_span *value,
                            int *status, fr_error *err) {
     fr_wire_fields fields = fr_wire_begin(entry);
@@ -77,20 +78,21 @@ static inline bool read_plain_entry(fr_span entry, fr_span *key, fr_span *value)
     return p < end && *p == TAG_2 && fr_wire_sized(p + 1, end, value) == end;
 }
 
-/* The feature that the key of entry number `position` names, or -1. */
+/* Returns the feature that the key of entry number `position` names, or -1. */
 static ptrdiff_t find(fr_parser *parser, size_t position, fr_span key) {
     ptrdiff_t number = fr_schema_find(parser->schema, key);
     if (number < 0) return number;
-    fr_schema_note_seen(parser->schema, (size_t)number); /* it is predicted only after that */
+    fr_schema_note_seen(parser->schema,
+                        (size_t)number); /* the feature is predicted only after this */
     if (position < parser->predicted_count) parser->predicted[position] = (uint32_t)number + 1;
     return number;
 }
 
-/* Stands for the value of a feature that is in the row already. */
+/* Marks the value of a feature that is already in the row. */
 static const uint8_t in_row;
 
-/* The pieces of merged values are pieces of the record, each taken once: with memory for as
-   many bytes as the record has, values that were noted do not move. */
+/* The parts of merged values are parts of the record, each appended once. With memory for as many
+   bytes as the record has, noted values never move. */
 static int note_any_entry(fr_parser *parser, size_t position, fr_span entry, fr_error *err) {
     fr_span key, value;
     if (FR_UNLIKELY(!read_plain_entry(entry, &key, &value))) {
@@ -110,7 +112,7 @@ static int note_any_entry(fr_parser *parser, size_t position, fr_span entry, fr_
     return FR_OK;
 }
 
-/* Whether two runs of the same size, at least 4, are the same. */
+/* Returns whether two runs of the same size, at least 4, are equal. */
 static inline bool same(const uint8_t *a, const uint8_t *b, size_t size) {
     if (size < 8) {
         uint32_t head = fr_load_u32(a) ^ fr_load_u32(b);
@@ -122,8 +124,8 @@ static inline bool same(const uint8_t *a, const uint8_t *b, size_t size) {
     return tail == 0;
 }
 
-/* Into a column of another type. False where it does not fit, too: the long way says what is wrong.
- */
+/* Stores into a column of another type. Returns false also if the value does not fit; the general
+   path then reports why. */
 __attribute__((noinline)) static bool take_as(const fr_parser *parser, size_t feature,
                                               fr_span value, const uint8_t *end, uint8_t *dst) {
     const fr_scalar scalar = parser->schema->plans[feature].scalar;
@@ -138,7 +140,7 @@ __attribute__((noinline)) static bool take_as(const fr_parser *parser, size_t fe
     return true;
 }
 
-/* The value at the end of an entry, its size at `at`, which is inside. */
+/* Finds the value at the end of an entry, whose size is at `at`, inside the entry. */
 static inline bool read_rest(fr_span entry, size_t at, fr_span *value) {
     const uint8_t *p = entry.data + at, *end = entry.data + entry.size;
     *value = (fr_span){p + 1, (size_t)(end - p) - 1};
@@ -146,7 +148,7 @@ static inline bool read_rest(fr_span entry, size_t at, fr_span *value) {
     return fr_wire_sized(p, end, value) == end;
 }
 
-/* Whether the value was a scalar of the usual form, which is in the row now. */
+/* Returns whether the value was a scalar in the common encoding; it is then in the row. */
 static inline bool take(const fr_parser *parser, size_t number, fr_span value, const uint8_t *end,
                         fr_columns *columns) {
     const fr_scalar scalar = parser->schema->plans[number].scalar;
@@ -156,7 +158,7 @@ static inline bool take(const fr_parser *parser, size_t number, fr_span value, c
     return fr_feature_take_scalar(scalar, value.data, value.size, end, dst);
 }
 
-/* Notes or takes the value of an entry that is what the last record had here; false for another. */
+/* Handles an entry that matches the prediction. Returns false for any other entry. */
 static inline bool note_predicted(fr_parser *parser, size_t position, fr_span entry,
                                   const uint8_t *end, fr_columns *columns) {
     if (position >= parser->predicted_count || parser->predicted[position] == 0) return false;
@@ -229,7 +231,7 @@ int fr_parser_fill(fr_parser *parser, fr_columns *columns, fr_error *err) {
     return FR_OK;
 }
 
-/* A schema of the record itself. */
+/* Appends a record for a schema of whole records. */
 static int append_record(fr_parser *parser, fr_columns *columns, fr_span record, fr_error *err) {
     fr_column *column = &columns->columns[0];
     FR_TRY(fr_intake_append(&parser->intake, &column->values, record, err));

@@ -40,8 +40,8 @@ void fr_key_text(fr_span key, char text[FR_KEY_TEXT_SIZE]) {
     text[at] = 0;
 }
 
-/* Keys that are looked up come from files, but the table holds only those of the schema, so that a
-   hostile file can choose where to look and not how far. */
+/* Keys that are looked up come from files, but the table contains only those of the schema. A
+   hostile file can therefore choose the slot but not the length of the search. */
 static uint64_t hash(fr_span key) {
     uint64_t h = key.size * UINT64_C(0x9e3779b97f4a7c15);
     const uint8_t *p = key.data;
@@ -66,7 +66,7 @@ ptrdiff_t fr_schema_find(const fr_schema *schema, fr_span key) {
     }
 }
 
-/* Into the table, or behind the feature that has the same key. */
+/* Inserts into the table, or after the feature that has the same key. */
 static void insert(fr_schema *schema, size_t number) {
     fr_span key = schema->features[number].key;
     ptrdiff_t first = fr_schema_find(schema, key);
@@ -95,7 +95,7 @@ static size_t prefix_size(fr_span key) {
     return 1 + fr_wire_varint_size(key.size) + key.size + 1;
 }
 
-/* Copies key and fallback to *at, the key with what surrounds it in an entry. */
+/* Copies key and fallback to *at; the key is copied with the bytes around it in an entry. */
 static void keep(fr_schema *schema, size_t number, uint8_t **at) {
     fr_feature *feature = &schema->features[number];
     fr_plan *plan = &schema->plans[number];

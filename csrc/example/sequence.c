@@ -12,7 +12,7 @@ static int malformed(fr_error *err) {
     return fr_fail(err, FR_ERR_MALFORMED, "not a valid tf.train.SequenceExample");
 }
 
-/* Whether the bytes are a FeatureList. */
+/* Returns whether the bytes are a FeatureList. */
 static bool list_valid(fr_span value) {
     fr_wire_fields fields = fr_wire_begin(value);
     fr_wire_field field;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The coordinates of the values of a ragged column.
+ * Computes the coordinates of the values of a ragged column.
  */
 #ifndef FASTREC_SPARSE_INDICES_H
 #define FASTREC_SPARSE_INDICES_H
@@ -9,15 +9,15 @@
 #include <stdint.h>
 
 /*
- * Writes (row, place in the row) of each value to `indices`, 2 numbers a value. `splits`
- * has `rows` + 1 numbers, from 0 and never falling. The length of the longest row is returned.
+ * Writes (row, position in the row) of each value to `indices`, 2 numbers per value. `splits` has
+ * `rows` + 1 numbers, which start at 0 and never decrease. Returns the length of the longest row.
  */
 int64_t fr_sparse_indices(const int64_t *splits, size_t rows, int64_t *indices);
 
 /*
- * The same one level deeper: (record, row in the record, place in the row), 3 numbers a value.
- * `records` has `count` + 1 numbers, and says which rows are a record's. `widest` gets the most
- * rows of a record and the most values of a row.
+ * Does the same one level deeper: (record, row in the record, position in the row), 3 numbers per
+ * value. `records` has `count` + 1 numbers, the first row of each record. `widest` receives the
+ * largest number of rows per record and of values per row.
  */
 void fr_sparse_nested_indices(const int64_t *records, size_t count, const int64_t *splits,
                               int64_t *indices, int64_t widest[2]);
