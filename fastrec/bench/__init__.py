@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The benchmark suite: fastrec, its peers and the limits of the machine, in one run.
 
-Each contestant works in a process of its own, and they take turns: what makes the machine slow for
-a moment makes it slow for all. The processes of peers run whatever interpreter the peer is
-installed for, so what they share (:mod:`cases`, :mod:`digest`, :mod:`worker`, :mod:`peers`) needs
-NumPy alone and imports fastrec nowhere but in :mod:`peers.ours`.
+Each contestant works in a separate process, and contestants take turns, so that a temporary
+slowdown of the machine affects all of them. A peer's process runs the interpreter in which the peer
+is installed. The modules that these processes share (:mod:`cases`, :mod:`digest`, :mod:`worker`,
+:mod:`peers`) therefore need only NumPy, and only :mod:`peers.ours` imports fastrec.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Data of the benchmarks: records of eight kinds, and small ones, determined by the seed.
+"""Data of the benchmarks: records of eight kinds and small records, determined by the seed.
 
-A case describes its features in words that every peer can translate into its own, and makes its
-columns with nothing but NumPy, so that any process can make the very same rows.
+A case describes its features in terms that every peer can translate, and generates its columns with
+NumPy alone, so that any process can generate the same rows.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Field:
-    """One feature: `kind` is "int64", "float", "bytes", or "raw" for uint8 arrays kept as bytes."""
+    """One feature: `kind` is "int64", "float", "bytes", or "raw" (uint8 arrays as bytes)."""
 
     name: str
     kind: str
-    shape: tuple[int, ...] | None = ()  # of a row; None: any number of values
+    shape: tuple[int, ...] | None = ()  # shape of a row; None for any number of values
 
 
 @dataclass(frozen=True)
 class Case:
-    """`records` is what a whole run measures on; `write_records` how many of them writing takes."""
+    """One dataset: `records` for a whole run, and `write_records` for the writing benchmarks."""
 
     name: str
     what: str
@@ -59,7 +59,7 @@ class Case:
     write_records: int = 0
 
     def scaled(self, scale: float) -> Case:
-        """The same with so much of the records, but for two batches at least."""
+        """Return the case with this fraction of its records, but at least two batches."""
 
         def few(count: int) -> int:
             return max(int(count * scale), 2 * self.batch)
@@ -100,7 +100,7 @@ class Strings:
 
 @dataclass(frozen=True)
 class Ragged:
-    """Rows of differing length: row ``i`` is ``values[splits[i]:splits[i + 1]]``."""
+    """Rows of varying length: row ``i`` is ``values[splits[i]:splits[i + 1]]``."""
 
     values: NDArray[Any] | Strings
     splits: NDArray[np.int64]
@@ -154,7 +154,7 @@ CASES: dict[str, Case] = {
 
 SMALL_BATCHES = (1, 8, 32)  # rows
 
-# Records that are no Examples: what framing, indexing and random access cost by themselves.
+# Records that are not Examples measure framing, indexing and random access alone.
 RAW_CASES: dict[str, Case] = {
     "small": Case("small", "64 to 128 plain bytes", (), 500_000),
     "kib": Case("kib", "1,024 plain bytes", (), 100_000),
@@ -179,7 +179,8 @@ def _tabular_columns(random: np.random.Generator, case: Case, n: int) -> Columns
     columns: Columns = {"label": (random.random(n) < 0.25).astype(np.int64)}
     for i in range(1, 14):
         columns[f"I{i}"] = random.lognormal(i / 4, 1.0, n).astype(np.float32)
-    for i in range(1, 27):  # categories of vocabularies from a few to 2**32, common ones common
+    # Vocabularies have from a few categories to 2**32; common categories dominate.
+    for i in range(1, 27):
         size = 2.0 ** (2 + 30 * i / 26)
         columns[f"C{i}"] = (size ** random.random(n)).astype(np.int64)
     return columns
@@ -225,7 +226,7 @@ def _ragged_columns(random: np.random.Generator, case: Case, n: int) -> Columns:
 
 
 def _pair_columns(random: np.random.Generator, case: Case, n: int) -> Columns:
-    """Images like those of PASCAL VOC: wide or tall, the longer side of 500 pixels."""
+    """Generate images like those of PASCAL VOC, whose longer side has 500 pixels."""
     sizes = np.stack([random.integers(300, 401, n), np.full(n, 500)], axis=1)
     sizes[::4] = sizes[::4, ::-1]
     ends = np.concatenate([[0], np.cumsum(sizes.prod(axis=1))])
@@ -265,14 +266,14 @@ def _generator(name: str, seed: int) -> np.random.Generator:
 
 
 def columns_of(case: Case, seed: int, saved: str = "") -> Columns:
-    """The case's columns: made from the seed, or those that were saved of the user's own file."""
+    """Return the case's columns: generated from the seed, or saved from the user's own file."""
     if saved:
         return load(saved)
     return _MAKERS[case.name](_generator(case.name, seed), case, case.records)
 
 
 def _event_records(case: Case, seed: int) -> Strings:
-    """Events of one scalar each; the first says of which version the file is."""
+    """Generate events of one scalar each; the first event states the version of the file."""
     values = _generator(case.name, seed).standard_normal(case.records).astype("<f4")
     records = [b"\x09" + struct.pack("<d", 1.7e9) + b"\x1a\x0dbrain.Event:2"]
     for number in range(case.records - 1):
@@ -287,7 +288,7 @@ def _event_records(case: Case, seed: int) -> Strings:
 
 
 def raw_records(case: Case, seed: int) -> Strings:
-    """The records of a case that has no features."""
+    """Generate the records of a case without features."""
     if case.name == "events":
         return _event_records(case, seed)
     low, high = (64, 129) if case.name == "small" else (1024, 1025)
@@ -298,7 +299,7 @@ def raw_records(case: Case, seed: int) -> Strings:
 
 
 def head(column: Column, n: int) -> Column:
-    """The first `n` rows."""
+    """Return the first `n` rows."""
     if isinstance(column, Strings):
         return Strings(column.data[: column.offsets[n]], column.offsets[: n + 1])
     if isinstance(column, Ragged):
@@ -309,7 +310,7 @@ def head(column: Column, n: int) -> Column:
 
 
 def rows(columns: Mapping[str, Column], n: int) -> Iterator[dict[str, Any]]:
-    """The first `n` rows as a program has them: Python scalars, bytes, and arrays."""
+    """Yield the first `n` rows as a program holds them: Python scalars, bytes, and arrays."""
     lists: dict[str, Any] = {}
     for name, column in columns.items():
         short = head(column, n)

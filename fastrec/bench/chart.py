@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A run as one image: how many times as fast as TensorFlow, job by job."""
+"""Draw one chart of a run: the speed relative to TensorFlow, job by job."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _THEIRS = Entry("tensorflow")
 _PANELS = (
     ("iterate over records", "iterate", Entry(OURS), _THEIRS),
     ("parse into batches", "parse", Entry(OURS), _THEIRS),
-    ("shuffle the whole data set", "shuffle", Entry(OURS, "whole data set"),
-     Entry("tensorflow", "whole data set")),
+    ("shuffle the whole dataset", "shuffle", Entry(OURS, "whole dataset"),
+     Entry("tensorflow", "whole dataset")),
     ("read GZIP", "gzip", Entry(OURS), _THEIRS),
     ("write rows", "write", Entry(OURS, "rows"), _THEIRS),
     ("write columns", "write", Entry(OURS, "columns"), _THEIRS),
@@ -33,7 +33,7 @@ _OURS_COLOUR, _TEXT, _FAINT = "#2a6f97", "#222222", "#8a8a8a"
 
 
 class NothingToDraw(Exception):
-    """The run compared nothing with TensorFlow."""
+    """Raised if the run compared nothing with TensorFlow."""
 
 
 Bar = tuple[str, float, float, float]
@@ -62,7 +62,8 @@ def _panel(axes: Any, title: str, bars: list[Bar]) -> None:
                   fontsize=8)  # fmt: skip
     axes.axvline(1, color=_FAINT, linewidth=1, linestyle=(0, (3, 2)))
     axes.set_yticks(list(places), [bar[0] for bar in bars], fontsize=8, color=_TEXT)
-    axes.set_ylim(len(bars) - _MOST_BARS - 0.5, len(bars) - 0.5)  # bars of one thickness
+    # Bars keep one thickness, whatever their number.
+    axes.set_ylim(len(bars) - _MOST_BARS - 0.5, len(bars) - 0.5)
     axes.set_title(title, fontsize=9, loc="left", color=_TEXT)
     axes.set_xlim(0, max(max(bar[3], bar[1]) for bar in bars) * 1.22)
     axes.tick_params(axis="x", labelsize=7, colors=_FAINT)
@@ -78,9 +79,9 @@ def draw(run: Run, path: str) -> bytes:
     Raises
     ------
     ImportError
-        Without matplotlib.
+        If matplotlib is not installed.
     NothingToDraw
-        When TensorFlow was in no comparison.
+        If TensorFlow took part in no comparison.
     """
     from matplotlib.figure import Figure
 

@@ -79,7 +79,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, report: Report) -> int:
-    """Print the tables; 1 if results of a peer and of fastrec differ."""
+    """Print the tables; return 1 if the results of a peer differ from those of fastrec."""
     request = _request(arguments)
     for path in filter(None, (arguments.json, arguments.markdown, arguments.chart)):
         check_output(path, arguments.overwrite, [arguments.file] if arguments.file else [])

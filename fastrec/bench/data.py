@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files that are measured on: written by TensorFlow where it is, by fastrec otherwise."""
+"""Files to measure: written by TensorFlow if it is installed, and by fastrec otherwise."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ __all__ = ["DataFailed", "Folder"]
 
 
 class DataFailed(Exception):
-    """A file could not be made."""
+    """Raised if a file could not be created."""
 
 
 @dataclass
 class Folder:
-    """Makes a case's files in `path` the first time they are asked for, and keeps them."""
+    """Creates a case's files in `path` on first use, and keeps them."""
 
     path: str
     seed: int
@@ -35,11 +35,11 @@ class Folder:
         self._warm: set[str] = set()
 
     def of(self, case: Case) -> str:
-        """The path of the case's records."""
+        """Return the path of the case's records."""
         return self._made(case, f"{case.name}-{case.records}-{self.seed}.tfrecord", "make", "")
 
     def gzip_of(self, case: Case, path: str) -> str:
-        """The same, compressed by zlib at level 6, as TensorFlow and gzip do."""
+        """Return the path of the records, compressed at level 6, the default of TensorFlow."""
         return self._made(case, os.path.basename(path) + ".gz", "compress", path)
 
     def _made(self, case: Case, name: str, job: str, source: str) -> str:
@@ -60,7 +60,8 @@ class Folder:
             "out": path + ".part",
             "seed": self.seed,
         }
-        here = job != "make" or case.name == "imagenet"  # of libraries that others lack
+        # These need libraries that the peers' interpreters lack.
+        here = job != "make" or case.name == "imagenet"
         maker = self._ours if here else self._maker
         answer = maker.ask("prepare", task=request)
         maker.ask("drop")

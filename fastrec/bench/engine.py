@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs comparisons: prepares every contestant, checks that they agree, and has them take turns."""
+"""Run comparisons: prepare every contestant, check that they agree, and let them take turns."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _FEWEST_ROUNDS = 3
 
 @dataclass(frozen=True)
 class Rules:
-    """`budget_s`: about how long one comparison may go on, though never for less than 3 rounds.
+    """Limits of a comparison.
 
-    `turn_s`: how long a turn lasts at least, so that starting it and reading the clock do not
-    count.
+    `budget_s` is its approximate duration, with at least 3 rounds. `turn_s` is the minimum duration
+    of a turn, long enough that starting it and reading the clock are negligible.
     """
 
     rounds: int = 7
@@ -36,9 +36,9 @@ class Rules:
 
 @dataclass
 class Measurement:
-    """Measurements of one contestant: seconds (or bytes, for memory) of a pass, one per round.
+    """Measurements of one contestant: seconds (or bytes, for memory) per pass, one per round.
 
-    `busy` is processor time: what other programs take away does not count in it.
+    `busy` is processor time, which does not include time taken by other programs.
     """
 
     entry: Entry
@@ -47,7 +47,7 @@ class Measurement:
     busy: list[float] = field(default_factory=list)
     gap: str = ""
     error: str = ""
-    agrees: bool | None = None  # None: nothing to compare
+    agrees: bool | None = None  # None if nothing could be compared
     passes: int = 1
 
     @property
@@ -56,12 +56,12 @@ class Measurement:
 
     @property
     def per_record(self) -> float:
-        """The median's share of one record."""
+        """Median time per record."""
         return self.median / self.records if self.records else math.nan
 
     @property
     def processors(self) -> float:
-        """Processors in use."""
+        """Number of processors in use."""
         return sum(self.busy) / sum(self.seconds) if self.seconds else math.nan
 
     def per_records(self) -> list[float]:
@@ -78,7 +78,7 @@ class Measurement:
 
 @dataclass
 class Comparison:
-    """One job on one case. `size` is the bytes of the records, frames and all."""
+    """One job on one case. `size` is the size of the records in bytes, including frames."""
 
     job: Job
     case: Case
@@ -94,9 +94,9 @@ class Comparison:
 
 
 def ratio(slow: Measurement, quick: Measurement) -> tuple[float, float, float]:
-    """Return the time of `slow` relative to that of `quick`: median, least, most of the rounds.
+    """Return the time of `slow` relative to `quick`: median, minimum and maximum over the rounds.
 
-    Rounds are paired: what slowed the machine for a while slowed both.
+    Rounds are paired, because a temporary slowdown affects both contestants of a round.
     """
     pairs = zip(slow.per_records(), quick.per_records())  # noqa: B905 - a round may be missing
     ratios = [a / b for a, b in pairs if b > 0]
@@ -106,7 +106,7 @@ def ratio(slow: Measurement, quick: Measurement) -> tuple[float, float, float]:
 
 
 class Engine:
-    """`contestants` by peer; `judge` is a process of ours that never competes."""
+    """Compares `contestants`, by peer. `judge` is a process of fastrec that never competes."""
 
     def __init__(
         self,
@@ -126,9 +126,9 @@ class Engine:
                 yield Entry(peer, variant)
 
     def compare(self, job: Job, case: Case, path: str, saved: str = "") -> Comparison:
-        """Measure everybody who can take part."""
+        """Measure every contestant that can take part."""
         entries = list(self.entries(job))
-        # One trial at a time lives in a process: an entry is a turn of its contestant.
+        # A process holds one trial at a time; each entry is a turn of its contestant.
         tasks = {entry: self._task(job, case, path, saved, entry) for entry in entries}
         found = {entry: Measurement(entry) for entry in entries}
         digests = {entry: self._prepare(found[entry], tasks[entry]) for entry in entries}
@@ -198,7 +198,7 @@ class Engine:
 def _judge_digests(
     job: Job, found: dict[Entry, Measurement], digests: dict[Entry, dict[str, int] | None]
 ) -> None:
-    """Everybody is held against ours, the first that has one."""
+    """Compare every digest with the first digest of fastrec."""
     ours = [digests[entry] for entry in found if entry.peer == OURS and digests[entry]]
     if not ours or ours[0] is None:
         return

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The jobs of the suite, their contestants and cases."""
+"""The jobs of the suite, with their contestants and cases."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["FRAMEWORKS", "JOBS", "PEERS", "Entry", "Job", "crc_case"]
 OURS = "ours"
 CEILING = "ceiling"
 
-# Module in benchmarks/peers/ of a checkout -> what it is called, and the package that it needs.
+# Modules in benchmarks/peers/ of a checkout, with their titles and required packages.
 PEERS: dict[str, str] = {
     "tensorflow": "tensorflow-cpu",
     "tfrecord": "tfrecord",
@@ -29,13 +29,13 @@ PEERS: dict[str, str] = {
     "dali": "nvidia-dali-cuda120",
 }
 
-# Of these, fastrec is measured inside of them: their interpreters import it from here.
+# In these frameworks fastrec runs inside the framework, whose interpreter must import it.
 FRAMEWORKS = ("torch", "grain")
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A contestant: a process, and which of its ways of doing the job."""
+    """A contestant: a process, and the variant of the job that it runs."""
 
     peer: str
     variant: str = ""
@@ -48,7 +48,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Job:
-    """`shuffled`: the order of rows is not compared. `unit`: what is measured, or counted."""
+    """A job. If `shuffled`, the order of rows is not compared. `unit` is the measured quantity."""
 
     name: str
     title: str
@@ -104,7 +104,7 @@ JOBS: dict[str, Job] = {
                  "the tests compare fastrec with the formulas."),
         Job("train images", "ImageNet-like training batches: random resized crop, flip, mean/std",
             ("imagenet",), shuffled=True,
-            note="224 by 224 pixels of float32, channels last, of the whole data set in random "
+            note="224 by 224 pixels of float32, channels last, of the whole dataset in random "
                  "order. Ceilings, by as many threads, on images in memory: a C program that "
                  "decodes the crops by libjpeg-turbo and resizes them into uint8, two neighbours a "
                  "side (`benchmarks/jpeg_ceiling.c`); and the same regions decoded and dropped."),
@@ -132,11 +132,11 @@ JOBS: dict[str, Job] = {
             ("cifar", "tabular", "ragged"),
             note="Row by row; fastrec by `import fastrec.compat.tfrecord as tfrecord`, which "
                  "verifies checksums."),
-        Job("dataloader", "PyTorch's DataLoader, unmodified, over a map-style data set",
+        Job("dataloader", "PyTorch's DataLoader, unmodified, over a map-style dataset",
             ("cifar", "tabular"), shuffled=True,
             note="`DataLoader(dataset, batch_size=128, shuffle=True)`, without workers; one record "
-                 "at a time is the same data set without `__getitems__`. The tfrecord package's "
-                 "data set is iterable, in file order. `Batcher` is shuffled by itself."),
+                 "at a time is the same dataset without `__getitems__`. The tfrecord package's "
+                 "dataset is iterable, in file order. `Batcher` is shuffled by itself."),
         Job("grain", "Batches of 128 through Grain, shuffled", ("cifar", "tabular"), shuffled=True,
             note="Grain's own sources give one record at a time, which protobuf parses; its "
                  "TFRecord reader has no random access, and reads in file order."),
@@ -162,14 +162,14 @@ JOBS: dict[str, Job] = {
                                  "each has, so that none is opened before it is read."),
         Job("import", "Import, in a new interpreter", ("",), unit="seconds"),
         Job("memory", "Peak memory of its own while batches are made", ("cifar", "photo"),
-            unit="bytes", note="fastrec shuffles the whole data set, TensorFlow with a buffer of "
+            unit="bytes", note="fastrec shuffles the whole dataset, TensorFlow with a buffer of "
                                "2,000 (photo: everything)."),
     )
 }  # fmt: skip
 
 
 def case_named(name: str, scale: float = 1.0) -> Case:
-    """A case of any kind. Buffers to checksum, and nothing at all, have one size only."""
+    """Return the case with this name. Checksum buffers and empty cases have a fixed size."""
     if name in CRC_CASES:
         return CRC_CASES[name]
     if not name:

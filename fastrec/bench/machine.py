@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Description of the machine, and its load by other programs."""
+"""Describe the machine and the load of other programs."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def system_text() -> str:
 
 
 def _busy_seconds() -> float | None:
-    """CPU time that anybody has spent since the machine started; steal counts."""
+    """Return the CPU time used by all programs since the machine started, including stolen time."""
     try:
         with open("/proc/stat", encoding="ascii") as file:
             numbers = [int(word) for word in file.readline().split()[1:]]
@@ -49,7 +49,7 @@ def _busy_seconds() -> float | None:
 
 @dataclass
 class Watch:
-    """Measures how many processors everybody else has kept busy since it was made."""
+    """Measures how many processors other programs have used since its creation."""
 
     began: float
     busy: float | None
@@ -59,7 +59,10 @@ class Watch:
         return Watch(os.times().elapsed, _busy_seconds())
 
     def others(self, own_seconds: float) -> float | None:
-        """`own_seconds`: CPU time that this run has used itself. None where nobody can tell."""
+        """Return the number of processors that others use; None if the system does not report it.
+
+        `own_seconds` is the CPU time that this run has used.
+        """
         busy, elapsed = _busy_seconds(), os.times().elapsed - self.began
         if busy is None or self.busy is None or elapsed <= 0:
             return None

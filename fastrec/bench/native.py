@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CRC32C in C, where a call costs nothing: what benchmarks/crc32c_bench.c says."""
+"""Run benchmarks/crc32c_bench.c, which measures CRC32C in C without call overhead."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Row = dict[str, list[float]]
 
 
 def _tables(text: str) -> dict[tuple[str, str], Row]:
-    """(title, size) -> column -> numbers. The first table is warm, the second cold."""
+    """Return numbers by (title, size) and column. The first table is warm, the second cold."""
     rows: dict[tuple[str, str], Row] = {}
     title, names = "", [""]
     for line in text.splitlines():
@@ -34,7 +34,7 @@ def _tables(text: str) -> dict[tuple[str, str], Row]:
 
 
 def checksums(driver: str, implementation: str) -> list[Verdict]:
-    """Runs the compiled driver a few times and holds the medians against what is to be reached."""
+    """Run the compiled driver several times, and compare the medians with the targets."""
     runs = []
     for _ in range(_RUNS):
         done = subprocess.run(

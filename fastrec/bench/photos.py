@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JPEGs as those of ImageNet: scikit-learn's two photographs, cropped and resized differently."""
+"""Generate JPEGs like those of ImageNet from scikit-learn's two photographs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
 
 def columns(random: np.random.Generator, case: Case, n: int) -> Columns:
-    """Photographs of about 375 by 500 pixels, of quality 90, and labels from 1 to 1000."""
+    """Generate photographs of about 375 by 500 pixels at quality 90, and labels from 1 to 1000."""
     from PIL import Image
     from sklearn.datasets import load_sample_images
 

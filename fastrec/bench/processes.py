@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The contestants' processes: starting them, asking them, ending them."""
+"""Start, query and end the processes of contestants."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ _HOME = os.path.dirname(os.path.abspath(os.path.dirname(fastrec.__file__)))
 
 
 def peers_folder() -> str:
-    """Return the folder of the other libraries' programs; "" where there is no checkout.
+    """Return the folder of the peers' programs; "" outside a checkout.
 
-    They are not installed with the package: nobody has all of these libraries, and who compares
-    speeds has the sources.
+    The package does not install them, because few users have all of these libraries, and whoever
+    compares speeds has the sources.
     """
     for root in (os.getcwd(), _HOME):
         folder = os.path.join(root, "benchmarks", "peers")
@@ -59,10 +59,10 @@ print(*(peer for peer in sys.argv[1:] if has({"dali": "nvidia.dali"}.get(peer, p
 
 
 def interpreters(modules: Iterable[str], pattern: str) -> dict[str, str]:
-    """For each module that is installed somewhere, an interpreter that has it.
+    """Find an interpreter for each module that is installed.
 
-    Looked at are this interpreter and those that match `pattern`, such as the environments that
-    ``make bench`` has made.
+    The candidates are this interpreter and those that match `pattern`, such as the environments
+    that ``make bench`` creates.
     """
     found: dict[str, str] = {}
     wanted = list(modules)
@@ -75,10 +75,10 @@ def interpreters(modules: Iterable[str], pattern: str) -> dict[str, str]:
 
 
 class Contestant:
-    """A worker process of `peer`, started when it is first asked and again after it has died.
+    """A worker process of `peer`, started by the first request and restarted after it has died.
 
-    Its complaints go to `log`, or where ours go. `threads` is for libraries that want to know
-    when they start; 0 leaves it to them.
+    Its standard error goes to `log`, or to ours. `threads` is passed to libraries that need it at
+    their start; 0 lets them choose.
     """
 
     def __init__(self, peer: str, python: str, log: IO[bytes] | None, threads: int = 0) -> None:
@@ -99,7 +99,7 @@ class Contestant:
         return list(self.about.get("jobs", {}).get(job, ()))
 
     def _start(self) -> subprocess.Popen[bytes]:
-        # A peer's interpreter may have another ABI, and need not find fastrec.
+        # A peer's interpreter may have another ABI, and does not need to find fastrec.
         paths = [_HOME] if self._peer in (OURS, CEILING, *FRAMEWORKS) else []
         threads = str(self._threads or "")
         environment = {**os.environ, "PYTHONHASHSEED": "0", "FASTREC_BENCH_THREADS": threads}
@@ -132,7 +132,7 @@ class Contestant:
 
     @property
     def cpu_seconds(self) -> float:
-        """CPU time that its processes have used, as far as they have said."""
+        """CPU time that its processes have used, as far as they reported it."""
         return self._cpu_before + self._cpu_now
 
     def _line(self, deadline: float) -> bytes:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A run as tables: for a terminal, for a Markdown page, and as JSON."""
+"""Format a run as tables: for a terminal, as a Markdown page, and as JSON."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Table", "headline", "markdown", "tables", "to_json"]
 
 
 class Table:
-    """`rows` under `headers`; the first column is text, the others are numbers."""
+    """`rows` under `headers`; the first column contains text, the others numbers."""
 
     def __init__(self, title: str, headers: Sequence[str], rows: list[list[str]], note: str = ""):
         self.title, self.headers, self.rows, self.note = title, list(headers), rows, note
@@ -29,7 +29,7 @@ class Table:
 
 
 def _number(value: float) -> str:
-    """Three digits and a unit: ``1.05 M``."""
+    """Format a number with three digits and a unit: ``1.05 M``."""
     for limit, unit in ((1e9, " G"), (1e6, " M"), (1e3, " k")):
         if value >= limit * 0.9995:
             return f"{value / limit:.3g}{unit}"
@@ -56,7 +56,7 @@ def amount(comparison: Comparison, measurement: Measurement) -> str:
 
 
 def _reference(comparison: Comparison) -> Measurement | None:
-    """Ours, the first that there is."""
+    """Return the first measurement of fastrec."""
     ours = (m for m in comparison.measurements if m.entry.peer == OURS)
     return next((m for m in ours if m.seconds and m.agrees is not False), None)
 
@@ -79,7 +79,7 @@ def _state(measurement: Measurement) -> str:
 
 
 def tables(run: Run) -> Iterator[Table]:
-    """One for each comparison: who, how much, against ours, spread."""
+    """Yield one table per comparison: contestant, amount, ratio to fastrec, spread."""
     headers = ["", "median", "times fastrec's", "spread", "processors", "rounds"]
     for comparison in run.comparisons:
         rows = []
@@ -109,7 +109,7 @@ def headline(run: Run) -> str:
 
 
 def _job_table(job: Job, comparisons: list[Comparison]) -> Table:
-    """Cases down, contestants across."""
+    """Return a table with one row per case and one column per contestant."""
     entries = list(dict.fromkeys(m.entry for c in comparisons for m in c.measurements))
     entries.sort(key=lambda entry: entry.peer == CEILING)
     headers = ["", *(f"*{e.label}*" if e.peer == CEILING else e.label for e in entries)]
@@ -133,7 +133,7 @@ def _cell(comparison: Comparison, measurement: Measurement) -> str:
 
 
 def markdown(run: Run, command: str) -> Iterator[str]:
-    """The whole page, from the machine to the last table."""
+    """Yield the lines of the whole page, from the machine to the last table."""
     about = run.about
     yield f"Made by `{command}` on {about['date']}, in {run.seconds:.0f} s."
     yield ""
@@ -159,7 +159,7 @@ def markdown(run: Run, command: str) -> Iterator[str]:
 
 
 def to_json(run: Run) -> str:
-    """Everything, each round's seconds included."""
+    """Return all results, including the seconds of each round."""
     comparisons: list[dict[str, Any]] = [
         {
             "job": c.job.name,

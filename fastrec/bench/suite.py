@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One run of the suite, from what was asked for to what was found."""
+"""Run the suite, from the requested selection to the results."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Request:
 
 @dataclass
 class Run:
-    """Results. `others` is the number of processors that other programs used meanwhile."""
+    """The results. `others` is the number of processors that other programs used meanwhile."""
 
     comparisons: list[Comparison]
     verdicts: list[Verdict]
@@ -87,14 +87,14 @@ class Run:
 
 
 def run(request: Request, say: Say = lambda text: None) -> Run:
-    """Measure.
+    """Measure the requested selection.
 
     Raises
     ------
     ValueError
-        When a case, a job or a peer is unknown.
+        If a case, a job or a peer is unknown.
     DataFailed, FastrecError, OSError
-        When there is nothing to measure on.
+        If the data to measure on is missing.
     """
     _check(request)
     with contextlib.ExitStack() as stack:
@@ -138,7 +138,7 @@ def _check(request: Request) -> None:
 
 
 def _pythons(request: Request) -> dict[str, str]:
-    """An interpreter for ours, for each peer that is somewhere, and for the ceilings."""
+    """Return an interpreter for fastrec, for each installed peer, and for the ceilings."""
     if not peers_folder():
         return {OURS: sys.executable, CEILING: sys.executable}
     unnamed = [peer for peer in _wanted(request) if not request.peers.get(peer)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Speed targets, and their verdicts."""
+"""Compare results with the speed targets."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ Found = Mapping[tuple[str, str], Comparison]
 
 @dataclass(frozen=True)
 class Verdict:
-    """One row. `wanted` and `got` are as they are to be read; `share` is 1 where just reached."""
+    """One row. `wanted` and `got` are texts; `share` is 1 if the target is just reached."""
 
     what: str
     case: str
     against: str
     wanted: str
     got: str
-    share: float | None  # None: it could not be measured, and `got` says why
+    share: float | None  # None if it could not be measured; `got` then states the reason
 
     @property
     def reached(self) -> bool:
@@ -46,14 +46,14 @@ class Verdict:
 
 @dataclass(frozen=True)
 class _Times:
-    """`ours` is to be so many times as fast as `peer`; of a ceiling, at least this part of it."""
+    """The factor by which `ours` must be faster than `peer`; for a ceiling, the fraction of it."""
 
     what: str
     job: str
     cases: Mapping[str, float]
     ours: Entry
     peer: Entry
-    within: bool = False  # the number is how many times the other's time we may take
+    within: bool = False  # whether the number limits our time relative to the peer's
 
     def verdicts(self, found: Found) -> Iterator[Verdict]:
         for case, factor in self.cases.items():
@@ -96,7 +96,7 @@ def _ours(variant: str) -> Entry:
     return Entry(OURS, variant)
 
 
-_WHOLE, _BUFFER = "whole data set", "buffer 2000"
+_WHOLE, _BUFFER = "whole dataset", "buffer 2000"
 _ONE, _MANY = "one at a time", "1024 at a time"
 _DATASET, _ITERATED = "fastrec.torch.Dataset", "fastrec.grain.BatchIterDataset"
 
@@ -120,11 +120,11 @@ _TARGETS = (
            _OURS, Entry(CEILING, "memcpy"), within=True),
     _Times("shuffled batches, buffer of 2,000", "shuffle", _PARSE, _ours(_BUFFER),
            Entry("tensorflow", _BUFFER)),
-    _Times("shuffled batches, whole data set", "shuffle", _PARSE, _ours(_WHOLE),
+    _Times("shuffled batches, whole dataset", "shuffle", _PARSE, _ours(_WHOLE),
            Entry("tensorflow", _WHOLE)),
-    _Times("whole data set shuffled, against their buffer of 2,000", "shuffle", _PARSE,
+    _Times("whole dataset shuffled, against their buffer of 2,000", "shuffle", _PARSE,
            _ours(_WHOLE), Entry("tensorflow", _BUFFER)),
-    _Times("whole data set shuffled, beside its own order", "shuffle",
+    _Times("whole dataset shuffled, beside its own order", "shuffle",
            _each(0.7, *_PARSE), _ours(_WHOLE), _ours("in order")),
     _Times("CIFAR-10's distorted images", "distort", _each(10, "cifar"), _OURS, _TF),
     _Times("ImageNet-like training batches", "train images", _each(2, "imagenet"), _OURS,
@@ -134,7 +134,7 @@ _TARGETS = (
     _Times("ImageNet-like training batches beside decoding the regions", "train images",
            _each(1.15, "imagenet"), _OURS, Entry(CEILING, "libjpeg-turbo, the same regions"),
            within=True),
-    _Times("whole data set shuffled, cold, beside a read a record", "cold",
+    _Times("whole dataset shuffled, cold, beside a read a record", "cold",
            _each(5, "cifar"), _OURS, Entry(CEILING, "pread(2)")),
     _Times("write rows as mappings", "write", _ROWS, _ours("rows"), _TF),
     _Times("write columns", "write", _COLUMNS, _ours("columns"), _TF),
@@ -236,7 +236,7 @@ def _importing(found: Found) -> Iterator[Verdict]:
 
 
 def _memory(found: Found) -> Iterator[Verdict]:
-    """The slabs in flight are a batch for each thread, those ready, and one with the user."""
+    """Yield verdicts about memory: a slab per thread, the ready ones, and one in use."""
     for case in ("cifar", "photo"):
         comparison = found.get(("memory", case))
         ours = comparison.of(_OURS) if comparison else None
@@ -250,7 +250,7 @@ def _memory(found: Found) -> Iterator[Verdict]:
 
 
 def verdicts(comparisons: list[Comparison], native: list[Verdict]) -> list[Verdict]:
-    """A row for each target that the run had something to say about."""
+    """Return a verdict for each target that the run measured."""
     found = {(c.job.name, c.case.name): c for c in comparisons}
     rows = list(native)
     for target in _TARGETS:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A file of the user's own as a case: what is in it is found out."""
+"""Turn a file of the user's own into a case, by inferring its features."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _WRITTEN, _WRITTEN_BYTES = 20_000, 200 << 20
 
 
 def _field(name: str, feature: Any) -> Field:
-    """Describe a column to the suite; kinds that libraries name differently are ragged."""
+    """Describe a column to the suite; kinds that libraries name differently become ragged."""
     if isinstance(feature, fastrec.RawFeature):
         if feature.shape is None or np.dtype(feature.dtype) != np.uint8:
             return Field(name, "bytes", ())
@@ -49,12 +49,12 @@ def _plain(column: Any) -> Column:
 
 
 def case_of(path: str, saved: str) -> Case:
-    """The case that `path` is. The values of its first records go to `saved`.
+    """Return the case for the file at `path`, and write the values of its first records to `saved`.
 
     Raises
     ------
     FastrecError, OSError
-        When it cannot be read, is compressed, or holds something else than examples.
+        If the file cannot be read, is compressed, or does not contain Examples.
     """
     from .peers.ours import features_of
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A contestant's process: reads requests, one JSON object a line, and answers in kind.
+"""Run a contestant's process: read requests, one JSON object per line, and answer likewise.
 
-It is told to prepare a trial, which it runs once to warm up and to say what it produced; then to
-run it so many times and say how long that took; then to drop it.
+The requests prepare a trial, which is run once to warm up and to describe its output; then run it a
+number of times and report the duration; then drop it.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ __all__ = ["Gap", "Task", "Trial", "main"]
 
 
 class Gap(Exception):
-    """This contestant cannot take part, and says why."""
+    """Raised if this contestant cannot take part, with the reason."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """Input of a trial. `path` holds the case's records; it may write to `out`."""
+    """The input of a trial. `path` contains the case's records; the trial may write to `out`."""
 
     job: str
     variant: str
@@ -37,10 +37,10 @@ class Task:
     path: str
     out: str
     seed: int
-    saved: str = ""  # the columns of a file that the user named
+    saved: str = ""  # path of the saved columns of the user's file
     threads: int = 2
     options: dict[str, Any] | None = None
-    jpeg_driver: str = ""  # benchmarks/jpeg_ceiling.c, compiled
+    jpeg_driver: str = ""  # path of the compiled benchmarks/jpeg_ceiling.c
 
     @staticmethod
     def from_request(request: dict[str, Any]) -> Task:
@@ -49,22 +49,23 @@ class Task:
 
 @dataclass(frozen=True)
 class Trial:
-    """`once` is timed. `digest`, which is not, says what the same work produces."""
+    """A trial. `once` is timed; `digest`, which is not, describes the output of the same work."""
 
     once: Callable[[], Any]
     digest: Callable[[], dict[str, int]] | None = None
-    records: int | None = None  # done in one pass, if not all of the case's
+    records: int | None = None  # number of records per pass, if not all records of the case
     close: Callable[[], object] | None = None
-    # Instead of timing `once`: seconds (or bytes, for memory) that it returns itself.
+    # If set, the trial returns its own seconds (or bytes, for memory), and `once` is not timed.
     measures_itself: bool = False
-    cpu: Callable[[], float] = time.process_time  # of the work, where a process does it
+    # CPU time of the work; trials that use other processes replace this.
+    cpu: Callable[[], float] = time.process_time
 
 
 Start = Callable[[Task], Trial]
 
 
 class _Stage:
-    """The peer's module, and the trials that are prepared, by variant."""
+    """The peer's module, and its prepared trials by variant."""
 
     def __init__(self, peer: str, folder: str) -> None:
         package = importlib.import_module(f"{__package__}.peers")
@@ -111,9 +112,9 @@ def _requests() -> Iterator[dict[str, Any]]:
 
 
 def main(peer: str, folder: str = "") -> None:
-    """Serve until standard input ends. What a library prints goes to standard error.
+    """Serve requests until standard input ends. Output of libraries goes to standard error.
 
-    `folder` has the modules of the peers that the package itself comes without.
+    `folder` contains the modules of peers that are not part of the package.
     """
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
@@ -132,7 +133,7 @@ def main(peer: str, folder: str = "") -> None:
             result = getattr(stage, request.pop("op"))(**request)
         except Gap as gap:
             result = {"gap": str(gap)}
-        except Exception as error:  # whatever a peer raises is its result
+        except Exception as error:  # any exception of a peer is its result
             traceback.print_exc()
             result = {"error": f"{type(error).__name__}: {error}".splitlines()[0][:300]}
         answer({**result, "cpu": sum(os.times()[:4])})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Limits of the machine: moving the same bytes, and making as many objects, and nothing else."""
+"""Measure limits of the machine: moving the same bytes, or creating as many objects, alone."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def versions() -> dict[str, str]:
 
 
 def _row_bytes(case: Case) -> int:
-    """Size of the dense columns; other cases are measured by their file."""
+    """Return the size of a row of the dense columns; other cases use the size of their file."""
     sizes = {"int64": 8, "float": 4, "raw": 1}
     total = 0
     for field in case.fields:
@@ -50,7 +50,7 @@ def _file_bytes(task: Task) -> int:
 
 
 def memcpy(source: np.ndarray[Any, Any], piece: int) -> Callable[[], None]:
-    """Copies all of `source`, which is too long for the caches, piece by piece into a few slabs."""
+    """Copy all of `source`, which exceeds the caches, piece by piece into a few slabs."""
     slabs = np.zeros(_SLABS * piece, np.uint8)
     targets = [slabs.ctypes.data + i * piece for i in range(_SLABS)]
     begin, size, move = source.ctypes.data, source.nbytes, ctypes.memmove
@@ -119,7 +119,7 @@ def _read(task: Task) -> Trial:
 
 
 def _inflate(task: Task) -> Trial:
-    """By the library that fastrec inflates with, from end to end."""
+    """Inflate from start to end with the library that fastrec uses."""
     library = inflater_library()
 
     def once() -> None:
@@ -134,7 +134,7 @@ def _inflate(task: Task) -> Trial:
 
 
 def _inflate_spans(task: Task) -> Trial:
-    """The same from each checkpoint to the next, by several threads."""
+    """Inflate from each checkpoint to the next on several threads."""
     file = InflatedFile(task.path, task.path, fastrec.Index.build(task.path))
 
     def once() -> None:
@@ -151,7 +151,7 @@ def _read_cold(task: Task) -> Trial:
 
 
 def _pread_cold(task: Task) -> Trial:
-    """A read a record, in random order, a batch of records at a time in memory."""
+    """Read records one by one in random order, keeping one batch of records in memory."""
     spans = np.array(list(spans_of(task.path)))
     spans = spans[np.random.default_rng(task.seed).permutation(len(spans))]
     pairs = spans.tolist()
@@ -187,7 +187,7 @@ def _write(task: Task) -> Trial:
 
 
 def _objects(task: Task) -> Trial:
-    """Make a bytes object of average size per record, and drop it."""
+    """Create and drop one bytes object of average size per record."""
     size = max(_file_bytes(task) // task.case.records - 16, 0)
     source = memoryview(bytes(size))
 
@@ -217,7 +217,7 @@ def _crop_of(number: int, data: bytes, seed: int) -> tuple[int, int, int, int]:
 
 
 def _decode_regions(task: Task) -> Trial:
-    """The regions that random resized crops take of the same images, decoded and dropped."""
+    """Decode and drop the regions that random resized crops take from the same images."""
     from fastrec import _core
 
     images = _images_of(task.path)
@@ -235,7 +235,7 @@ def _decode_regions(task: Task) -> Trial:
 
 
 def _jpegs_in_c(task: Task) -> Trial:
-    """The same crops, of the same images, half of them mirrored, by benchmarks/jpeg_ceiling.c."""
+    """Decode the same crops with benchmarks/jpeg_ceiling.c, half of them mirrored."""
     if not task.jpeg_driver:
         raise Gap("no --jpeg-driver")
     with open(task.out, "wb") as file:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trials on a file that is not in memory."""
+"""Trials on a file that is not in the page cache."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["timed_cold"]
 
 
 def timed_cold(task: Task, work: Callable[[], object]) -> Trial:
-    """`work`, on its own clock, after the task's file was dropped from the page cache."""
+    """Time `work` alone, after dropping the task's file from the page cache."""
     if not drop(task.path):
         raise Gap("this system cannot drop files from the page cache")
 

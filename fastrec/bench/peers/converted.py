@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""For formats of their own: records to convert, which are asked for, and events as bytes."""
+"""Convert records for peers with other formats, and generate event files."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def records_of(path: str) -> Iterator[bytes]:
 
 
 def jpegs_of(path: str) -> list[bytes]:
-    """The one JPEG of each record."""
+    """Return the JPEG of each record."""
     return [
         record[record.index(b"\xff\xd8\xff") : record.rindex(b"\xff\xd9") + 2]
         for record in records_of(path)
@@ -34,7 +34,7 @@ def jpegs_of(path: str) -> list[bytes]:
 
 
 def array_record_of(path: str) -> str:
-    """The same records, uncompressed, in a file of array_record's, which is read once."""
+    """Write the same records, uncompressed, to an array_record file, and read it once."""
     made = path + ".array_record"
     if not os.path.exists(made):
         from array_record.python import array_record_module
@@ -48,7 +48,7 @@ def array_record_of(path: str) -> str:
 
 
 def spans_of(path: str) -> Iterator[tuple[int, int]]:
-    """Return the start and size of the frame of each record."""
+    """Yield the start and size of the frame of each record."""
     at = 0
     with open(path, "rb") as file:
         while header := file.read(12):
@@ -58,7 +58,7 @@ def spans_of(path: str) -> Iterator[tuple[int, int]]:
 
 
 def numbers(task: Task) -> list[int]:
-    """The same for everybody."""
+    """Return the same record numbers for every contestant."""
     random = np.random.default_rng([task.seed, 5])
     return [int(i) for i in random.integers(0, task.case.records, _RANDOM)]
 
@@ -66,7 +66,7 @@ def numbers(task: Task) -> list[int]:
 def event_rows(
     tags: Iterable[Any], times: Iterable[float], steps: Iterable[int], values: Iterable[float]
 ) -> list[bytes]:
-    """Scalars in the order of their tags and steps."""
+    """Yield scalars in the order of tags and steps."""
     return sorted(
         f"{tag} {int(step):016d} {float(time)!r} {float(np.float32(value))!r}".encode()
         for tag, time, step, value in zip(tags, times, steps, values, strict=True)

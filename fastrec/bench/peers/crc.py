@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checksums called from Python: the loop is the same for everybody."""
+"""Compute checksums from Python, with the same loop for every contestant."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _UNITS = {"B": 0, "KiB": 10, "MiB": 20}
 
 
 def size_of(task: Task) -> int:
-    """Bytes of each buffer, from the case's name: ``64 KiB cold``."""
+    """Return the size of each buffer, from the case's name: ``64 KiB cold``."""
     count, unit, _ = task.case.name.split()
     return int(count) << _UNITS[unit]
 
@@ -47,7 +47,7 @@ def _sizes(crc: Crc) -> Start:
 
 
 def _cut(path: str) -> Iterator[tuple[bytes, int]]:
-    """Each record of a file, and the masked checksum that follows it."""
+    """Yield each record of a file, and the masked checksum that follows it."""
     with open(path, "rb") as file:
         while header := file.read(12):
             record = file.read(struct.unpack("<Q", header[:8])[0])

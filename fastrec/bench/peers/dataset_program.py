@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A program of ``tf.data`` as most are written, for either library that speaks its language."""
+"""A typical ``tf.data`` program, for TensorFlow and for compat."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["trial"]
 
 
 def trial(tf: Any, task: Task) -> Trial:
-    """Examples shuffled in a buffer, and parsed one at a time by a function in ``map``."""
+    """Shuffle Examples in a buffer, and parse them one at a time by a function in ``map``."""
     kinds = {"int64": tf.int64, "float": tf.float32}
     features = {
         field.name: tf.io.FixedLenFeature(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trials that need an interpreter to themselves: what importing costs, and what memory is taken."""
+"""Trials that need a separate interpreter: the cost of importing, and the use of memory."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ import {module}
 print(perf_counter() - start)
 """
 
-# Peak of the memory that is the process's own (mapped files are the system's), above what it had
-# when the library was imported. Where /proc does not tell, the peak of everything.
+# Peak of the process's private memory (mapped files belong to the system), minus the memory after
+# the import. Where /proc does not report it, the peak of all memory.
 _MEMORY = """
 import json, os, resource, sys
 sys.path[:0] = {paths!r}
@@ -69,7 +69,7 @@ def _run(code: str) -> float:
 
 
 def importing(module: str) -> Start:
-    """Seconds that ``import module`` takes in a new interpreter, NumPy and all."""
+    """Measure the seconds of ``import module`` in a new interpreter, including NumPy."""
 
     def start(task: Task) -> Trial:
         code = _IMPORT.format(paths=[p for p in sys.path if p], module=module)
@@ -79,7 +79,7 @@ def importing(module: str) -> Start:
 
 
 def memory(body: str, *paths: str) -> Start:
-    """Bytes that `body` takes at most; it makes a ``Watch`` and has it look at every batch."""
+    """Measure the peak memory of `body`, which creates a ``Watch`` and calls it for every batch."""
 
     def start(task: Task) -> Trial:
         import json

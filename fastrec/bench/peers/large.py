@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The first batch of a data set of 10 GB, which is there as far as its first batches go."""
+"""Measure the first batch of a dataset of 10 GB, of which only the first batches are written."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["trial"]
 
 _SIZE = 10 * 10**9
 _BATCH = 128
-_BATCHES = 64  # more than are begun before the first is there
+_BATCHES = 64  # more batches than are started before the first is complete
 _FEATURES = {
     "image": fastrec.RawFeature((32, 32, 3), np.uint8),
     "label": fastrec.FixedLenFeature((), np.int64),
@@ -25,7 +25,7 @@ _FEATURES = {
 
 
 def _frame(path: str) -> bytes:
-    """A record as it stands in a file."""
+    """Return a record with its frame."""
     with fastrec.Writer(path, fsync=False, overwrite=True) as writer:
         writer.write({"image": np.zeros((32, 32, 3), np.uint8), "label": 7})
     with open(path, "rb") as file:
@@ -33,7 +33,7 @@ def _frame(path: str) -> bytes:
 
 
 def _make(path: str, batcher: Callable[[], fastrec.Batcher]) -> None:
-    """A file of holes with an index of records, and those that the first batches have."""
+    """Create a sparse file with an index of records, and write the records of the first batches."""
     frame = _frame(path)
     count = _SIZE // len(frame)
     os.truncate(path, count * len(frame))
@@ -46,7 +46,7 @@ def _make(path: str, batcher: Callable[[], fastrec.Batcher]) -> None:
             _, numbers = order.numbers(serial) or (0, ())
             for number in numbers:
                 os.pwrite(file.fileno(), frame, int(number) * len(frame))
-    os.utime(path, ns=(status.st_mtime_ns, status.st_mtime_ns))  # the index stays its own
+    os.utime(path, ns=(status.st_mtime_ns, status.st_mtime_ns))  # the index stays valid
 
 
 def trial(task: Task) -> Trial:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A program of the ``tfrecord`` package, for it and for what speaks its language."""
+"""A program for the ``tfrecord`` package and for fastrec's replacement of it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _rows(reader: Any, task: Task) -> Iterator[dict[str, Any]]:
 
 
 def _stacked(field: Field, rows: list[Any]) -> Column:
-    """One column of a batch out of what the loader gives for each row."""
+    """Stack the values that the loader returns for each row to one column of a batch."""
     if field.kind == "raw":
         return np.stack([np.frombuffer(row, np.uint8).reshape(field.shape or -1) for row in rows])
     if field.shape is not None and field.kind == "bytes":
@@ -62,10 +62,10 @@ def _trial(reader: Any, task: Task, passed: Any) -> Trial:
 
 
 def trial(reader: Any, task: Task) -> Trial:
-    """Some thousand rows, one after the other."""
+    """Read several thousand rows, one after the other."""
     return _trial(reader, task, _rows)
 
 
 def batched(reader: Any, task: Task) -> Trial:
-    """The same, made into dense batches."""
+    """Read the same rows and stack them to dense batches."""
     return _trial(reader, task, _batches)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""fastrec, as a user would call it."""
+"""fastrec, used as a user would."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _batcher(task: Task, **options: Any) -> Callable[[], fastrec.Batcher]:
 
 
 def _parse(**options: Any) -> Start:
-    """Made once and gone through once a pass, as the data sets of others are."""
+    """Create a Batcher once and iterate over it once per pass, as for the datasets of peers."""
 
     def start(task: Task) -> Trial:
         batcher = _batcher(task, **options)()
@@ -95,7 +95,7 @@ def _parse(**options: Any) -> Start:
 
 
 def _index_beside(task: Task) -> None:
-    """Make `out` the file with an index beside it, which is nobody else's."""
+    """Create a link to the file at `out`, with a separate index next to it."""
     if os.path.exists(task.out):
         os.unlink(task.out)
     os.link(task.path, task.out)
@@ -205,7 +205,7 @@ def _write_rows(task: Task) -> Trial:
 
 
 def given(column: Column) -> Any:
-    """A column as fastrec takes it."""
+    """Return a column in the form that fastrec accepts."""
     if isinstance(column, cases.Strings):
         return fastrec.Bytes(column.data, column.offsets)
     if isinstance(column, cases.Ragged):
@@ -247,7 +247,7 @@ def _make(task: Task) -> Trial:
 
 
 def _readback(task: Task) -> Trial:
-    """Not timed: what is in a file that somebody wrote."""
+    """Read the content of a written file; this is not timed."""
     return Trial(lambda: None, _digest_of(_batcher(task)))
 
 
@@ -380,7 +380,7 @@ JOBS: dict[str, dict[str, Start]] = {
     },
     "parse": {"": _parse(), "1 thread": _parse(threads=1), "new Batcher": _parse_anew},
     "shuffle": {
-        "whole data set": _parse(shuffle=True, seed=1),
+        "whole dataset": _parse(shuffle=True, seed=1),
         "buffer 2000": _parse(shuffle=2000, seed=1),
         "in order": _parse(),
     },

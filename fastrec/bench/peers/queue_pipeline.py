@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pipeline of TensorFlow 1's tutorials, for either library that speaks its language."""
+"""The pipeline of TensorFlow 1's tutorials, for TensorFlow and for compat."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ __all__ = ["trial"]
 
 
 def trial(tf: Any, task: Task, *, distort: bool = False) -> Trial:
-    """One example at a time through a queue that shuffles, with `tf` for TensorFlow 1.
+    """Pass examples one by one through a shuffling queue, with `tf` as TensorFlow 1.
 
-    Every run starts the runners, takes one epoch's batches and stops them.
+    Every run starts the queue runners, reads the batches of one epoch and stops the runners.
     """
     graph = tf.Graph()
     with graph.as_default():
@@ -68,7 +68,7 @@ def trial(tf: Any, task: Task, *, distort: bool = False) -> Trial:
 
 
 def _distorted(tf: Any, image: Any) -> Any:
-    """The input pipeline of the CIFAR-10 tutorial."""
+    """Apply the input pipeline of the CIFAR-10 tutorial."""
     part = tf.random_crop(tf.cast(image, tf.float32), [24, 24, 3])
     part = tf.image.random_flip_left_right(part)
     part = tf.image.random_brightness(part, max_delta=63)
@@ -77,7 +77,7 @@ def _distorted(tf: Any, image: Any) -> Any:
 
 
 def _fitted_pair(tf: Any, row: dict[str, Any]) -> dict[str, Any]:
-    """The input pipeline of the PASCAL VOC tutorial."""
+    """Apply the input pipeline of the PASCAL VOC tutorial."""
     height, width = (tf.cast(row[name], tf.int32) for name in ("height", "width"))
     pair = {}
     for name, channels in (("image", 3), ("mask", 1)):

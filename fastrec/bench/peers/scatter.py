@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ten million small records, in their own order and shuffled, in one file and in ten thousand; and
-what their index takes."""
+"""Measure ten million small records in one file and in ten thousand files, and their index.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from ..worker import Start, Task, Trial
 
 __all__ = ["index_size", "jobs"]
 
-_RECORDS = 10_000_000  # of 44 bytes
+_RECORDS = 10_000_000  # records of 44 bytes
 _FILES = 10_000
 _BATCH = 512
-_PASS = 500_000  # records that are timed at once
+_PASS = 500_000  # number of records that are timed together
 _FEATURES = {
     "identity": fastrec.FixedLenFeature((), np.int64),
     "weight01": fastrec.FixedLenFeature((), np.float32),
@@ -35,7 +35,7 @@ def _write(path: str, first: int, count: int) -> None:
 
 
 def _make(out: str, files: int) -> list[str]:
-    """The data set in so many files beside `out`; made by the first entry that asks for it."""
+    """Create the dataset with this number of files next to `out`, on first use."""
     folder = os.path.dirname(out)
     paths = [os.path.join(folder, f"scatter-{number}-of-{files}") for number in range(files)]
     count = _RECORDS // files
@@ -64,7 +64,7 @@ def _batches(task: Task, files: int, shuffle: bool) -> Trial:
 
 
 def index_size(task: Task) -> Trial:
-    """Bytes of the index of the one file, which are the same in memory and beside the file."""
+    """Measure the size of the index of the single file, which is the same in memory and on disk."""
     (path,) = _make(task.out, 1)
 
     def once() -> float:
@@ -74,7 +74,7 @@ def index_size(task: Task) -> Trial:
 
 
 def jobs() -> dict[str, Start]:
-    """The entries of the job, by variant."""
+    """Return the entries of the job, by variant."""
     return {
         f"{name}, {order}": partial(_batches, files=files, shuffle=order == "shuffled")
         for name, files in (("one file", 1), ("10,000 files", _FILES))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A billion records of 10 kB in a hundred thousand shards, which are there as far as they are read.
+"""Measure a billion records of 10 kB in a hundred thousand shards, written as far as they are read.
 
-The shards are names of a hundred files of holes; each has its index beside it.
+The shards are links to a hundred sparse files; each shard has an index next to it.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from ..worker import Start, Task, Trial
 __all__ = ["jobs"]
 
 _SHARDS = 100_000
-_LINKS = 1000  # names of one file
-_RECORDS = 10_000  # a shard
+_LINKS = 1000  # links to one file
+_RECORDS = 10_000  # records per shard
 _BATCH = 256
-_BATCHES = 40  # that are read, and no fewer than are begun before these are
+_BATCHES = 40  # batches that are read; at least as many are started before
 _FEATURES = {"x": fastrec.FixedLenFeature((), bytes)}
 
 
@@ -34,12 +34,12 @@ def _frame(size: int) -> bytes:
 
 
 def _lengths() -> np.ndarray:
-    """Of the strings in a shard's records."""
+    """Return the lengths of the strings in a shard's records."""
     return np.random.default_rng(0).integers(4000, 16000, _RECORDS)
 
 
 def _make_file(path: str) -> None:
-    """A file of holes, and the index that it would have."""
+    """Create a sparse file and its index."""
     lengths = _lengths()
     around = len(_frame(4000)) - 4000
     offsets = np.concatenate([[0], np.cumsum(lengths + around)]).astype(np.uint64)
@@ -50,7 +50,7 @@ def _make_file(path: str) -> None:
 
 
 def _fill(path: str, numbers: list[int]) -> None:
-    """Write some records, without a change of the time that the index knows."""
+    """Write records without changing the modification time that the index stores."""
     status, lengths = os.stat(path), _lengths()
     offsets = fastrec.Index.load(path).offsets
     with open(path, "r+b", buffering=0) as file:
@@ -60,7 +60,7 @@ def _fill(path: str, numbers: list[int]) -> None:
 
 
 def _make(task: Task) -> str:
-    """The shards beside `out`, and their pattern."""
+    """Create the shards next to `out`, and return their pattern."""
     folder = os.path.dirname(task.out)
     paths = [os.path.join(folder, f"shard-{number:06d}.tfrecord") for number in range(_SHARDS)]
     pattern = os.path.join(folder, "shard-*.tfrecord")
@@ -98,7 +98,7 @@ def _batcher(pattern: str, task: Task, manifest: str | None = None) -> fastrec.B
 
 
 def _make_manifest(pattern: str) -> str:
-    """The manifest that the shards would have; nobody looks at the checksums here."""
+    """Create the manifest of the shards; its checksums are never read here."""
     path = os.path.join(os.path.dirname(pattern), "shards.json")
     if not os.path.exists(path):
         names = [os.fspath(each) for each in expand(pattern)]
@@ -109,7 +109,7 @@ def _make_manifest(pattern: str) -> str:
 
 
 def _first(task: Task, *, listed: bool = False) -> Trial:
-    """From a pattern, and a manifest, to the first shuffled batch."""
+    """Measure the time from a pattern and a manifest to the first shuffled batch."""
     pattern = _make(task)
     manifest = _make_manifest(pattern) if listed else None
 
@@ -121,7 +121,7 @@ def _first(task: Task, *, listed: bool = False) -> Trial:
 
 
 def _each(task: Task) -> Trial:
-    """A shuffled batch, nearly every record of it in another file."""
+    """Measure a shuffled batch, in which nearly every record comes from another file."""
     pattern = _make(task)
 
     def once() -> float:
@@ -137,6 +137,6 @@ def _each(task: Task) -> Trial:
 
 
 def jobs() -> dict[str, Start]:
-    """The entries of the job, by variant."""
+    """Return the entries of the job, by variant."""
     listed = partial(_first, listed=True)
     return {"first batch": _first, "first batch by a manifest": listed, "a batch": _each}
