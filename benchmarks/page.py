@@ -21,7 +21,7 @@ CASES = ("cifar", "photo", "tabular", "tokens", "embed", "ragged")
 ROWS = (
     ("iterate over records", "iterate", "", ""),
     ("parse into batches", "parse", "", ""),
-    ("shuffle everything, parse", "shuffle", "whole data set", "whole data set"),
+    ("shuffle everything, parse", "shuffle", "whole dataset", "whole dataset"),
     ("read GZIP, parse", "gzip", "", ""),
     ("write rows", "write", "rows", ""),
     ("write columns", "write", "columns", ""),

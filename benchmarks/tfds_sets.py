@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Data sets of TFDS and RLDS: fastrec.tfds beside tensorflow_datasets and tf.data.
+"""Datasets of TFDS and RLDS: fastrec.tfds beside tensorflow_datasets and tf.data.
 
     python benchmarks/tfds_sets.py [--steps 120000] [--rounds 3] [--driver FILE] >> section.md
 

@@ -98,7 +98,7 @@ def read_by_queue(path: Path, batch_size: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def dataset(folder: Path, split: str, samples: int) -> Any:
-    """A data set for slim."""
+    """A dataset for slim."""
     decoder = slim.tfexample_decoder
     zero = tf.zeros([], dtype=tf.int64)
     features = {

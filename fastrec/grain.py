@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Record files as sources and data sets of Grain.
+"""Record files as sources and datasets of Grain.
 
 Requires the extra ``grain``: ``pip install 'fastrec-io[grain]'``.
 """

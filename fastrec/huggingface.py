@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Record files as data sets of Hugging Face's ``datasets``.
+"""Record files as datasets of Hugging Face's ``datasets``.
 
 Requires the extra ``hf``: ``pip install 'fastrec-io[hf]'``.
 """

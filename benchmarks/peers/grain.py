@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Grain: over fastrec's data sets, and over its own sources with protobuf's parser."""
+"""Grain: over fastrec's datasets, and over its own sources with protobuf's parser."""
 
 from __future__ import annotations
 

@@ -263,7 +263,7 @@ def _make(task: Task) -> Trial:
 
 
 def _count(task: Task) -> Trial:
-    """With its iterator, which is fifty times as fast as reducing a data set."""
+    """With its iterator, which is fifty times as fast as reducing a dataset."""
 
     def once() -> None:
         assert sum(1 for _ in _iterator(task.path)) == task.case.records
@@ -299,7 +299,7 @@ JOBS: dict[str, dict[str, Start]] = {
     "make": {"": _make},
     "iterate": {"": _iterate},
     "parse": {"": _parse},
-    "shuffle": {"buffer 2000": _shuffle_some, "whole data set": _shuffle_all},
+    "shuffle": {"buffer 2000": _shuffle_some, "whole dataset": _shuffle_all},
     "dataset": {"": _dataset_program},
     "distort": {"": _distort, "queues": _distort_in_queues},
     "train images": {

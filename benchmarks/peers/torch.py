@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PyTorch's DataLoader: over fastrec's map-style data set, and over others."""
+"""PyTorch's DataLoader: over fastrec's map-style dataset, and over others."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def versions() -> dict[str, str]:
 
 
 class _OneByOne(torch.utils.data.Dataset):  # type: ignore[misc,type-arg,unused-ignore]
-    """The same data set for who asks for one record at a time."""
+    """The same dataset for who asks for one record at a time."""
 
     def __init__(self, dataset: fastrec.torch.Dataset) -> None:
         self._dataset = dataset

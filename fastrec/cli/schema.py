@@ -115,7 +115,7 @@ def _prepared_json(info: Any) -> dict[str, Any]:
 
 
 def show_prepared(path: str, report: Report) -> int:
-    """Print what a data set that TFDS has prepared says of itself."""
+    """Print what a dataset that TFDS has prepared says of itself."""
     info = fastrec.tfds.info(path)
     report.line(shown(info.full_name))
     report.line()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values as the data set means them, where TFDS has described it beside the files.
+"""Values as the dataset means them, where TFDS has described it beside the files.
 
 A record has integers of 64 bits for all of them: booleans, unsigned ones, numbers of classes.
 """
@@ -37,7 +37,7 @@ def types_of(path: str) -> Types:
 
 
 def common_types(paths: Iterable[str]) -> Types:
-    """The types of the features of several files, if they are of one data set."""
+    """The types of the features of several files, if they are of one dataset."""
     found = [types_of(path) for path in paths]
     return found[0] if found and all(each is found[0] for each in found) else _NONE
 

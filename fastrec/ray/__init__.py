@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Record files as data sets of Ray Data, data sets as record files, and resharding on a cluster.
+"""Record files as datasets of Ray Data, datasets as record files, and resharding on a cluster.
 
 Requires the extra ``ray``: ``pip install 'fastrec-io[ray]'``.
 """

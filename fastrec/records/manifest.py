@@ -54,7 +54,7 @@ class ManifestFile(NamedTuple):
 
 
 class Manifest(Sequence[ManifestFile]):
-    """The files of a data set, with their sizes, counts and checksums.
+    """The files of a dataset, with their sizes, counts and checksums.
 
     Checksums of records cannot detect a file that was cut between two records, a missing shard, or
     one that is there twice under two names. :func:`verify` detects these by a manifest.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records of files by number: the data set that has them, and the indexes that it goes by."""
+"""Records of files by number: the dataset that has them, and the indexes that it goes by."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ class Dataset(Sequence[Any]):
         if isinstance(index, slice):
             rows = range(len(self))[index]
             if rows.step != 1:
-                raise ValueError(f"a data set is sliced in steps of 1, got {rows.step}")
+                raise ValueError(f"a dataset is sliced in steps of 1, got {rows.step}")
             return self._part(rows.start, max(rows.start, rows.stop))
         return self.__getitems__([index])[0]
 

@@ -255,7 +255,7 @@ def _descend(directory: str, version: str | None, levels: int) -> str:
         return _descend(folders[0], version, levels - 1)
     if folders:
         names = ", ".join(map(os.path.basename, folders))
-        raise ValueError(f"{directory!a} holds several data sets, name one of them: {names}")
+        raise ValueError(f"{directory!a} holds several datasets, name one of them: {names}")
     wanted = "" if version is None else f" of version {version}"
     raise FileNotFoundError(2, f"no {INFO}{wanted} below this directory", directory)
 

@@ -201,7 +201,7 @@ def _steps_name(dataset: Dataset) -> str:
     if "steps" in names:
         return "steps"
     if len(names) != 1:
-        raise ValueError(f"{dataset!r} must have a data set of steps, got {names}")
+        raise ValueError(f"{dataset!r} must have a dataset of steps, got {names}")
     return names[0]
 
 

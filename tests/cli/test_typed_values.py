@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values of data sets that TFDS has described are shown as it means them."""
+"""Values of datasets that TFDS has described are shown as it means them."""
 
 from __future__ import annotations
 

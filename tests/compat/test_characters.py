@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Characters, n-grams and hashes of strings, in functions of data sets too."""
+"""Characters, n-grams and hashes of strings, in functions of datasets too."""
 
 from __future__ import annotations
 

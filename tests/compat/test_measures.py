@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures of images, patches and boxes by class, by the definitions; in functions of data sets."""
+"""Measures of images, patches and boxes by class, by the definitions; in functions of datasets."""
 
 from __future__ import annotations
 

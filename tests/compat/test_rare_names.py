@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names that few input programs use, in functions of data sets and in both versions."""
+"""Names that few input programs use, in functions of datasets and in both versions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from fastrec.compat._tf.ops.formatting import FORMAT
 
 
 def of_v1(dataset: Any) -> list[Any]:
-    """The elements of a data set of version 1, which the open graph has made."""
+    """The elements of a dataset of version 1, which the open graph has made."""
     element = v1.data.make_one_shot_iterator(dataset).get_next()
     found = []
     with v1.Session() as session:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writing, indexing, iterators and data sets of ``fastrec.compat.tfrecord``."""
+"""Writing, indexing, iterators and datasets of ``fastrec.compat.tfrecord``."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ class Worker(types.SimpleNamespace):
 
 @pytest.fixture
 def torch(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """PyTorch, or what the data sets use of it."""
+    """PyTorch, or what the datasets use of it."""
     fake, utils, data = (types.ModuleType(n) for n in ("torch", "torch.utils", "torch.utils.data"))
     data.IterableDataset = type("IterableDataset", (), {})  # type: ignore[attr-defined]
     data.get_worker_info = lambda: None  # type: ignore[attr-defined]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables in graphs and in data sets of version 1. The numbers are TensorFlow 2.21's."""
+"""Tables in graphs and in datasets of version 1. The numbers are TensorFlow 2.21's."""
 
 from __future__ import annotations
 

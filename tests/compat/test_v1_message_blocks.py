@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages that queue runners and data sets of version 1 parse in blocks."""
+"""Messages that queue runners and datasets of version 1 parse in blocks."""
 
 from __future__ import annotations
 

@@ -176,7 +176,7 @@ def test_images_are_those_of_the_long_way(
 
 
 def in_a_graph(path: Path, way: str) -> list[Any]:
-    """The images of each record, by a data set of a graph."""
+    """The images of each record, by a dataset of a graph."""
     build = (RECOGNISED | OTHERS)[way]
     with tf.Graph().as_default():
         made = tf.data.TFRecordDataset(str(path)).map(lambda x: tuple(build(Example(x))), 2)
@@ -184,7 +184,7 @@ def in_a_graph(path: Path, way: str) -> list[Any]:
 
 
 def at_once(path: Path, _: str) -> list[Any]:
-    """The same images, by a data set of version 2."""
+    """The same images, by a dataset of version 2."""
     kinds = {name: v2.io.FixedLenFeature([], v2.int64) for name in ("height", "width")}
     kinds["image"] = v2.io.FixedLenFeature([], v2.string)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Slim: data sets, providers, parallel readers, prefetch queues."""
+"""Slim: datasets, providers, parallel readers, prefetch queues."""
 
 from __future__ import annotations
 

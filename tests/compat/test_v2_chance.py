@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draws of data set functions in ``fastrec.compat.v2`` are TensorFlow 2.21's own numbers."""
+"""Draws of dataset functions in ``fastrec.compat.v2`` are TensorFlow 2.21's own numbers."""
 
 from __future__ import annotations
 

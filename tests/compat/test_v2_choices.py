@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Choices and loops in functions of data sets are operations, and run for many elements at once."""
+"""Choices and loops in functions of datasets are operations, and run for many elements at once."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Data sets of ``fastrec.compat.v2``: many elements at once give what one after the other gives.
+"""Datasets of ``fastrec.compat.v2``: many elements at once give what one after the other gives.
 
 tests/oracle holds the same programs against TensorFlow.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arithmetic in functions of data sets, run as formulas, gives what each operation gives."""
+"""Arithmetic in functions of datasets, run as formulas, gives what each operation gives."""
 
 from __future__ import annotations
 

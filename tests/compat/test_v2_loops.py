@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loops in functions of data sets: rounds of many elements at once, and many rounds at once."""
+"""Loops in functions of datasets: rounds of many elements at once, and many rounds at once."""
 
 from __future__ import annotations
 

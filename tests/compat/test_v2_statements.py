@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ``if``, ``for`` and ``while`` of functions of data sets are operations, as by AutoGraph."""
+"""The ``if``, ``for`` and ``while`` of functions of datasets are operations, as by AutoGraph."""
 
 from __future__ import annotations
 

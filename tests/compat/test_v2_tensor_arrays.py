@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays of tensors in functions of data sets."""
+"""Arrays of tensors in functions of datasets."""
 
 from __future__ import annotations
 

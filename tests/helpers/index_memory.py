@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory that open data sets keep for each record, measured in a process that does nothing else:
+"""Memory that open datasets keep for each record, measured in a process that does nothing else:
 ``python index_memory.py COUNT KIND FILE`` prints it."""
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Stored:
 
 
 def remote(file: Stored) -> RemoteDataset:
-    """A data set of one object, which is indexed in one pass over it."""
+    """A dataset of one object, which is indexed in one pass over it."""
     chunks = iter([file.data[start : start + 100_000] for start in range(0, file.size, 100_000)])
 
     def read(size: int) -> bytes:
@@ -72,7 +72,7 @@ def _taken(make: Callable[[], Any], count: int) -> float:
 
 
 def main(count: int, kind: str, path: Path) -> None:
-    """Print how many bytes a record takes in a data set of this kind."""
+    """Print how many bytes a record takes in a dataset of this kind."""
     kinds: dict[str, Callable[[], Any]] = {
         "numbers": lambda: np.ones(count + 1, np.uint64),
         "file": lambda: fastrec.Reader(path)._files.dataset(),

@@ -351,10 +351,10 @@ PROGRAMS: dict[str, Program] = {
     "nothing in elements": lambda tf, p: (
         numbers(tf, 7).map(lambda i: (i, None, {"a": i * 2, "b": None})).batch(3)
     ),
-    "data sets in a data set": lambda tf, p: tf.data.Dataset.from_tensor_slices(
+    "datasets in a dataset": lambda tf, p: tf.data.Dataset.from_tensor_slices(
         [numbers(tf, 3), numbers(tf, 5)]
     ).flat_map(lambda inner: inner.map(lambda i: i + 1)),
-    "data sets in a batch": lambda tf, p: (
+    "datasets in a batch": lambda tf, p: (
         numbers(tf, 5).map(tf.data.Dataset.range).batch(2).unbatch().flat_map(lambda inner: inner)
     ),
     "another size": lambda tf, p: parsed(tf, p).batch(8).rebatch(5),

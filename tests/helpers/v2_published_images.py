@@ -41,7 +41,7 @@ def augmented_by_a_generator(tf: Any, path: str) -> Any:
 
 
 def mixup_and_cutmix(tf: Any, path: str) -> Any:
-    """Two data sets zipped, mixed by a beta-like draw, and a box of one in the other."""
+    """Two datasets zipped, mixed by a beta-like draw, and a box of one in the other."""
     images = np.stack([photo[:12, :12] for photo in photos_of(8)]).astype(np.float32) / 255
     labels = np.eye(8, dtype=np.float32)
     d = tf.data.Dataset.from_tensor_slices((images, labels))

@@ -177,7 +177,7 @@ def test_draws_of_graphs_data_sets_are_those_of_tensorflow(tf: Any) -> None:
 
 
 def uses_of_a_data_set(tf: Any, seed: int | None) -> list[Any]:
-    """What data sets give in which one that draws is used several times."""
+    """What datasets give in which one that draws is used several times."""
     of = tf.data.Dataset
     tf.random.set_seed(3)
     drawn = of.range(3).map(lambda x: tf.random.uniform([], seed=seed))

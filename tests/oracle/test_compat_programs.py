@@ -36,7 +36,7 @@ def words(tmp_path: Path) -> str:
 
 
 def run(tf: Any, make: Callable[[Any], Any], passes: int = 1) -> list[Any]:
-    """Types, shapes and elements of a data set that a graph makes."""
+    """Types, shapes and elements of a dataset that a graph makes."""
     with tf.Graph().as_default():
         tf.set_random_seed(7)
         made = make(tf)
@@ -150,7 +150,7 @@ def test_splitting_of_several_strings(tf: Any, text: str) -> None:
 
 
 def walk(tf: Any, make: Callable[[Any], Any]) -> Any:
-    """The spec and the elements of a data set."""
+    """The spec and the elements of a dataset."""
     dataset = make(tf)
 
     def plain(part: Any) -> Any:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Choices and loops in functions of data sets, under TensorFlow and ``fastrec.compat.v2``."""
+"""Choices and loops in functions of datasets, under TensorFlow and ``fastrec.compat.v2``."""
 
 from __future__ import annotations
 

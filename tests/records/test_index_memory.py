@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an open data set keeps of where its records are: 2.5 bytes a record, of every kind of it."""
+"""What an open dataset keeps of where its records are: 2.5 bytes a record, of every kind of it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.unsanitized
 
 
 def taken(kind: str, path: Path) -> float:
-    """Bytes that a data set holds for each record, in a process of its own: what the tests before
+    """Bytes that a dataset holds for each record, in a process of its own: what the tests before
     these have freed would be used again."""
     if not Path("/proc/self/status").exists():
         pytest.skip("needs /proc")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Data sets and loaders of other libraries, by URL: in this process and in others."""
+"""Datasets and loaders of other libraries, by URL: in this process and in others."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def test_several_sets_and_configurations(tmp_path: Path) -> None:
     make(tmp_path, "one")
     make(tmp_path, "two", config="small")
     make(tmp_path, "two", config="large")
-    with pytest.raises(ValueError, match="several data sets, name one of them: one, two"):
+    with pytest.raises(ValueError, match="several datasets, name one of them: one, two"):
         version_of(tmp_path)
     with pytest.raises(ValueError, match="name one of them: large, small"):
         version_of(tmp_path, name="two")

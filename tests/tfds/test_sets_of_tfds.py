@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Data sets that TFDS wrote (tests/tools/write_tfds.py): the same values, to the bit."""
+"""Datasets that TFDS wrote (tests/tools/write_tfds.py): the same values, to the bit."""
 
 from __future__ import annotations
 

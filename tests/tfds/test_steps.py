@@ -360,7 +360,7 @@ def test_episodes_of_other_lengths_are_refused(
 
 def test_a_set_without_steps(tmp_path: Path) -> None:
     path = fastrec.tfds.write(tmp_path, "flat", {"train": [{"x": 1}]}, {"x": "int64"})
-    with pytest.raises(ValueError, match="must have a data set of steps"):
+    with pytest.raises(ValueError, match="must have a dataset of steps"):
         fastrec.tfds.load(path, split="train").steps(2)
     empty = write(tmp_path, [0, 0])
     with pytest.raises(FastrecError, match="has no steps"):

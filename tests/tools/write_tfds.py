@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Have TFDS write data sets with every connector in all its forms, and say what it reads of them.
+"""Have TFDS write datasets with every connector in all its forms, and say what it reads of them.
 
     python tests/tools/write_tfds.py DIRECTORY
 
-needs tensorflow and tensorflow-datasets. It leaves data sets below DIRECTORY, what
+needs tensorflow and tensorflow-datasets. It leaves datasets below DIRECTORY, what
 ``tfds.as_numpy`` gives for them in ``expected.json``, and the records that split instructions
 stand for in ``splits.json``. tests/data/tfds was made by it.
 """
@@ -302,7 +302,7 @@ def plain(value: Any) -> Any:
             return {"strings": [plain(each) for each in array.reshape(-1)], "shape": array.shape}
         data = base64.b64encode(array.tobytes()).decode()
         return {"array": data, "dtype": array.dtype.name, "shape": array.shape}
-    return {"steps": [plain(each) for each in value]}  # a data set within
+    return {"steps": [plain(each) for each in value]}  # a dataset within
 
 
 def plain_list(value: Any) -> Any:

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure ten million small records in one file and in ten thousand files, and their index.
-"""
+"""Measure ten million small records in one file and in ten thousand files, and their index."""
 
 from __future__ import annotations
 

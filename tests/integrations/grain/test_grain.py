@@ -233,7 +233,7 @@ def test_shards_are_as_large_as_grains(files: str, dense: dict[str, Any], count:
         BatchIterDataset(files, dense, 8, shuffle=True, shard=(0, 2))
 
 
-# --- as Grain's own tests of its TFRecord data set have it ---------------------------------------
+# --- as Grain's own tests of its TFRecord dataset have it ---------------------------------------
 
 
 def test_missing_empty_and_truncated_files(
