@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TensorBoard's event files as columns, without TensorBoard.
+"""Read TensorBoard's event files as columns, without TensorBoard.
 
-Each function takes a log directory, an event file, or a list of these, and gives a
-:class:`Table`, which ``pandas.DataFrame`` and ``polars.DataFrame`` take as it is. A run is a
-directory with event files, named by its path below the log directory.
+Each function takes a log directory, an event file, or a list of these, and returns a
+:class:`Table`, which ``pandas.DataFrame`` and ``polars.DataFrame`` accept. A run is a directory
+with event files, named by its path below the log directory.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from .storage.remote import RemoteFile
 
 __all__ = ["Table", "follow", "histograms", "images", "scalars", "tags"]
 
-# fr_event_kind
+# Values of fr_event_kind.
 _SCALAR, _NUMBER, _TENSOR, _HISTOGRAM, _IMAGE = 1, 2, 3, 4, 5
 _BLOCK = 1 << 16
-_FRAME = 16  # bytes of a record beside its data
+_FRAME = 16  # bytes of a frame without its data
 
 _OnError = Any
 
 
 class Table(dict[str, Any]):
-    """Columns of equal length by name.
+    """Columns of equal length, by name.
 
     Attributes
     ----------
     skipped : list of Skipped
-        Damage that was passed over, such as the torn tail of a file that is being written.
+        Damage that was skipped, such as the incomplete end of a file that is still being written.
     """
 
     skipped: list[Skipped]
@@ -48,7 +48,7 @@ class Table(dict[str, Any]):
 
 
 class _Log:
-    """Event files, read from where the last reading of each ended."""
+    """Event files; each reading continues at the end of the one before."""
 
     def __init__(self, source: Any, on_error: _OnError) -> None:
         one = isinstance(source, (str, bytes, os.PathLike))
@@ -57,7 +57,7 @@ class _Log:
         self._ends: dict[str, int] = {}
         self._records: dict[str, int] = {}
         self._parsers: dict[str, EventParser] = {}
-        self._plugins: dict[str, dict[int, int]] = {}  # of each run, of each tag
+        self._plugins: dict[str, dict[int, int]] = {}  # by run and tag
         self.skipped: list[Skipped] = []
 
     def files(self) -> Iterator[tuple[str, str | RemoteFile]]:
@@ -79,7 +79,7 @@ class _Log:
                 yield (os.path.relpath(run, root) if is_folder else run), file
 
     def blocks(self) -> Iterator[tuple[str, EventParser, dict[str, Any], Bytes]]:
-        """New values: run, parser, columns and records."""
+        """Yield new values: run, parser, columns and records."""
         for run, file in self.files():
             parser = self._parsers.setdefault(run, EventParser())
             for records in self._new(file):
@@ -121,7 +121,7 @@ class _Log:
         return columns
 
     def _plugin_of(self, run: str, parser: EventParser, columns: dict[str, Any]) -> Any:
-        """The plugin of each value, which a writer may name with the first of a tag only."""
+        """Return the plugin of each value. Writers may name it with the first value only."""
         known = self._plugins.setdefault(run, {})
         tag, plugin = columns["tag"], columns["plugin"]
         named = np.flatnonzero(plugin)
@@ -144,14 +144,14 @@ def _text(name: bytes) -> str:
 
 
 class _Rows:
-    """Chosen values of all runs, on the way to a table."""
+    """The selected values of all runs, while a table is being built."""
 
     def __init__(self, tags: Any) -> None:
         self._wanted = _names(tags)
         self._parts: list[dict[str, Any]] = []
 
     def choose(self, parser: EventParser, columns: Mapping[str, Any], mask: Any) -> Any:
-        """The numbers of the rows that have one of the tags and are in the mask."""
+        """Return the numbers of the rows in the mask that have one of the tags."""
         if self._wanted is not None:
             wanted = np.array([tag in self._wanted for tag in parser.tags()], bool)
             mask = mask & wanted[columns["tag"]]
@@ -172,7 +172,7 @@ class _Rows:
         )
 
     def columns(self, **more: Any) -> dict[str, Any]:
-        """All columns; those of `more` have that dtype when there are no rows."""
+        """Return all columns; `more` adds columns, with their dtypes for the case of no rows."""
         dtypes = {"run": object, "tag": object, "step": np.int64, "wall_time": np.float64, **more}
         return {
             name: np.concatenate([np.empty(0, dtype), *(part[name] for part in self._parts)])
@@ -203,19 +203,19 @@ def _scalar_rows(log: _Log, tags: Any) -> dict[str, Any]:
 def scalars(
     source: Any, tags: str | Sequence[str] | None = None, *, on_error: _OnError = "tolerate_tail"
 ) -> Table:
-    """Read the scalars of event files, whoever wrote them.
+    """Read the scalars of event files of any writer.
 
-    Rows are in the order of the files: a run that was restarted has its steps again.
+    Rows are in the order of the files, so a restarted run contains its repeated steps twice.
 
     Parameters
     ----------
     source : path or list of path
         A log directory, which is searched, or event files; also as URLs and patterns.
     tags : str or list of str, optional
-        Which to read; all by default.
+        Tags to read; all by default.
     on_error : {"tolerate_tail", "raise", "skip"} or callable
-        What to do about damage, as for :class:`~fastrec.Reader`. The file of a run that goes on, or
-        was killed, ends within a record: that is passed over by default, and in
+        The reaction to damage, as for :class:`~fastrec.Reader`. The file of a run that continues,
+        or was killed, ends within a record. By default this is tolerated and listed in
         :attr:`Table.skipped`.
 
     Returns
@@ -227,7 +227,7 @@ def scalars(
     Raises
     ------
     CorruptRecordError, ExampleParseError
-        Naming file and record, when a record is damaged or no event.
+        If a record is damaged or not an event. The message names file and record.
 
     Examples
     --------
@@ -237,7 +237,7 @@ def scalars(
     >>> event = b"\\t" + struct.pack("<d", 1.0) + b"\\x10\\x03*" + bytes([len(summary)]) + summary
     >>> path = os.path.join(tempfile.mkdtemp(), "events.out.tfevents.1")
     >>> with fastrec.Writer(path) as writer:
-    ...     writer.write(event)  # as a program that is watched does
+    ...     writer.write(event)  # as the monitored program does
     >>> table = scalars(path)
     >>> table["tag"].tolist(), table["step"].tolist(), table["value"].tolist()
     (['loss'], [3], [0.5])
@@ -253,16 +253,16 @@ def follow(
     interval: float = 1.0,
     timeout: float | None = None,
 ) -> Iterator[Table]:
-    """Yield the scalars that are there, and then those that come, a table at a time.
+    """Yield the existing scalars, and then new ones as they arrive, one table at a time.
 
     Parameters
     ----------
     source, tags
-        As for :func:`scalars`; runs that begin later are found, too.
+        As for :func:`scalars`; runs that begin later are included.
     interval : float
-        Seconds between looks at the files.
+        Seconds between checks of the files.
     timeout : float, optional
-        End when nothing came for so many seconds; by default never.
+        Seconds without new values after which iteration ends; by default it never ends.
     """
     log = _Log(source, "tolerate_tail")
     last = time.monotonic()
@@ -278,7 +278,7 @@ def follow(
 
 
 def tags(source: Any, *, on_error: _OnError = "tolerate_tail") -> dict[str, dict[str, str]]:
-    """Find which tags each run has, and what they are.
+    """Return the tags of each run, and their kinds.
 
     Returns
     -------
@@ -303,7 +303,7 @@ def tags(source: Any, *, on_error: _OnError = "tolerate_tail") -> dict[str, dict
 
 
 def _messages() -> dict[str, Any]:
-    """The protobuf messages of payloads, as TensorFlow numbers their fields."""
+    """Return the protobuf messages of payloads, with TensorFlow's field numbers."""
     from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
     layouts = {
@@ -330,7 +330,7 @@ def _messages() -> dict[str, Any]:
 def _payloads(
     log: _Log, tags: Any, kind: int, plugin: bytes, convert: Callable[[Any, bytes, bool], Any]
 ) -> tuple[_Rows, list[Any]]:
-    """The rows of values of a kind, or of tensors of a plugin, and what each payload became."""
+    """Return the rows of one kind of value, or of one plugin, with converted payloads."""
     from google.protobuf.message import DecodeError
 
     rows, results, messages = _Rows(tags), [], _messages()
@@ -383,9 +383,9 @@ def histograms(
     Returns
     -------
     Table
-        ``run``, ``tag``, ``step`` and ``wall_time`` as of :func:`scalars`, and the
-        :class:`~fastrec.Ragged` columns ``left``, ``right`` and ``count``: edges of the buckets and
-        how many values are in each.
+        ``run``, ``tag``, ``step`` and ``wall_time`` as in :func:`scalars`, and the
+        :class:`~fastrec.Ragged` columns ``left``, ``right`` and ``count``: the edges of the
+        buckets, and the number of values in each.
     """
     log = _Log(source, on_error)
     rows, found = _payloads(log, tags, _HISTOGRAM, b"histograms", _histogram)
@@ -409,13 +409,13 @@ def _images(messages: Mapping[str, Any], payload: bytes, is_tensor: bool) -> lis
 def images(
     source: Any, tags: str | Sequence[str] | None = None, *, on_error: _OnError = "tolerate_tail"
 ) -> Table:
-    """Read the images of event files, as they are encoded.
+    """Read the encoded images of event files.
 
     Returns
     -------
     Table
-        ``run``, ``tag``, ``step`` and ``wall_time`` as of :func:`scalars`, ``width`` and ``height``
-        (int64), and ``image``, a :class:`~fastrec.Bytes` of what is mostly PNG.
+        ``run``, ``tag``, ``step`` and ``wall_time`` as in :func:`scalars`, ``width`` and ``height``
+        (int64), and ``image``, a :class:`~fastrec.Bytes` of encoded images, usually PNG.
     """
     log = _Log(source, on_error)
     rows, found = _payloads(log, tags, _IMAGE, b"images", _images)

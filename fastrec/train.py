@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TensorFlow's example messages, as real protobuf messages, without TensorFlow.
+"""TensorFlow's example messages as protobuf messages, without TensorFlow.
 
-``Example``, ``SequenceExample`` and what they are made of have TensorFlow's full names
-(``tensorflow.Example``, ...), fields and numbers, so their bytes are TensorFlow's bytes::
+``Example``, ``SequenceExample`` and their parts have TensorFlow's full names
+(``tensorflow.Example``, ...), fields and numbers, so their bytes equal TensorFlow's bytes::
 
     example = fastrec.train.Example()
     example.features.feature["label"].int64_list.value.append(3)
     writer.write(example.SerializeToString())
 
-The classes are built when this module is imported, from a description below and in a descriptor
-pool of their own. That is why they live beside TensorFlow's in one process, whichever is imported
-first, and why there is no generated code that pins a release of protobuf: any from 4.25 will do.
+The classes are built when this module is imported, from a description below and in a separate
+descriptor pool. They therefore coexist with TensorFlow's in one process, in any import order, and
+no generated code requires one release of protobuf: every release from 4.25 on works.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ __all__ = [
 
 _PACKAGE = "tensorflow"
 
-# Message -> its fields in order of number: (name, "repeated" | "map" | "oneof" | "", type). A type
-# in capitals is a scalar, any other one of the messages here; maps go from string to the type.
+# The fields of each message, by number: (name, "repeated" | "map" | "oneof" | "", type). A type in
+# capitals is a scalar, and any other type is a message of this module; maps have string keys.
 _MESSAGES: dict[str, tuple[tuple[str, str, str], ...]] = {
     "BytesList": (("value", "repeated", "BYTES"),),
     "FloatList": (("value", "repeated", "FLOAT"),),
@@ -88,7 +88,7 @@ def _make_classes() -> dict[str, Any]:
     classes = {}
     for name in _MESSAGES:
         cls = message_factory.GetMessageClass(pool.FindMessageTypeByName(f"{_PACKAGE}.{name}"))
-        cls.__module__ = __name__  # where pickle finds it
+        cls.__module__ = __name__  # pickle looks the class up here
         classes[name] = cls
     return classes
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The demonstration: real images to a trained classifier."""
+"""The demo: from real images to a trained classifier."""

@@ -14,16 +14,16 @@ Int64Array = npt.NDArray[np.int64]
 
 
 class Classifier:
-    """``inputs -> hidden (ReLU) -> classes (softmax)``, trained a batch at a time.
+    """``inputs -> hidden (ReLU) -> classes (softmax)``, trained one batch at a time.
 
     Parameters
     ----------
     inputs, hidden, classes : int
         The sizes of the three layers.
     seed : int
-        Decides the weights that training starts from.
+        Seed of the initial weights.
     rate, momentum : float
-        Of the gradient descent.
+        Learning rate and momentum of the gradient descent.
     """
 
     def __init__(
@@ -47,12 +47,12 @@ class Classifier:
         self._velocities = [np.zeros_like(weight) for weight in self.weights]
 
     def predict(self, x: Float32Array) -> Int64Array:
-        """The likeliest class of each row of `x`, shape (rows, inputs)."""
+        """Return the most likely class of each row of `x`, shape (rows, inputs)."""
         likeliest: Int64Array = np.argmax(self._forward(x)[1], axis=1)
         return likeliest
 
     def step(self, x: Float32Array, labels: Int64Array) -> float:
-        """Learn from one batch; the mean cross-entropy on it before that."""
+        """Learn from one batch; return the mean cross-entropy on it before the step."""
         hidden, logits = self._forward(x)
         likely = _softmax(logits)
         rows = np.arange(len(x))
@@ -91,15 +91,15 @@ def _softmax(logits: Float32Array) -> Float32Array:
 
 
 def scaled(pixels: npt.NDArray[Any], brightest: float) -> Float32Array:
-    """Images, shape (rows, ...), as rows of float32 between -1 and 1."""
+    """Return images, shape (rows, ...), as rows of float32 between -1 and 1."""
     flat = np.asarray(pixels, dtype=np.float32).reshape(len(pixels), -1)
     return flat * np.float32(2 / brightest) - np.float32(1)
 
 
 def area_mean(image: npt.NDArray[np.uint8], side: int) -> Float32Array:
-    """Reduce `image`, shape (height, width, channels), to `side` by `side` means of its areas.
+    """Reduce `image`, shape (height, width, channels), to the means of `side` by `side` areas.
 
-    Where the image has fewer pixels than that, they are repeated.
+    If the image has fewer pixels than areas, pixels are repeated.
     """
     height, width, _ = image.shape
     tops = np.arange(side + 1) * height // side

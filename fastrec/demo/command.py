@@ -92,7 +92,7 @@ class _Demo:
 
 
 def run(arguments: argparse.Namespace, report: Report) -> int:
-    """Run all stages; 1 if an image came back changed or too few digits were recognised."""
+    """Run all stages; return 1 if an image changed or too few digits were recognised."""
     begun = time.perf_counter()
     sets = _sets(arguments, report)
     _check_outputs(arguments, sets)
@@ -129,7 +129,7 @@ def _sets(arguments: argparse.Namespace, report: Report) -> list[sources.Images]
 
 
 def _check_outputs(arguments: argparse.Namespace, sets: list[sources.Images]) -> None:
-    """Raise unless all files may be written, before the work begins."""
+    """Raise an error before the work begins if a file cannot be written."""
     stems = [images.stem for images in sets]
     for stem in [*stems, *([training.REDUCED] if sets[0].shape is None else [])]:
         path = os.path.join(arguments.out, stem)
@@ -143,7 +143,7 @@ def _version() -> str:
 
 @contextlib.contextmanager
 def _directory(path: str) -> Iterator[None]:
-    """Make `path`, and take it away again if the body fails before anything is in it."""
+    """Create `path`, and remove it if the body fails before writing a file to it."""
     existed = os.path.isdir(path)
     if not existed:
         if os.path.lexists(path):
@@ -284,7 +284,7 @@ def _trained(demo: _Demo, job: _Job) -> training.Trained:
 
 
 def _some(epochs: tuple[training.Epoch, ...], count: int) -> list[training.Epoch]:
-    """At most `count`, evenly spread, the first and the last among them."""
+    """Select at most `count` epochs, evenly spaced, including the first and the last."""
     last = len(epochs) - 1
     chosen = sorted({round(step * last / (count - 1)) for step in range(count)})
     return [epochs[index] for index in chosen]
@@ -368,7 +368,7 @@ def _contact_sheet(demo: _Demo, job: _Job, path: str) -> tuple[int, int]:
 
 
 def _layout(job: _Job) -> tuple[int, int, int]:
-    """Columns, rows and the size of a cell: small images are shown in larger numbers."""
+    """Return columns, rows and cell size; small images are shown in larger numbers."""
     if job.images.shape is not None:
         return 10, 5, 80
     return (6, 4, 150) if job.written.measured.records > 4 else (2, 2, 400)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Images side by side in one PNG, with captions."""
+"""Arrange images with captions in one PNG."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class Tile:
     ----------
     image : ndarray, uint8, shape (height, width, 1 or 3)
     label : str
-        What it shows.
+        The true label.
     predicted : str or None
-        What somebody guessed it to show: written in green when right and in red when wrong.
+        The predicted label, written in green if it is correct and in red otherwise.
     """
 
     image: UInt8Array
@@ -55,16 +55,16 @@ def contact_sheet(
     cell: int = 96,
     overwrite: bool = False,
 ) -> tuple[int, int]:
-    """Write `tiles` as one PNG, a caption under each; the file appears whole or not at all.
+    """Write `tiles` as one PNG with a caption under each; the file is written whole or not at all.
 
     Parameters
     ----------
     path : path
         The PNG.
     columns, cell : int
-        Tiles in a row, and the pixels of the square that each image is fitted into.
+        Tiles per row, and the side in pixels of the square that each image is fitted into.
     overwrite : bool
-        Replace an existing file.
+        Whether to replace an existing file.
 
     Returns
     -------
@@ -74,9 +74,9 @@ def contact_sheet(
     Raises
     ------
     OSError
-        The file cannot be written.
+        If the file cannot be written.
     ImportError
-        Pillow is not installed.
+        If Pillow is not installed.
     """
     image_module = pillow()
     from PIL import ImageDraw
@@ -107,18 +107,18 @@ def contact_sheet(
 
 
 def fitted(image: UInt8Array, side: int) -> UInt8Array:
-    """Scale `image` until it just fits a square: large ones smoothly, small ones by whole steps.
+    """Scale `image` to fit a square: large images smoothly, small ones by an integer factor.
 
     Parameters
     ----------
     image : ndarray, uint8, shape (height, width, 1 or 3)
     side : int
-        Of the square, in pixels.
+        Side of the square, in pixels.
 
     Returns
     -------
     ndarray, uint8, shape (height, width, 3)
-        A copy in the same proportions, at most `side` high and wide.
+        A copy with the same proportions, at most `side` high and wide.
     """
     image_module = pillow()
     rgb = np.repeat(image, 3, axis=2) if image.shape[2] == 1 else image
@@ -164,7 +164,7 @@ def _draw_caption(draw: ImageDraw.ImageDraw, tile: Tile, left: int, top: int, ce
 
 
 def _shortened(draw: ImageDraw.ImageDraw, text: str, font: Any, width: int) -> str:
-    """`text` as far as it fits, in the characters that Pillow's own font has."""
+    """Shorten `text` to `width`, using only characters of Pillow's built-in font."""
     text = text.encode("latin-1", "replace").decode("latin-1")
     text = "".join(character if character.isprintable() else "?" for character in text)
     if draw.textlength(text, font=font) <= width:

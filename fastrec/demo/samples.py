@@ -24,7 +24,7 @@ UInt8Array = npt.NDArray[np.uint8]
 
 @dataclass(frozen=True)
 class Image:
-    """One image before it is written: `read` gives its pixels, (height, width, channels)."""
+    """One image before it is written; `read` returns its pixels, (height, width, channels)."""
 
     name: str
     label: int
@@ -33,23 +33,23 @@ class Image:
 
 @dataclass(frozen=True)
 class Images:
-    """A set of images with names of their own.
+    """A named set of images.
 
     Attributes
     ----------
     stem : str
-        What its files are called: ``digits`` for ``digits-00000-of-00008.tfrecord``.
+        The prefix of its files: ``digits`` for ``digits-00000-of-00008.tfrecord``.
     what : str
-        In words, for a line of text.
+        A description, for a line of text.
     labels : tuple of str
         The name of each label.
     shape : (int, int, int) or None
-        Of every image; None where each has its own.
+        The shape of every image; None if they differ.
     brightest : int
         The largest value of a pixel.
     images : tuple of Image
     remember : callable
-        What to keep of an image so that it can be recognised without its source.
+        A function that returns what is kept of an image in order to recognise it later.
     """
 
     stem: str
@@ -68,12 +68,12 @@ class Images:
 
 
 def itself(pixels: UInt8Array) -> UInt8Array:
-    """For images that are in memory anyway: the image."""
+    """Return the image, for sets that stay in memory."""
     return pixels
 
 
 def digest(pixels: UInt8Array) -> bytes:
-    """For images that are not to stay in memory: the SHA-256 of the shape and the bytes."""
+    """Return the SHA-256 of shape and bytes, for sets that do not stay in memory."""
     shape = np.array(pixels.shape, dtype="<i8")
     state = hashlib.sha256(shape.tobytes())
     state.update(np.ascontiguousarray(pixels).data)
@@ -88,7 +88,7 @@ def same(remembered: object, pixels: UInt8Array) -> bool:
 
 
 def digits() -> Images:
-    """scikit-learn's 1,797 handwritten digits, 8x8 pixels of 0 to 16."""
+    """Return scikit-learn's 1,797 handwritten digits, 8x8 pixels from 0 to 16."""
     data = _scikit_learn_datasets().load_digits()
     pixels = data.images.astype(np.uint8)[:, :, :, np.newaxis]
     images = tuple(
@@ -100,11 +100,11 @@ def digits() -> Images:
 
 
 def photos() -> Images:
-    """scikit-learn's two photographs, 427x640 pixels in RGB."""
+    """Return scikit-learn's two photographs, 427x640 pixels in RGB."""
     datasets = _scikit_learn_datasets()
     try:
         data = datasets.load_sample_images()
-    except ImportError as error:  # in words of scikit-learn's own, which say nothing of extras
+    except ImportError as error:  # scikit-learn's message does not mention our extra
         message = "photographs require Pillow: pip install 'fastrec-io[demo]'"
         raise ImportError(message, name="PIL") from error
     names = [os.path.basename(name) for name in data.filenames]
@@ -119,14 +119,14 @@ def photos() -> Images:
 def from_directory(
     directory: str, *, exclude: str | None, on_error: Callable[[OSError], object]
 ) -> Images:
-    """The images below `directory`, labelled by the sub-directory of it that they are in.
+    """Return the images below `directory`, labelled by their top-level sub-directory.
 
     Raises
     ------
     Failure
-        There is none.
+        If there are no images.
     OSError
-        `directory` cannot be listed.
+        If `directory` cannot be listed.
     """
     root = Path(directory)
     paths = image.find(root, exclude=exclude, on_error=on_error)

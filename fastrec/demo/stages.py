@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The demo's stages: each takes data, does one thing with fastrec, and says what it measured."""
+"""The stages of the demo. Each processes data with fastrec and reports a measurement."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _nothing(_: object) -> None:
 
 @dataclass(frozen=True)
 class Measured:
-    """Work and time of a stage: `passes` over the same records."""
+    """The duration of a stage, and the number of `passes` over the same records."""
 
     records: int
     size: int
@@ -63,7 +63,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Original:
-    """Data kept of a written image, to compare with later."""
+    """Data kept from an image to compare it later."""
 
     label: int
     remembered: object
@@ -71,9 +71,9 @@ class Original:
 
 @dataclass(frozen=True)
 class Written:
-    """The files of one set of images; `largest` is the most bytes that one image has.
+    """The files of one set of images; `largest` is the size of the largest image in bytes.
 
-    `measured` is the writing, and `synced` is seeing to it that the files are on the disk.
+    `measured` is the time for writing, and `synced` the time until the files are on the disk.
     """
 
     paths: tuple[str, ...]
@@ -86,7 +86,7 @@ class Written:
 
 @dataclass(frozen=True)
 class Loaded:
-    """A measured pass over the batches, and the shapes of what was in the first."""
+    """A measured pass over the batches, and the shapes in the first batch."""
 
     measured: Measured
     batches: int
@@ -95,7 +95,7 @@ class Loaded:
 
 @dataclass
 class Proved:
-    """Return the number of records read, and the names of those that differ."""
+    """The number of records that were read, and the names of those that differ."""
 
     records: int = 0
     size: int = 0
@@ -117,18 +117,18 @@ def write(
     advance: Advance = _nothing,
     on_skip: Callable[[Exception], object] = _nothing,
 ) -> Written:
-    """Write a record an image to `shards` files named after `path`.
+    """Write one record per image to `shards` files named after `path`.
 
-    The writing (encoding, checksums, handing it all to the system) is timed apart from what the
-    disk takes then, and reading the images not at all. An image that cannot be read is passed to
-    `on_skip` and left out.
+    The writing (encoding, checksums, writing to the page cache) is timed separately from the disk,
+    and reading the images is not timed. An image that cannot be read is passed to `on_skip` and
+    left out.
 
     Raises
     ------
     Failure
-        No image could be read.
+        If no image could be read.
     OSError
-        A file cannot be written; none is left behind.
+        If a file cannot be written; no file remains then.
     """
     originals: dict[str, Original] = {}
     largest = 0
@@ -173,7 +173,7 @@ def write(
 
 
 def record_of(image: Image, pixels: UInt8Array) -> dict[str, Any]:
-    """The features of one record, as jobs that feed images to a model have them."""
+    """Return the features of one record, as jobs that feed images to a model use them."""
     return {
         "image": pixels,
         "shape": list(pixels.shape),
@@ -193,7 +193,7 @@ def features_for(shape: tuple[int, int, int] | None) -> dict[str, Any]:
 
 
 def views(batch: Batch) -> list[UInt8Array]:
-    """The images of a batch, (height, width, channels) each, without a copy."""
+    """Return views of the images of a batch, (height, width, channels) each."""
     return [
         np.asarray(pixels).reshape(shape)
         for pixels, shape in zip(batch["image"], batch["shape"].tolist(), strict=True)
@@ -201,7 +201,7 @@ def views(batch: Batch) -> list[UInt8Array]:
 
 
 def verify(written: Written) -> Measured:
-    """Check every length and checksum, as often as it takes to be measured."""
+    """Check every length and checksum, repeatedly if one pass is too short to measure."""
     paths = list(written.paths)
     found = fastrec.verify(paths)
     if found.records != written.measured.records:
@@ -222,7 +222,7 @@ def load(
     seed: int,
     advance: Advance = _nothing,
 ) -> Loaded:
-    """Shuffle, read, check, parse and batch; where images differ in size, view each as it is."""
+    """Shuffle, read, check, parse and batch; images of varying size keep their shape."""
     paths = list(written.paths)
     ragged = features["image"].shape is None
     arrays: dict[str, str] = {}
@@ -246,7 +246,7 @@ def load(
 
 
 def measured(passes: Callable[[int], None], records: int, size: int) -> Measured:
-    """Time ``passes(1)``, and more of them at once if that is too short to mean anything."""
+    """Time ``passes(1)``, or several passes together if one is too short to measure."""
     count, seconds = 1, _seconds(passes, 1)
     while seconds < _ENOUGH_S and count < _MOST_PASSES:
         wanted = int(count * _ENOUGH_S * 1.2 / max(seconds, 1e-6)) + 1
@@ -262,7 +262,7 @@ def prove(
     batch_size: int,
     advance: Advance = _nothing,
 ) -> Proved:
-    """Read every record back and compare label, shape and each bit of the image."""
+    """Read every record back and compare label, shape and every bit of the image."""
     proved = Proved(size=written.measured.size)
     remaining = dict(written.originals)
     start = time.perf_counter()
@@ -285,14 +285,14 @@ def prove(
 
 
 def described(column: Any) -> str:
-    """``uint8 (128, 8, 8, 1)``, for an array; the class and length of anything else."""
+    """Return, for example, ``uint8 (128, 8, 8, 1)`` for an array; otherwise class and length."""
     if isinstance(column, np.ndarray):
         return f"{column.dtype} {column.shape}"
     return f"{type(column).__name__} of {len(column)}"
 
 
 def _bursts(rows: Iterable[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
-    """Rows in lists long enough that reading the clock costs nothing, short enough for memory."""
+    """Yield lists of rows, large enough to time and small enough for memory."""
     burst: list[dict[str, Any]] = []
     size = 0
     for row in rows:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The demo's training stage, and the images on its contact sheet."""
+"""The training stage of the demo, and the images of its contact sheet."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _nothing(_: object) -> None:
 
 @dataclass(frozen=True)
 class Epoch:
-    """One pass over the training files; `accuracy` is on the held-out ones."""
+    """One pass over the training files; `accuracy` is measured on the test files."""
 
     number: int
     loss: float
@@ -54,7 +54,7 @@ class Epoch:
 
 @dataclass(frozen=True)
 class Trained:
-    """A classifier, how it got there, and what a constant guess would score."""
+    """A trained classifier with its history, and the accuracy of a constant guess."""
 
     classifier: Classifier
     epochs: tuple[Epoch, ...]
@@ -69,13 +69,13 @@ class Trained:
 
 
 def train_and_test(paths: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The last quarter of the files, at least one, is held out: nothing learns from it."""
+    """Hold out the last quarter of the files, at least one, for testing."""
     held_out = max(1, len(paths) // 4)
     return list(paths[:-held_out]), list(paths[-held_out:])
 
 
 def why_not_trained(written: Written) -> str | None:
-    """Return the reason why training makes no sense; None if it does."""
+    """Return the reason why training is not meaningful; None if it is."""
     if len({original.label for original in written.originals.values()}) < 2:
         return "it takes at least two labels: put the images into a sub-directory for each"
     if len(written.originals) < _FEWEST_IMAGES:
@@ -93,7 +93,7 @@ def reduce(
     overwrite: bool = False,
     advance: Advance = _nothing,
 ) -> list[str]:
-    """Write each image again as the means of `side` by `side` areas: one new file per file."""
+    """Write each image reduced to the means of `side` by `side` areas: one new file per file."""
 
     def small(batch: Batch) -> dict[str, Any]:
         means = [area_mean(pixels, side) for pixels in views(batch)]
@@ -127,7 +127,7 @@ def train(
     seed: int,
     advance: Advance = _nothing,
 ) -> Trained:
-    """Train on most of the files, shuffled anew each epoch, and test on the others.
+    """Train on most of the files, reshuffled every epoch, and test on the others.
 
     Only loading and learning are timed, not testing.
     """
@@ -187,7 +187,7 @@ def tiles(
     batch_size: int,
     seed: int,
 ) -> list[Tile]:
-    """The first `count` images of a shuffled pass, fitted to `cell`, with what they are."""
+    """Return the first `count` images of a shuffled pass, fitted to `cell`, with their labels."""
     found: list[Tile] = []
     size = min(batch_size, count)
     with fastrec.Batcher(list(paths), features, size, shuffle=True, seed=seed) as batcher:
@@ -211,7 +211,7 @@ def tiles(
 def classify_with(
     trained: Trained, brightest: int, *, reduced: bool
 ) -> Callable[[list[UInt8Array]], list[int]]:
-    """A function from images to labels, which reduces them first if the training did."""
+    """Return a function from images to labels, which reduces images as the training did."""
 
     def classify(images: list[UInt8Array]) -> list[int]:
         small = [area_mean(pixels, SIDE).round() if reduced else pixels for pixels in images]
@@ -223,7 +223,7 @@ def classify_with(
 
 
 def shining(pixels: UInt8Array, brightest: int) -> UInt8Array:
-    """`pixels` of 0 to `brightest` as pixels of 0 to 255."""
+    """Scale `pixels` from the range 0 to `brightest` to the range 0 to 255."""
     return (
         pixels
         if brightest == 255

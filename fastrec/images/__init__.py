@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Images: decoding, augmentation and directories of them."""
+"""Decoding, augmentation and directories of images."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Images cut, mirrored, brightened and standardised, a batch at a time, without the lock."""
+"""Crop, mirror, brighten and standardise images in batches, without holding the GIL."""
 
 from __future__ import annotations
 
@@ -18,31 +18,31 @@ __all__ = ["Augment", "distort"]
 
 @dataclass(frozen=True)
 class Augment:
-    """Random changes of the images of a batch, in this order, each drawn by itself.
+    """Random changes of the images of a batch, drawn independently and applied in this order.
 
     The arithmetic is TensorFlow's ``tf.image``: ``random_crop`` (or ``resize_with_crop_or_pad``),
     ``random_flip_left_right``, ``random_brightness``, ``random_contrast`` and
-    ``per_image_standardization``. In a :class:`Batcher`, what becomes of an image follows from
-    seed, epoch and the number of its record, whatever the batch size, shards and threads; for a
-    source that a :class:`Mixture` repeats, each time through counts as an epoch of its own.
+    ``per_image_standardization``. In a :class:`Batcher`, the changes of an image depend on the
+    seed, the epoch and the number of its record, and not on the batch size, shards or threads. If a
+    :class:`Mixture` repeats a source, each repetition counts as a new epoch of that source.
 
     Parameters
     ----------
     shape : (height, width), optional
         Size of the result; the size of the image by default.
     crop : {"random", "center"}, required with `shape`
-        ``"random"``, for training: anywhere in the image, which must not be smaller. ``"center"``,
-        for evaluation: around the middle, with zeros around an image that is smaller.
+        ``"random"``, for training: at a random position in the image, which must not be smaller.
+        ``"center"``, for evaluation: the central region, padded with zeros if the image is smaller.
     flip : bool
-        Mirror half of the images, left to right.
+        Whether to mirror half of the images, left to right.
     brightness : float
-        Add a number between minus and plus this.
+        The largest number that is added or subtracted.
     contrast : (float, float), optional
-        Move away from each channel's mean by a factor between these.
+        The range of the factor for the distance from each channel's mean.
     standardize : bool
-        To a mean of 0 and a variance of 1.
+        Whether to scale to a mean of 0 and a variance of 1.
     floats : bool, optional
-        Whether the result is float32 where values stay what they were; it is, where they do not.
+        Whether the result is float32 if only positions change. Changed values are always float32.
 
     Examples
     --------
@@ -102,14 +102,14 @@ class Augment:
     def __call__(
         self, images: NDArray[np.uint8] | Arrays, keys: ArrayLike, seed: int = 0
     ) -> NDArray[Any]:
-        """The images, changed.
+        """Return the changed images.
 
         Parameters
         ----------
         images : ndarray of uint8, shape (n, height, width, channels), or Arrays
-            Those of :class:`Arrays` may have different sizes, and need `shape`.
+            Images in :class:`Arrays` may differ in size and require `shape`.
         keys : array-like of uint64, shape (n,)
-            The same key and seed do the same.
+            The key of each image. Equal keys and seeds give equal changes.
 
         Returns
         -------
@@ -118,7 +118,7 @@ class Augment:
         Raises
         ------
         TypeError, ValueError
-            For images that cannot be changed in this way.
+            If the images cannot be changed in this way.
         """
         fields = self._fields(seed)
         keys = np.asarray(keys, np.uint64)
@@ -145,24 +145,23 @@ def distort(
     contrast: ArrayLike | None = None,
     standardize: bool = False,
 ) -> NDArray[np.float32]:
-    """Change images as :class:`Augment` does, by given numbers: one for each image, or for all.
+    """Change images as :class:`Augment` does, by given numbers: one per image, or one for all.
 
-    Each step rounds to ``float32``, so that several calls give what one does.
+    Each step rounds to ``float32``, so several calls give the same result as one.
 
     Parameters
     ----------
     images : ndarray of uint8 or float32, shape (n, height, width, channels)
     size : (int, int, int), optional
-        Of a cut.
+        Height, width and channels of a crop.
     starts : array-like of int, shape (n, 3)
-        Where it begins.
+        The first row, column and channel of each crop.
     mirror : array-like of bool, optional
-        Which images are mirrored, left to right.
+        Whether to mirror an image, left to right.
     brightness, contrast : array-like of float, optional
-        What is added to the pixels, and what their distance from the mean of their channel is
-        multiplied with.
+        The number added to all pixels, and the factor for the distance from the channel's mean.
     standardize : bool
-        To a mean of 0 and a variance of 1.
+        Whether to scale to a mean of 0 and a variance of 1.
 
     Returns
     -------
@@ -171,7 +170,7 @@ def distort(
     Raises
     ------
     TypeError, ValueError
-        For images of another type, and for a cut that does not fit.
+        If the images have another type, or a crop does not fit.
 
     Examples
     --------

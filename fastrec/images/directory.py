@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A directory of images into shards of records, by the names that TensorFlow's models use."""
+"""Write a directory of images to shards of records, with the names that TensorFlow's models use."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ class ImageSet:
     paths : list of str
         The shards.
     count : int
-        Images in them, including those of shards that were there already.
+        Number of images in them, including those of shards from an earlier run.
     skipped : list of (str, str)
-        Files that were left out, and why.
+        Files that were left out, with the reason.
     labels : tuple of str
         The name of each label.
     resumed : int
-        Shards that an earlier run had finished.
+        Number of shards that an earlier run had finished.
     """
 
     paths: list[str]
@@ -57,7 +57,7 @@ class ImageSet:
 @dataclass(frozen=True)
 class _Image:
     path: Path
-    name: str  # from the directory on, with forward slashes
+    name: str  # path relative to the directory, with forward slashes
     label: int | None
 
 
@@ -83,49 +83,52 @@ def write_directory(
     max_pixels: int | None = None,
     progress: Callable[[int, int], object] | None = None,
 ) -> ImageSet:
-    """Write the images below a directory into shards, several shards at a time.
+    """Write the images below a directory to shards, several shards at a time.
 
     Each record has ``image/encoded`` and ``image/format``, or with `raw` ``image/raw`` and
-    ``image/shape``; ``image/height``, ``image/width``, ``image/filename``, ``image/source_id``,
-    ``image/key/sha256`` of the file; and where there are labels ``image/class/label`` and
-    ``image/class/text``. The names of labels go beside the shards, as ``<output>-labels.txt``.
+    ``image/shape``; ``image/height``, ``image/width``, ``image/filename``, ``image/source_id``, and
+    ``image/key/sha256`` of the file; and with labels ``image/class/label`` and
+    ``image/class/text``. The names of labels are written to ``<output>-labels.txt``.
 
     Parameters
     ----------
     directory : path
-        As :func:`fastrec.find` has it.
+        The directory, searched as by :func:`fastrec.find`.
     output : path
         ``train.tfrecord`` stands for ``train-00000-of-00004.tfrecord`` and so on.
     shards : int
-        Images are dealt out in turn, sorted by name, so that every shard has some of each label.
+        Number of files. Images, sorted by name, are distributed in turn, so that every shard
+        contains every label.
     raw : bool
-        Store pixels, upright and as RGB, instead of the file as it is. (Of formats that TensorFlow
-        does not decode, such as TIFF, the encoded form is a PNG of the pixels.)
+        Whether to store pixels, upright and as RGB, instead of the encoded file. (Formats that
+        TensorFlow does not decode, such as TIFF, are otherwise re-encoded as PNG.)
     labels : "directories", path of a CSV file, or None
-        The first directory below `directory`, numbered in sorted order; or a file of lines
-        ``filename,label``, in which labels that are not all integers are numbered in sorted order.
+        The top-level sub-directories, numbered in sorted order; or a file of lines
+        ``filename,label``, whose labels are numbered in sorted order unless all are integers.
     check : bool
-        Decode every image, so that broken ones are found now. Without it only headers are read.
+        Whether to decode every image, which finds damage immediately. Otherwise only headers are
+        read.
     threads : int, optional
-        Shards at a time; by default as many as there are processors.
+        Number of shards that are written at a time; one per processor by default.
     resume : bool
-        Leave shards alone that an earlier run finished, of the same images and options.
+        Whether to keep shards that an earlier run finished from the same images and options.
     overwrite : bool, default False
-        Replace existing files, and remove shards of an earlier set of this name.
+        Whether to replace existing files and to remove shards of an earlier set with this name.
     max_pixels : int, optional
-        As :func:`fastrec.decode` has it.
+        The limit of :func:`fastrec.decode`.
     progress : callable, optional
-        Called with the number of images done and of all, from any thread, one call at a time.
+        A function that is called with the number of finished images and of all images, from any
+        thread, one call at a time.
 
     Raises
     ------
     FileNotFoundError
-        No images.
+        If there are no images.
     OSError
-        The directory cannot be listed, or a shard not be written. Shards that are finished stay,
-        for the next run.
+        If the directory cannot be listed, or a shard cannot be written. Finished shards remain for
+        the next run.
     ValueError
-        The CSV file is none.
+        If the file of labels is not a CSV file.
 
     Examples
     --------
@@ -180,7 +183,7 @@ def _labelled(
     labels: str | os.PathLike[str] | None,
     skipped: list[tuple[str, str]],
 ) -> tuple[list[_Image], tuple[str, ...]]:
-    """The images with their labels' numbers, and the labels' names."""
+    """Return the images with their label numbers, and the names of the labels."""
     named = [(path, path.relative_to(root).as_posix()) for path in found]
     if labels is None:
         return [_Image(path, name, None) for path, name in named], ()
@@ -197,7 +200,7 @@ def _labelled(
 
 
 def _numbered(texts: Iterable[str]) -> tuple[dict[str, int], tuple[str, ...]]:
-    """A number for each text: its own, if all are small integers, else its place in the order."""
+    """Number the texts: by their values if all are small integers, else in sorted order."""
     distinct = sorted(set(texts))
     if distinct and all(text.isascii() and text.isdigit() for text in distinct):
         highest = max(map(int, distinct))
@@ -220,7 +223,7 @@ def _read_csv(path: str | os.PathLike[str]) -> dict[str, str]:
 
 
 class _Manifest:
-    """The finished shards and their sources: a file beside them, which is checked, not trusted."""
+    """The finished shards and their sources, in a file next to them that is checked before use."""
 
     def __init__(self, output: str | os.PathLike[str], resume: bool, overwrite: bool) -> None:
         self._path = Path(_stem(output) + "-images.json")
@@ -231,7 +234,7 @@ class _Manifest:
         self._shards: dict[str, dict[str, Any]] = (shards or {}) if resume else {}
 
     def _load(self) -> dict[str, dict[str, Any]] | None:
-        """Read the file; None if an earlier run did not write it."""
+        """Read the file; return None if an earlier run did not write it."""
         try:
             known = json.loads(self._path.read_bytes())
             shards = known["shards"] if known["version"] == _VERSION else {}
@@ -242,7 +245,7 @@ class _Manifest:
         return {name: entry for name, entry in shards.items() if _is_entry(entry)}
 
     def finished(self, path: str, plan: str) -> dict[str, Any] | None:
-        """The shard's entry, if the shard is unchanged and was made by that plan."""
+        """Return the entry of a shard that is unchanged and was written by the same plan."""
         entry = self._shards.get(os.path.basename(path))
         try:
             same = entry is not None and entry["plan"] == plan and entry["size"] == _size(path)
@@ -275,7 +278,7 @@ def _size(path: str) -> int:
 
 
 class _Work:
-    """Makes shards, from any thread."""
+    """Writes shards; several threads may call it."""
 
     def __init__(
         self,
@@ -308,7 +311,7 @@ class _Work:
         return entry
 
     def _plan(self, images: list[_Image]) -> str:
-        """Changes when the shard would."""
+        """Return a digest of everything that determines the content of the shard."""
         digest = hashlib.sha256(repr((_VERSION, self._options)).encode())
         for image in images:
             try:
@@ -380,12 +383,12 @@ def _as_png(pixels: Any) -> bytes:
 def _in_parallel(
     work: _Work, parts: Mapping[str, list[_Image]], threads: int
 ) -> list[dict[str, Any]]:
-    """Every shard, in order. The first failure stops the others and is raised."""
+    """Yield the result of every shard in order. A failure stops the others and is raised."""
     pool = ThreadPoolExecutor(min(threads, len(parts)))
     try:
         futures = [pool.submit(work.shard, path, part) for path, part in parts.items()]
         wait(futures, return_when=FIRST_EXCEPTION)
-        for future in futures:  # the failure itself, before those that it stopped
+        for future in futures:  # The failure itself comes before the tasks that it cancelled.
             if future.done() and future.exception() is not None:
                 work.stopping.set()
                 future.result()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Image files: found, decoded, inspected. Thin, over Pillow, which is imported when it is used."""
+"""Find, decode and inspect image files with Pillow, which is imported on use."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ UInt8Array = npt.NDArray[np.uint8]
 SUFFIXES = frozenset({".bmp", ".gif", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp"})
 """The suffixes by which :func:`find` recognises images, in lower case."""
 
-_FORMATS = (*FORMATS, "PPM")  # those of the suffixes
+_FORMATS = (*FORMATS, "PPM")  # formats of the suffixes
 
 MAX_PIXELS = 1 << 27
 """The most pixels that :func:`decode` makes room for: 134 million, 403 MB as RGB."""
@@ -65,24 +65,24 @@ def find(
     exclude: str | os.PathLike[str] | None = None,
     on_error: Callable[[OSError], object] | None = None,
 ) -> list[Path]:
-    """Regular files below `directory` whose suffix is in :data:`SUFFIXES`, sorted.
+    """Return the regular files below `directory` whose suffix is in :data:`SUFFIXES`, sorted.
 
-    Hidden files and directories are passed over, and links to directories are not followed.
+    Hidden files and directories are ignored, and links to directories are not followed.
 
     Parameters
     ----------
     directory : path
-        Where to look, at any depth.
+        The directory to search, at any depth.
     exclude : path, optional
-        A directory to stay out of, such as the one that a program writes its own images to.
+        A directory to ignore, for example one to which a program writes its own images.
     on_error : callable, optional
-        Gets the OSError of each sub-directory that cannot be listed; without it they are passed
-        over.
+        A function that receives the OSError of each sub-directory that cannot be listed. By default
+        these are ignored.
 
     Raises
     ------
     OSError
-        `directory` itself is missing, is no directory, or cannot be listed.
+        If `directory` itself is missing, is not a directory, or cannot be listed.
     """
     os.listdir(directory)
     unwanted = os.path.realpath(exclude) if exclude is not None else None
@@ -106,10 +106,10 @@ def _is_regular(path: Path) -> bool:
 
 
 class _Quiet:
-    """Silences Pillow's warnings: odd metadata, and sizes, which max_pixels limits.
+    """Suppresses Pillow's warnings about odd metadata, and about sizes, which max_pixels limits.
 
-    Filters are of the process. Threads that each put back what they found would leave them changed,
-    so the first to come changes them, and the last to go puts them back.
+    Warning filters belong to the process. If every thread restored the filters that it found, they
+    could remain changed. The first thread therefore changes them, and the last one restores them.
     """
 
     def __init__(self) -> None:
@@ -143,26 +143,26 @@ def decode(
     ----------
     path : path
     max_pixels : int
-        More are refused before they are decoded.
+        Larger images are refused before they are decoded.
     upright : bool
-        Turn the image as its EXIF orientation says. By default pixels are as they are stored, as
-        in :class:`~fastrec.ImageFeature`.
+        Whether to apply the EXIF orientation. By default pixels are returned as stored, as in
+        :class:`~fastrec.ImageFeature`.
 
     Returns
     -------
     ndarray, uint8, shape (height, width, 3)
-        Writable, C-contiguous, the caller's own. Grey becomes three equal channels; transparency
-        is dropped; 16-bit samples keep their upper byte.
+        A new writable, C-contiguous array. Grey becomes three equal channels, transparency is
+        dropped, and 16-bit samples keep their upper byte.
 
     Raises
     ------
     ImageError
-        The file is not a whole JPEG, PNG, WebP, GIF, BMP, TIFF or PPM, or has more than
-        `max_pixels` pixels, which is found out before they are decoded.
+        If the file is not a complete JPEG, PNG, WebP, GIF, BMP, TIFF or PPM, or has more than
+        `max_pixels` pixels.
     OSError
-        The file cannot be opened.
+        If the file cannot be opened.
     ImportError
-        Pillow is not installed.
+        If Pillow is not installed.
     """
     if isinstance(path, bytes) and value_content(path).name not in ("path", "text"):
         raise TypeError(
@@ -184,7 +184,7 @@ def inspect(
     Parameters
     ----------
     path : path
-        For the message.
+        The file name for error messages.
     data : bytes
         The contents of the file.
 
@@ -199,7 +199,7 @@ def inspect(
 
 @contextlib.contextmanager
 def _opened(name: str, data: bytes, max_pixels: int) -> Iterator[Image.Image]:
-    """The image that a file holds; whatever fails, also inside of the block, is an ImageError."""
+    """Open an image; any failure, also within the ``with`` block, becomes an ImageError."""
     image_module = pillow()
     try:
         with _quiet, image_module.open(io.BytesIO(data), formats=_FORMATS) as image:
@@ -214,7 +214,7 @@ def _opened(name: str, data: bytes, max_pixels: int) -> Iterator[Image.Image]:
         raise
     except image_module.UnidentifiedImageError:
         raise ImageError(name, "not an image in a known format") from None
-    except Exception as error:  # a decoder's answer to hostile bytes can be of any class
+    except Exception as error:  # hostile bytes can make a decoder raise any class of exception
         raise ImageError(name, _one_line(error)) from error
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records by number, with images whose random transforms depend on seed, epoch and number."""
+"""Read records by number, with random image transforms that depend on seed, epoch and number."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ class KeyedParser:
     ----------
     features : mapping of str to feature
     seed : int or None
-        Seed of random transforms, which also draw from the epoch and the number of the record.
+        Seed of random transforms, which also depend on the epoch and the number of the record.
 
     Raises
     ------
     ValueError
-        When a feature has random transforms and there is no seed.
+        If a feature has random transforms and `seed` is None.
     """
 
     def __init__(self, features: Mapping[str, Feature], seed: int | None) -> None:
@@ -50,11 +50,11 @@ class KeyedParser:
         self._seed = seed or 0
         encoded = {name: feature.encoded for name, feature in self._random.items()}
         self._features = {**features, **encoded}
-        parse_example([], self._features)  # refuses features that cannot work
+        parse_example([], self._features)  # refuses unusable features
 
     @property
     def is_random(self) -> bool:
-        """Whether the epoch makes a difference."""
+        """Whether results depend on the epoch."""
         return bool(self._random)
 
     def __call__(

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A local web page of what is in record files."""
+"""Show the contents of record files on a local web page."""

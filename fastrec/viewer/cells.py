@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values as the viewer's page shows them: text, numbers, plots, pixels, images and sounds.
+"""Convert values to cells of the viewer's page: text, numbers, plots, pixels, images and sounds.
 
-All is data, which the page puts in as text; nothing of a record becomes markup.
+Cells are data, which the page inserts as text; no content of a record becomes markup.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _MOST_MEDIA = 1 << 24
 
 
 def media_of(value: bytes) -> str | None:
-    """The kind of an image or a sound that a browser can show."""
+    """Return the media type of an image or sound that browsers support."""
     kind = image_format(value)
     if kind in ("JPEG", "PNG", "GIF") or (kind and image_size(value)):
         return kind
@@ -49,7 +49,7 @@ def media_of(value: bytes) -> str | None:
 def cells(
     row: Row, shapes: Mapping[str, tuple[int, ...]], *, inline: bool, full: bool = False
 ) -> dict[str, Any]:
-    """The cells of a record; `inline` ones have images in them, others are asked for later."""
+    """Return the cells of a record; `inline` cells contain their images, others load them later."""
     return {
         name: cell(values, shapes.get(name), inline=inline, full=full)
         for name, values in row.items()
@@ -59,7 +59,7 @@ def cells(
 def cell(
     values: Any, shape: tuple[int, ...] | None = None, *, inline: bool, full: bool = False
 ) -> dict[str, Any]:
-    """One cell: ``{"t": kind, ...}``."""
+    """Return one cell: ``{"t": kind, ...}``."""
     media = frames_of_media(values)
     if media is not None:
         values = media
@@ -103,7 +103,7 @@ def _listed(value: Any) -> list[Any]:
 
 
 def _texts(values: NDArray[Any]) -> list[str]:
-    """As text, so that no 64-bit integer is rounded to what JavaScript has."""
+    """Convert numbers to text, because JavaScript would round 64-bit integers."""
     return [str(each) for each in _listed(whole(values))]
 
 
@@ -141,7 +141,7 @@ def _is_picture(shape: tuple[int, ...]) -> bool:
 
 
 def _plot(values: NDArray[Any]) -> dict[str, Any]:
-    """Points of a line through the values: the mean of each of some equal parts."""
+    """Return the points of a line through the values: the means of equal parts."""
     parts = np.array_split(values.astype(np.float64), min(_POINTS, len(values)))
     with np.errstate(all="ignore"):
         points = np.nan_to_num(np.array([part.mean() for part in parts]), posinf=0, neginf=0)
@@ -153,7 +153,7 @@ def _plot(values: NDArray[Any]) -> dict[str, Any]:
 
 
 def _pixels(values: NDArray[Any]) -> dict[str, Any]:
-    """A small image: grey, or RGB where there are three channels."""
+    """Return a small image: grey, or RGB if it has three channels."""
     step = max(1, -(-max(values.shape[:2]) // _MOST_SIDE))
     some = values[::step, ::step]
     if some.dtype != np.uint8:

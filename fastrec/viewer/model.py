@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers to the viewer's page: the summary, pages of records, one record, a search."""
+"""Answer the requests of the viewer's page: summary, pages of records, one record, search."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _MOST_PAGE = 200
 
 
 class Model:
-    """The files that are shown, with everything the page needs as JSON."""
+    """The displayed files, with everything that the page needs as JSON."""
 
     def __init__(self, files: Sequence[str]) -> None:
         self.files = [public(path) for path in files]
@@ -42,7 +42,7 @@ class Model:
         self._summary: dict[str, Any] | None = None
 
     def _array_shapes(self) -> dict[str, tuple[int, ...]]:
-        """Features of bytes that are arrays of one shape."""
+        """Bytes features that are arrays of one shape."""
         records = next(self.source.some(), None)
         if records is None or not len(records):
             return {}
@@ -60,7 +60,7 @@ class Model:
         }  # fmt: skip
 
     def summary(self) -> dict[str, Any]:
-        """The features, with histograms, and the damage."""
+        """Return the features, with histograms, and the damage."""
         if self._summary is None:
             total, types = Summary(), common_types(self.source.paths)
             for seed, block in enumerate(self.source.some()):
@@ -84,13 +84,13 @@ class Model:
         }
 
     def page(self, begin: int, count: int, *, inline: bool = False) -> dict[str, Any]:
-        """Records from number `begin` on."""
+        """Return `count` records, starting at number `begin`."""
         begin = max(0, min(begin, self.source.count))
         numbers = range(begin, min(begin + min(count, _MOST_PAGE), self.source.count))
         return {"begin": begin, "records": self.rows(numbers, inline=inline)}
 
     def rows(self, numbers: Sequence[int], *, inline: bool, full: bool = False) -> list[Any]:
-        """The cells of some records."""
+        """Return the cells of several records."""
         found = []
         for number, each in zip(numbers, self.source.read(numbers), strict=True):
             path, record = self.source.place(number)
@@ -109,13 +109,13 @@ class Model:
         return found
 
     def record(self, number: int) -> dict[str, Any]:
-        """One record with its values in full."""
+        """Return one record with complete values."""
         self._check(number)
         [row] = self.rows([number], inline=False, full=True)
         return dict(row)
 
     def search(self, text: str, begin: int, count: int) -> dict[str, Any]:
-        """Records for which a condition holds, for half a second; `next` is where to go on."""
+        """Search for matching records for half a second; `next` is where to continue."""
         where = parse(text)
         until = time.monotonic() + _SEARCH_S
         numbers, reached = [], begin
@@ -129,7 +129,7 @@ class Model:
                 "end": reached >= self.source.count}  # fmt: skip
 
     def media(self, number: int, name: str, index: int) -> bytes:
-        """One value of bytes."""
+        """Return one bytes value."""
         self._check(number)
         [record] = self.source.read([number])
         if isinstance(record, FastrecError):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The viewer's page: served in parts, or as a single file with its data in it."""
+"""The viewer's page, served in parts or as a single file that includes its data."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ _PAGE = """<!doctype html>
 
 
 def index_html() -> str:
-    """The page that asks the server for its data."""
+    """Return the page that requests its data from the server."""
     return _PAGE.format(
         policy="",
         style='<link rel="stylesheet" href="view.css">',
@@ -66,12 +66,12 @@ def index_html() -> str:
 
 
 def single_html(data: dict[str, Any]) -> str:
-    """The page with its data, script and style in it: it asks nobody for anything."""
+    """Return the page with its data, script and style, which sends no requests."""
     policy = (
         f"default-src 'none'; script-src '{_hash(_SCRIPT)}'; style-src '{_hash(_STYLE)}'; "
         f"img-src data:; media-src data:; base-uri 'none'; form-action 'none'"
     )
-    # In JSON these are as good escaped, and no text of a record can end the element.
+    # JSON allows these escapes, and no text of a record can then end the element.
     text = json.dumps(data).replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
     return _PAGE.format(
         policy=f'\n<meta http-equiv="Content-Security-Policy" content="{policy}">',

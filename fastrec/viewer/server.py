@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The viewer's server: on this machine only, for whoever has the token."""
+"""The viewer's server, which accepts local requests that carry its token."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _HEADERS = {
 
 
 class Server(ThreadingHTTPServer):
-    """Serves one model at ``url``, until :meth:`shutdown`."""
+    """Serves one model at ``url`` until :meth:`shutdown`."""
 
     daemon_threads = True
 
@@ -48,7 +48,7 @@ class Server(ThreadingHTTPServer):
         return f"http://{self.host}/{self.token}/"
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A browser that goes away is none."""
+        """Ignore browsers that disconnect."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -57,10 +57,10 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = 60
 
     def log_message(self, format: str, *arguments: object) -> None:
-        """Say nothing: the terminal is for what the command has to say."""
+        """Log nothing, because the terminal shows the output of the command."""
 
     def do_GET(self) -> None:
-        # A page of another site, under a name that leads to this machine, gets nothing.
+        # Refuse pages of other sites that use a host name which resolves to this machine.
         if self.headers.get("Host") != self.server.host:
             return self._send(403, b"forbidden", "text/plain")
         parts = urlsplit(self.path)

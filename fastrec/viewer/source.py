@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records by number for the viewer: whatever is damaged is described, never raised."""
+"""Read records by number for the viewer; damage is described instead of raised."""
 
 from __future__ import annotations
 
@@ -27,19 +27,21 @@ _SAMPLE = 20_000
 
 
 class Source:
-    """The records of some files.
+    """The records of several files.
 
-    Plain files are read by number. Compressed ones and standard input are read once, up to 256 MiB
-    of them, into memory.
+    Plain files are read by number. Compressed files and standard input are read into memory once,
+    up to 256 MiB.
 
     Attributes
     ----------
     count : int
+        Number of records.
     paths : list of str
+        The files.
     damage : list of dict
-        Damaged places that were met: path, record, offset, bytes (None if unknown) and reason.
+        Damage found so far: path, record, offset, bytes (None if unknown) and reason.
     note : str
-        About what is not shown.
+        A remark about records that are not shown.
     """
 
     def __init__(self, files: Sequence[str]) -> None:
@@ -55,7 +57,7 @@ class Source:
             return
         try:
             self._dataset = RecordFiles(files, shards="any").dataset()
-        except FastrecError:  # a length is damaged: what can be found is shown
+        except FastrecError:  # a length is damaged, so only the records that can be found are shown
             kept = RecordFiles(files, on_error="skip", shards="any")
             self._dataset = kept.dataset()
             self._add_damage(kept.skipped)
@@ -97,7 +99,7 @@ class Source:
             self.damage.append(lost)
 
     def place(self, number: int) -> tuple[str, int]:
-        """The file of a record, and its number there."""
+        """Return the file that holds a record, and the number of the record in that file."""
         if self._dataset is not None:
             path, record = self._dataset.place_of(number)
             return os.fsdecode(path), record
@@ -106,7 +108,7 @@ class Source:
         return name_of(path), first + number - int(self._starts[block])
 
     def read(self, numbers: Sequence[int]) -> list[bytes | FastrecError]:
-        """Records, or what is wrong with them."""
+        """Return records, or the errors of damaged ones."""
         if self._dataset is None:
             return [self._in_memory(number) for number in numbers]
         try:
@@ -122,7 +124,7 @@ class Source:
         return self._blocks[block][number - int(self._starts[block])]
 
     def some(self) -> Iterator[Bytes]:
-        """Blocks of a sample of the records, or of all if they are few."""
+        """Yield blocks of a sample of the records, or of all if they are few."""
         if self.count <= _SAMPLE:
             numbers = np.arange(self.count)
         else:
@@ -136,7 +138,7 @@ class Source:
             yield Bytes.from_list([each for each in found if isinstance(each, bytes)])
 
     def search(self, where: Where, begin: int, most: int) -> Iterator[tuple[int, int | None]]:
-        """Yield how far it has come, and the number of a record for which the condition holds."""
+        """Yield the progress of the search, and the number of each matching record."""
         found = 0
         while begin < self.count and found < most:
             numbers = range(begin, min(begin + _BLOCK, self.count))
