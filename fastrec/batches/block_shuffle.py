@@ -8,9 +8,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-__all__ = ["BlockShuffle", "Shuffle", "order_fields", "plan_blocks"]
+__all__ = ["BLOCK_BYTES", "BlockShuffle", "Shuffle", "order_fields", "plan_blocks"]
 
-_BLOCK_BYTES = 1 << 20
+BLOCK_BYTES = 1 << 20
 _FEWEST, _MOST = 64, 1024  # virtual shards, if the dataset has that number of blocks
 _SHARD_BYTES = 1 << 30  # of a virtual shard, between the two
 
@@ -27,7 +27,8 @@ class BlockShuffle:
     Parameters
     ----------
     block : int, optional
-        Records a block. By default, the number that makes 1 MiB to 2 MiB.
+        Records a block. By default, the number that makes 1 MiB to 2 MiB, or in compressed files
+        at least the bytes between four checkpoints, 2 MiB.
     window : int
         Blocks that each virtual shard shuffles together.
     """
@@ -41,7 +42,9 @@ class BlockShuffle:
             raise ValueError(f"block and window are out of range, got {self!r}")
 
 
-def plan_blocks(block: int, window: int, count: int, size: int) -> tuple[int, int]:
+def plan_blocks(
+    block: int, window: int, count: int, size: int, least: int = BLOCK_BYTES
+) -> tuple[int, int]:
     """Return the records a block and the number of virtual shards of a dataset.
 
     The plan does not depend on the number of shards that read the dataset.
@@ -54,11 +57,14 @@ def plan_blocks(block: int, window: int, count: int, size: int) -> tuple[int, in
         Blocks that a virtual shard shuffles together.
     count, size : int
         Records of the dataset, and their bytes with framing.
+    least : int
+        Bytes of a block that is chosen by bytes, unless the dataset has fewer.
     """
     if block:
         return block, _power_of_two(min(_FEWEST, -(-count // block) // (2 * window)))
-    blocks = min(size // _BLOCK_BYTES, count)
-    most = min(max(size // _SHARD_BYTES, _FEWEST), _MOST)
+    blocks = min(size // least, count)
+    fewest = max(1, _FEWEST * BLOCK_BYTES // least)  # so that their windows need no more memory
+    most = min(max(size // _SHARD_BYTES, fewest), _MOST)
     shards = _power_of_two(min(blocks, most))
     planned = shards * max(1, blocks // shards)
     block = max(1, -(-count // planned))

@@ -16,6 +16,7 @@ from .. import _core
 from ..errors import CorruptRecordError, FastrecError, RandomAccessError
 from ..parsing.dataset_columns import columns_of
 from ..parsing.index_columns import names_of
+from ..records.inflated_dataset import InflatedDataset
 from ..records.manifest import Manifest
 from ..records.paths import PathLike
 from ..records.record_files import RecordFiles, Source
@@ -23,7 +24,7 @@ from ..records.recovery import OnError, skips_records
 from ..records.remote_dataset import RemoteDataset
 from ..records.shard_sets import Shards
 from ..storage.options import StorageOptions
-from .block_shuffle import plan_blocks
+from .block_shuffle import BLOCK_BYTES, plan_blocks
 from .buckets import Buckets
 from .checkpoint import Start, make_state, read_state, source_identity
 from .mixture import Mixture
@@ -178,14 +179,17 @@ class Ordering:
     def streams(self) -> bool:
         """Whether the records are read one after the other, as some can only be.
 
-        Remote files without an index are, if the order allows it. One of several shards reads
-        them by number if their indexes are in the store, to fetch its share only.
+        Remote and compressed files without an index are, if the order allows it. One of several
+        shards reads them by number if their indexes are beside them: it fetches and inflates little
+        more than its share.
         """
         if self.files.sequential_source() is not None:
             return True
         if self.is_drawn or self._is_planned:
             return False
-        return self.files.sequential or not self._has_indexes
+        if self.files.are_packed:
+            return not (self.is_divided and self.files.has_checkpoints)
+        return not self._has_indexes
 
     @property
     def _has_indexes(self) -> bool:
@@ -253,7 +257,8 @@ class Ordering:
         if spec.shuffle != "blocks":
             return spec
         size = self.dataset.size * count // max(1, len(self.dataset))  # of a subset, about
-        block, shards = plan_blocks(spec.block, spec.window, count, size)
+        least = self.dataset.block_bytes if isinstance(self.dataset, InflatedDataset) else BLOCK_BYTES
+        block, shards = plan_blocks(spec.block, spec.window, count, size, least)
         if spec.shard[1] > shards and size > _FEW_BYTES and not self._has_warned:
             self._has_warned = True
             warnings.warn(

@@ -24,7 +24,7 @@ from .compression import inflater_library
 from .inflate import Resume
 from .paths import PathLike
 
-__all__ = ["MAGIC", "Checkpoints", "Marks", "Stamp", "ends_crc32c", "mismatch"]
+__all__ = ["MAGIC", "Checkpoints", "Marks", "Stamp", "ends_crc32c", "mismatch", "spacing_of"]
 
 MAGIC = b"\x89FRZ\r\n\x1a\n"
 _VERSION = 2
@@ -33,8 +33,16 @@ _HEAD_SIZE = _HEAD.size + 4  # and its own CRC
 _KINDS = ("GZIP", "ZLIB")
 _WINDOW = 1 << 15
 _END = 1 << 12  # bytes at either end of a file that identify it
-_EVERY = 1 << 20  # of output, between two checkpoints
+_EVERY = 1 << 19  # of output, between two checkpoints
 _MOST = 4096  # checkpoints of a file; of longer ones they are further apart
+
+
+def spacing_of(output: int) -> int:
+    """Return the bytes between two checkpoints of a file, about, by the size of its output."""
+    spacing = _EVERY
+    while output > spacing * _MOST:
+        spacing *= 2
+    return spacing
 
 
 class Stamp(NamedTuple):

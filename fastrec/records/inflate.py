@@ -207,8 +207,10 @@ class _Stream:
         seek: Callable[[int], object] | None = None,
         marks: Marks | None = None,
         resume: Resume | None = None,
+        size: int | None = None,
     ) -> None:
         self.source = _Input(read)
+        self._size = size
         self._marks, self._resume = marks, resume
         self._read, self._seek = read, seek
         self.output = 0
@@ -224,6 +226,8 @@ class _Stream:
             for data in self._pieces():
                 held.append(data)
                 size += len(data)
+                if self.output == self._size:
+                    break
                 if size >= SMALL or (size and not data):
                     yield b"".join(held) if len(held) > 1 else data
                     held, size = [], 0
@@ -251,8 +255,9 @@ class _Stream:
         """Return the input that was used, and its output."""
         source = self.source
         piece = source.ahead(self._feed)
+        most = _OUTPUT if self._size is None else min(self._size - self.output, _OUTPUT)
         try:
-            data: bytes = inflater.decompress(piece, _OUTPUT)
+            data: bytes = inflater.decompress(piece, most)
         except Exception as error:
             raise _Damaged(str(error)) from error
         if not piece and not data:
@@ -346,17 +351,19 @@ def inflate(
     max_ratio: int | None = None,
     marks: Marks | None = None,
     resume: Resume | None = None,
+    size: int | None = None,
 ) -> Iterator[bytes]:
     """Yield the output of a compressed file; an empty piece where input may have to be awaited.
 
     The parameters are those of :class:`~fastrec.records.inflated.Inflated`. With `resume` it is the
-    output from a checkpoint on, and `read` stands at its first byte.
+    output from a checkpoint on, and `read` stands at its first byte. With `size`, at least 1, the
+    output ends after that number of bytes, and what follows is not inflated.
 
     Raises
     ------
     CorruptRecordError, TruncatedFileError, LimitExceededError
     """
-    stream = _Stream(read, kind, seek, marks, resume)
+    stream = _Stream(read, kind, seek, marks, resume, size)
     return _guarded(stream, kind, str(path), max_output, max_ratio)
 
 

@@ -17,7 +17,7 @@ from ..storage.ahead import Ahead, Job
 from ..storage.options import StorageOptions
 from ..threads import usable_cpus
 from .byte_sources import NamedFile
-from .checkpoints import Checkpoints, mismatch
+from .checkpoints import Checkpoints, mismatch, spacing_of
 from .framing import FRAME_OVERHEAD
 from .index import Index
 from .inflate import inflate
@@ -27,6 +27,7 @@ from .remote_dataset import Plan, RemoteDataset
 __all__ = ["InflatedDataset", "InflatedFile", "SpanReader"]
 
 _WHOLE = 8 << 20  # a longer span is not inflated as a whole: it might not fit into memory
+_BLOCK = 2 << 20  # the least of a block, with a checkpoint every half of a megabyte
 _KEPT = 64 << 20  # of spans that were inflated last
 _AHEAD = 16 << 20  # of spans, before whoever reads in order
 _WINDOW = 128 << 20  # of ranges, before whoever takes batches of a shuffle
@@ -115,10 +116,9 @@ class InflatedFile:
         with NamedFile(self._place, self._path) as file:
             self._check(file, begin)
             file.seek(at)
-            read: Callable[[int], bytes] = file.read
-            if end <= self.span(number)[1]:
-                read = _Part(read, self._checkpoints.byte_after(number) - at)
-            for chunk in inflate(read, self._checkpoints.kind, self.name, resume=resume):
+            last = self._checkpoints.byte_after(self.span_of(end - 1))
+            read, size, kind = _Part(file.read, last - at), end - output, self._checkpoints.kind
+            for chunk in inflate(read, kind, self.name, resume=resume, size=size):
                 if pause is not None:
                     pause(0)
                 first, output = output, output + len(chunk)
@@ -148,7 +148,7 @@ class InflatedFile:
 
 
 class _Part:
-    """``read(size)`` of so many bytes, beyond which nothing is inflated in vain."""
+    """``read(size)`` of a number of bytes, beyond which nothing is read in vain."""
 
     def __init__(self, read: Callable[[int], bytes], left: int) -> None:
         self._read, self._left = read, left
@@ -176,6 +176,15 @@ class InflatedDataset(RemoteDataset):
         longest = max((min(file.longest(), _WHOLE) for file in files), default=1)
         self._span = functools.lru_cache(max(2, _KEPT // max(longest, 1)))(partial(_inflate, files))
 
+    @property
+    def block_bytes(self) -> int:
+        """Bytes of a block that is not much more to inflate from a checkpoint before it.
+
+        It follows from the sizes of the files alone, so that all processes have the same blocks.
+        """
+        most = max((spacing_of(file.size) for file in self.inflated), default=0)
+        return max(_BLOCK, 2 * most)
+
     def __getitem__(self, number: Any) -> bytes:
         at, count = number.__index__(), len(self)
         if -count <= at < count:
@@ -195,41 +204,45 @@ class InflatedDataset(RemoteDataset):
         return record if len(record) == end - begin - FRAME_OVERHEAD else None
 
     def jobs(self, plan: Plan) -> Iterator[Job]:
-        """What inflates the ranges of a plan: a job a span, or a range that is longer."""
-        some: list[tuple[int, int, int]] = []
-        where = None
-        for file, begin, end in plan.ranges:
-            span = file, self.inflated[file].span_of(begin)
-            if some and span != where:
-                yield self._job(some)
-                some = []
-            some.append((file, begin, end))
-            where = file, self.inflated[file].span_of(end - 1)
-        if some:
-            yield self._job(some)
+        """Yield the jobs that inflate the ranges of a plan: one for each long range, and one for
+        the short ranges of each span."""
+        short: list[tuple[int, int, int]] = []
+        for each in plan.ranges:
+            if short and (self._is_long(*each) or self._span_of(each) != self._span_of(short[0])):
+                yield self._job(short)
+                short = []
+            if self._is_long(*each):
+                yield self._job([each])
+            else:
+                short.append(each)
+        if short:
+            yield self._job(short)
 
     take_jobs = jobs  # spans are kept instead of files
+
+    def _span_of(self, where: tuple[int, int, int]) -> tuple[int, int]:
+        return where[0], self.inflated[where[0]].span_of(where[1])
+
+    def _is_long(self, file: int, begin: int, end: int) -> bool:
+        """Whether a range is at least half of its span, or in a span that is not kept."""
+        inflated = self.inflated[file]
+        first, last = inflated.span(inflated.span_of(begin))
+        return end > last or last - first > _WHOLE or 2 * (end - begin) >= last - first
 
     def _job(self, ranges: list[tuple[int, int, int]]) -> Job:
         return Job(partial(self._fetch, ranges), sum(end - begin for _, begin, end in ranges))
 
     def _fetch(self, ranges: list[tuple[int, int, int]], pause: Any) -> memoryview:
-        pieces: list[bytes | memoryview] = []
-        for file, begin, end in ranges:
-            while begin < end:
-                first, last = self.inflated[file].span(self.inflated[file].span_of(begin))
-                until = min(end, last)
-                pieces.append(self._part(file, first, last, begin, until, pause))
-                begin = until
-        return memoryview(b"".join(pieces))
+        parts = [self._range(*each, pause) for each in ranges]
+        return memoryview(parts[0] if len(parts) == 1 else b"".join(parts))
 
-    def _part(
-        self, file: int, first: int, last: int, begin: int, end: int, pause: Any
-    ) -> bytes | memoryview:
-        """The output from `begin` to `end`, inside the span from `first` to `last`."""
+    def _range(self, file: int, begin: int, end: int, pause: Any) -> bytes | memoryview:
+        """The output from `begin` to `end`; the span of a short range is kept as a whole."""
+        inflated = self.inflated[file]
         try:
-            if last - first > _WHOLE:
-                return self.inflated[file].read(begin, end, pause)
+            if self._is_long(file, begin, end):
+                return inflated.read(begin, end, pause)
+            first, last = inflated.span(inflated.span_of(begin))
             return memoryview(self._span(file, first, last))[begin - first : end - first]
         except FastrecError as error:
             raise self._at_record(error, file, begin) from None

@@ -281,6 +281,15 @@ class RecordFiles:
         """Whether an index beside a compressed file may stand for inflating it from end to end."""
         return self.on_error == "raise" and not any(self.limits.values())
 
+    @cached_property
+    def has_checkpoints(self) -> bool:
+        """Whether there is an index beside each file, all of which are compressed, to go by."""
+        if not (self.options["verify"] and self.uses_checkpoints) or self.remote:
+            return False
+        places = [place for place in self.places if not isinstance(place, RemoteFile)]
+        beside = self.index is True or self.index == "auto"
+        return beside and all(os.path.exists(index_path(place)) for place in places)
+
     def _open_range(self, part: FileRange, options: dict[str, Any]) -> _core.RecordReader:
         """Open a part of a file or an object, or any file of a file system."""
         options |= {"begin": part.begin, "end": part.end or 0}
