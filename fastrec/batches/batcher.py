@@ -286,6 +286,7 @@ class Batcher:
             packing=None if options.packing is None else options.packing.describe(),
             planned=options.is_planned,
         )
+        self._order.files.threads = options.workers
         self._plans: Any = None
         mixture = self._order.mixture
         others = options.epochs != 1 or options.is_planned or options.buckets is not None

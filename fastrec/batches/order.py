@@ -257,7 +257,9 @@ class Ordering:
         if spec.shuffle != "blocks":
             return spec
         size = self.dataset.size * count // max(1, len(self.dataset))  # of a subset, about
-        least = self.dataset.block_bytes if isinstance(self.dataset, InflatedDataset) else BLOCK_BYTES
+        least = (
+            self.dataset.block_bytes if isinstance(self.dataset, InflatedDataset) else BLOCK_BYTES
+        )
         block, shards = plan_blocks(spec.block, spec.window, count, size, least)
         if spec.shard[1] > shards and size > _FEW_BYTES and not self._has_warned:
             self._has_warned = True

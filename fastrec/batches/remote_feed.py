@@ -139,9 +139,7 @@ class RemoteFeed(Iterator[tuple[int, NDArray[np.uint64], Bytes]]):
         self._dataset = dataset
         planner = _Planner(dataset, order, block)
         planned: deque[_Group] = deque()
-        self._ranges: Ahead[memoryview | None] = Ahead(
-            self._range_jobs(planner, planned), budget=dataset.storage.window_bytes
-        )
+        self._ranges: Ahead[memoryview | None] = dataset.ahead(self._range_jobs(planner, planned))
         self._extracts: Ahead[tuple[_Group, Extract | None] | None] = Ahead(
             self._extract_jobs(planned), budget=1, threads=1, most=1
         )
@@ -163,9 +161,9 @@ class RemoteFeed(Iterator[tuple[int, NDArray[np.uint64], Bytes]]):
         return batch.serial, batch.numbers, records
 
     def _take(self, batch: _Batch) -> Bytes:
+        if (batch.parts == batch.parts[0]).all():  # of at least one record
+            return self._kept[int(batch.parts[0])].take(batch.numbers)
         groups = np.unique(batch.parts)
-        if len(groups) == 1:
-            return self._kept[int(groups[0])].take(batch.numbers)
         rows = [np.flatnonzero(batch.parts == group) for group in groups]
         taken = [
             self._kept[int(group)].take(batch.numbers[own])

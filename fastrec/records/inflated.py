@@ -103,6 +103,8 @@ class Inflated:
         Bytes of output, and times the input, beyond which the stream is refused.
     marks : Marks, optional
         Is told of each piece.
+    uses_thread : bool
+        Whether a thread inflates ahead of the reader, unless the file is small.
 
     Attributes
     ----------
@@ -125,6 +127,7 @@ class Inflated:
         max_output: int | None = None,
         max_ratio: int | None = None,
         marks: Marks | None = None,
+        uses_thread: bool = True,
     ) -> None:
         self._chunks = inflate(
             read,
@@ -138,17 +141,20 @@ class Inflated:
         self.kind = kind
         self._close = close
         self._channel: _Channel | None = None
+        self._uses_thread = uses_thread
         self._pid = os.getpid()
 
     def __call__(self, size: int) -> bytes:
         if self._pid != os.getpid():
             raise ValueError("a compressed file is read only in the process that began to read it")
-        if self._channel is not None:
-            return self._channel.get() if self._channel.thread else self._first()
-        self._channel = channel = _Channel()
+        channel = self._channel = self._channel or _Channel()
+        if channel.thread is not None:
+            return channel.get()
+        if channel.chunks:  # inflated before the turn of the file
+            return channel.chunks.popleft()
         # The first chunk comes without a thread: a small file needs none.
         first = self._first()
-        if first and not channel.ended:
+        if first and self._uses_thread and not channel.ended:
             channel.thread = threading.Thread(
                 target=_pump,
                 args=(self._chunks, channel, self._close),
@@ -159,10 +165,21 @@ class Inflated:
                 channel.thread.start()
             except RuntimeError:  # the system has no more threads: then all comes without one
                 channel.thread = None
-        return first
+                self._uses_thread = False
+        return first or channel.get()
+
+    def begin(self, size: int, pause: Callable[[float], None]) -> None:
+        """Inflate about the first `size` bytes, before they are read; ``pause(0)`` may end it."""
+        channel = self._channel = _Channel()
+        while not channel.ended and size > 0:
+            pause(0)
+            chunk = self._first()
+            size -= len(chunk)
+            if chunk:
+                channel.chunks.append(chunk)
 
     def _first(self) -> bytes:
-        """The next chunk, inflated here. When it is short and the last one, all has ended."""
+        """Inflate the next chunk here; an empty one when all has ended."""
         channel = self._channel
         assert channel is not None
         chunks: list[bytes] = []
@@ -173,7 +190,7 @@ class Inflated:
             channel.error = None if isinstance(raised, StopIteration) else raised
             channel.ended = True
             self._close()
-        return b"".join(chunks) or channel.get()
+        return b"".join(chunks)
 
     def __del__(self) -> None:
         if self._channel is None or self._channel.thread is None:

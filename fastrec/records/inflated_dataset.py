@@ -15,7 +15,6 @@ from .. import _core
 from ..errors import CorruptRecordError, FastrecError, TruncatedFileError
 from ..storage.ahead import Ahead, Job
 from ..storage.options import StorageOptions
-from ..threads import usable_cpus
 from .byte_sources import NamedFile
 from .checkpoints import Checkpoints, mismatch, spacing_of
 from .framing import FRAME_OVERHEAD
@@ -24,12 +23,11 @@ from .inflate import inflate
 from .paths import PathLike
 from .remote_dataset import Plan, RemoteDataset
 
-__all__ = ["InflatedDataset", "InflatedFile", "SpanReader"]
+__all__ = ["InflatedDataset", "InflatedFile"]
 
 _WHOLE = 8 << 20  # a longer span is not inflated as a whole: it might not fit into memory
 _BLOCK = 2 << 20  # the least of a block, with a checkpoint every half of a megabyte
 _KEPT = 64 << 20  # of spans that were inflated last
-_AHEAD = 16 << 20  # of spans, before whoever reads in order
 _WINDOW = 128 << 20  # of ranges, before whoever takes batches of a shuffle
 
 
@@ -85,6 +83,11 @@ class InflatedFile:
         outputs = self._checkpoints.outputs
         end = outputs[number + 1] if number + 1 < len(outputs) else self.size
         return int(outputs[number]), int(end)
+
+    @property
+    def is_worth_threads(self) -> bool:
+        """Whether several threads can share the file, within memory."""
+        return self.spans() > 2 and self.longest() <= _WHOLE
 
     def longest(self) -> int:
         """Size of the longest span."""
@@ -167,12 +170,17 @@ class InflatedDataset(RemoteDataset):
     files : list of InflatedFile
     options : mapping
         ``verify`` and ``max_record`` of ``_core.Dataset``.
+    threads : int
+        Threads that inflate.
     """
 
-    def __init__(self, files: Sequence[InflatedFile], options: dict[str, Any]) -> None:
+    def __init__(
+        self, files: Sequence[InflatedFile], options: dict[str, Any], threads: int
+    ) -> None:
         storage = StorageOptions(window_bytes=_WINDOW)
         super().__init__(files, [file.index for file in files], storage, options)
         self.inflated = files
+        self._threads = threads
         longest = max((min(file.longest(), _WHOLE) for file in files), default=1)
         self._span = functools.lru_cache(max(2, _KEPT // max(longest, 1)))(partial(_inflate, files))
 
@@ -220,6 +228,11 @@ class InflatedDataset(RemoteDataset):
 
     take_jobs = jobs  # spans are kept instead of files
 
+    def ahead(self, jobs: Iterator[Job]) -> Ahead[Any]:
+        """Return the results of jobs, which threads do within the window."""
+        budget, threads = self.storage.window_bytes, self._threads
+        return Ahead(jobs, budget=budget, threads=threads, most=threads)
+
     def _span_of(self, where: tuple[int, int, int]) -> tuple[int, int]:
         return where[0], self.inflated[where[0]].span_of(where[1])
 
@@ -258,65 +271,3 @@ class InflatedDataset(RemoteDataset):
 
 def _inflate(files: Sequence[InflatedFile], file: int, first: int, last: int) -> bytes:
     return files[file].read(first, last)
-
-
-class SpanReader:
-    """``read(size)`` of all output of a file, whose spans are inflated by several threads ahead.
-
-    What cannot be inflated so is left to `instead`, a ``read(size)`` that begins at the beginning:
-    it gives what comes before the damage, and says where that is.
-    """
-
-    def __init__(self, file: InflatedFile, instead: Callable[[], Callable[[int], bytes]]) -> None:
-        self._instead = instead
-        self._read: Callable[[int], bytes] | None = None
-        self._given = 0
-        cpus = usable_cpus()
-        self._spans: Ahead[bytes] = Ahead(_jobs_of(file), budget=_AHEAD, threads=cpus, most=cpus)
-
-    @staticmethod
-    def pays(file: InflatedFile) -> bool:
-        """Whether there is something to do for several threads, within memory."""
-        return usable_cpus() > 1 and file.spans() > 2 and file.longest() <= _WHOLE
-
-    def __call__(self, size: int) -> bytes:
-        if self._read is None:
-            try:
-                data = next(self._spans, b"")
-                self._given += len(data)
-                return data
-            except (FastrecError, OSError):
-                self._read = self._instead()
-                self._pass_over(self._given)
-        return self._read(size)
-
-    def _pass_over(self, left: int) -> None:
-        """Read on to behind what was given."""
-        read = self._read
-        assert read is not None
-        while left:
-            data = read(_WHOLE)
-            if len(data) > left:
-                self._read = _Rest(data[left:], read)
-            if not data or len(data) > left:
-                return
-            left -= len(data)
-
-
-class _Rest:
-    """``read(size)`` of some bytes, and of what comes after."""
-
-    def __init__(self, first: bytes, read: Callable[[int], bytes]) -> None:
-        self._first, self._read = first, read
-
-    def __call__(self, size: int) -> bytes:
-        if self._first:
-            first, self._first = self._first, b""
-            return first
-        return self._read(size)
-
-
-def _jobs_of(file: InflatedFile) -> Iterator[Job]:
-    for begin, end in map(file.span, range(file.spans())):
-        if begin < end:
-            yield Job(partial(file.read, begin, end), end - begin)

@@ -14,7 +14,6 @@ from .. import _core
 from ..errors import CorruptRecordError, IndexMismatchError, RandomAccessError
 from ..storage.ahead import Ahead, Job
 from ..storage.remote import RemoteFile
-from ..threads import usable_cpus
 from . import compression as streams
 from .byte_sources import head_of
 from .index import Index
@@ -96,8 +95,8 @@ def _make_inflated(files: RecordFiles, places: list[str | bytes]) -> InflatedDat
         partial(_inflated_index, files, *each) for each in zip(files.paths, places, strict=True)
     ]
     if files.on_error == "raise":
-        cpus = usable_cpus()
-        found = Ahead((Job(job, 0) for job in jobs), budget=1, threads=cpus, most=cpus)
+        threads = files.threads
+        found = Ahead((Job(job, 0) for job in jobs), budget=1, threads=threads, most=threads)
     else:
         found = (job(None) for job in jobs)
     inflated = []
@@ -105,7 +104,7 @@ def _make_inflated(files: RecordFiles, places: list[str | bytes]) -> InflatedDat
         if refused is not None:
             _warn(refused)
         inflated.append(InflatedFile(path, place, index))
-    return InflatedDataset(inflated, files.options)
+    return InflatedDataset(inflated, files.options, files.threads)
 
 
 def _inflated_index(

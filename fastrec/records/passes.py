@@ -11,6 +11,7 @@ from .. import _core
 from ..errors import call_out
 from ..storage.remote import RemoteFile
 from .byte_sources import Summed
+from .inflated_ahead import InflatedAhead
 from .recovery import Damage
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ class Pass(Iterator[_core.RecordReader]):
         self._files, self._damage, self._views = files, damage, views
         self._next = 0
         self._remote: Iterator[Any] | None = None
+        self._ahead: InflatedAhead | None = None
         self._summed: list[Summed] | None = [] if summed else None  # the last file
         self.kept: dict[int, Kept] = {}
         self.started = False
@@ -51,12 +53,12 @@ class Pass(Iterator[_core.RecordReader]):
             self._remote = _remote_streams(files, number, kept, self._summed)
         if self._summed is not None:
             self._summed.clear()
+        self._ahead = self._ahead or InflatedAhead(files, len(files.paths))
         try:
-            reader = call_out(
-                partial(files.open, number, self._damage, views=self._views, remote=self._remote)
-            )
+            open_file = partial(files.open, remote=self._remote, ahead=self._ahead)
+            reader = call_out(partial(open_file, number, self._damage, views=self._views))
         except BaseException:
-            self._remote = None
+            self._remote = self._ahead = None
             raise
         self._next += 1
         return reader

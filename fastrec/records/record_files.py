@@ -21,7 +21,6 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple, Union
 from .. import _core
 from ..errors import (
     CorruptRecordError,
-    IndexMismatchError,
     MissingRecordsError,
     RandomAccessError,
     check_int,
@@ -31,15 +30,18 @@ from ..storage.cache import ObjectCache, index_place
 from ..storage.options import StorageOptions
 from ..storage.remote import RemoteFile, streams_of
 from ..storage.stores import public
+from ..threads import usable_cpus
 from . import compression as streams
 from .byte_sources import NamedFile, NamedPipe, Patience, Stream, Summed, head_of, regular_head
 from .framing import HEADER_SIZE
 from .index import Index
 from .inflated import Inflated
-from .inflated_dataset import InflatedDataset, InflatedFile, SpanReader
+from .inflated_ahead import InflatedAhead
+from .inflated_dataset import InflatedDataset
 from .numbering import dataset_of
+from .packed import has_checkpoints, inflate_whole
 from .passes import Pass
-from .paths import INDEX_SUFFIX, PathLike, expand, index_path, is_path
+from .paths import INDEX_SUFFIX, PathLike, expand, is_path
 from .recovery import Damage, OnError, Skipped, check_policy
 from .remote_dataset import RemoteDataset
 from .remote_indexes import save_index
@@ -141,6 +143,7 @@ class RecordFiles:
         }
         self.on_error, self._max_bad = on_error, max_bad
         self.index = index
+        self._threads: int | None = None
         self._follow = follow
         if follow is not False and self.compression not in ("auto", None):
             raise ValueError("follow requires uncompressed files")
@@ -178,11 +181,13 @@ class RecordFiles:
         *,
         views: bool = False,
         remote: Iterator[Any] | None = None,
+        ahead: InflatedAhead | None = None,
     ) -> _core.RecordReader:
         """Open file `number`; its records come one after the other.
 
         `damage` is a :meth:`policy`, which the files of one pass share. With `views`, records are
         memoryviews. `remote`: streams of the remote files of this pass, of which this takes one.
+        `ahead`: the compressed files of this pass.
         """
         path, place, read = self.paths[number], self.places[number], None
         options = {**self.options, "damage": damage, "views": views}
@@ -210,7 +215,10 @@ class RecordFiles:
                 return self._open_stream(NamedPipe(place, path), path, {**options, "once": True})
             kind = streams.detect(head)
         if kind is not None:
-            read = self._inflate_all(number, place, kind)
+            if self.threads > 1:
+                read = (ahead or InflatedAhead(self, number + 1)).open(number)
+            else:
+                read = inflate_whole(self, number, kind)
         return _core.RecordReader(path, read=read, **options)
 
     def _check_unchanged(self, number: int, place: str | bytes) -> None:
@@ -247,34 +255,14 @@ class RecordFiles:
         error.path = name
         return error
 
-    def _inflate_all(self, number: int, place: str | bytes, kind: str) -> Callable[[int], bytes]:
-        """All that a compressed file inflates to, by several threads where its index is at hand."""
-        path = self.paths[number]
+    @property
+    def threads(self) -> int:
+        """Number of threads that inflate; with 1, the reader itself inflates."""
+        return self._threads or usable_cpus()
 
-        def read_all() -> Callable[[int], bytes]:
-            file = NamedFile(place, path)
-            name = os.fsdecode(path)
-            return Inflated(file.read, kind, name, close=file.close, seek=file.seek, **self.limits)
-
-        inflated = self._indexed(number, place)
-        if inflated is not None and SpanReader.pays(inflated):
-            return SpanReader(inflated, read_all)
-        return read_all()
-
-    def _indexed(self, number: int, place: str | bytes) -> InflatedFile | None:
-        """A compressed file as its checkpoints have it, where nothing is lost by going by them:
-        checksums of the compressed stream are not verified then, and limits not looked at."""
-        if not (self.options["verify"] and self.uses_checkpoints):
-            return None
-        if isinstance(self._dataset, InflatedDataset):
-            return self._dataset.inflated[number]
-        path, beside = self.paths[number], index_path(place)
-        if self.index not in ("auto", True) or not os.path.exists(beside):
-            return None
-        try:
-            return InflatedFile(path, place, Index._load(path, place, beside))
-        except (OSError, IndexMismatchError):
-            return None
+    @threads.setter
+    def threads(self, count: int) -> None:
+        self._threads = count
 
     @property
     def uses_checkpoints(self) -> bool:
@@ -283,12 +271,13 @@ class RecordFiles:
 
     @cached_property
     def has_checkpoints(self) -> bool:
-        """Whether there is an index beside each file, all of which are compressed, to go by."""
-        if not (self.options["verify"] and self.uses_checkpoints) or self.remote:
-            return False
-        places = [place for place in self.places if not isinstance(place, RemoteFile)]
-        beside = self.index is True or self.index == "auto"
-        return beside and all(os.path.exists(index_path(place)) for place in places)
+        """Whether there is an index to go by beside each of the compressed files."""
+        return has_checkpoints(self)
+
+    @property
+    def numbered(self) -> _core.Dataset | RemoteDataset | None:
+        """The records by number, unless nothing has asked for them yet."""
+        return self._dataset
 
     def _open_range(self, part: FileRange, options: dict[str, Any]) -> _core.RecordReader:
         """Open a part of a file or an object, or any file of a file system."""

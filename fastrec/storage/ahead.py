@@ -193,6 +193,11 @@ class Ahead(Iterator[T], Generic[T]):
                     raise
                 return
 
+    def start(self) -> None:
+        """Begin with the first jobs, before a result is asked for."""
+        with self._state.changed:
+            self._start_threads()
+
     def close(self) -> None:
         """Have the threads end. Results that are there already can still be taken."""
         if self._pid == os.getpid():

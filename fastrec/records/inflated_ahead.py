@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compressed files of one pass, inflated by several threads ahead of the reader."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..errors import FastrecError
+from ..storage.ahead import Ahead, Job
+from .inflated import Inflated
+from .inflated_dataset import InflatedFile
+from .packed import indexed, inflate_whole, kind_of
+
+if TYPE_CHECKING:
+    from .record_files import RecordFiles
+
+__all__ = ["InflatedAhead"]
+
+_BEGUN = 16 << 20  # output of a file without checkpoints that is inflated before its turn
+
+
+class _Part(NamedTuple):
+    """A part of the output of file `number`, or the error in its place."""
+
+    number: int
+    content: Inflated | bytes | Exception
+
+
+class InflatedAhead:
+    """Compressed files in the order of a pass, inflated by several threads.
+
+    The spans between checkpoints of an indexed file are inflated side by side. A file without an
+    index is begun before its turn, up to 16 MiB of output, while the files before it are read.
+
+    Parameters
+    ----------
+    files : RecordFiles
+    stop : int
+        The number after that of the last file.
+    """
+
+    def __init__(self, files: RecordFiles, stop: int) -> None:
+        self._files, self._stop = files, stop
+        self._parts: Ahead[_Part] | None = None
+        self._next: _Part | None = None
+        self._pid = os.getpid()
+
+    def open(self, number: int) -> Callable[[int], bytes]:
+        """Return ``read(size)`` of the output of a compressed file, after that of earlier files.
+
+        Raises
+        ------
+        OSError
+            When the file cannot be opened.
+        """
+        part = self._peek()
+        while part is not None and part.number < number:  # the rest of a file that was given up
+            self._next = None
+            part = self._peek()
+        if part is None or part.number > number:
+            return self._begin_with(number)
+        if isinstance(part.content, (bytes, FastrecError)):
+            return _Spans(self, number)
+        self._next = None
+        if isinstance(part.content, Exception):
+            raise part.content
+        return part.content
+
+    def _begin_with(self, number: int) -> Callable[[int], bytes]:
+        """Open a file that no thread has begun, and have threads begin those after it."""
+        file = indexed(self._files, number)
+        if file is None and number + 1 == self._stop:
+            return inflate_whole(self._files, number)
+        threads = self._files.threads
+        self._parts = Ahead(
+            self._jobs(number, file), budget=threads * _BEGUN, threads=threads, most=threads
+        )
+        self._parts.start()
+        return inflate_whole(self._files, number) if file is None else _Spans(self, number)
+
+    def _jobs(self, first: int, file: InflatedFile | None) -> Iterator[Job]:
+        if file is not None:
+            yield from _span_jobs(first, file)
+        for number in range(first + 1, self._stop):
+            if kind_of(self._files, number) is None:
+                return
+            file = indexed(self._files, number)
+            if file is None:
+                yield Job(partial(self._begin, number), _BEGUN)
+            else:
+                yield from _span_jobs(number, file)
+
+    def _begin(self, number: int, pause: Callable[[float], None]) -> _Part:
+        try:
+            inflated = inflate_whole(self._files, number)
+        except OSError as error:
+            return _Part(number, error)
+        inflated.begin(_BEGUN, pause)
+        return _Part(number, inflated)
+
+    def _peek(self) -> _Part | None:
+        if self._pid != os.getpid():
+            raise ValueError("a compressed file is read only in the process that began to read it")
+        if self._next is None and self._parts is not None:
+            self._next = next(self._parts, None)
+        return self._next
+
+    def take(self, number: int) -> bytes | Exception:
+        """Return the next span of a file; nothing at its end."""
+        part = self._peek()
+        if part is None or part.number != number:
+            return b""
+        self._next = None
+        assert not isinstance(part.content, Inflated)
+        return part.content
+
+    def inflate_after(self, number: int, size: int) -> Callable[[int], bytes]:
+        """Return ``read(size)`` of a file's output from byte `size` on, without its checkpoints."""
+        read = inflate_whole(self._files, number)
+        while size:
+            data = read(size)
+            if len(data) > size:
+                return _Rest(data[size:], read)
+            if not data:
+                break
+            size -= len(data)
+        return read
+
+
+def _span_jobs(number: int, file: InflatedFile) -> Iterator[Job]:
+    for begin, end in map(file.span, range(file.spans())):
+        if begin < end:
+            read = partial(file.read, begin, end)
+            yield Job(partial(_read_part, number, read), end - begin)
+
+
+def _read_part(number: int, read: Callable[[Any], bytes], pause: Any) -> _Part:
+    try:
+        return _Part(number, read(pause))
+    except (FastrecError, OSError) as error:
+        return _Part(number, error)
+
+
+class _Spans:
+    """``read(size)`` of all output of a file, span by span.
+
+    What cannot be inflated from its checkpoint is inflated from the start of the file: this
+    delivers what is before the damage, and the error says where the damage is.
+    """
+
+    def __init__(self, ahead: InflatedAhead, number: int) -> None:
+        self._ahead, self._number = ahead, number
+        self._size = 0  # of the spans that were delivered
+        self._instead: Callable[[int], bytes] | None = None
+
+    def __call__(self, size: int) -> bytes:
+        if self._instead is None:
+            content = self._ahead.take(self._number)
+            if isinstance(content, bytes):
+                self._size += len(content)
+                return content
+            self._instead = self._ahead.inflate_after(self._number, self._size)
+        return self._instead(size)
+
+
+class _Rest:
+    """``read(size)`` of some bytes, and of what comes after."""
+
+    def __init__(self, first: bytes, read: Callable[[int], bytes]) -> None:
+        self._first, self._read = first, read
+
+    def __call__(self, size: int) -> bytes:
+        if self._first:
+            first, self._first = self._first, b""
+            return first
+        return self._read(size)
