@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrow arrays as columns, through Arrow's C data interface; pyarrow is not needed.
+"""Convert Arrow arrays to columns through Arrow's C data interface, without pyarrow.
 
-The interface gives bare pointers, and whoever offers them vouches for their sizes: what is checked
-here is what a sound array may still hold, such as nulls and types that no list stores.
+The interface passes bare pointers, and the producer is responsible for the sizes. The checks here
+concern what a valid array may contain, such as nulls and types that no list of an Example stores.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ _NUMBERS = {
 _STRINGS = {"z": np.int32, "u": np.int32, "Z": np.int64, "U": np.int64}
 _VIEWS = ("vz", "vu")
 _VIEW = np.dtype([("size", "i4"), ("prefix", "S4"), ("buffer", "i4"), ("offset", "i4")])
-_INLINE = 12  # bytes that a view holds itself
+_INLINE = 12  # bytes that a view stores inline
 _LISTS = {"+l": np.int32, "+L": np.int64}
 
 
 def import_arrow(key: Any, value: Any) -> Any:
-    """An ndarray, a Bytes, a Ragged, or one of these with nulls, over Arrow's memory.
+    """Return an ndarray, a Bytes, a Ragged, or one of these with nulls, over Arrow's memory.
 
     Raises
     ------
     TypeError
-        On types that no list of an Example stores.
+        If no list of an Example stores the type.
     """
     if hasattr(value, "__arrow_c_array__"):
         return _top(key, _core.arrow_array(value))
@@ -54,7 +54,7 @@ def _top(key: Any, part: _core.ArrowPart) -> Any:
 
 
 def _present(part: _core.ArrowPart) -> NDArray[np.uint8] | None:
-    """A byte a row, 0 for a null; None without nulls."""
+    """Return one byte per row, 0 for a null; None if there are no nulls."""
     if part.format == "n":
         return np.zeros(part.length, np.uint8)
     if part.nulls == 0:
@@ -112,7 +112,7 @@ def _column(key: Any, part: _core.ArrowPart) -> Any:
 def _looked_up(
     key: Any, part: _core.ArrowPart, words: _core.ArrowPart, present: NDArray[np.uint8] | None
 ) -> tuple[Any, NDArray[np.uint8] | None]:
-    """The values of a dictionary's numbers, and which of them are there."""
+    """Return the dictionary's values for the indices, and which rows are present."""
     if words.dictionary() is not None or words.format in _LISTS:
         raise _refuse(key, "a dictionary of lists or of dictionaries; decode it first")
     numbers = _numbers(part, np.dtype(_NUMBERS[part.format]))
@@ -122,7 +122,7 @@ def _looked_up(
     values, known = _column(key, words), _present(words)
     if isinstance(values, Bytes) and len(values.shape) > 1:
         raise _refuse(key, "a dictionary of lists or of dictionaries; decode it first")
-    if not words.length:  # nor does any row have a value
+    if not words.length:  # an empty dictionary means that no row has a value
         if isinstance(values, Bytes):
             return Bytes(values.data, np.zeros(part.length + 1, np.int64)), present
         return np.zeros((part.length, *values.shape[1:]), values.dtype), present
@@ -135,7 +135,7 @@ def _looked_up(
 
 
 def _viewed(key: Any, part: _core.ArrowPart) -> Bytes:
-    """Strings that lie inside their views or in one of several buffers."""
+    """Return strings that are stored inline in their views or in one of several buffers."""
     views = np.zeros(0, _VIEW)
     block = part.buffer(1, (part.offset + part.length) * _VIEW.itemsize) if part.length else None
     if block is not None:
@@ -143,7 +143,7 @@ def _viewed(key: Any, part: _core.ArrowPart) -> Bytes:
     present = _present(part)
     lengths = views["size"].astype(np.int64)
     if present is not None:
-        lengths[present == 0] = 0  # what is behind a null means nothing
+        lengths[present == 0] = 0  # the content of a null is undefined
     bodies = _bodies(part)
     sizes = np.array([len(body) for body in bodies], np.int64)
     far = lengths > _INLINE
@@ -158,7 +158,7 @@ def _viewed(key: Any, part: _core.ArrowPart) -> Bytes:
 
 
 def _bodies(part: _core.ArrowPart) -> list[NDArray[np.uint8]]:
-    """The buffers that views point into. The last one has their sizes."""
+    """Return the buffers that views refer to. The last one contains their sizes."""
     block = part.buffer(part.buffers - 1, 8 * (part.buffers - 3)) if part.buffers > 3 else None
     if block is None:
         return []
@@ -193,7 +193,7 @@ def _offsets(part: _core.ArrowPart, dtype: Any) -> NDArray[np.int64]:
 
 
 def _values(key: Any, part: _core.ArrowPart, offsets: NDArray[np.int64]) -> Any:
-    """Return the elements that the lists between `offsets` hold; others may be null."""
+    """Return the elements of the lists between `offsets`, which must not be null."""
     child = part.child()
     if child is None:
         raise _refuse(key, "a list without values")

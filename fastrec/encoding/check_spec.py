@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values in the memory that the core reads, as a features specification has them, if there is one.
+"""Lay out values in the memory format of the core, as a features specification requires.
 
-:mod:`~fastrec.encoding.to_column` has the rule; a specification is checked here, before a byte is
-written.
+:mod:`~fastrec.encoding.to_column` implements the rule without a specification. This module checks
+values against the specification before a byte is written.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ Specs = dict[Any, ColumnSpec]
 
 
 def specs_of(features: Mapping[str, Feature] | None) -> Specs | None:
-    """Return a features specification by name, as :func:`native_value` wants it.
+    """Return a features specification by name, in the form that :func:`native_value` takes.
 
     Raises
     ------
     TypeError
-        On a feature that cannot be written, such as a SparseFeature.
+        If a feature cannot be written, such as a SparseFeature.
     """
     if features is None:
         return None
@@ -73,7 +73,7 @@ def named_shapes(features: Mapping[str, Feature] | None) -> dict[str, str]:
 
 
 def _spec_of(column: ColumnSpec) -> ColumnSpec:
-    """Allow any shape when arrays are written that are fitted to one when they are read."""
+    """Allow any shape for arrays that are fitted to one shape when they are read."""
     if column.fit is None:
         return column
     return column._replace(fit=None, ragged=True, shape=())
@@ -123,9 +123,9 @@ def _native(
 
 
 def conform(key: Any, column: Column, spec: ColumnSpec, present: Array | None = None) -> Column:
-    """`column` in the form that `spec` asks for, or an exception that says why not.
+    """Return `column` in the form that `spec` requires, or raise an error that states the reason.
 
-    Rows that are not `present` may be anything.
+    Rows that are not `present` may contain anything.
     """
     if spec.raw:
         return _raw(key, column, spec)
@@ -220,7 +220,7 @@ def _not_uint8(values: Array) -> Array:
 
 
 def _unraw(key: Any, column: Raw, spec: ColumnSpec) -> Column:
-    """Arrays of uint8 for which lists are asked."""
+    """Convert arrays of uint8 to lists of numbers, if `spec` requires lists."""
     if column.splits is None:
         return column.values
     if spec.kind == "bytes":
@@ -255,7 +255,7 @@ def _raw(key: Any, column: Column, spec: ColumnSpec) -> Column:
 
 
 def _raw_bytes(key: Any, column: Bytes, spec: ColumnSpec) -> Bytes:
-    """Bytes that are the array already: only their size can be wrong."""
+    """Check the size of bytes that already contain the array."""
     if len(column.shape) > 1 and math.prod(column.shape[1:]) != 1:
         raise _mismatch(key, column, spec)
     sizes = np.diff(column.offsets)
@@ -309,6 +309,6 @@ def _converted(key: Any, values: Array, column: Any, spec: ColumnSpec) -> Array:
 
 
 def _widens(source: np.dtype[Any], target: np.dtype[Any]) -> bool:
-    """Integers become floats, floats floats of any width, reals complex; nothing goes back."""
+    """Return whether a conversion is allowed: integer or float to float, real to complex."""
     order = "biufc"
     return target.kind in "fc" and order.index(source.kind) <= order.index(target.kind)

@@ -43,21 +43,21 @@ def encode_example(
         Arrays of more than one dimension are flattened in C order. docs/encoding.md has the
         complete rule.
     features : mapping of str to feature, optional
-        Fixes kinds, shapes and dtypes. Every value must be in it, and every one of its features
-        must be given unless it has a default or is ragged. A :class:`RawFeature` makes an
+        Determines kinds, shapes and dtypes. Every value must have an entry, and every feature must
+        have a value unless it has a default or is ragged. A :class:`RawFeature` makes an
         array of any dtype one bytes value, an int64 :class:`FixedLenFeature` makes uint8 a list.
     shapes : mapping of str to str, optional
-        Adds the shape of a feature's value as a feature of its own: ``{"image": "shape"}``. A
-        :class:`RawFeature` whose shape is a name adds it by itself.
+        Adds the shape of a feature's value as another feature: ``{"image": "shape"}``. A
+        :class:`RawFeature` whose shape is a name adds it automatically.
 
     Raises
     ------
     TypeError
-        On any other value; the message names the feature.
+        For any other value. The message names the feature.
     OverflowError
         If an integer is out of int64's range, or a finite float out of float32's.
     ValueError
-        On a value that `features` does not allow.
+        If `features` does not allow a value.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def encode_examples(
     shapes: Mapping[str, str] | None = None,
     threads: int | None = None,
 ) -> Bytes:
-    """Serialize columns, one ``tf.train.Example`` a row.
+    """Serialize columns, one ``tf.train.Example`` per row.
 
     Row ``i`` is encoded as :func:`encode_example` encodes ``{name: column[i] for each column}``,
     except that an empty row of a column is an empty list of the column's kind.
@@ -88,25 +88,25 @@ def encode_examples(
     Parameters
     ----------
     columns : mapping of str to column
-        Arrays with one entry a row along their first dimension (a uint8 array of two or more
-        dimensions is one bytes value a row), :class:`Bytes`, :class:`Ragged`, lists with one entry
-        a row; Arrow arrays, tensors and whatever else speaks Arrow's C data interface, the array
-        protocol, the buffer protocol or DLPack.
+        Arrays with one entry per row along their first dimension (a uint8 array of two or more
+        dimensions is one bytes value per row), :class:`Bytes`, :class:`Ragged`, lists with one
+        entry per row; Arrow arrays, tensors and other objects that support Arrow's C data
+        interface, the array protocol, the buffer protocol or DLPack.
     features, shapes
         As for :func:`encode_example`.
     threads : int, optional
-        Number of threads. Default: the usable processors, if the work is worth it. The result does
-        not depend on it.
+        Number of threads; by default the number of usable processors, if the amount of work
+        justifies it. The result does not depend on it.
 
     Returns
     -------
     Bytes
-        One serialized Example a row.
+        One serialized Example per row.
 
     Raises
     ------
     TypeError, ValueError, OverflowError
-        Naming the row and the feature.
+        If a value cannot be encoded. The message names the row and the feature.
 
     Examples
     --------
@@ -126,8 +126,8 @@ def encode_sequence_example(
     context : mapping of str to value, or None
         As for :func:`encode_example`.
     feature_lists : mapping of str to column, or None
-        Each has one entry a step, as columns of :func:`encode_examples` have one a row; the lists
-        may have different numbers of steps.
+        One entry per step, in the types of :func:`encode_examples`; the lists may have different
+        numbers of steps.
 
     Returns
     -------

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows and columns on their way to the core, with shapes stored and nested lists taken apart."""
+"""Prepare rows and columns for the core: store shapes and flatten nested lists."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["Encoding"]
 
 Ints = NDArray[np.int64]
 
-# How a record stores rows of these lengths, by the kind of partition.
+# Converts row lengths to the stored numbers of each kind of partition.
 _PARTITIONS: dict[str, Callable[[Ints], Ints]] = {
     "RowLengths": lambda lengths: lengths,
     "RowSplits": lambda lengths: np.concatenate([[0], np.cumsum(lengths)]),
@@ -70,14 +70,14 @@ class Encoding:
         return _core.column_values(columns, self._specs)
 
     def frames(self, values: _core.Values, turns: int) -> Iterator[tuple[int, Any, int]]:
-        """Encode rows for `turns` shards in turn: shard, frames, and how many frames."""
+        """Encode rows for `turns` shards in turn; yield shard, frames, and number of frames."""
         for turn in range(turns):
             for frames, count in values.blocks(turn, turns, self._threads):
                 yield turn, frames, count
 
 
 def _columns_by_name(columns: Any) -> Any:
-    """Return the columns of a table of Arrow as a mapping; anything else as it is."""
+    """Return the columns of an Arrow table as a mapping; return anything else unchanged."""
     names = getattr(getattr(columns, "schema", None), "names", None)
     if isinstance(columns, Mapping) or not isinstance(names, list):
         return columns
@@ -91,26 +91,26 @@ def _spread(mapping: Mapping[str, Any], key: str, spread: dict[str, Any]) -> dic
 
 
 def _with_shapes(mapping: Mapping[Any, Any], shapes: Mapping[str, str]) -> dict[Any, Any]:
-    """Add the shape of each feature in `shapes`, under the name given there, to `mapping`.
+    """Add the shape of each feature in `shapes` to `mapping`, under the name in `shapes`.
 
-    A feature of that name that is given stays.
+    An existing feature with this name is kept.
 
     Raises
     ------
     ValueError
-        When a feature is missing.
+        If a feature is missing.
     """
     added = dict(mapping)
     for key, name in shapes.items():
         if key not in mapping:
             raise ValueError(f"shapes: feature {key!a} is missing")
-        if name not in added:  # else it is as the caller has it
+        if name not in added:  # an existing feature is kept
             added[name] = list(np.shape(mapping[key]))
     return added
 
 
 def _with_shape_columns(columns: Mapping[Any, Any], shapes: Mapping[str, str]) -> dict[Any, Any]:
-    """Do for every row as :func:`_with_shapes`."""
+    """Apply :func:`_with_shapes` to every row."""
     added = dict(columns)
     for key, name in shapes.items():
         if key not in columns:
@@ -138,11 +138,11 @@ class Nested:
         ]
 
     def is_in(self, mapping: Mapping[Any, Any]) -> bool:
-        """Return True if a nested list is given, rather than flat values with their partitions."""
+        """Return whether the value is a nested list, and not flat values with their partitions."""
         return self.key in mapping and not any(name in mapping for name in self._names if name)
 
     def spread(self, value: Any) -> dict[str, Any]:
-        """Take one row's nested list apart: its values, and a feature per partition."""
+        """Flatten the nested list of one row to its values and one feature per partition."""
         spread: dict[str, Any] = {}
         items = self._items(value, 0)
         for depth, (partition, name) in enumerate(zip(self._partitions, self._names, strict=True)):
@@ -169,7 +169,7 @@ class Nested:
         )
 
     def spread_columns(self, column: Any) -> dict[str, Any]:
-        """Do for every row as :meth:`spread`."""
+        """Apply :meth:`spread` to every row."""
         rows = [self.spread(row) for row in column]
         names = [name for name in self._names if name] + [self.values]
         return {name: [row[name] for row in rows] for name in names}

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Python values as columns, and columns in the memory that the core reads.
+"""Convert Python values to columns, and columns to the memory format of the core.
 
-docs/encoding.md has the rule; this is its implementation.
+docs/encoding.md states the rule that this module implements.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = [
 Array = NDArray[Any]
 
 BYTES_LIKE = (bytes, bytearray, memoryview)
-_DEEPEST = 32  # as NumPy before 2.0
+_DEEPEST = 32  # the limit of NumPy before 2.0
 _STRINGS = (str, *BYTES_LIKE)
 ACCEPTED = "use int, float, bool, str, bytes, an array, or a list of these"
 _COLUMNS = "a column is an array, a Bytes, a Ragged, or a list with one entry a row"
@@ -41,12 +41,12 @@ class Raw:
     """Arrays to be stored as bytes, one value per row."""
 
     values: Array
-    splits: NDArray[np.int64] | None = None  # in elements; without, one row along the first axis
+    splits: NDArray[np.int64] | None = None  # in elements; None means one row along the first axis
 
 
 @dataclass
 class Nullable:
-    """A column with rows that have no value."""
+    """A column in which some rows lack a value."""
 
     column: Any
     present: NDArray[np.uint8]
@@ -57,21 +57,21 @@ Column = Array | Bytes | Ragged | Raw
 
 @dataclass
 class NativeValue:
-    """One feature of `rows` rows, as ``fr_value`` describes it."""
+    """One feature of `rows` rows, in the layout of ``fr_value``."""
 
     kind: str  # "int64", "float", "bytes" or "none"
-    values: Array  # contiguous, aligned, native; of a bytes list: bytes
+    values: Array  # contiguous, aligned, native; the bytes of a bytes list
     rows: int
-    count: int = 0  # elements a row, without splits
-    element_size: int = 0  # of a bytes list without offsets
-    elements: int = 0  # with splits or offsets: all there are
+    count: int = 0  # elements per row, without splits
+    element_size: int = 0  # size of an element of a bytes list without offsets
+    elements: int = 0  # total number of elements, with splits or offsets
     splits: NDArray[np.int64] | None = None
     offsets: NDArray[np.int64] | None = None
-    present: NDArray[np.uint8] | None = None  # a byte a row: 0 where the Feature has no kind
+    present: NDArray[np.uint8] | None = None  # one byte per row, 0 for an empty Feature
 
 
 def type_name(value: object) -> str:
-    """Name the type of a value in a message."""
+    """Return the name of a value's type for a message."""
     if isinstance(value, np.ndarray):
         return f"an array of {value.dtype} and shape {value.shape}"
     return type(value).__name__
@@ -133,10 +133,10 @@ def one_row(key: Any, value: Any) -> Column:
 
 
 def _flat(key: Any, value: Sequence[Any], depth: int = 1) -> tuple[list[Any], tuple[int, ...]]:
-    """The items of nested lists in C order, and their shape."""
+    """Return the items of nested lists in C order, and their shape."""
     if not any(_nests(item) for item in value):
         return list(value), (len(value),)
-    if depth == _DEEPEST:  # or it contains itself
+    if depth == _DEEPEST:  # the list may contain itself
         raise ValueError(f"feature {key!a}: lists must be nested at most {_DEEPEST} deep")
     parts = [_flat(key, _items(item), depth + 1) for item in value]
     if any(shape != parts[0][1] for _, shape in parts):
@@ -177,7 +177,7 @@ def _string(key: Any, value: Any, row: int | None = None) -> bytes:
 
 
 def _numbers(key: Any, values: list[Any]) -> Array:
-    """A flat list of numbers as an array. uint8 scalars are numbers, too."""
+    """Convert a flat list of numbers to an array. uint8 scalars count as numbers."""
     for value in values:
         if not isinstance(value, (int, float, np.bool_, np.integer, np.floating)):
             if getattr(value, "ndim", None) == 0 and not isinstance(value, np.generic):
@@ -188,7 +188,7 @@ def _numbers(key: Any, values: list[Any]) -> Array:
         return np.zeros(0, np.int64)
     array = np.asarray(values)
     if array.dtype.kind == "f" and not any(isinstance(v, (float, np.floating)) for v in values):
-        array = array.astype(object)  # integers that no integer type holds together
+        array = array.astype(object)  # no integer type represents all of them
     if array.dtype.kind not in "biuf":
         beyond = next((v for v in values if not -(2**63) <= v < 2**63), values[0])
         raise OverflowError(f"feature {key!a}: {beyond} does not fit int64")
@@ -234,7 +234,7 @@ def _has_buffer(value: Any) -> bool:
 
 
 def column_of(key: Any, column: Any) -> tuple[Column, NDArray[np.uint8] | None]:
-    """Convert a column to one of `Column`; with a byte per row if some rows are None."""
+    """Convert a column to one of `Column`, with one byte per row if some rows are None."""
     if isinstance(column, (str, bytes, bytearray)):
         raise TypeError(f"feature {key!a}: {type(column).__name__} is one value; {_COLUMNS}")
     if isinstance(column, (list, tuple)):
@@ -252,7 +252,7 @@ def column_of(key: Any, column: Any) -> tuple[Column, NDArray[np.uint8] | None]:
 
 
 def _objects(key: Any, column: Array) -> tuple[Column, NDArray[np.uint8] | None]:
-    """An array of text, bytes, or any objects."""
+    """Convert an array of text, bytes, or other objects."""
     flat = column.reshape(-1).tolist()
     if column.dtype.kind == "O" and not all(isinstance(item, _STRINGS) for item in flat):
         return _rows(key, column.tolist() if column.ndim > 1 else flat)
@@ -261,7 +261,7 @@ def _objects(key: Any, column: Array) -> tuple[Column, NDArray[np.uint8] | None]
 
 
 def _rows(key: Any, rows: list[Any]) -> tuple[Column, NDArray[np.uint8] | None]:
-    """A list with one entry a row."""
+    """Convert a list with one entry per row."""
     present = None
     if any(row is None for row in rows):
         present = np.array([row is not None for row in rows], np.uint8)
@@ -278,7 +278,7 @@ def _rows(key: Any, rows: list[Any]) -> tuple[Column, NDArray[np.uint8] | None]:
 
 
 def _ragged(key: Any, rows: list[Any]) -> Column:
-    """Rows that are lists or arrays, each of its own length."""
+    """Convert rows that are lists or arrays of varying length."""
     shaped = [None if row is None else _part(key, row, i) for i, row in enumerate(rows)]
     if (stacked := _stacked(shaped)) is not None:
         return stacked
@@ -287,7 +287,7 @@ def _ragged(key: Any, rows: list[Any]) -> Column:
     np.cumsum([0 if part is None else _size(part) for part in parts], out=splits[1:])
     full = [part for part in parts if part is not None and _size(part)]
     arrays = [row for row in rows if row is not None]
-    if not full:  # then arrays say by their type what they have none of
+    if not full:  # the dtype of empty arrays determines the kind
         pairs = zip(rows, parts, strict=True)
         full = [p for row, p in pairs if p is not None and not isinstance(row, (list, tuple))]
     if any(isinstance(part, Bytes) for part in full):
@@ -320,7 +320,7 @@ def _part(key: Any, row: Any, number: int) -> Array | Bytes:
 
 
 def _stacked(parts: list[Any]) -> Array | Bytes | None:
-    """Rows of one shape of two dimensions or more as a column of that shape; None for others."""
+    """Stack rows of one shape with at least two dimensions; return None for other rows."""
     first = parts[0]
     if first is None or len(first.shape) < 3:
         return None
@@ -341,7 +341,7 @@ def _size(part: Array | Bytes) -> int:
 
 
 def native_of(key: Any, column: Column, *, listed: bool = False) -> NativeValue:
-    """Lay a column out for the core. `listed`: uint8 arrays are lists of numbers, too."""
+    """Lay out a column for the core. With `listed`, uint8 arrays are lists of numbers, too."""
     if isinstance(column, Raw):
         return _native_raw(key, column)
     if isinstance(column, Ragged):

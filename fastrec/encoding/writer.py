@@ -19,7 +19,7 @@ __all__ = ["Writer"]
 
 
 def _check_bytes(record: Any) -> None:
-    """Raise unless a record is bytes-like; an array of numbers is more likely a mistake."""
+    """Raise an error unless a record is bytes-like; a numeric array is more likely a mistake."""
     if isinstance(record, str):
         raise TypeError("a record must be bytes or a mapping, got str; encode the text")
     try:
@@ -45,10 +45,10 @@ class Writer(ShardWriter):
     Parameters
     ----------
     path : path, URL or binary file object
-        The file to write. An object is uploaded on close, whole or not at all; until then it waits
-        in the directory for temporary files. What an open stream takes is there at once, and the
-        stream is not closed. With `shards`, ``train.tfrecord`` stands for
-        ``train-00000-of-00004.tfrecord`` and so on.
+        The file to write. A URL is uploaded on close, whole or not at all; until then its data is
+        in the directory for temporary files. An open stream receives data immediately and is not
+        closed. With `shards`, ``train.tfrecord`` means ``train-00000-of-00004.tfrecord`` and so
+        on.
     compression : {"auto", None, "GZIP", "ZLIB"}
         By default GZIP for a name that ends in ``.gz``, and none for others. None writes a plain
         file under any name.
@@ -69,7 +69,7 @@ class Writer(ShardWriter):
         truncate the file to its previous size; a killed process does not. Other appending writers
         are locked out. GZIP files get another member.
     index : bool, default False
-        Write an :class:`Index` beside each file.
+        Whether to write an :class:`Index` next to each file.
     fsync : bool, default True
         Sync the file to the disk before it is renamed into place. Without it, a power failure soon
         after may leave an empty or incomplete file.
@@ -136,15 +136,15 @@ class Writer(ShardWriter):
             verify_after_write=verify_after_write,
             storage_options=storage_options,
         )
-        # What encodes rows into the single file without a copy, where that is possible.
+        # The encoder that writes rows directly to a single file, where this is possible.
         self._direct = self._encoding.straight() if self._single is not None else None
 
     def write(self, record: bytes | bytearray | memoryview | Mapping[str, Any] | Any) -> None:
-        """Write one record: bytes as they are, a mapping as a ``tf.train.Example``.
+        """Write one record: bytes unchanged, a mapping as a ``tf.train.Example``.
 
         A protobuf message, or any object with a method ``SerializeToString``, is serialized.
 
-        See :func:`fastrec.encode_example` for what a mapping may hold.
+        :func:`fastrec.encode_example` lists the values that a mapping may contain.
         """
         if type(record) is dict and self._direct is not None and self._open:
             assert self._single is not None

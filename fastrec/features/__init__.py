@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The description of features: what is read and written, and as what."""
+"""Feature specifications: the parts of a record to read or write, and their types."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Items of a batch that are made of one or several ragged columns, for all records at once."""
+"""Build items of a batch from one or more ragged columns, for all records at once."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ __all__: list[str] = []
 
 
 def bits_of(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Return the dtype that the core reads instead: unsigned integers for a type of ml_dtypes."""
+    """Return the dtype that the core reads: unsigned integers for a type of ml_dtypes."""
     return dtype if dtype.type.__module__ == "numpy" else np.dtype(f"u{dtype.itemsize}")
 
 
 @dataclass(frozen=True)
 class BitsBuild:
-    """Elements of a type that the core does not have, read as integers of the same size."""
+    """Elements of a type that the core does not support, read as integers of the same size."""
 
     dtype: np.dtype[Any]
-    build: Any  # what makes the item of the columns; None if it is the one column
+    build: Any  # builder of the item; None if it is the column itself
 
     def __call__(self, *columns: Any) -> Any:
         item = columns[0] if self.build is None else self.build(*columns)
@@ -42,7 +42,7 @@ class BitsBuild:
 
 
 def last(*columns: Any) -> Any:
-    """The last column; those before it said something about it to the core."""
+    """Return the last column; the core has already used the others."""
     return columns[-1]
 
 
@@ -51,7 +51,7 @@ def _spell(key: bytes) -> str:
 
 
 def _named(error: ExampleParseError, key: bytes) -> ExampleParseError:
-    """The error with record and feature in its text."""
+    """Return the error with record and feature in its message."""
     named = ExampleParseError(f"feature {_spell(key)} {error}")
     named.kind = "schema"
     return named.in_record(error.record or 0)
@@ -64,25 +64,25 @@ def _fail(record: int, key: bytes, problem: str) -> None:
 
 
 def take(values: Any, order: Ints) -> Any:
-    """The values in another order."""
+    """Return the values in another order."""
     if isinstance(values, Bytes):
         return values.take(order)
     return values[order]
 
 
 def row_numbers(splits: Ints) -> Ints:
-    """For each element, which row it is in."""
+    """Return the row of each element."""
     return np.repeat(np.arange(len(splits) - 1), np.diff(splits))
 
 
 def widest(splits: Ints) -> int:
-    """Elements of the longest row."""
+    """Return the length of the longest row."""
     return int((splits[1:] - splits[:-1]).max(initial=0))
 
 
 @dataclass(frozen=True)
 class SparseBuild:
-    """A SparseFeature out of its index columns and its values."""
+    """Builds a SparseFeature from its index columns and its values."""
 
     size: tuple[int, ...]
     already_sorted: bool
@@ -118,10 +118,10 @@ def _is_sorted(indices: Ints) -> bool:
 
 @dataclass(frozen=True)
 class RaggedBuild:
-    """A RaggedFeature out of its partitions' columns and its values."""
+    """Builds a RaggedFeature from the columns of its partitions and its values."""
 
     partitions: tuple[Partition, ...]
-    names: tuple[bytes, ...]  # of the columns
+    names: tuple[bytes, ...]  # names of the columns
     splits_dtype: np.dtype[Any]
     frames: bool
 
@@ -129,7 +129,7 @@ class RaggedBuild:
         *keys, column = columns
         if not self.frames:
             return self._build(keys, column, None)
-        # A frame is cut into rows as a record is; the frames of a record are one level more.
+        # Frames are divided into rows as records are, so the frames of a record add one level.
         for key, name in zip(keys, self.names, strict=False):
             same = np.diff(key.row_splits) == np.diff(column.row_splits)
             if not same.all():
@@ -167,7 +167,7 @@ class RaggedBuild:
 
 
 def _reshape(values: Any, leading: tuple[int, ...]) -> Any:
-    """Values with their first dimension cut in two or more."""
+    """Return values whose first dimension is split into several."""
     shape = (*leading, *values.shape[1:])
     if isinstance(values, Bytes):
         return Bytes(values.data, values.offsets, shape)
@@ -176,7 +176,7 @@ def _reshape(values: Any, leading: tuple[int, ...]) -> Any:
 
 @dataclass(frozen=True)
 class PaddedBuild:
-    """A FixedLenSequenceFeature of an Example: values to rows, and rows padded."""
+    """Builds a FixedLenSequenceFeature of an Example: splits values into rows and pads them."""
 
     shape: tuple[int, ...]
     padding: Any
@@ -196,17 +196,17 @@ class PaddedBuild:
 
 
 def padded_frames(column: Ragged) -> Any:
-    """A FixedLenSequenceFeature of feature lists: the frames are the rows."""
+    """Return a FixedLenSequenceFeature of feature lists, whose frames are the rows."""
     return pad(column.values, column.row_splits, None)
 
 
 def frame_counts(column: Ragged) -> Ints:
-    """Number of frames of each record."""
+    """Return the number of frames of each record."""
     return column.row_lengths
 
 
 def pad(values: Any, splits: Ints, padding: Any) -> Any:
-    """Rows of differing length as one array, as wide as the longest; None pads with zeros."""
+    """Pad rows of varying length to the longest; None pads with zeros."""
     from .. import _core
 
     lengths: Ints = splits[1:] - splits[:-1]
@@ -227,17 +227,17 @@ def pad(values: Any, splits: Ints, padding: Any) -> Any:
 
 @dataclass(frozen=True)
 class ArraysBuild:
-    """Arrays of the shapes that their records say."""
+    """Builds arrays whose shapes are stored in their records."""
 
     extents: tuple[int | tuple[str, int], ...]
-    names: tuple[bytes, ...]  # of the columns that say them
+    names: tuple[bytes, ...]  # names of the columns that store the shape
     key: bytes
 
     def __call__(self, *columns: Ragged) -> Arrays:
         *named, raw = columns
         shapes = self._shapes(named, len(raw))
-        sizes = np.ones(len(raw), np.float64)  # exact where it matters: what is in memory is small
-        spans = np.full(len(raw), raw.values.itemsize, np.float64)  # NumPy counts these as well
+        sizes = np.ones(len(raw), np.float64)  # exact, because arrays in memory are small enough
+        spans = np.full(len(raw), raw.values.itemsize, np.float64)  # NumPy counts these sizes, too
         for axis in range(shapes.shape[1]):
             sizes *= shapes[:, axis]
             spans *= np.maximum(shapes[:, axis], 1)
@@ -273,7 +273,7 @@ class ArraysBuild:
 
 @dataclass(frozen=True)
 class EncodedArraysBuild:
-    """Arrays out of bytes that hold their type and shape; of any shape if `shape` is None."""
+    """Builds arrays from bytes that contain dtype and shape; `shape` None allows any shape."""
 
     encoding: ArrayEncoding
     dtype: np.dtype[Any]

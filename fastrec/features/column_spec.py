@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Features in the terms of the core: columns to read, and builders of results."""
+"""Translate features to terms of the core: columns to read, and builders of results."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Fit(NamedTuple):
     """Fitting of arrays whose shape is in the record to one shape: ``fr_fit``, ``fr_extent``."""
 
     crops: bool
-    # A dimension each, or one for all: a size, or ("one" | "all", number of the column).
+    # One entry per dimension, or one for all: a size, or ("one" | "all", number of the column).
     extents: tuple[int | tuple[str, int], ...]
 
 
@@ -28,22 +28,22 @@ class ColumnSpec(NamedTuple):
 
     key: bytes
     kind: str  # "bytes", "float", "int64", or "record" for the record itself
-    dtype: np.dtype[Any]  # of the column; object for bytes
-    shape: tuple[int, ...] = ()  # of a row, unless ragged
+    dtype: np.dtype[Any]  # dtype of the column; object for bytes
+    shape: tuple[int, ...] = ()  # shape of a row, unless ragged
     ragged: bool = False
     raw: bool = False
     swap: bool = False
     fallback: bytes | None = None  # a serialized tf.train.Feature
-    frames: bool = False  # of the feature lists of a SequenceExample
+    frames: bool = False  # whether it is in the feature lists of a SequenceExample
     fit: Fit | None = None
 
 
-# The core makes the one ragged column a Sparse itself.
+# whether the core converts the one ragged column to a Sparse
 SPARSE: Literal["sparse"] = "sparse"
 
 
 class Output(NamedTuple):
-    """One item of a batch: made by ``build`` of columns, or the one column itself."""
+    """One item of a batch: the result of ``build`` of columns, or the one column itself."""
 
     name: Any
     columns: tuple[int, ...]
@@ -51,7 +51,7 @@ class Output(NamedTuple):
 
 
 class ReadPlan(NamedTuple):
-    """The columns that the core reads, and the outputs made of them."""
+    """The columns that the core reads, and the outputs built from them."""
 
     columns: tuple[ColumnSpec, ...]
     outputs: tuple[Output, ...]
@@ -61,7 +61,7 @@ RECORD = ReadPlan((ColumnSpec(b"record", "record", BYTES),), (Output("record", (
 
 
 def as_dtype(dtype: Any) -> np.dtype[Any]:
-    """A NumPy dtype in native byte order, object for bytes; TensorFlow's, torch's, JAX's too."""
+    """Return a NumPy dtype in native byte order; accept those of TensorFlow, torch and JAX."""
     dtype = getattr(dtype, "as_numpy_dtype", dtype)
     if dtype is None:
         raise TypeError("dtype is missing")
@@ -108,7 +108,7 @@ def list_dtype(dtype: Any) -> np.dtype[Any]:
     return result
 
 
-# The columns that a feature needs, and what makes its item of them; None: it is the one column.
+# The columns of a feature, and the builder of its item; None if the item is the one column.
 ItemSpec = tuple[Sequence[ColumnSpec], Any]
 
 
@@ -136,16 +136,16 @@ class Feature:
     __slots__ = ()
 
     def _columns(self, key: bytes) -> ItemSpec:
-        """Describe it as a feature of an Example; ValueError if it cannot be one."""
+        """Describe the feature in an Example; raise ValueError if it cannot be in one."""
         raise NotImplementedError
 
     def _frame_columns(self, key: bytes) -> ItemSpec:
-        """Describe it as a feature list of a SequenceExample."""
+        """Describe the feature as a feature list of a SequenceExample."""
         raise TypeError(f"{type(self).__name__} cannot describe a feature list")
 
 
 def check_feature(key: Any, feature: Any) -> Feature:
-    """Raise unless `feature` is one; a dtype in its place is told apart."""
+    """Raise TypeError unless `feature` is a Feature; the message explains a dtype in its place."""
     if isinstance(feature, Feature):
         return feature
     hint = ""
@@ -160,7 +160,7 @@ def check_feature(key: Any, feature: Any) -> Feature:
 
 
 class Planner:
-    """Collects the columns of features, each once."""
+    """Collects the columns of features without duplicates."""
 
     def __init__(self) -> None:
         self.columns: dict[ColumnSpec, int] = {}
@@ -225,7 +225,7 @@ def default_array(
 def serialize_default(
     default: ArrayLike, kind: str, dtype: np.dtype[Any], shape: tuple[int, ...]
 ) -> bytes:
-    """Serialize a default as a record would hold it; the core then parses it as such."""
+    """Serialize a default value as a record would store it; the core then parses it."""
     values = default_array(default, kind, dtype, shape).reshape(-1).tolist()
     if kind == "bytes":
         strings = [v.encode() if isinstance(v, str) else bytes(memoryview(v)) for v in values]

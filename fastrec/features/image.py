@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Encoded images in records: decoded, cropped, resized and normalised on the workers.
+"""Decode, crop, resize and normalise encoded images in records, on the workers.
 
-JPEGs and PNGs are decoded in the core by libjpeg-turbo and libpng where it was built with them,
-otherwise JPEGs by simplejpeg where that is installed; everything else by Pillow. All of them
-release the GIL.
+The core decodes JPEGs with libjpeg-turbo and PNGs with libpng if it was built with these libraries.
+Otherwise simplejpeg decodes JPEGs if it is installed, and Pillow decodes everything else. All of
+them release the GIL.
 """
 
 from __future__ import annotations
@@ -56,47 +56,49 @@ class ImageFeature(Feature):
     Parameters
     ----------
     shape : (height, width), optional
-        Of every image. None: that of the transforms, or else images of any size, in a column
-        that is an :class:`~fastrec.Arrays` of them.
+        The size of every image. None: the size of the transforms' result, or, without
+        transforms, any size, with an :class:`~fastrec.Arrays` as the column.
     channels : {3, 1}
         RGB or grey.
     fit : {None, "crop_or_pad", "resize"}
-        How an image of another size than `shape` is fitted: it is an error; the middle is taken,
-        with zeros where there is nothing; or the whole is resized, bilinear with antialias.
+        The treatment of an image with another size than `shape`: an error; the central region,
+        padded with zeros; or the whole image resized, bilinear with antialias.
     transforms : sequence of transforms of :mod:`fastrec.image`
         ``Resize``, ``CenterCrop``, ``RandomCrop`` or ``RandomResizedCrop``; then ``Flip``,
         ``ColorJitter``, ``Normalize``, in this order. Random ones require a :class:`Batcher`,
         or a map-style dataset with a `seed`. They draw from the seed, the epoch and the number of
-        the record: features of one record with
-        the same transforms, such as an image and its mask, draw the same.
+        the record, so features of one record with the same transforms, such as an image and its
+        mask, draw the same numbers.
     dtype : {"uint8", "uint16", "float32", "float16", "bfloat16"} or dtype, optional
         By default float32 with ``Normalize`` and uint8 without it; values are 0 to 255 unless
         normalised. ``"uint16"`` keeps 16-bit samples, multiplies 8-bit ones by 257, and allows no
         `transforms`; an explicit ``"uint8"`` keeps the upper byte of 16-bit samples.
         ``"bfloat16"`` requires ml_dtypes.
     channels_first : bool
-        Make batches of shape (n, channels, height, width).
+        Whether batches have the shape (n, channels, height, width).
     upright : bool
-        Turn images as their EXIF orientation says. By default pixels are as they are stored, as
-        in TensorFlow, torchvision and Pillow.
+        Whether to apply the EXIF orientation. By default pixels are returned as stored, as in
+        TensorFlow, torchvision and Pillow.
     fast_dct : bool
-        Decode JPEGs by the faster and less exact transform, TensorFlow's default; otherwise by
-        the accurate one, libjpeg's default. On processors with SIMD they are as fast.
+        Whether to decode JPEGs with the faster, less exact transform, TensorFlow's default.
+        Otherwise the accurate one is used, libjpeg's default. With SIMD both are equally fast.
     reducing_gap : float or None
-        Decode a JPEG at a half, a quarter or an eighth of its size where that leaves it at least
-        so many times as large as the result, as ``Image.thumbnail`` of Pillow does. 1 is fastest;
-        None decodes at full size, always.
+        Decode a JPEG at a half, a quarter or an eighth of its size if it is then still at least
+        this many times as large as the result, as ``Image.thumbnail`` of Pillow does. 1 is
+        fastest; None always decodes at full size.
     ragged : bool
-        Read any number of images from each record, such as the frames of a video, instead of one:
-        the column is a :class:`~fastrec.Ragged`. Random transforms draw the same for all of them.
+        Whether each record holds any number of images, such as the frames of a video, instead of
+        one; the column is a :class:`~fastrec.Ragged`. All images of a record are transformed
+        with the same random numbers.
 
     Raises
     ------
     ExampleParseError
-        From parsing, for bytes that are not a whole image, or one of more than 134 million
-        pixels, with record and feature; ``Batcher(on_error="skip")`` leaves such records out.
+        During parsing, for bytes that are not a complete image, or for more than 134 million
+        pixels. The message names record and feature; ``Batcher(on_error="skip")`` leaves such
+        records out.
     ImportError
-        When Pillow is not installed, from the first image that needs it.
+        If an image requires Pillow, and Pillow is not installed.
 
     Examples
     --------
@@ -173,7 +175,7 @@ class ImageFeature(Feature):
         return lower(self.transforms, self.channels)
 
     def _fields(self) -> dict[str, Any] | None:
-        """The native options but for the seed; None where images keep their sizes."""
+        """The native options except the seed; None if images keep their sizes."""
         fields = self._lowered()
         if "crop" not in fields:
             if self.shape is None:
@@ -200,7 +202,7 @@ class ImageFeature(Feature):
 
     @property
     def is_random(self) -> bool:
-        """Whether a transform draws."""
+        """Whether any transform is random."""
         lowered = self._lowered()
         drawn = lowered.get("crop") in _RANDOM or 0 < lowered["flip"] < 1
         return drawn or lowered["jitter"] is not None
@@ -379,12 +381,12 @@ class ImageFeature(Feature):
             function(row)
         except (ImportError, MemoryError):
             raise
-        except Exception as error:  # a decoder's answer to hostile bytes can be of any class
+        except Exception as error:  # hostile bytes can make a decoder raise any class of exception
             return error
         return None
 
     def _together(self, strings: Bytes) -> Arrays | None:
-        """Images of any size; None when they are not all for the libraries that are built in."""
+        """Decode images of any size; return None if one of them needs another library."""
         libraries = built_in()
         if not any(libraries.values()) or not len(strings):
             return None
@@ -402,7 +404,7 @@ class ImageFeature(Feature):
     def _each(
         self, strings: Bytes, failed: Failed, decode: Callable[[bytes], NDArray[Any]]
     ) -> list[NDArray[Any]]:
-        """Images of any size."""
+        """Decode images of any size, one by one."""
         found: list[NDArray[Any]] = []
         for row, data in enumerate(strings):
             error = self._attempt(lambda _, data=data: found.append(decode(data)), row)  # type: ignore[misc]
@@ -433,7 +435,7 @@ class ImageFeature(Feature):
         return np.multiply(pixels, np.uint16(factor), dtype=np.uint16)
 
     def _pixels(self, data: bytes) -> NDArray[np.uint8]:
-        """By simplejpeg or Pillow; plain BMPs by the core."""
+        """Decode with simplejpeg or Pillow; the core decodes plain BMPs."""
         if data[:2] == b"BM" and self.channels == 3:
             bitmap = _core.decode_bmp(data, max_pixels=MAX_PIXELS)
             if bitmap is not None:

@@ -61,7 +61,7 @@ def _is_unfit(error: Exception) -> bool:
 def reason(error: Exception) -> str:
     """Return why an image cannot be used, in one line of ASCII."""
     text = " ".join(str(error).split()) or type(error).__name__
-    if type(error).__name__ == "UnidentifiedImageError":  # whose text is about the io.BytesIO
+    if type(error).__name__ == "UnidentifiedImageError":  # its text describes the io.BytesIO
         text = f"it must be one of {', '.join(FORMATS)}"
     if _is_unfit(error) or isinstance(error, ListedImageError):
         return text.encode("ascii", "backslashreplace").decode()

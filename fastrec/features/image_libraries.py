@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decoding of images by libraries: limits, those that are built in, Pillow and simplejpeg."""
+"""Decode images with libraries: the built-in ones, Pillow and simplejpeg; check limits."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def too_few(size: int, width: int, height: int) -> str | None:
 
 
 def built_in() -> dict[str, bool]:
-    """Whether the core has a library for JPEGs, and for PNGs."""
+    """Return whether the core was built with a library for JPEGs, and for PNGs."""
     return {
         "jpeg": _core.jpeg_version() is not None,
         "png": _core.png_version() is not None,
@@ -60,7 +60,7 @@ def built_in() -> dict[str, bool]:
 
 
 def decoders() -> dict[str, str | None]:
-    """The libraries that decode images here, by format; None where one must be installed.
+    """Return the library that decodes each image format; None if one must be installed.
 
     Examples
     --------
@@ -98,14 +98,14 @@ def _has_16_bits(image: Image.Image, data: bytes) -> bool:
     """Return True for an image with samples of 16 bits, which Pillow may hide."""
     if image.format == "PNG":
         return data[_PNG_DEPTH] == 16
-    tags = getattr(image, "tag_v2", None)  # of a TIFF
+    tags = getattr(image, "tag_v2", None)  # tags of a TIFF
     return image.mode.startswith("I;16") or (
         tags is not None and image.mode not in ("I", "F") and max(tags.get(258, (1,))) == 16
     )
 
 
 def decode_by_simplejpeg(data: bytes, channels: int, *, fast_dct: bool) -> NDArray[np.uint8] | None:
-    """Decode a JPEG; None without simplejpeg, or for bytes that it cannot decode."""
+    """Decode a JPEG; return None without simplejpeg, or if it cannot decode the bytes."""
     try:
         import simplejpeg
     except ImportError:
@@ -127,7 +127,7 @@ def pillow() -> Any:
     Raises
     ------
     ImportError
-        If it is not installed; the message names the extra to install.
+        If Pillow is not installed. The message names the extra to install.
     """
     try:
         from PIL import Image
@@ -140,12 +140,12 @@ def pillow() -> Any:
 def decode_by_pillow(
     data: bytes, channels: int, dtype: str | None, *, upright: bool
 ) -> NDArray[Any]:
-    """Decode an image to 8-bit samples; to 16-bit ones if `dtype` and the image are uint16.
+    """Decode an image to 8-bit samples, or to 16-bit samples if `dtype` and the image are uint16.
 
     Raises
     ------
     DeepImageError
-        For 16-bit samples, unless `dtype` is uint8 or uint16.
+        If samples have 16 bits and `dtype` is neither uint8 nor uint16.
     """
     with pillow().open(io.BytesIO(data), formats=FORMATS) as image:
         width, height = image.size

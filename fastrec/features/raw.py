@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays that records keep as bytes."""
+"""Read arrays that records store as bytes."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ class RawFeature(Feature):
     shape_dtype : dtype-like, optional
         Type of the named features that are raw bytes instead of int64 lists: int32 or int64.
     pad : sequence of int, optional
-        Put arrays, whose shape a record says, into this shape, followed by zeros in every
+        Pad arrays whose shape is in the record to this shape, with zeros at the end of every
         dimension. A larger array is an error.
     crop_or_pad : sequence of int, optional
-        Put them into this shape, each dimension cut or surrounded by zeros about the centre.
+        Crop or pad such arrays to this shape, in each dimension, around the centre.
     encoding : {None, "tensor", "npy"}
         Encoding of the value: None for the bare elements; ``"tensor"`` for the bytes of
         ``tf.io.serialize_tensor``, a TensorProto; ``"npy"`` for those of ``numpy.save``. The last
@@ -61,7 +61,7 @@ class RawFeature(Feature):
     Notes
     -----
     If the shape is named and both `pad` and `crop_or_pad` are None, the column is an
-    :class:`~fastrec.Arrays`: one ndarray a record, each of its own shape.
+    :class:`~fastrec.Arrays`: one ndarray per record, with varying shapes.
 
     Examples
     --------

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ways in which a record can say how its values are cut into rows.
+"""Divide the values of a record into rows, by the partitions that the record stores.
 
-Each way is checked for every record of a batch at once: what a record says covers all of its
-values, in order, or is an error. Positions that records hold count from the record's first value.
+Each partition is checked for all records of a batch at once: it must cover all of a record's
+values, in order. Positions in a record count from the record's first value.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ __all__ = ["Partition"]
 
 Ints = NDArray[np.int64]
 
-# A value's row number is data: it must not make a batch of a few bytes one of gigabytes.
+# Row numbers are data, so they must not make a batch of a few bytes grow to gigabytes.
 MAX_ROWS = 1 << 24
 
 
 @dataclass(frozen=True)
 class Partition:
-    """One level of rows of a :class:`~fastrec.RaggedFeature`; made by its methods."""
+    """One level of rows of a :class:`~fastrec.RaggedFeature`; its methods create instances."""
 
     kind: str
     key: bytes | None = None
@@ -39,32 +39,32 @@ class Partition:
 
     @classmethod
     def row_splits(cls, key: str) -> Partition:
-        """Row offsets: the start of each row, and the end of the last."""
+        """Partition by row offsets: the start of each row, and the end of the last."""
         return cls("RowSplits", key_of(key, "the key of a partition"))
 
     @classmethod
     def row_lengths(cls, key: str) -> Partition:
-        """The number of values of each row."""
+        """Partition by the number of values of each row."""
         return cls("RowLengths", key_of(key, "the key of a partition"))
 
     @classmethod
     def row_starts(cls, key: str) -> Partition:
-        """The start of each row."""
+        """Partition by the start of each row."""
         return cls("RowStarts", key_of(key, "the key of a partition"))
 
     @classmethod
     def row_limits(cls, key: str) -> Partition:
-        """The end of each row."""
+        """Partition by the end of each row."""
         return cls("RowLimits", key_of(key, "the key of a partition"))
 
     @classmethod
     def value_rowids(cls, key: str) -> Partition:
-        """The row of each value."""
+        """Partition by the row of each value."""
         return cls("ValueRowIds", key_of(key, "the key of a partition"))
 
     @classmethod
     def uniform_row_length(cls, length: int) -> Partition:
-        """All rows have `length` values."""
+        """Partition into rows of `length` values."""
         if isinstance(length, bool) or not isinstance(length, (int, np.integer)):
             raise TypeError(f"length must be an int, got {length!r}")
         if length < 0:
@@ -72,21 +72,21 @@ class Partition:
         return cls("UniformRowLength", None, int(length))
 
     def split(self, said: Ints, said_splits: Ints, items: Ints) -> tuple[Ints, Ints]:
-        """Cut the items of every record into rows.
+        """Divide the items of every record into rows.
 
         Parameters
         ----------
         said : ndarray of int64
-            What the records of the batch say, one after the other.
+            The stored partitions of all records of the batch, concatenated.
         said_splits, items : ndarray of int64, shape (records + 1,)
-            Where what each record says begins, and where its items do.
+            The start of each record's partition in `said`, and of its items.
 
         Returns
         -------
         row_splits : ndarray of int64, shape (rows + 1,)
-            Where rows begin, over the whole batch.
+            The start of each row, over the whole batch.
         rows : ndarray of int64, shape (records + 1,)
-            Where the rows of each record begin.
+            The start of each record's rows.
         """
         return _SPLITTERS[self.kind](said, said_splits, items)
 
@@ -101,7 +101,7 @@ class Partition:
 
 
 def _check(good: NDArray[np.bool_], problem: str) -> None:
-    """That all records are good."""
+    """Raise an error that names the first record that is not `good`."""
     if not good.all():
         _fail(int(np.argmin(good)), problem)
 
@@ -113,7 +113,7 @@ def _fail(record: int, problem: str) -> None:
 
 
 def _check_items(good: NDArray[np.bool_], splits: Ints, problem: str) -> None:
-    """That all items are good, of which those of record i begin at splits[i]."""
+    """Raise an error that names the record of the first item that is not `good`."""
     if not good.all():
         _fail(int(np.searchsorted(splits, int(np.argmin(good)), side="right")) - 1, problem)
 
@@ -126,7 +126,7 @@ def _each(of_records: Ints, said_splits: Ints) -> Ints:
 def _by_lengths(said: Ints, said_splits: Ints, items: Ints) -> tuple[Ints, Ints]:
     inside = (said >= 0) & (said <= _each(np.diff(items), said_splits))
     _check_items(inside, said_splits, "has a row length that is negative or too large")
-    # No sum can wrap: at most 2**31 lengths of at most 2**31 in a record.
+    # The sums cannot overflow: a record has at most 2**31 lengths of at most 2**31.
     row_splits = np.zeros(len(said) + 1, np.int64)
     np.cumsum(said, out=row_splits[1:])
     _check(

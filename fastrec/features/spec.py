@@ -127,26 +127,26 @@ class VarLenFeature(Feature):
 
 @dataclass(frozen=True)
 class SparseFeature(Feature):
-    """Values and their places, which each record has in two or more features.
+    """Values and their indices, which each record stores in two or more features.
 
     Parameters
     ----------
     index_key : str or list of str
-        The int64 features with the index of each value, one a dimension.
+        The int64 features with the index of each value, one per dimension.
     value_key : str
         The feature with the values.
     dtype : dtype-like
-        Of the values, as for :class:`FixedLenFeature`.
+        The dtype of the values, as for :class:`FixedLenFeature`.
     size : int or list of int
-        Of each dimension. As in TensorFlow, indices are not held against it.
+        The size of each dimension. As in TensorFlow, indices are not checked against it.
     already_sorted : bool
-        Keep the order that the record has. Otherwise values are sorted by index, and values of the
-        same index stay in their order.
+        Whether to keep the order of the record. Otherwise values are sorted by index, and values
+        with equal indices keep their order.
 
     Raises
     ------
     TypeError, ValueError
-        When the parts do not go together.
+        If the arguments contradict each other.
 
     Examples
     --------
@@ -264,7 +264,7 @@ class RaggedFeature(Feature):
 
 
 def _as_partition(part: Any) -> Partition:
-    """Ours, or one of TensorFlow's."""
+    """Return a Partition of fastrec, or convert one of TensorFlow."""
     if isinstance(part, Partition):
         return part
     name = type(part).__name__
@@ -279,19 +279,19 @@ def _as_partition(part: Any) -> Partition:
 class FixedLenSequenceFeature(Feature):
     """Any number of rows of one shape, padded to the longest in the batch.
 
-    In an Example the values of the feature are cut into rows, and `allow_missing` has to be True.
+    In an Example the values of the feature are divided into rows, and `allow_missing` must be True.
     In a feature list of a SequenceExample each frame is a row.
 
     Parameters
     ----------
     shape : int or sequence of int
-        Of one row.
+        The shape of one row.
     dtype : dtype-like
         As for :class:`FixedLenFeature`.
     allow_missing : bool
-        A record without the feature has no rows, instead of being an error.
+        Whether a record may lack the feature; it then has 0 rows.
     default_value : scalar, optional
-        What the padding is; 0 or ``b""`` by default. Only in an Example.
+        The padding, 0 or ``b""`` by default. Only in an Example.
 
     Examples
     --------

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Descriptions of what becomes of an image between its bytes and a batch.
+"""Describe the processing of an image from its bytes to a batch.
 
-They are data: :class:`ImageFeature` turns a sequence of them into one pass of the native core.
-Random ones draw from the seed, the epoch and the number of the record alone, each kind from a
-stream of its own, so that adding one does not change what the others draw.
+Transforms are data: :class:`ImageFeature` converts a sequence of them to one pass of the native
+core. Random transforms depend only on the seed, the epoch and the number of the record. Each kind
+draws from a separate stream, so that adding one does not change the draws of the others.
 """
 
 from __future__ import annotations
@@ -58,14 +58,14 @@ class Resize:
     ----------
     size : int or (height, width)
         An int is the length of the shorter side; the aspect ratio is kept, and a
-        :class:`CenterCrop` has to follow.
+        :class:`CenterCrop` must follow.
     interpolation : str
         ``"bilinear"``, ``"bicubic"``, ``"nearest"``, ``"area"``, ``"lanczos3"``, ``"lanczos5"``,
         ``"gaussian"``, ``"mitchellcubic"`` by TensorFlow's formulas; ``"bicubic_torch"`` is
         PyTorch's bicubic without antialias.
     antialias : bool
-        Widen the kernel where the image becomes smaller, as Pillow and torchvision do. False is
-        what ``tf.image.resize`` does by default.
+        Whether to widen the kernel for reductions, as Pillow and torchvision do. False is the
+        default of ``tf.image.resize``.
     """
 
     size: Size
@@ -78,7 +78,7 @@ class Resize:
 
 @dataclass(frozen=True)
 class CenterCrop:
-    """Take the middle, with zeros around images that are too small, as torchvision does."""
+    """Crop the central region, padding small images with zeros, as torchvision does."""
 
     size: Size
 
@@ -88,7 +88,7 @@ class CenterCrop:
 
 @dataclass(frozen=True)
 class RandomCrop:
-    """Take a part of this size, drawn evenly. An image that is smaller is an error."""
+    """Crop a region of this size at a random position. A smaller image is an error."""
 
     size: Size
 
@@ -98,23 +98,24 @@ class RandomCrop:
 
 @dataclass(frozen=True)
 class RandomResizedCrop:
-    """Take a random part of the image and resize it: the training crop of ImageNet.
+    """Crop a random region and resize it: the training crop of ImageNet.
 
     Parameters
     ----------
     size : int or (height, width)
-        Of the result.
+        The size of the result.
     scale : (float, float)
-        Shares of the image's area.
+        The range of the region's area, relative to the image's area.
     ratio : (float, float)
-        Width / height of the part.
+        The range of width / height of the region.
     interpolation, antialias :
-        As :class:`Resize`.
+        As for :class:`Resize`.
     sampling : {"torchvision", "tensorflow"}
-        Where parts come from. ``RandomResizedCrop.get_params`` of torchvision: area and the
-        logarithm of the ratio drawn evenly, ten attempts, then the largest middle. Or
-        ``tf.image.sample_distorted_bounding_box`` around the whole image: ratio and then height
-        drawn evenly, a hundred attempts, then all of it.
+        The distribution of regions. ``"torchvision"`` follows ``RandomResizedCrop.get_params``:
+        area and logarithm of the ratio are drawn uniformly, in up to ten attempts, then the largest
+        central region is used. ``"tensorflow"`` follows ``tf.image.sample_distorted_bounding_box``
+        for the whole image: ratio and then height are drawn uniformly, in up to a hundred attempts,
+        then the whole image is used.
     """
 
     size: Size
@@ -136,7 +137,7 @@ class RandomResizedCrop:
 
 @dataclass(frozen=True)
 class Flip:
-    """Mirror a share `p` of the images, left to right."""
+    """Mirror a fraction `p` of the images, left to right."""
 
     p: float = 0.5
 
@@ -152,9 +153,10 @@ class ColorJitter:
     Parameters
     ----------
     brightness, contrast, saturation : float or (float, float)
-        Factors are drawn from this range; a number x stands for (max(0, 1 - x), 1 + x).
+        The range of the factors; a number x means (max(0, 1 - x), 1 + x).
     hue : float or (float, float)
-        Turns of the colour circle, from -0.5 to 0.5; a number x stands for (-x, x).
+        The range of rotations of the colour circle, in turns from -0.5 to 0.5; a number x means
+        (-x, x).
     """
 
     brightness: Range = 0.0
@@ -217,7 +219,7 @@ _GEOMETRY = (Resize, CenterCrop, RandomCrop, RandomResizedCrop)
 
 
 def _geometry(steps: Sequence[Any]) -> dict[str, Any]:
-    """Fields of the native options that say which part is taken."""
+    """Return the fields of the native options that select the region."""
     first, then = steps[0], steps[1:]
     sampled = isinstance(first, (Resize, RandomResizedCrop))
     fields: dict[str, Any] = {
@@ -251,12 +253,12 @@ def _geometry(steps: Sequence[Any]) -> dict[str, Any]:
 
 
 def lower(transforms: Sequence[Any], channels: int) -> dict[str, Any]:
-    """The fields of native options that transforms stand for.
+    """Return the fields of native options for the transforms.
 
     Raises
     ------
     ValueError
-        For transforms in another order than crop and size, Flip, ColorJitter, Normalize, or twice.
+        If transforms are not in the order crop and size, Flip, ColorJitter, Normalize, or repeat.
     """
     order = (*_GEOMETRY, Flip, ColorJitter, Normalize)
     fields: dict[str, Any] = {"flip": 0.0, "jitter": None, "normalize": None}
