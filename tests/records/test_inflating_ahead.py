@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 import fastrec
 from fastrec.records import checkpoints, inflated, inflated_ahead, inflated_dataset
+from fastrec.records.inflate import inflate
 from fastrec.records.record_files import RecordFiles
 
 RNG = np.random.default_rng(0)
@@ -169,14 +170,14 @@ def test_a_file_that_appears_is_read_when_it_is_tried_again(tmp_path: Path) -> N
 
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Return a list that holds the number of bytes that are inflated from checkpoints."""
-    count, original = [0], inflated_dataset.inflate
+    count = [0]
 
-    def inflate(*arguments: Any, **options: Any) -> Iterator[bytes]:
-        for chunk in original(*arguments, **options):
+    def counting(*arguments: Any, **options: Any) -> Iterator[bytes]:
+        for chunk in inflate(*arguments, **options):
             count[0] += len(chunk)
             yield chunk
 
-    monkeypatch.setattr(inflated_dataset, "inflate", inflate)
+    monkeypatch.setattr(inflated_dataset, "inflate", counting)
     return count
 
 

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ranks and DataLoader workers fetch the bytes of their own records, and few others."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from object_server import Objects, ObjectServer
+
+import fastrec
+from fastrec import Batcher
+
+FEATURES = {"i": fastrec.FixedLenFeature((), np.int64)}
+FILES, COUNT, BATCH = 4, 4096, 32
+TOTAL = COUNT * 4040  # bytes, about
+
+ORDERS = {
+    "file order": {"shuffle": False},
+    "blocks": {"shuffle": fastrec.BlockShuffle(block=64, window=1)},
+    "a buffer": {"shuffle": 100},
+}
+READERS = [(1, 4), pytest.param(8, 4, marks=pytest.mark.slow)]
+
+
+@pytest.fixture(scope="module")
+def paths(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    folder, generator = tmp_path_factory.mktemp("shares"), np.random.default_rng(0)
+    found = [folder / f"{number}.tfrecord" for number in range(FILES)]
+    for number, path in enumerate(found):
+        with fastrec.Writer(path, index=True) as writer:
+            for i in range(number * COUNT // FILES, (number + 1) * COUNT // FILES):
+                writer.write({"i": i, "x": generator.bytes(4000)})
+    return found
+
+
+@contextmanager
+def process_of(rank: int, ranks: int, worker: int, workers: int) -> Iterator[None]:
+    """Be a DataLoader worker of a rank."""
+    with pytest.MonkeyPatch.context() as patch:
+        info = SimpleNamespace(id=worker, num_workers=workers)
+        data = SimpleNamespace(get_worker_info=lambda: info if workers > 1 else None)
+        patch.setitem(sys.modules, "torch.utils.data", data)
+        patch.setenv("RANK", str(rank))
+        patch.setenv("WORLD_SIZE", str(ranks))
+        yield
+
+
+def read_shares(
+    source: Any, ranks: int, workers: int, options: Any, count: Callable[[], int]
+) -> list[float]:
+    """Return the bytes that each process fetches, relative to its share.
+
+    All together have to have each record once.
+    """
+    shares, seen = [], []
+    for rank in range(ranks):
+        for worker in range(workers):
+            with process_of(rank, ranks, worker, workers):
+                before = count()
+                batcher = Batcher(source, FEATURES, BATCH, seed=1, shard="auto", **options)
+                rows = np.concatenate([batch["i"] for batch in batcher])
+            seen += rows.tolist()
+            shares.append((count() - before) / (TOTAL * len(rows) / COUNT))
+    assert sorted(seen) == list(range(COUNT))
+    return shares
+
+
+@pytest.mark.usefixtures("alone")
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize(("ranks", "workers"), READERS)
+def test_each_process_fetches_its_share_of_remote_objects(
+    paths: list[Path], tmp_path: Path, order: str, ranks: int, workers: int
+) -> None:
+    pytest.importorskip("obstore")
+    names = [f"{path.name}{end}" for path in paths for end in ("", ".frindex")]
+    objects = Objects({name: (paths[0].parent / name).read_bytes() for name in names})
+    with pytest.MonkeyPatch.context() as patch, ObjectServer(objects) as server:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path))
+
+        def count() -> int:
+            sizes = (
+                request.range[1] + 1 - request.range[0]
+                if request.range
+                else os.path.getsize(paths[0].parent / request.path.strip("/"))
+                for request in server.requests
+                if request.method == "GET" and request.path.endswith(".tfrecord")
+            )
+            return sum(sizes)
+
+        urls = [f"{server.url}/{path.name}" for path in paths]
+        shares = read_shares(urls, ranks, workers, ORDERS[order], count)
+    assert max(shares) <= 1.15
+    assert sum(shares) / len(shares) <= 1.05
+
+
+@pytest.mark.usefixtures("alone")
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize(("ranks", "workers"), READERS)
+def test_each_process_reads_its_share_of_cold_files(
+    paths: list[Path], order: str, ranks: int, workers: int
+) -> None:
+    if not os.path.exists("/proc/self/io"):
+        pytest.skip("the system does not count bytes from the disk")
+
+    def bytes_from_disk() -> int:
+        with open("/proc/self/io") as file:
+            return int(next(line for line in file if line.startswith("read_bytes")).split()[1])
+
+    def count() -> int:
+        """Bytes from the disk so far; the next process finds a cold page cache."""
+        for path in paths:
+            with open(path, "rb") as file:
+                os.fsync(file.fileno())
+                os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+        return bytes_from_disk()
+
+    before = count()
+    for path in paths:
+        path.read_bytes()
+    if bytes_from_disk() - before < 0.9 * TOTAL:
+        pytest.skip("the page cache does not let go of files here")
+    shares = read_shares(paths, ranks, workers, ORDERS[order], count)
+    # A share below 2 MiB may cost twice its size: pages, and the readahead at either end of a run.
+    # One process may have had to read code from the disk as well.
+    assert sorted(shares)[-2] <= (1.3 if ranks * workers < 8 else 2.0)
