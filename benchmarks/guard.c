@@ -52,7 +52,7 @@ static int64_t random_int(unsigned bits) {
 
 static void check(int status, const fr_error *err) {
     if (status == FR_OK) return;
-    fprintf(stderr, "guard: status %d: %s\n", status, err->message);
+    fprintf(stderr, "guard: status %d: %s\n", status, err->cause);
     exit(1);
 }
 

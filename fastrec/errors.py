@@ -26,6 +26,8 @@ __all__ = [
     "call_out",
     "check_flags",
     "check_int",
+    "one_line",
+    "printable",
 ]
 
 _Result = TypeVar("_Result")
@@ -82,6 +84,12 @@ class FastrecError(Exception):
         Number of the record, from 0, within its file (or within the records that were passed).
     offset : int or None
         File position, in bytes, of the record's header (after decompression).
+    feature : str or None
+        Name of the feature, printable; None if the error is not about one.
+    cause : str
+        What is wrong, without the place and the hint.
+    hint : str
+        What may help; empty without one.
 
     Examples
     --------
@@ -96,6 +104,24 @@ class FastrecError(Exception):
     path: str | None = None
     record: int | None = None
     offset: int | None = None
+    feature: str | None = None
+    cause: str = ""
+    hint: str = ""
+
+    def __init__(
+        self, headline: str = "", *, cause: str = "", hint: str = "", **coordinates: Any
+    ) -> None:
+        """Put the message together: the headline, which has cause and place, and the hint."""
+        super().__init__(f"{headline}; {hint}" if hint else headline)
+        self.headline = headline
+        self.cause = cause or headline
+        self.hint = hint
+        self.__dict__.update(coordinates)
+
+    @property
+    def problem(self) -> str:
+        """What is wrong with which feature, without the place and the hint."""
+        return self.cause if self.feature is None else f"feature '{self.feature}': {self.cause}"
 
 
 class CorruptRecordError(FastrecError, ValueError):
@@ -253,6 +279,8 @@ class ExampleParseError(FastrecError, ValueError):
     kind : str
         ``"malformed"`` if it is no Example at all, ``"schema"`` if a feature is missing or has the
         wrong kind, size or range.
+    frame : int or None
+        Number of the element in a feature list, from 0.
 
     Examples
     --------
@@ -265,7 +293,24 @@ class ExampleParseError(FastrecError, ValueError):
     """
 
     kind: str = ""
-    _problem: str = ""
+    frame: int | None = None
+
+    def __init__(self, cause: str = "", **fields: Any) -> None:
+        super().__init__(cause)
+        self.__dict__.update(fields)
+        self._format()
+
+    @property
+    def problem(self) -> str:
+        frame = "" if self.frame is None else f"frame {self.frame}: "
+        return frame + super().problem
+
+    def _format(self) -> None:
+        place = "" if self.record is None else f"record {self.record}: "
+        if self.record is not None and self.path is not None:
+            place = f"record {self.record} in {self.path!a}: "
+        self.headline = place + self.problem
+        self.args = (f"{self.headline}; {self.hint}" if self.hint else self.headline,)
 
     def in_record(
         self,
@@ -276,13 +321,24 @@ class ExampleParseError(FastrecError, ValueError):
         """Return an error with the same problem in another record.
 
         Code that parses some records of a file knows a record by its number among those; its caller
-        knows the file. The message is made of the problem and the place, and never edited.
+        knows the file.
         """
-        problem = self._problem or str(self)
         name = None if path is None else os.fsdecode(path)
-        where = "" if name is None else f" in {name!a}"
-        error = ExampleParseError(f"record {record}{where}: {problem}")
-        error.__dict__.update(self.__dict__)
-        error._problem = problem
-        error.path, error.record, error.offset = name, record, offset
-        return error
+        place = {"path": name, "record": record, "offset": offset}
+        return ExampleParseError(**{**self.__dict__, **place})
+
+    def in_feature(self, name: str | bytes) -> ExampleParseError:
+        """Return an error with the same cause in a feature of that name."""
+        return ExampleParseError(**{**self.__dict__, "feature": printable(name)})
+
+
+def one_line(error: BaseException) -> str:
+    """Return the text of an error of another library as one line of ASCII."""
+    text = " ".join(str(error).split()) or type(error).__name__
+    return text.encode("ascii", "backslashreplace").decode()
+
+
+def printable(name: str | bytes) -> str:
+    """Return the name of a feature in printable ASCII, quotes escaped."""
+    text = name.decode("utf-8", "backslashreplace") if isinstance(name, bytes) else str(name)
+    return ascii(text)[1:-1]

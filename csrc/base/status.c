@@ -10,12 +10,21 @@ int fr_fail(fr_error *err, int status, const char *format, ...) {
     if (!err) return status;
     memset(err, 0, sizeof *err);
     err->status = status;
-    err->file = err->record = err->offset = -1;
+    err->file = err->record = err->offset = err->frame = -1;
     va_list args;
     va_start(args, format);
-    vsnprintf(err->message, sizeof err->message, format, args);
+    vsnprintf(err->cause, sizeof err->cause, format, args);
     va_end(args);
     return status;
+}
+
+void fr_add_hint(fr_error *err, const char *format, ...) {
+    if (!err) return;
+    const size_t used = strlen(err->hint);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(err->hint + used, sizeof err->hint - used, format, args);
+    va_end(args);
 }
 
 int fr_fail_io(fr_error *err, int sys_errno, const char *doing) {

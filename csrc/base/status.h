@@ -4,8 +4,9 @@
  *
  * Zero is success, a positive value is an outcome that the caller asked about, a negative value is
  * an error. Every fallible function returns one of these as an int and takes `fr_error *err` last,
- * which may be NULL. The function that detects an error writes the message, with the numbers in
- * it; the functions above add coordinates (file, record, offset) and never rewrite the message.
+ * which may be NULL. The function that detects an error states the cause; the functions above it
+ * add coordinates (file, record, offset, feature, frame). Nothing here is a message: that is put
+ * together once, from all fields, where the exception is raised.
  */
 #ifndef FASTREC_STATUS_H
 #define FASTREC_STATUS_H
@@ -46,7 +47,10 @@ typedef enum {
     FR_FAULT_LOCKED       /* FR_ERR_IO: the lock of a file cannot be had */
 } fr_fault;
 
-/* The coordinates of an error; -1 where one is unknown. */
+#define FR_FEATURE_TEXT_SIZE 128
+
+/* What went wrong, and where; a coordinate that is not known is -1. The file is a number, because
+   only the caller knows what the user calls it: a path, a URL, an open file. */
 typedef struct {
     int status;
     fr_fault fault;
@@ -54,9 +58,12 @@ typedef struct {
     int64_t file;   /* number of the file among those the object was made of */
     int64_t record; /* number of the record, from 0, within that file or batch */
     int64_t offset; /* file position of the record's header */
+    int64_t frame;  /* number of the element in a feature list */
     uint64_t length;
     uint32_t stored_crc, computed_crc;
-    char message[256];
+    char feature[FR_FEATURE_TEXT_SIZE]; /* its name, printable; empty when it is not about one */
+    char cause[192];                    /* what is wrong, with the numbers, in one line of ASCII */
+    char hint[160];                     /* what may help; empty without */
 } fr_error;
 
 #if defined(__GNUC__)
@@ -75,7 +82,7 @@ typedef struct {
 #define FR_UNLIKELY(x) (x)
 #endif
 
-/* Starts `err` afresh with `status` and a one-line message. Returns `status`. */
+/* Starts `err` afresh with `status` and a cause, which is one line. Returns `status`. */
 int fr_fail(fr_error *err, int status, const char *format, ...) FR_PRINTF(3, 4);
 
 /* As fr_fail() with FR_ERR_IO: `sys_errno` and what was being done. */
@@ -83,6 +90,9 @@ int fr_fail_io(fr_error *err, int sys_errno, const char *doing);
 
 /* As fr_fail() with FR_ERR_NOMEM: how many bytes could not be had. */
 int fr_fail_nomem(fr_error *err, uint64_t size);
+
+/* Appends to the hint, as far as there is room. */
+void fr_add_hint(fr_error *err, const char *format, ...) FR_PRINTF(2, 3);
 
 /* "length-crc", "torn-data", ...; "" for FR_FAULT_NONE. */
 const char *fr_fault_name(fr_fault fault);

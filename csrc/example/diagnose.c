@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "example/diagnose.h"
 
-#include <stdio.h>
-
 #include "format/wire.h"
 
 #define TAG_1 FR_TAG(1, FR_WIRE_SIZED)
@@ -12,11 +10,6 @@
 #define MAX_KEY 48
 #define MAX_KEYS 4096
 #define SHOWN 8
-
-static void add(fr_error *err, const char *text) {
-    size_t used = strlen(err->message);
-    snprintf(err->message + used, sizeof err->message - used, "%s", text);
-}
 
 static bool starts_with(fr_span bytes, const char *magic, size_t size) {
     return bytes.size >= size && memcmp(bytes.data, magic, size) == 0;
@@ -55,23 +48,20 @@ void fr_diagnose_format(fr_span record, fr_error *err) {
     if (!name && is_framed(record)) name = "a record with its TFRecord frame";
     if (!name && is_text(record)) name = "text";
     if (!name) return;
-    add(err, "; it looks like ");
-    add(err, name);
+    fr_add_hint(err, "%sit looks like %s", err->hint[0] ? "; " : "", name);
 }
 
 void fr_diagnose_bytes(const fr_feature *feature, fr_span list, fr_error *err) {
     uint32_t tag;
     fr_span value = {0};
-    char hint[96];
     const uint8_t *end = list.data + list.size, *p = list.data;
     if (!err || feature->ragged || feature->count < 2) return;
     if (!(p = fr_wire_tag(p, end, &tag)) || tag != TAG_1) return;
     if (fr_wire_sized(p, end, &value) != end) return;
     size_t size = fr_dtype_size(feature->dtype);
     if (value.size / size != feature->count || value.size % size) return;
-    snprintf(hint, sizeof hint, "; its value has %zu bytes: a RawFeature of %s?", value.size,
-             fr_dtype_name(feature->dtype));
-    add(err, hint);
+    fr_add_hint(err, "its value has %zu bytes: a RawFeature of %s?", value.size,
+                fr_dtype_name(feature->dtype));
 }
 
 /* Returns the edit distance in bytes, ignoring case. REQUIRES: both have at most MAX_KEY bytes. */
@@ -140,33 +130,27 @@ static findings look(fr_span record, fr_span key, uint32_t map) {
 }
 
 static void add_closest(fr_error *err, const findings *s) {
-    char text[FR_KEY_TEXT_SIZE];
+    char text[FR_FEATURE_TEXT_SIZE];
     if (s->closest.size == s->wanted.size &&
         memcmp(s->closest.data, s->wanted.data, s->wanted.size) == 0) {
-        add(err, ": the record has it without values; a RaggedFeature reads it as empty");
+        fr_add_hint(err, "the record has it without values; a RaggedFeature reads it as empty");
         return;
     }
     fr_key_text(s->closest, text);
-    add(err, "; is it '");
-    add(err, text);
-    add(err, "'?");
+    fr_add_hint(err, "is it '%s'?", text);
 }
 
-/* Adds the number of other keys, and as many of them as fit in the message. */
+/* Adds the number of other keys, and as many of them as fit in the hint. */
 static void add_keys(fr_error *err, const findings *s, const char *what) {
-    char hint[80], text[FR_KEY_TEXT_SIZE];
-    snprintf(hint, sizeof hint, "; the record has %zu other %s%s", s->keys, what,
-             s->keys == 1 ? "" : "s");
-    add(err, hint);
+    char text[FR_FEATURE_TEXT_SIZE];
+    fr_add_hint(err, "the record has %zu other %s%s", s->keys, what, s->keys == 1 ? "" : "s");
     size_t shown = 0;
     for (; shown < s->keys && shown < SHOWN; shown++) {
         fr_key_text(s->first[shown], text);
-        if (strlen(err->message) + strlen(text) + sizeof ", '', ..." > sizeof err->message) break;
-        add(err, shown ? ", '" : ": '");
-        add(err, text);
-        add(err, "'");
+        if (strlen(err->hint) + strlen(text) + sizeof ", '', ..." > sizeof err->hint) break;
+        fr_add_hint(err, "%s'%s'", shown ? ", " : ": ", text);
     }
-    if (shown && shown < s->keys) add(err, ", ...");
+    if (shown && shown < s->keys) fr_add_hint(err, ", ...");
 }
 
 void fr_diagnose_key(fr_span record, fr_span key, fr_error *err) {
@@ -175,11 +159,11 @@ void fr_diagnose_key(fr_span record, fr_span key, fr_error *err) {
     if (s.closest.data) {
         add_closest(err, &s);
     } else if (s.has_lists) {
-        add(err, "; is this a SequenceExample?");
+        fr_add_hint(err, "is this a SequenceExample?");
     } else if (s.keys) {
         add_keys(err, &s, "feature");
     } else {
-        add(err, "; the record has no features");
+        fr_add_hint(err, "the record has no features");
         fr_diagnose_format(record, err);
     }
 }
@@ -192,5 +176,5 @@ void fr_diagnose_list(fr_span record, fr_span key, fr_error *err) {
     else if (s.has_lists)
         add_keys(err, &s, "feature list");
     else
-        add(err, "; the record has no feature lists: is it an Example?");
+        fr_add_hint(err, "the record has no feature lists: is it an Example?");
 }

@@ -8,19 +8,19 @@
 
 #include "example/schema.h"
 
-/* Adds to the message of `err` what the bytes resemble if they are not an Example: text, an image,
+/* Adds to the hint of `err` what the bytes resemble if they are not an Example: text, an image,
    a compressed file, a record with its frame, ... */
 void fr_diagnose_format(fr_span record, fr_error *err);
 
-/* Extends the message that `key` is missing by a similar key of the record, the hint that the
-   record seems to be a SequenceExample, or the number of its features. */
+/* Adds to the hint of an error that `key` is missing: a similar key of the record, that the record
+   seems to be a SequenceExample, or the number of its features. */
 void fr_diagnose_key(fr_span record, fr_span key, fr_error *err);
 
 /* Does the same for a feature list. */
 void fr_diagnose_list(fr_span record, fr_span key, fr_error *err);
 
-/* Extends the message that a bytes_list was found instead of numbers, if its one value has the size
-   of the requested array. REQUIRES: `list` is valid. */
+/* Adds to the hint of an error that a bytes_list was found instead of numbers, if its one value has
+   the size of the requested array. REQUIRES: `list` is valid. */
 void fr_diagnose_bytes(const fr_feature *feature, fr_span list, fr_error *err);
 
 #endif

@@ -47,7 +47,7 @@ int fr_encode_sort(fr_value *values, size_t count, fr_error *err) {
     if (count) qsort(values, count, sizeof *values, compare_keys);
     for (size_t i = 1; i < count; i++)
         if (compare_keys(&values[i - 1], &values[i]) == 0)
-            return fr_fail_value(err, FR_ERR_ARG, &values[i], "given twice");
+            return fr_fail_feature(err, FR_ERR_ARG, values[i].key, "given twice");
     return FR_OK;
 }
 
@@ -102,7 +102,8 @@ static int begin_parts(fr_encoder *e, fr_error *err) {
     for (size_t i = 0; i < e->count; i++) {
         const fr_value *value = &e->values[i];
         if (!fits(value->kind, value->dtype))
-            return fr_fail_value(err, FR_ERR_ARG, value, "a list of its kind holds no such type");
+            return fr_fail_feature(err, FR_ERR_ARG, value->key,
+                                   "a list of its kind holds no such type");
         e->parts[i].fixed = is_fixed(value);
         e->parts[i].scalar = is_scalar(value);
         if (!e->parts[i].fixed) continue;

@@ -45,10 +45,6 @@ static inline void fr_put_copy(fr_put *at, const uint8_t *data, size_t size) {
     at->p += size;
 }
 
-/* Formats an error message that begins with "feature 'key': ". */
-int fr_fail_value(fr_error *err, int status, const fr_value *value, const char *format, ...)
-    FR_PRINTF(4, 5);
-
 int fr_fail_long(const fr_value *value, fr_error *err);
 
 int fr_fail_changed(const fr_value *value, fr_error *err);

@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <stdarg.h>
-#include <stdio.h>
-
 #include "example/encode_internal.h"
 #include "format/pack.h"
 
@@ -11,22 +8,13 @@
 /* Shorter lists of integers are measured roughly where that suffices. */
 #define FEW_INTS ((size_t)1 << 22)
 
-int fr_fail_value(fr_error *err, int status, const fr_value *value, const char *format, ...) {
-    char key[FR_KEY_TEXT_SIZE], what[128];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(what, sizeof what, format, arguments);
-    va_end(arguments);
-    fr_key_text(value->key, key);
-    return fr_fail(err, status, "feature '%s': %s", key, what);
-}
-
 int fr_fail_long(const fr_value *value, fr_error *err) {
-    return fr_fail_value(err, FR_ERR_LIMIT, value, "an Example holds less than 2 GiB");
+    return fr_fail_feature(err, FR_ERR_LIMIT, value->key, "an Example holds less than 2 GiB");
 }
 
 int fr_fail_changed(const fr_value *value, fr_error *err) {
-    return fr_fail_value(err, FR_ERR_STATE, value, "the values changed while they were encoded");
+    return fr_fail_feature(err, FR_ERR_STATE, value->key,
+                           "the values changed while they were encoded");
 }
 
 static inline const uint8_t *element_at(const fr_value *value, size_t index) {
@@ -38,14 +26,14 @@ static int fail_number(const fr_value *value, size_t index, fr_error *err) {
     if (value->dtype == FR_FLOAT64) {
         double number;
         memcpy(&number, p, sizeof number);
-        return fr_fail_value(err, FR_ERR_SCHEMA, value,
-                             "%.9g is beyond float32, which is all that a float list holds",
-                             number);
+        return fr_fail_feature(err, FR_ERR_SCHEMA, value->key,
+                               "%.9g is beyond float32, which is all that a float list holds",
+                               number);
     }
     unsigned long long number;
     memcpy(&number, p, sizeof number);
-    return fr_fail_value(err, FR_ERR_SCHEMA, value,
-                         "%llu is beyond int64, which is all that an int64 list holds", number);
+    return fr_fail_feature(err, FR_ERR_SCHEMA, value->key,
+                           "%llu is beyond int64, which is all that an int64 list holds", number);
 }
 
 static int measure_numbers(const fr_value *value, bool roughly, fr_measured *part, uint64_t *body,
@@ -116,7 +104,8 @@ static int measure_strings(const fr_value *value, fr_measured *part, uint64_t *b
     for (size_t i = part->begin; i < part->begin + part->count; i++) {
         fr_span string;
         if (!find_string(value, i, &string))
-            return fr_fail_value(err, FR_ERR_ARG, value, "the offsets lie outside of the data");
+            return fr_fail_feature(err, FR_ERR_ARG, value->key,
+                                   "the offsets lie outside of the data");
         if (string.size > FR_MESSAGE_MAX - *body) return fr_fail_long(value, err);
         *body += fr_sized(string.size);
         if (*body > FR_MESSAGE_MAX) return fr_fail_long(value, err);
@@ -142,11 +131,12 @@ static int find_row(const fr_value *value, size_t row, fr_measured *part, fr_err
     if (value->splits) {
         begin = value->splits[row], end = value->splits[row + 1];
         if (begin < 0 || end < begin)
-            return fr_fail_value(err, FR_ERR_ARG, value, "the row_splits do not ascend");
+            return fr_fail_feature(err, FR_ERR_ARG, value->key, "the row_splits do not ascend");
     }
     const bool counted = value->splits || (value->offsets && value->kind == FR_KIND_BYTES);
     if (counted && (uint64_t)end > value->elements)
-        return fr_fail_value(err, FR_ERR_ARG, value, "the row_splits lie outside of the values");
+        return fr_fail_feature(err, FR_ERR_ARG, value->key,
+                               "the row_splits lie outside of the values");
     part->begin = (size_t)begin;
     part->count = (size_t)(end - begin);
     return FR_OK;

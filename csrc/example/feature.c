@@ -13,34 +13,23 @@
 #define TAG_FIXED32 FR_TAG(1, FR_WIRE_FIXED32)
 
 static int malformed(const fr_row *row, fr_error *err) {
-    char key[FR_KEY_TEXT_SIZE];
-    fr_key_text(row->feature->key, key);
-    return fr_fail(err, FR_ERR_MALFORMED, "feature '%s': not a valid protobuf message", key);
+    return fr_fail_feature(err, FR_ERR_MALFORMED, row->feature->key,
+                           "not a valid protobuf message");
 }
 
 static int wrong_count(const fr_row *row, size_t expected, const char *what, fr_error *err) {
-    char key[FR_KEY_TEXT_SIZE];
-    const bool is_list = expected == 1 && row->found > 1;
-    fr_key_text(row->feature->key, key);
-    return fr_fail(err, FR_ERR_SCHEMA, "feature '%s': expected %zu %s, found %zu%s", key, expected,
-                   what, row->found,
-                   is_list ? "; a RaggedFeature (for images: ragged=True) reads any number" : "");
+    fr_fail_feature(err, FR_ERR_SCHEMA, row->feature->key, "expected %zu %s, found %zu", expected,
+                    what, row->found);
+    if (expected == 1 && row->found > 1)
+        fr_add_hint(err, "a RaggedFeature (for images: ragged=True) reads any number");
+    return FR_ERR_SCHEMA;
 }
 
 static int wrong_kind(const fr_row *row, fr_kind found, fr_error *err) {
     static const char *const ask[] = {"", "bytes", "float32", "int64"};
-    char key[FR_KEY_TEXT_SIZE];
-    fr_key_text(row->feature->key, key);
-    return fr_fail(err, FR_ERR_SCHEMA, "feature '%s': expected %s, found %s (ask for %s)", key,
-                   fr_kind_name(row->feature->kind), fr_kind_name(found), ask[found]);
-}
-
-static int name_feature(const fr_row *row, fr_error *err) {
-    if (!err) return FR_ERR_SCHEMA;
-    char key[FR_KEY_TEXT_SIZE], message[sizeof err->message];
-    fr_key_text(row->feature->key, key);
-    memcpy(message, err->message, sizeof message);
-    return fr_fail(err, FR_ERR_SCHEMA, "feature '%s': %.100s", key, message);
+    return fr_fail_feature(err, FR_ERR_SCHEMA, row->feature->key,
+                           "expected %s, found %s (ask for %s)", fr_kind_name(row->feature->kind),
+                           fr_kind_name(found), ask[found]);
 }
 
 /* Returns memory for the next `count` elements. Sets `*dst` to NULL, with FR_OK, if a fixed-size
@@ -69,8 +58,10 @@ static int narrow_ints(const fr_row *row, fr_span run, uint8_t *dst, size_t coun
     while (count) {
         size_t some = count < 128 ? count : 128;
         if (fr_varint_decode(&p, end, block, some) != some) return malformed(row, err);
-        if (fr_dtype_from_int64(dst, dtype, block, some, err) != FR_OK)
-            return name_feature(row, err);
+        if (fr_dtype_from_int64(dst, dtype, block, some, err) != FR_OK) {
+            fr_name_feature(err, row->feature->key);
+            return FR_ERR_SCHEMA;
+        }
         dst += some * fr_dtype_size(dtype);
         count -= some;
     }
@@ -250,9 +241,8 @@ int fr_feature_append_missing(fr_columns *columns, size_t number, fr_error *err)
         row.found = 1;
         return end_row(&row, err);
     }
-    char key[FR_KEY_TEXT_SIZE];
-    fr_key_text(row.feature->key, key);
-    return fr_fail(err, FR_ERR_SCHEMA, "feature '%s' is missing and has no default", key);
+    return fr_fail_feature(err, FR_ERR_SCHEMA, row.feature->key,
+                           "it is missing, and has no default");
 }
 
 bool fr_feature_valid(fr_span value) {

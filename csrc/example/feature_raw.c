@@ -5,15 +5,15 @@
 #include "example/feature_internal.h"
 #include "example/pad_crop.h"
 
-/* Returns the remedy for a value with more than bare elements, as the end of a message. */
+/* Returns a hint for a value that holds more than bare elements; empty for another. */
 static const char *remedy_for(fr_span value) {
     const uint8_t *data = value.data;
     if (value.size < 8) return "";
-    if (memcmp(data, "\x93NUMPY", 6) == 0) return "; it is a .npy file: encoding=\"npy\" reads it";
+    if (memcmp(data, "\x93NUMPY", 6) == 0) return "it is a .npy file: encoding=\"npy\" reads it";
     if (data[0] == 0x08 && data[1] < 32 && data[2] == 0x12) /* type and shape */
-        return "; it looks like a TensorProto: encoding=\"tensor\" reads it";
+        return "it looks like a TensorProto: encoding=\"tensor\" reads it";
     if (memcmp(data, "\x89PNG", 4) == 0 || memcmp(data, "\xff\xd8\xff", 3) == 0)
-        return "; it is an image: ImageFeature decodes it";
+        return "it is an image: ImageFeature decodes it";
     return "";
 }
 
@@ -22,14 +22,11 @@ static int wrong_size(const fr_row *row, fr_span value, fr_error *err) {
     const char *remedy = remedy_for(value);
     const char *dtype = fr_dtype_name(feature->dtype);
     size_t size = fr_dtype_size(feature->dtype);
-    char key[FR_KEY_TEXT_SIZE];
-    fr_key_text(feature->key, key);
-    if (feature->ragged)
-        return fr_fail(err, FR_ERR_SCHEMA,
-                       "feature '%s': expected a multiple of %zu bytes (%s), found %zu%s", key,
-                       size, dtype, value.size, remedy);
-    return fr_fail(err, FR_ERR_SCHEMA, "feature '%s': expected %zu bytes (%s), found %zu%s", key,
-                   feature->count * size, dtype, value.size, remedy);
+    fr_fail_feature(err, FR_ERR_SCHEMA, feature->key, "expected %s%zu bytes (%s), found %zu",
+                    feature->ragged ? "a multiple of " : "",
+                    feature->ragged ? size : feature->count * size, dtype, value.size);
+    fr_add_hint(err, "%s", remedy);
+    return FR_ERR_SCHEMA;
 }
 
 /* Finds the last row of a column of integers: an earlier feature of this record. */
@@ -57,12 +54,11 @@ static int64_t load(const uint8_t *values, fr_dtype dtype, size_t index) {
 
 static int wrong_rank(const fr_row *row, size_t number, size_t found, size_t expected,
                       fr_error *err) {
-    char key[FR_KEY_TEXT_SIZE], other[FR_KEY_TEXT_SIZE];
-    fr_key_text(row->feature->key, key);
+    char other[FR_FEATURE_TEXT_SIZE];
     fr_key_text(row->columns->schema->features[number].key, other);
-    return fr_fail(err, FR_ERR_SCHEMA,
-                   "feature '%.70s': its shape requires %zu values of '%.70s', which has %zu", key,
-                   expected, other, found);
+    return fr_fail_feature(err, FR_ERR_SCHEMA, row->feature->key,
+                           "its shape requires %zu values of '%s', which has %zu", expected, other,
+                           found);
 }
 
 /* Reads the dimensions that one entry of `extent` describes. */
@@ -98,11 +94,9 @@ static int read_shape(const fr_row *row, size_t size, size_t *from, fr_error *er
         from[d] = (size_t)dims[d];
     }
     if (fits && product == size) return FR_OK;
-    char key[FR_KEY_TEXT_SIZE];
-    fr_key_text(feature->key, key);
-    return fr_fail(err, FR_ERR_SCHEMA,
-                   "feature '%s': %zu bytes do not fill an array of %s of the record's shape", key,
-                   size, fr_dtype_name(feature->dtype));
+    return fr_fail_feature(err, FR_ERR_SCHEMA, feature->key,
+                           "%zu bytes do not fill an array of %s of the record's shape", size,
+                           fr_dtype_name(feature->dtype));
 }
 
 static int put_fitted(const fr_row *row, fr_span bytes, fr_error *err) {
@@ -111,10 +105,9 @@ static int put_fitted(const fr_row *row, fr_span bytes, fr_error *err) {
     FR_TRY(read_shape(row, bytes.size, from, err));
     for (size_t d = 0; feature->fit == FR_FIT_PAD && d < feature->rank; d++) {
         if (from[d] <= feature->target[d]) continue;
-        char key[FR_KEY_TEXT_SIZE];
-        fr_key_text(feature->key, key);
-        return fr_fail(err, FR_ERR_SCHEMA, "feature '%s': dimension %zu is %zu, more than %zu", key,
-                       d, from[d], feature->target[d]);
+        return fr_fail_feature(err, FR_ERR_SCHEMA, feature->key,
+                               "dimension %zu is %zu, more than %zu", d, from[d],
+                               feature->target[d]);
     }
     fr_pad_crop_copy(feature, row->dense, bytes.data, from);
     return FR_OK;

@@ -128,19 +128,12 @@ static inline bool take(const target *t, fr_span frame) {
     return true;
 }
 
-/* Adds the number of the frame to the message. */
-static int in_frame(int status, int64_t frame, fr_error *err) {
-    if (!err) return status;
-    char message[sizeof err->message];
-    memcpy(message, err->message, sizeof message);
-    return fr_fail(err, status, "frame %" PRId64 ": %.200s", frame, message);
-}
-
 static int append_any(fr_columns *columns, size_t number, fr_span frame, fr_intake *intake,
                       int64_t count, fr_error *err) {
     int status = fr_feature_append(columns, number, frame, intake, err);
     if (status == FR_END) status = fr_feature_append_empty(columns, number, err);
-    return status == FR_OK ? FR_OK : in_frame(status, count, err);
+    if (FR_UNLIKELY(status != FR_OK) && err) err->frame = count;
+    return status;
 }
 
 int fr_frames_append(fr_columns *columns, size_t number, fr_span list, fr_intake *intake,

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "example/schema.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "format/wire.h"
@@ -19,10 +21,10 @@ const char *fr_kind_name(fr_kind kind) {
     return "no kind";
 }
 
-void fr_key_text(fr_span key, char text[FR_KEY_TEXT_SIZE]) {
+void fr_key_text(fr_span key, char text[FR_FEATURE_TEXT_SIZE]) {
     size_t at = 0;
     for (size_t i = 0; i < key.size; i++) {
-        if (at > FR_KEY_TEXT_SIZE - 8) {
+        if (at > FR_FEATURE_TEXT_SIZE - 8) {
             memcpy(text + at, "...", 3);
             at += 3;
             break;
@@ -38,6 +40,21 @@ void fr_key_text(fr_span key, char text[FR_KEY_TEXT_SIZE]) {
         }
     }
     text[at] = 0;
+}
+
+void fr_name_feature(fr_error *err, fr_span key) {
+    if (err) fr_key_text(key, err->feature);
+}
+
+int fr_fail_feature(fr_error *err, int status, fr_span key, const char *format, ...) {
+    char cause[sizeof err->cause];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(cause, sizeof cause, format, args);
+    va_end(args);
+    fr_fail(err, status, "%s", cause);
+    fr_name_feature(err, key);
+    return status;
 }
 
 /* Keys that are looked up come from files, but the table contains only those of the schema. A

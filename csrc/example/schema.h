@@ -83,8 +83,14 @@ typedef struct {
 
 /* Writes a key in printable ASCII, with everything else and quotes escaped, clipped to about 120
    characters. Keys come from files and appear in messages. */
-#define FR_KEY_TEXT_SIZE 128
-void fr_key_text(fr_span key, char text[FR_KEY_TEXT_SIZE]);
+void fr_key_text(fr_span key, char text[FR_FEATURE_TEXT_SIZE]);
+
+/* Gives an error the coordinate of a feature. */
+void fr_name_feature(fr_error *err, fr_span key);
+
+/* As fr_fail(), of a feature. */
+int fr_fail_feature(fr_error *err, int status, fr_span key, const char *format, ...)
+    FR_PRINTF(4, 5);
 
 /* All zeros is a valid empty schema. */
 typedef struct {

@@ -181,5 +181,4 @@ def _cause(failure: FastrecError) -> str:
     """Return the reason of an error without the place of the record, and with numbers as ``#``."""
     if isinstance(failure, CorruptRecordError):
         return f"damage of kind {failure.kind!r}"
-    text = re.sub(r"^record \d+(?: in '.*?')?[^:]*: ", "", str(failure))
-    return re.sub(r"\d+", "#", text.split("; ")[0])
+    return re.sub(r"\d+", "#", failure.problem)

@@ -191,9 +191,7 @@ def _place(run: Pass, key: Any) -> tuple[int, Any, int | None]:
 
 
 def _failure(run: Pass, key: Any, problem: str, kind: str) -> ExampleParseError:
-    error = ExampleParseError(problem)
-    error.kind = kind
-    return error.in_record(*_place(run, key))
+    return ExampleParseError(problem, kind=kind).in_record(*_place(run, key))
 
 
 def _located(error: Any, keys: Any, run: Pass) -> Any:

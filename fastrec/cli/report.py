@@ -7,6 +7,7 @@ out as aligned plain text, fit for a log, ``grep`` and ``awk``.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -18,6 +19,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TextIO
 
+from fastrec.errors import CorruptRecordError, FastrecError, MissingRecordsError
+from fastrec.records.shard_sets import ANY_SHARDS
 from fastrec.storage.stores import public
 
 __all__ = [
@@ -34,6 +37,9 @@ __all__ = [
 ]
 
 Advance = Callable[[int], object]
+
+_NOT_REPAIRED = ("shrunk", "changed", "cut")
+"""Kinds of damage that are not in the file."""
 
 _PATIENCE_S = 1.0
 """Seconds before progress is shown."""
@@ -287,28 +293,39 @@ def _escape(found: re.Match[str]) -> str:
     return character if character.isprintable() else json.dumps(character)[1:-1]
 
 
-def explained(error: BaseException) -> str:
-    """One line about `error`, with the file that it is about, for somebody in a shell."""
+def explained(error: BaseException, *, hints: bool = True) -> str:
+    """Describe an error in one line for a shell, with the file, and with what to do about it."""
     if isinstance(error, OSError) and error.strerror:
         where = f"{shown(os.fsdecode(error.filename))}: " if _is_name(error.filename) else ""
-        text = error.strerror.replace("; overwrite=True replaces", "; --overwrite replaces")
-        return f"{where}{text}"
+        exists = "the file exists; --overwrite replaces it"
+        return where + (exists if error.errno == errno.EEXIST else error.strerror)
     if isinstance(error, MemoryError):
         return "out of memory"
-    text, hint, _ = str(error).partition("; on_error=")
-    text = text.replace("; shards='any' reads", "; --any-shards reads")
-    path = getattr(error, "path", None)
-    if hint and path and not os.fsdecode(path).startswith("<"):
-        text += f"; `fastrec repair {shlex.quote(os.fsdecode(path))}` saves the rest"
+    text = str(error)
+    if isinstance(error, FastrecError):
+        hint = _hint(error) if hints else ""
+        text = f"{error.headline}; {hint}" if hint else error.headline
     return shown(text) or type(error).__name__
+
+
+def _hint(error: FastrecError) -> str:
+    """Return the hint of an error in the words of the command line."""
+    if isinstance(error, MissingRecordsError) and error.hint == ANY_SHARDS:
+        return "--any-shards reads the files as they are"
+    if not isinstance(error, CorruptRecordError) or error.kind in _NOT_REPAIRED or error.content:
+        return error.hint
+    if not error.hint:
+        return ""
+    if not error.path or error.path.startswith("<"):
+        return ""
+    return f"`fastrec repair {shlex.quote(error.path)}` saves the rest"
 
 
 def damage_text(lost: Any) -> str:
     """Describe damage in one line: record, offset, kind, numbers, and how much is lost."""
     if lost.record < 0:
-        return shown(lost.reason.partition("; on_error=")[0])
-    detail = lost.reason.rpartition(f"(record {lost.record}): ")[2]
-    return f"record {lost.record} at offset {lost.begin}: {lost.kind}: {shown(detail)}"
+        return shown(lost.reason)
+    return f"record {lost.record} at offset {lost.begin}: {lost.kind}: {shown(lost.reason)}"
 
 
 def _is_name(filename: object) -> bool:

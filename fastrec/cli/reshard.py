@@ -93,7 +93,7 @@ class Skip:
     def __call__(self, error: FastrecError) -> None:
         if (error.path, error.offset) not in self._named:
             self._named.add((error.path, error.offset))
-            self._report.complain(f"damage: {explained(error).partition('; `fastrec')[0]}")
+            self._report.complain(f"damage: {explained(error, hints=False)}")
         self.status = FINDING
 
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..columns import Bytes, Ragged
+from ..errors import one_line
 
 __all__ = [
     "ACCEPTED",
@@ -218,9 +219,9 @@ def as_array(key: Any, value: Any, accepted: str = ACCEPTED) -> Any:
         if hasattr(value, "__dlpack__"):
             return np.from_dlpack(value)
     except (TypeError, ValueError, RuntimeError, BufferError) as error:
-        text = " ".join(str(error).split())
         raise TypeError(
-            f"feature {key!a}: {type(value).__name__} cannot be converted to an array: {text!a}"
+            f"feature {key!a}: {type(value).__name__} cannot be converted to an array: "
+            f"{one_line(error)!a}"
         ) from error
     raise _refuse(key, value, accepted)
 
@@ -305,16 +306,20 @@ def _ragged(key: Any, rows: list[Any]) -> Column:
     return Ragged(values.astype(np.int64) if values.dtype == np.uint8 else values, splits)
 
 
+class _RowKey(NamedTuple):
+    """The name of a feature and the number of a row, as messages have them."""
+
+    key: Any
+    number: int
+
+    def __repr__(self) -> str:
+        return f"{self.key!a}: row {self.number}"
+
+
 def _part(key: Any, row: Any, number: int) -> Array | Bytes:
     if isinstance(row, (list, tuple)) and not row:
         return np.zeros(0, np.int64)
-    try:
-        part = one_row(key, row)
-    except (TypeError, ValueError, OverflowError) as error:
-        text = str(error)
-        start = f"feature {key!a}: "
-        text = text[len(start) :] if text.startswith(start) else text
-        raise type(error)(f"{start}row {number}: {text}") from None
+    part = one_row(_RowKey(key, number), row)
     assert not isinstance(part, (Ragged, Raw))
     return part
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..columns import Arrays, Bytes, Ragged, Sparse
-from ..errors import ExampleParseError
+from ..errors import ExampleParseError, printable
 from ..records.content import value_content
 from ..records.content.arrays import ArrayEncoding, array_header, decode_array
 from .row_partitions import Ints, Partition
@@ -46,21 +46,8 @@ def last(*columns: Any) -> Any:
     return columns[-1]
 
 
-def _spell(key: bytes) -> str:
-    return ascii(key.decode("utf-8", "backslashreplace"))
-
-
-def _named(error: ExampleParseError, key: bytes) -> ExampleParseError:
-    """Return the error with record and feature in its message."""
-    named = ExampleParseError(f"feature {_spell(key)} {error}")
-    named.kind = "schema"
-    return named.in_record(error.record or 0)
-
-
-def _fail(record: int, key: bytes, problem: str) -> None:
-    error = ExampleParseError(problem)
-    error.record = record
-    raise _named(error, key)
+def _fail(record: int, key: bytes, cause: str) -> None:
+    raise ExampleParseError(cause, kind="schema", record=record, feature=printable(key))
 
 
 def take(values: Any, order: Ints) -> Any:
@@ -95,7 +82,7 @@ class SparseBuild:
         for axis, key in enumerate(keys, 1):
             same = np.diff(key.row_splits) == np.diff(splits)
             if not same.all():
-                _fail(int(np.argmin(same)), self.value_key, "has not one index for each value")
+                _fail(int(np.argmin(same)), self.value_key, "it has not one index for each value")
             indices[:, axis] = key.values
         indices[:, 0] = row_numbers(splits)
         shape = (len(values), *self.size)
@@ -133,7 +120,7 @@ class RaggedBuild:
         for key, name in zip(keys, self.names, strict=False):
             same = np.diff(key.row_splits) == np.diff(column.row_splits)
             if not same.all():
-                _fail(int(np.argmin(same)), name, "has not as many frames as the values")
+                _fail(int(np.argmin(same)), name, "it has not as many frames as the values")
         inner = self._build([key.values for key in keys], column.values, column.row_splits)
         return Ragged(inner, self._cast(column.row_splits))
 
@@ -147,7 +134,7 @@ class RaggedBuild:
             except ExampleParseError as error:
                 if frames is not None and error.record is not None:
                     error.record = int(np.searchsorted(frames, error.record, side="right")) - 1
-                raise _named(error, part.key or self.names[-1]) from None
+                raise error.in_feature(part.key or self.names[-1]) from None
         return Ragged(values, self._cast(items))
 
     def _level(
@@ -188,9 +175,8 @@ class PaddedBuild:
         if stride != 1:
             splits, rest = np.divmod(splits, stride)
             if rest.any():
-                problem = (
-                    f"has a number of values that is not a multiple of {stride}, the size of a row"
-                )
+                rest_of = f"not a multiple of {stride}, the size of a row"
+                problem = f"it has a number of values that is {rest_of}"
                 _fail(int(np.argmax(rest[1:] != 0)), self.key, problem)
         return pad(_reshape(column.values, (int(splits[-1]), *self.shape)), splits, self.padding)
 
@@ -246,10 +232,10 @@ class ArraysBuild:
             record = int(np.argmin(good))
             shape = tuple(shapes[record].tolist())
             problem = (
-                f"has {len(raw[record])} elements, which do not fill an array of shape {shape}"
+                f"it has {len(raw[record])} elements, which do not fill an array of shape {shape}"
             )
             if not shape:
-                problem += f": {_spell(self.names[0])} is missing, or says nothing"
+                problem += f": '{printable(self.names[0])}' is missing, or says nothing"
             _fail(record, self.key, problem)
         return Arrays(raw.values, raw.row_splits, shapes)
 
@@ -264,8 +250,8 @@ class ArraysBuild:
             rank = 1 if extent[0] == "one" else int(lengths[0]) if records else 0
             if (lengths != rank).any() or rank > 8:
                 record = int(np.argmax(lengths != rank)) if rank <= 8 else 0
-                name = _spell(self.names[extent[1]])
-                needs = f"has a shape that requires {min(rank, 8)} values of {name}"
+                name = printable(self.names[extent[1]])
+                needs = f"it has a shape that requires {min(rank, 8)} values of '{name}'"
                 _fail(record, self.key, f"{needs}, which has {lengths[record]}")
             dims.append(column.values.reshape(records, rank).astype(np.int64, copy=False))
         return np.concatenate(dims, axis=1)
@@ -311,7 +297,9 @@ class EncodedArraysBuild:
         header = array_header(self.encoding, value)
         if header is None:
             _fail(
-                row, self.key, f"is not encoded as {self.encoding!r}: it is {value_content(value)}"
+                row,
+                self.key,
+                f"it is not encoded as {self.encoding!r}: it is {value_content(value)}",
             )
         try:
             array = decode_array(self.encoding, value)

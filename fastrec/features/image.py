@@ -259,8 +259,8 @@ class ImageFeature(Feature):
         """
 
         def fail(row: int, error: Exception) -> None:
-            problem = f"{name}: {reason(error)}"
-            failure = ExampleParseError(problem if locate is None else f"{locate(row)}: {problem}")
+            cause = f"{name}: {reason(error)}"
+            failure = ExampleParseError(cause if locate is None else f"{locate(row)}: {cause}")
             failure.kind, failure.record = "image", row
             raise (failure.in_record(row) if locate is None else failure) from error
 

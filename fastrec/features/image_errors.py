@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from ..errors import ExampleParseError
+from ..errors import ExampleParseError, one_line
 from ..records.content import image_format, value_content
 
 __all__ = [
@@ -60,9 +60,9 @@ def _is_unfit(error: Exception) -> bool:
 
 def reason(error: Exception) -> str:
     """Return why an image cannot be used, in one line of ASCII."""
-    text = " ".join(str(error).split()) or type(error).__name__
+    text = one_line(error)
     if type(error).__name__ == "UnidentifiedImageError":  # its text describes the io.BytesIO
         text = f"it must be one of {', '.join(FORMATS)}"
     if _is_unfit(error) or isinstance(error, ListedImageError):
-        return text.encode("ascii", "backslashreplace").decode()
-    return f"cannot be decoded: {text}".encode("ascii", "backslashreplace").decode()
+        return text
+    return f"cannot be decoded: {text}"

@@ -93,10 +93,10 @@ class Partition:
     def split_evenly(self, items: Ints) -> Ints:
         """Return the row offsets of each record, for rows of one length."""
         if self.length == 0:
-            _check(np.diff(items) == 0, "has values, and rows of length 0")
+            _check(np.diff(items) == 0, "it has values, and rows of length 0")
             return np.zeros_like(items)
         rows, rest = np.divmod(items, self.length)
-        _check(rest[1:] == 0, f"has a number of values that is not a multiple of {self.length}")
+        _check(rest[1:] == 0, f"it has a number of values that is not a multiple of {self.length}")
         return rows
 
 
@@ -106,10 +106,8 @@ def _check(good: NDArray[np.bool_], problem: str) -> None:
         _fail(int(np.argmin(good)), problem)
 
 
-def _fail(record: int, problem: str) -> None:
-    error = ExampleParseError(problem)
-    error.record = record
-    raise error
+def _fail(record: int, cause: str) -> None:
+    raise ExampleParseError(cause, kind="schema", record=record)
 
 
 def _check_items(good: NDArray[np.bool_], splits: Ints, problem: str) -> None:
@@ -125,32 +123,35 @@ def _each(of_records: Ints, said_splits: Ints) -> Ints:
 
 def _by_lengths(said: Ints, said_splits: Ints, items: Ints) -> tuple[Ints, Ints]:
     inside = (said >= 0) & (said <= _each(np.diff(items), said_splits))
-    _check_items(inside, said_splits, "has a row length that is negative or too large")
+    _check_items(inside, said_splits, "it has a row length that is negative or too large")
     # The sums cannot overflow: a record has at most 2**31 lengths of at most 2**31.
     row_splits = np.zeros(len(said) + 1, np.int64)
     np.cumsum(said, out=row_splits[1:])
     _check(
-        (row_splits[said_splits] == items)[1:], "has row lengths that do not add up to its values"
+        (row_splits[said_splits] == items)[1:],
+        "it has row lengths that do not add up to its values",
     )
     return row_splits, said_splits
 
 
 def _by_limits(said: Ints, said_splits: Ints, items: Ints) -> tuple[Ints, Ints]:
     inside = (said >= 0) & (said <= _each(np.diff(items), said_splits))
-    _check_items(inside, said_splits, "has a row limit outside of its values")
+    _check_items(inside, said_splits, "it has a row limit outside of its values")
     row_splits = np.zeros(len(said) + 1, np.int64)
     np.add(said, _each(items[:-1], said_splits), out=row_splits[1:])
-    _check((row_splits[said_splits] == items)[1:], "has row limits that do not end with its values")
-    _check_items(np.diff(row_splits) >= 0, said_splits, "has row limits that decrease")
+    _check(
+        (row_splits[said_splits] == items)[1:], "it has row limits that do not end with its values"
+    )
+    _check_items(np.diff(row_splits) >= 0, said_splits, "it has row limits that decrease")
     return row_splits, said_splits
 
 
 def _by_starts(said: Ints, said_splits: Ints, items: Ints) -> tuple[Ints, Ints]:
     inside = (said >= 0) & (said <= _each(np.diff(items), said_splits))
-    _check_items(inside, said_splits, "has a row start outside of its values")
+    _check_items(inside, said_splits, "it has a row start outside of its values")
     row_splits = np.append(said + _each(items[:-1], said_splits), items[-1])
-    _check(row_splits[said_splits] == items, "has row starts that do not begin with its values")
-    _check_items(np.diff(row_splits) >= 0, said_splits, "has row starts that decrease")
+    _check(row_splits[said_splits] == items, "it has row starts that do not begin with its values")
+    _check_items(np.diff(row_splits) >= 0, said_splits, "it has row starts that decrease")
     return row_splits, said_splits
 
 
@@ -160,20 +161,20 @@ def _by_splits(said: Ints, said_splits: Ints, items: Ints) -> tuple[Ints, Ints]:
     _check_items(
         said[first] == 0,
         np.append(0, np.cumsum(counts > 0)),
-        "has row splits that do not begin with 0",
+        "it has row splits that do not begin with 0",
     )
     limits = np.delete(said, first)
     return _by_limits(limits, said_splits - np.append(0, np.cumsum(counts > 0)), items)
 
 
 def _by_rowids(said: Ints, said_splits: Ints, items: Ints) -> tuple[Ints, Ints]:
-    _check(np.diff(said_splits) == np.diff(items), "has not one row number for each value")
+    _check(np.diff(said_splits) == np.diff(items), "it has not one row number for each value")
     inside = (said >= 0) & (said < MAX_ROWS)
-    _check_items(inside, said_splits, f"has a row number that is not from 0 to {MAX_ROWS - 1}")
+    _check_items(inside, said_splits, f"it has a row number that is not from 0 to {MAX_ROWS - 1}")
     starts = np.zeros(len(said), bool)
     starts[said_splits[:-1][np.diff(said_splits) > 0]] = True
     rising = np.diff(said, prepend=0) >= 0
-    _check_items(rising | starts, said_splits, "has row numbers that decrease")
+    _check_items(rising | starts, said_splits, "it has row numbers that decrease")
     rows = np.zeros(len(items), np.int64)
     ends = said_splits[1:]
     np.cumsum(

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from fastrec.errors import FastrecError
+from fastrec.errors import FastrecError, one_line
 from fastrec.features.image_errors import FORMATS
 from fastrec.features.image_libraries import pillow, too_few
 from fastrec.records.byte_sources import NamedFile
@@ -215,7 +215,7 @@ def _opened(name: str, data: bytes, max_pixels: int) -> Iterator[Image.Image]:
     except image_module.UnidentifiedImageError:
         raise ImageError(name, "not an image in a known format") from None
     except Exception as error:  # hostile bytes can make a decoder raise any class of exception
-        raise ImageError(name, _one_line(error)) from error
+        raise ImageError(name, one_line(error)) from error
 
 
 def _rgb(image: Image.Image, upright: bool) -> UInt8Array:
@@ -226,8 +226,3 @@ def _rgb(image: Image.Image, upright: bool) -> UInt8Array:
         grey = (np.asarray(turned) >> 8).astype(np.uint8)
         return np.repeat(grey[:, :, np.newaxis], 3, axis=2)
     return np.array(turned.convert("RGB"), dtype=np.uint8, order="C")
-
-
-def _one_line(error: Exception) -> str:
-    text = " ".join(str(error).split()) or type(error).__name__
-    return text.encode("ascii", "backslashreplace").decode("ascii")

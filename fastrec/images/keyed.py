@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ExampleParseError
+from ..errors import ExampleParseError, printable
 from ..features.image import ImageFeature
 from ..features.image_errors import reason
 from ..features.spec import Feature
@@ -74,8 +74,7 @@ class KeyedParser:
         for name, feature in self._random.items():
 
             def fail(row: int, error: Exception, name: str = name) -> None:
-                failure = ExampleParseError(f"feature {name!a}: {reason(error)}")
-                failure.kind = "image"
+                failure = ExampleParseError(reason(error), kind="image", feature=printable(name))
                 path, record, offset = reader._files.dataset().position_of(int(numbers[row]))
                 raise failure.in_record(record, path, offset) from error
 

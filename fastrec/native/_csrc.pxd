@@ -37,10 +37,13 @@ cdef extern from "base/status.h" nogil:
         int64_t file
         int64_t record
         int64_t offset
+        int64_t frame
         uint64_t length
         uint32_t stored_crc
         uint32_t computed_crc
-        char message[256]
+        char feature[128]
+        char cause[192]
+        char hint[160]
 
     const char *fr_fault_name(fr_fault fault) noexcept
 

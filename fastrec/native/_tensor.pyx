@@ -26,7 +26,7 @@ cdef int check(int status, c.fr_error *err) except -1:
     """Raise the exception for a negative status; pass 0 and positive outcomes through."""
     if status >= 0:
         return status
-    message = err.message[:].decode("ascii", "backslashreplace")
+    message = (<bytes>err.cause).decode("ascii", "backslashreplace")
     if status == c.FR_ERR_NOMEM:
         raise MemoryError(message)
     if status == c.FR_ERR_MALFORMED:

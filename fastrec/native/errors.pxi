@@ -7,7 +7,7 @@ cdef enum:
 
 
 cdef str _where(path):
-    return "" if path is None else f" in {ascii(os.fsdecode(path) if is_path(path) else str(path))}"
+    return "" if path is None else f" in {ascii(_name(path))}"
 
 
 cdef bytes path_bytes(path):
@@ -22,17 +22,28 @@ cdef bint is_path(path):
     return isinstance(path, (str, bytes, os.PathLike))
 
 
+cdef str text_of(const char *text):
+    """Return a text of the core."""
+    return (<bytes>text).decode("ascii", "backslashreplace")
+
+
+cdef str problem_of(c.fr_error *err):
+    """Return what is wrong with which feature of a value that is to be encoded."""
+    feature = f"feature '{text_of(err.feature)}': " if err.feature[0] else ""
+    return feature + text_of(err.cause)
+
+
 cdef str _advice(int status, str kind):
-    """The end of the message: a remedy."""
+    """Return what may help with damage."""
     if status == c.FR_ERR_LIMIT:
-        return "; raise max_record_bytes to read it"
+        return "raise max_record_bytes to read it"
     if kind in ("shrunk", "changed"):
         return ""
     if kind == "cut":
-        return "; fastrec.file_ranges(exact=True) cuts around records that hold record files"
+        return "fastrec.file_ranges(exact=True) cuts around records that hold record files"
     if status == c.FR_ERR_TRUNCATED:
-        return "; on_error='tolerate_tail' ends before it, fastrec.repair() cuts it off"
-    return "; on_error='skip' goes on after it, fastrec.repair() saves the rest"
+        return "on_error='tolerate_tail' ends before it, fastrec.repair() cuts it off"
+    return "on_error='skip' goes on after it, fastrec.repair() saves the rest"
 
 
 cdef object explain(c.fr_span data, bint first, bint whole, bytes tail=b"", packed=None):
@@ -55,22 +66,23 @@ cdef str LINE_ENDS = "TFRecord, LF to CR LF"
 cdef str UNKNOWN = "unknown"
 
 
-cdef object _data_error(int status, c.fr_error *err, path, str message, content):
+cdef object _data_error(int status, c.fr_error *err, path, content):
     cdef str word = "truncated" if status == c.FR_ERR_TRUNCATED else "corrupted"
     cdef str kind = c.fr_fault_name(err.fault).decode("ascii")
     at = err.offset if err.offset >= 0 else "?"
     which = f" (record {err.record})" if err.record >= 0 else ""
+    cause = text_of(err.cause)
     if content is not None and not content.repairable:
-        text = f"not a TFRecord file{_where(path)}: it looks like {content}"
+        text, advice = f"not a TFRecord file{_where(path)}: it looks like {content}", ""
     else:
-        advice = _advice(status, kind) if content is None else f"; it looks like {content}"
-        text = f"{word} record at {at}{_where(path)}{which}: {message}{advice}"
+        advice = _advice(status, kind) if content is None else f"it looks like {content}"
+        text = f"{word} record at {at}{_where(path)}{which}: {cause}"
     if status == c.FR_ERR_LIMIT:
-        error = errors.LimitExceededError(text)
+        error = errors.LimitExceededError(text, cause=cause, hint=advice)
     elif status == c.FR_ERR_TRUNCATED:
-        error = errors.TruncatedFileError(text)
+        error = errors.TruncatedFileError(text, cause=cause, hint=advice)
     else:
-        error = errors.CorruptRecordError(text)
+        error = errors.CorruptRecordError(text, cause=cause, hint=advice)
     error.kind = kind
     no_length = ("torn-header", "zero-fill", "shrunk", "changed")
     error.length = None if kind in no_length else err.length
@@ -81,19 +93,26 @@ cdef object _data_error(int status, c.fr_error *err, path, str message, content)
     return error
 
 
-cdef object _index_error(c.fr_error *err, path, str message):
+cdef object _index_error(c.fr_error *err, path):
     which = f" (record {err.record}, at {err.offset})" if err.record >= 0 else ""
+    cause = text_of(err.cause)
     return errors.IndexMismatchError(
-        f"the index{' of' if path is not None else ''}{_where(path)[3:]}{which} is refused: "
-        f"{message}; build it again")
+        f"the index{' of' if path is not None else ''}{_where(path)[3:]}{which} is refused: {cause}",
+        cause=cause, hint="build it again")
 
 
-cdef object _example_error(int status, c.fr_error *err, path, str message):
-    where = f"record {err.record}{_where(path)}: " if err.record >= 0 else ""
-    error = errors.ExampleParseError(where + message)
-    error._problem = message
-    error.kind = "malformed" if status == c.FR_ERR_MALFORMED else "schema"
-    return error
+cdef object _example_error(int status, c.fr_error *err, path):
+    return errors.ExampleParseError(
+        text_of(err.cause), hint=text_of(err.hint), path=_name(path),
+        frame=err.frame if err.frame >= 0 else None,
+        feature=text_of(err.feature) if err.feature[0] else None,
+        record=err.record if err.record >= 0 else None,
+        kind="malformed" if status == c.FR_ERR_MALFORMED else "schema")
+
+
+cdef object _name(path):
+    """Return what an error calls a file, or None."""
+    return None if path is None else os.fsdecode(path) if is_path(path) else str(path)
 
 
 cdef str LOCKED = "another writer holds the lock of the file and appends to it"
@@ -113,9 +132,8 @@ cdef int check(int status, c.fr_error *err, path=None, content=None) except -1:
     """
     if status >= 0:
         return status
-    message = err.message[:].decode("ascii", "backslashreplace")
     if status == c.FR_ERR_NOMEM:
-        raise MemoryError(message)
+        raise MemoryError(text_of(err.cause))
     if status == c.FR_ERR_IO:
         text = EXISTS if err.sys_errno == errno.EEXIST else os.strerror(err.sys_errno)
         if err.fault == c.FR_FAULT_UNSYNCED:
@@ -128,16 +146,16 @@ cdef int check(int status, c.fr_error *err, path=None, content=None) except -1:
                    "that it appended are lost"
         raise OSError(err.sys_errno, text, path)
     if status == c.FR_ERR_ARG or status == c.FR_ERR_STATE:
-        raise ValueError(message + _where(path))
+        raise ValueError(problem_of(err) + _where(path))
     if status == c.FR_ERR_MALFORMED or status == c.FR_ERR_SCHEMA:
-        error = _example_error(status, err, path, message)
+        error = _example_error(status, err, path)
     elif status == c.FR_ERR_INDEX:
-        error = _index_error(err, path, message)
+        error = _index_error(err, path)
     elif status == c.FR_ERR_MANIFEST:
-        error = errors.MissingRecordsError(f"{ascii(os.fsdecode(path))} {message}")
+        error = errors.MissingRecordsError(f"{ascii(os.fsdecode(path))} {text_of(err.cause)}")
     else:
-        error = _data_error(status, err, path, message, content)
-    error.path = None if path is None else os.fsdecode(path) if is_path(path) else str(path)
+        error = _data_error(status, err, path, content)
+    error.path = _name(path)
     error.record = err.record if err.record >= 0 else None
     error.offset = err.offset if err.offset >= 0 else None
     raise error

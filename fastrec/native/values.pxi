@@ -26,9 +26,8 @@ cdef bytes name_of(key):
 cdef int check_encoded(int status, c.fr_error *err, bint rows) except -1:
     """Check a status as check() does; errors of values name the row."""
     if status == c.FR_ERR_SCHEMA or status == c.FR_ERR_LIMIT or status == c.FR_ERR_ARG:
-        message = err.message[:].decode("ascii", "backslashreplace")
         where = f"row {err.record}: " if rows and err.record >= 0 else ""
-        raise (OverflowError if status == c.FR_ERR_SCHEMA else ValueError)(where + message)
+        raise (OverflowError if status == c.FR_ERR_SCHEMA else ValueError)(where + problem_of(err))
     return check(status, err)
 
 

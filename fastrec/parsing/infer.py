@@ -94,10 +94,8 @@ class _Survey:
         content = message_content(self._first)
         if self._first and content.name != "Example" and not (self.context or self.lists):
             path, _ = self._place(0)
-            text = f"{path!a}: record 0: not a tf.train.Example: it is {content}"
-            error = ExampleParseError(text)
-            error.kind, error.record, error.path = "malformed", 0, path
-            raise error
+            cause = f"not a tf.train.Example: it is {content}"
+            raise ExampleParseError(cause, kind="malformed").in_record(0, path)
 
     def _survey(self, survey: _core.Survey, block: Bytes, start: int) -> None:
         """Add a block whose first record has the number `start`."""
@@ -212,9 +210,10 @@ def _explained(error: ExampleParseError, record: bytes) -> ExampleParseError:
     found = message_content(record)
     if error.kind != "malformed" or found.name == "Example":
         return error
-    explained = ExampleParseError(f"not a valid tf.train.Example: it is {found}")
-    explained.kind = error.kind
-    return explained.in_record(error.record or 0, error.path, error.offset)
+    cause = f"not a valid tf.train.Example: it is {found}"
+    return ExampleParseError(cause, kind=error.kind).in_record(
+        error.record or 0, error.path, error.offset
+    )
 
 
 def _name(key: bytes) -> str:

@@ -35,7 +35,7 @@ class Skipped:
         As that of :class:`CorruptRecordError` for damage; ``"malformed"``, ``"schema"`` or
         ``"image"`` for a sound record that does not fit.
     reason : str
-        The error, and how the end of the region was found.
+        What is wrong, and how the end of the region was found.
     ambiguous : bool
         Whether the region contains sound frames. They may be a record file that was stored inside
         the damaged record, so they were not taken for records.
@@ -105,7 +105,7 @@ class Damage:
             call_out(self._on_error, error)
         if self._left is not None:
             self._left -= 1
-        reason = str(error).split("; ")[0] + _how(searched, whole, ambiguous, last)
+        reason = error.problem + _how(searched, whole, ambiguous, last)
         path = str(error.path)
         region = Skipped(path, begin, end, error.record or 0, error.kind, reason, ambiguous)
         self._found[path, begin] = region
@@ -122,10 +122,10 @@ class Damage:
         place = path, begin if begin >= 0 else -1 - record
         if place not in self._found and self._left is not None:
             self._left -= 1
-        kind, end, reason = getattr(error, "kind", ""), None, str(error)
+        kind, end, reason = getattr(error, "kind", ""), None, error.problem
         if isinstance(error, CorruptRecordError) and error.length is not None:
             end = begin + error.length + FRAME_OVERHEAD
-            reason = reason.split("; ")[0] + _how(False, False, False, False)
+            reason += _how(False, False, False, False)
         self._found[place] = Skipped(path, begin, end, record, kind, reason)
 
     @property

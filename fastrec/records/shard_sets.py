@@ -24,6 +24,7 @@ from typing import Literal
 from ..errors import MissingRecordsError
 
 __all__ = [
+    "ANY_SHARDS",
     "Shards",
     "check_shards",
     "check_shards_option",
@@ -37,6 +38,9 @@ Shards = Literal["complete", "any"]
 _NUMBER = re.compile(r"[0-9]{1,9}")
 _COUNT = re.compile(r"([0-9]{1,9})([^/]*)")
 _REPAIRED = re.compile(r"\.repaired(?=(?:\.[^./]*){0,2}$)")
+ANY_SHARDS = "shards='any' reads the files as they are"
+"""Hint of an error about the names of files."""
+
 _NAMED = 3  # missing files, in a message
 
 
@@ -165,6 +169,4 @@ def _mixed(first: str, second: str, what: str) -> MissingRecordsError:
 
 
 def _error(path: str, message: str) -> MissingRecordsError:
-    error = MissingRecordsError(f"{message}; shards='any' reads the files as they are")
-    error.path = path
-    return error
+    return MissingRecordsError(message, hint=ANY_SHARDS, path=path)

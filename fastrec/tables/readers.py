@@ -15,6 +15,8 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
+from ..errors import one_line
+
 __all__ = ["NAMES_OF_FLOATS", "READERS", "Part", "json_rows"]
 
 _ROWS = 8192
@@ -289,8 +291,7 @@ def json_rows(
                 try:
                     row = kinds.row(json.loads(line, parse_constant=_constant)) if line else None
                 except (ValueError, RecursionError) as error:
-                    text = " ".join(str(error).split())
-                    raise ValueError(f"{path!a}: line {number}: {text}") from None
+                    raise ValueError(f"{path!a}: line {number}: {one_line(error)}") from None
                 if row is not None:
                     yield path, number, row
 

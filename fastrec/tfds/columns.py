@@ -14,7 +14,7 @@ import numpy as np
 import fastrec
 
 from ..columns import Bytes, Ragged
-from ..errors import ExampleParseError
+from ..errors import ExampleParseError, printable
 from .features import Dataset, FeaturesDict, Image
 from .features import Sequence as SequenceOf
 from .images import image_feature
@@ -138,9 +138,7 @@ class Column:
 
     def error(self, text: str) -> ExampleParseError:
         """Return an exception that names the feature."""
-        error = ExampleParseError(f"feature {self.leaf.name!a}: {text}")
-        error.kind = "schema"
-        return error
+        return ExampleParseError(text, kind="schema", feature=printable(self.leaf.name))
 
     def _finish(self, raw: Any, depth: int) -> Any:
         rank, value = self.rank - depth, self.value

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from ..errors import FastrecError
+from ..errors import FastrecError, one_line
 from ..records.targets import read_file
 from ..storage.options import StorageOptions
 
@@ -152,8 +152,7 @@ def _parse(text: str, path: str, where: str) -> Document:
     try:
         value = json.loads(text)
     except (ValueError, RecursionError) as error:
-        reason = " ".join(str(error).split())
-        raise Document(None, path, where).error(f"must be JSON: {reason}") from None
+        raise Document(None, path, where).error(f"must be JSON: {one_line(error)}") from None
     if _depth_exceeds(value, _MAX_DEPTH):
         raise Document(None, path, where).error(f"must be nested at most {_MAX_DEPTH} deep")
     return Document(value, path, where)

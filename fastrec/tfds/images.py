@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 import fastrec
 
 from .. import _core
-from ..errors import FastrecError
+from ..errors import FastrecError, one_line
 from ..features.image_libraries import pillow
 
 __all__ = ["decode_image", "encode_image", "image_feature", "is_decodable"]
@@ -96,9 +96,7 @@ def _open(data: bytes, mode: str | None) -> NDArray[Any]:
                 mode = image.mode if image.mode in _MODES.values() else "RGB"
             array = np.array(image if image.mode == mode else image.convert(mode))
     except Exception as error:  # Hostile bytes can make a decoder raise any class of exception.
-        text = " ".join(str(error).split()) or type(error).__name__
-        text = text.encode("ascii", "backslashreplace").decode()
-        raise ValueError(f"not an image that can be decoded: {text}") from error
+        raise ValueError(f"not an image that can be decoded: {one_line(error)}") from error
     return array.reshape(height, width, -1)
 
 

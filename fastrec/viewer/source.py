@@ -94,7 +94,7 @@ class Source:
     def _note_damage(self, number: int, error: FastrecError) -> None:
         path, record = self.place(number)
         lost = {"path": path, "record": record, "offset": error.offset, "bytes": None,
-                "reason": explained(error).partition("; `fastrec")[0]}  # fmt: skip
+                "reason": explained(error, hints=False)}  # fmt: skip
         if lost not in self.damage:
             self.damage.append(lost)
 

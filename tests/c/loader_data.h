@@ -118,7 +118,7 @@ static inline fr_loader *start(const setup *s) {
     fr_loader *loader;
     fr_error err;
     int status = fr_loader_start(&s->options, &loader, &err);
-    CHECK_CASE(status == FR_OK, "%s", err.message);
+    CHECK_CASE(status == FR_OK, "%s", err.cause);
     return loader;
 }
 

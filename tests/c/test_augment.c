@@ -206,7 +206,7 @@ static void what_cannot_be_is_refused(void) {
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         fr_error err;
         CHECK_CASE(fr_augment_check(&bad[i], &err) == FR_ERR_ARG, "case %zu", i);
-        CHECK(strlen(err.message) > 0);
+        CHECK(strlen(err.cause) > 0);
     }
 }
 

@@ -87,7 +87,7 @@ static void check_against_plain(const fr_value *values, size_t count, size_t row
     fr_buffer bare = {0}, offsets = {0}, framed = {0}, plain = {0};
     fr_error err = {0};
     int status = fr_encode_rows(values, count, (fr_rows){0, rows, 1}, false, &bare, &offsets, &err);
-    CHECK_CASE(status == FR_OK, "%s", err.message);
+    CHECK_CASE(status == FR_OK, "%s", err.cause);
     CHECK(fr_encode_rows(values, count, (fr_rows){0, rows, 1}, true, &framed, NULL, &err) == FR_OK);
     CHECK(offsets.size == rows * 8);
     const int64_t *ends = (const int64_t *)(const void *)offsets.data;
@@ -282,8 +282,8 @@ static void check_refused(const fr_value *value, size_t rows, int expected, int6
     CHECK(fr_buffer_append(&out, "before", 6, NULL) == FR_OK);
     CHECK(fr_buffer_append(&offsets, "12345678", 8, NULL) == FR_OK);
     int status = fr_encode_rows(both, 2, (fr_rows){0, rows, 1}, true, &out, &offsets, &err);
-    CHECK_CASE(status == expected && err.status == expected, "%d, %s", status, err.message);
-    CHECK_CASE(strstr(err.message, "'k\\x0a'"), "%s", err.message);
+    CHECK_CASE(status == expected && err.status == expected, "%d, %s", status, err.cause);
+    CHECK_CASE(strstr(err.cause, "'k\\x0a'"), "%s", err.cause);
     CHECK(err.record == row);
     CHECK(out.size == 6 && memcmp(out.data, "before", 6) == 0 && offsets.size == 8);
     fr_buffer_free(&out);
@@ -421,7 +421,7 @@ static void features_are_sorted_by_the_bytes_of_their_keys(void) {
             CHECK(fr_span_equal(values[i].key, text(expected[i])));
         values[3].key = text("B");
         fr_error err;
-        CHECK(fr_encode_sort(values, 8, &err) == FR_ERR_ARG && strstr(err.message, "'B'"));
+        CHECK(fr_encode_sort(values, 8, &err) == FR_ERR_ARG && strstr(err.cause, "'B'"));
     }
     CHECK(fr_encode_sort(NULL, 0, NULL) == FR_OK);
 }

@@ -100,7 +100,7 @@ static void an_error_comes_at_its_place(size_t threads, uint64_t number) {
         memset(&err, 0, sizeof err);
         CHECK(next(loader, &batch, &err) == FR_ERR_CORRUPT && err.fault == FR_FAULT_DATA_CRC);
         CHECK(err.file == file && err.record == (int64_t)number % RECORDS);
-        CHECK(err.offset == (int64_t)offset && strstr(err.message, "checksum mismatch"));
+        CHECK(err.offset == (int64_t)offset && strstr(err.cause, "checksum mismatch"));
     }
     CHECK(next(loader, &batch, NULL) == FR_ERR_CORRUPT);
     fr_loader_free(loader);
@@ -122,7 +122,7 @@ static void an_example_of_another_kind_is_located(void) {
     fr_error err;
     uint64_t number = s.options.start * 7 - RECORDS;
     CHECK(next(loader, &batch, &err) == FR_ERR_SCHEMA);
-    CHECK(err.file == 1 && err.record == (int64_t)number && strstr(err.message, TEXT));
+    CHECK(err.file == 1 && err.record == (int64_t)number && strstr(err.cause, TEXT));
     CHECK(err.offset == (int64_t)fr_index_offset(&s.dataset.files[1].index, number));
     fr_loader_free(loader);
     tear_down(&s);

@@ -60,7 +60,7 @@ static bool child_is_told(const setup *s, fr_loader *loader, fr_columns *held) {
     fr_loader_stats stats;
     alarm(20);
     if (fr_loader_next(loader, 1000, &batch, &err) != FR_ERR_STATE) return false;
-    if (!strstr(err.message, "make a new iterator in the child")) return false;
+    if (!strstr(err.cause, "make a new iterator in the child")) return false;
     fr_loader_get_stats(loader, &stats);
     fr_loader_free(loader);
     fr_pool_give(s->pool, held);
@@ -154,7 +154,7 @@ static void check_start_fails(const setup *s, const char *why) {
     fr_loader *loader;
     fr_error err;
     CHECK(fr_loader_start(&s->options, &loader, &err) == FR_ERR_ARG);
-    CHECK_CASE(strstr(err.message, why), "%s", err.message);
+    CHECK_CASE(strstr(err.cause, why), "%s", err.cause);
 }
 
 static void impossible_options_are_refused(void) {

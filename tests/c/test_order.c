@@ -375,11 +375,11 @@ static void an_impossible_order_is_refused(void) {
     fr_error err;
     CHECK(fr_order_check(&good, &err) == FR_OK);
     order.batch_size = 0;
-    CHECK(fr_order_check(&order, &err) == FR_ERR_ARG && strstr(err.message, "batch"));
+    CHECK(fr_order_check(&order, &err) == FR_ERR_ARG && strstr(err.cause, "batch"));
     order = good, order.shard_count = 0;
-    CHECK(fr_order_check(&order, &err) == FR_ERR_ARG && strstr(err.message, "shards"));
+    CHECK(fr_order_check(&order, &err) == FR_ERR_ARG && strstr(err.cause, "shards"));
     order = good, order.shard_index = 1;
-    CHECK(fr_order_check(&order, &err) == FR_ERR_ARG && strstr(err.message, "shard index 1 "));
+    CHECK(fr_order_check(&order, &err) == FR_ERR_ARG && strstr(err.cause, "shard index 1 "));
     order = good, order.count = UINT64_MAX;
     CHECK(fr_order_check(&order, &err) == FR_ERR_ARG);
 }

@@ -56,7 +56,7 @@ static size_t collect(const fr_value *values, size_t count, fr_rows rows, size_t
     int status;
     while ((status = fr_parallel_encode_next(encode, &frames, &some, &err)) != FR_END) {
         if (status == FR_AGAIN) continue;
-        CHECK_CASE(status == FR_OK, "%s", err.message);
+        CHECK_CASE(status == FR_OK, "%s", err.cause);
         CHECK(fr_buffer_append(out, frames.data, frames.size, NULL) == FR_OK);
         all += some;
     }

@@ -55,7 +55,7 @@ static void the_first_error_is_that_of_the_first_file(size_t threads) {
     CHECK(scan_all(&dataset, threads, &other) == FR_ERR_CORRUPT);
     CHECK(fr_dataset_scan(&dataset, UINT64_MAX, &one) == FR_ERR_CORRUPT);
     CHECK(other.file == 1 && other.record == 0 && other.offset == 0);
-    CHECK(one.file == 1 && strcmp(one.message, other.message) == 0);
+    CHECK(one.file == 1 && strcmp(one.cause, other.cause) == 0);
     fr_dataset_close(&dataset);
     write_file(1);
 }

@@ -6,7 +6,7 @@
 
 static void start(fr_sampler *sampler, const fr_order *order) {
     fr_error err;
-    CHECK_CASE(fr_order_check(order, &err) == FR_OK, "%s", err.message);
+    CHECK_CASE(fr_order_check(order, &err) == FR_OK, "%s", err.cause);
     CHECK(fr_sampler_init(sampler, order, NULL) == FR_OK);
 }
 
@@ -261,22 +261,22 @@ static void what_excludes_each_other_is_refused(void) {
     fr_order order = good;
     fr_error err;
     order.shuffle = FR_SHUFFLE_BLOCKS;
-    CHECK(fr_order_check(&order, &err) == FR_ERR_ARG && strstr(err.message, "block"));
+    CHECK(fr_order_check(&order, &err) == FR_ERR_ARG && strstr(err.cause, "block"));
     order.block = order.window = 1 << 20;
-    CHECK(fr_order_check(&order, &err) == FR_ERR_ARG && strstr(err.message, "window"));
+    CHECK(fr_order_check(&order, &err) == FR_ERR_ARG && strstr(err.cause, "window"));
     order.block = 1, order.virtual_shards = FR_VIRTUAL_SHARDS_MAX + 1;
-    CHECK(fr_order_check(&order, &err) == FR_ERR_ARG && strstr(err.message, "virtual shards"));
+    CHECK(fr_order_check(&order, &err) == FR_ERR_ARG && strstr(err.cause, "virtual shards"));
     order = good, order.shuffle = FR_SHUFFLE_BUFFER;
-    CHECK(fr_order_check(&order, &err) == FR_ERR_ARG && strstr(err.message, "buffer"));
+    CHECK(fr_order_check(&order, &err) == FR_ERR_ARG && strstr(err.cause, "buffer"));
     order = good, order.shuffle = FR_SHUFFLE_RECORDS, order.interleave = &interleave;
-    CHECK(fr_order_check(&order, &err) == FR_ERR_ARG && strstr(err.message, "mutually exclusive"));
+    CHECK(fr_order_check(&order, &err) == FR_ERR_ARG && strstr(err.cause, "mutually exclusive"));
     order = good, order.parts = parts, order.part_count = 2;
-    CHECK(fr_order_check(&order, &err) == FR_ERR_ARG && strstr(err.message, "weight"));
+    CHECK(fr_order_check(&order, &err) == FR_ERR_ARG && strstr(err.cause, "weight"));
     CHECK(fr_order_mixed_size(parts, 2, true) == 0);
     order.part_count = 1, order.count = 4;
-    CHECK(fr_order_check(&order, &err) == FR_ERR_ARG && strstr(err.message, "out of range"));
+    CHECK(fr_order_check(&order, &err) == FR_ERR_ARG && strstr(err.cause, "out of range"));
     order.count = 10, order.shuffle = FR_SHUFFLE_BUFFER, order.buffer = 1;
-    CHECK(fr_order_check(&order, &err) == FR_ERR_ARG && strstr(err.message, "mixture"));
+    CHECK(fr_order_check(&order, &err) == FR_ERR_ARG && strstr(err.cause, "mixture"));
 }
 
 int main(void) {

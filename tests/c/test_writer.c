@@ -83,7 +83,7 @@ static void clean(void) {
 static void begin(fr_writer *writer, const char *name, const fr_writer_options *options) {
     fr_error err;
     int status = fr_writer_open(writer, at(name), options, &err);
-    CHECK_CASE(status == FR_OK, "%s: %s", name, err.message);
+    CHECK_CASE(status == FR_OK, "%s: %s", name, err.cause);
 }
 
 static void write_one(fr_writer *writer, const char *record) {
@@ -263,7 +263,7 @@ static void check_cannot_open(const char *path, int status, int sys_errno) {
     fr_writer w = {0};
     fr_error err;
     CHECK_CASE(fr_writer_open(&w, path, &plain, &err) == status, "%s", path);
-    CHECK_CASE(err.sys_errno == sys_errno && err.message[0], "%s: %s", path, err.message);
+    CHECK_CASE(err.sys_errno == sys_errno && err.cause[0], "%s: %s", path, err.cause);
     CHECK(!w.open && !w.path && !w.temporary && !w.buffer.data);
     CHECK(fr_writer_record(&w, text("x"), NULL) == status);
     fr_writer_abort(&w);
@@ -313,7 +313,7 @@ static void a_full_disk_leaves_the_old_file(size_t limit) {
     CHECK(setrlimit(RLIMIT_FSIZE, &before) == 0);
     CHECK(status == FR_ERR_IO && err.sys_errno == EFBIG);
     CHECK(files_there() == 1 && holds("full", text("old")));
-    CHECK(fr_writer_close(&w, &again) == FR_ERR_IO && strcmp(again.message, err.message) == 0);
+    CHECK(fr_writer_close(&w, &again) == FR_ERR_IO && strcmp(again.cause, err.cause) == 0);
     CHECK(fr_writer_flush(&w, &again) == FR_ERR_IO && again.sys_errno == EFBIG);
     fr_writer_abort(&w);
     clean();
@@ -345,7 +345,7 @@ static void appending_is_for_one_and_can_be_undone(void) {
     CHECK(fr_writer_close(&w, NULL) == FR_OK);
     begin(&w, "log", &append);
     CHECK(fr_writer_open(&second, at("log"), &append, &err) == FR_ERR_IO);
-    CHECK_CASE(err.sys_errno == EWOULDBLOCK, "%s", err.message);
+    CHECK_CASE(err.sys_errno == EWOULDBLOCK, "%s", err.cause);
     write_one(&w, "zzz");
     CHECK(fr_writer_flush(&w, NULL) == FR_OK);
     CHECK(!holds("log", (fr_span){expected.data, expected.size / 2}));
@@ -425,7 +425,7 @@ static void a_child_leaves_the_parents_file_alone(void) {
     CHECK(child >= 0);
     if (child == 0) {
         fr_error err;
-        bool ok = fr_writer_flush(&w, &err) == FR_ERR_STATE && strstr(err.message, "process");
+        bool ok = fr_writer_flush(&w, &err) == FR_ERR_STATE && strstr(err.cause, "process");
         ok = ok && fr_writer_close(&w, &err) == FR_ERR_STATE;
         fr_writer_abort(&w);
         _exit(ok ? 0 : 1);

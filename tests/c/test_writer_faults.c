@@ -200,7 +200,7 @@ static void a_failure_leaves_the_old_file(char letter, long turn, int sys_errno)
     put_old();
     fail(letter, turn, sys_errno);
     CHECK_CASE(write_all(&w, &err) == FR_ERR_IO, "%c %ld", letter, turn);
-    CHECK(err.sys_errno == sys_errno && err.message[0]);
+    CHECK(err.sys_errno == sys_errno && err.cause[0]);
     CHECK_CASE(holds_old(), "%c %ld", letter, turn);
     fail(0, 0, 0);
     CHECK(fr_writer_close(&w, &again) == FR_ERR_IO && again.sys_errno == sys_errno);

@@ -53,7 +53,7 @@ static void run(const fr_preprocess_options *o, fr_span jpeg) {
     if (status == FR_OK)
         CHECK(memcmp(first, second, fr_pixel_format_size(&o->format)) == 0);
     else
-        CHECK(err.message[0] && err.status == status);
+        CHECK(err.cause[0] && err.status == status);
     free(first);
     free(second);
     fr_preprocessor_free(p);

@@ -92,10 +92,10 @@ static void check_column(const fr_columns *columns, size_t number) {
 static void check_error(int status, const fr_error *err) {
     CHECK(status == FR_ERR_MALFORMED || status == FR_ERR_SCHEMA);
     CHECK(err->status == status && err->record >= 0);
-    size_t length = strlen(err->message);
-    CHECK(length > 0 && length < sizeof err->message);
+    size_t length = strlen(err->cause);
+    CHECK(length > 0 && length < sizeof err->cause);
     for (size_t i = 0; i < length; i++)
-        CHECK(err->message[i] >= 0x20 && err->message[i] < 0x7f);
+        CHECK(err->cause[i] >= 0x20 && err->cause[i] < 0x7f);
 }
 
 static void parse_examples(const fr_feature *features, size_t count, const fr_span *records) {

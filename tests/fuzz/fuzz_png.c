@@ -25,7 +25,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (status == FR_OK)
         CHECK(memcmp(first, second, row * h.height) == 0);
     else
-        CHECK(err.message[0] && err.status == status);
+        CHECK(err.cause[0] && err.status == status);
     free(first);
     free(second);
     return 0;

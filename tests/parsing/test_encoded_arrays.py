@@ -107,7 +107,7 @@ def test_another_type_shape_or_content_is_an_error_with_its_record(encoding: Any
     ):
         with pytest.raises(fastrec.ExampleParseError) as caught:
             parse([good, value], feature)
-        assert str(caught.value).startswith("record 1: feature 'x' ")
+        assert str(caught.value).startswith("record 1: feature 'x': ")
         assert says in str(caught.value)
     with pytest.warns(RuntimeWarning, match="left out 1 of 2"):
         assert parse([other, good], feature, on_error="skip").shape == (1, 2, 3)

@@ -163,7 +163,7 @@ def test_rows_that_do_not_cover_the_values_are_an_error(
     with pytest.raises(fastrec.ExampleParseError, match=problem) as caught:
         parse([fine] * before + [broken, fine], make("p"))
     assert caught.value.record == before
-    assert f"record {before}: feature 'p' has" in str(caught.value)
+    assert f"record {before}: feature 'p': it has" in str(caught.value)
 
 
 def test_rows_that_cancel_out_between_records_are_an_error() -> None:

@@ -129,7 +129,7 @@ def test_a_shape_that_is_not_that_of_the_bytes_is_an_error(
 
 def test_a_feature_that_should_say_the_shape_and_is_not_there_is_named() -> None:
     plain = fastrec.encode_example({"image": bytes(12)})
-    for shape, problem in (("shape", "'shape' is missing"), (("h", 4), "of 'h', which has 0")):
+    for shape, problem in (("shape", "'shape': it is missing"), (("h", 4), "of 'h', which has 0")):
         with pytest.raises(fastrec.ExampleParseError, match=problem):
             fastrec.parse_example([plain], {"image": RawFeature(shape, np.uint8)})
 

@@ -69,7 +69,7 @@ def test_frames_are_partitioned_one_by_one() -> None:
     lists, _ = parse(records, x=feature)
     assert lists["x"].to_list() == [[[[1], [2, 3]], [[], [4]]], [[[5, 6]]]]
     broken = [records[0], sequence(v=[[1], [2]], n=[[1], [2]])]
-    with pytest.raises(fastrec.ExampleParseError, match="record 1: feature 'n' has"):
+    with pytest.raises(fastrec.ExampleParseError, match="record 1: feature 'n': it has"):
         parse(broken, x=feature)
     uneven = [records[0], sequence(v=[[1], [2]], n=[[1]])]
     with pytest.raises(fastrec.ExampleParseError, match=r"record 1: .* as many frames"):
@@ -101,7 +101,7 @@ def test_one_sequence_has_no_batch_dimension() -> None:
 
 def test_a_missing_list_is_an_error_unless_it_may_be_missing() -> None:
     records = [sequence(x=[[1]], other=[])]
-    with pytest.raises(fastrec.ExampleParseError, match=r"'othr' is missing .* is it 'other'"):
+    with pytest.raises(fastrec.ExampleParseError, match=r"'othr': it is missing, .* is it 'other'"):
         parse(records, othr=FixedLenSequenceFeature((), np.int64))
     lists, lengths = parse(records, z=FixedLenSequenceFeature((), np.int64, allow_missing=True))
     assert (lists["z"].shape, lengths["z"].tolist()) == ((1, 0), [0])

@@ -134,7 +134,7 @@ def test_the_padding_is_the_default(dtype: Any, values: Any, default: Any, paddi
 def test_values_that_fill_no_row_are_an_error() -> None:
     batch = records({"a": [1, 2]}, {"a": [1, 2, 3]})
     feature = FixedLenSequenceFeature((2,), np.int64, allow_missing=True)
-    with pytest.raises(fastrec.ExampleParseError, match=r"record 1: feature 'a' .* multiple of 2"):
+    with pytest.raises(fastrec.ExampleParseError, match=r"record 1: feature 'a': .* multiple of 2"):
         fastrec.parse_example(batch, {"a": feature})
 
 

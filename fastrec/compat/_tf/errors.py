@@ -239,7 +239,10 @@ _BY_ERRNO: dict[int, type[OpError]] = {
     _errno.ENOTEMPTY: FilePreconditionError,
     _errno.EBADF: FilePreconditionError,
 }
-_COORDINATES = ("path", "record", "offset", "kind", "length", "stored_crc", "computed_crc")
+_COORDINATES = (
+    "path", "record", "offset", "feature", "cause", "hint", "headline", "kind", "length",
+    "stored_crc", "computed_crc",
+)  # fmt: skip
 
 
 def exception_type_from_error_code(error_code: int) -> type[OpError]:
