@@ -14,7 +14,7 @@ __all__ = ["device", "get_logger", "name_scope", "version"]
 
 
 def device(device_name: Any) -> contextlib.AbstractContextManager[None]:
-    """Everything is where it is."""
+    """Return a context without effect, because operations run where their data is."""
     return contextlib.nullcontext()
 
 
@@ -24,8 +24,8 @@ def name_scope(name: str) -> contextlib.AbstractContextManager[str]:
 
 
 def get_logger() -> logging.Logger:
-    """The logger named ``tensorflow``, to which nothing here writes."""
-    import logging  # which takes as long as many of these modules
+    """Return the logger named ``tensorflow``, to which this package writes nothing."""
+    import logging  # importing logging takes as long as many of these modules
 
     return logging.getLogger("tensorflow")
 

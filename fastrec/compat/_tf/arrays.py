@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays of Python's values, of the types that TensorFlow gives them."""
+"""Convert Python values to arrays of the types that TensorFlow chooses."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _check(value: Any, dtype: DType) -> None:
 
 
 def _undimensioned(value: Any) -> Any:
-    """`value` with plain numbers in it where it has dimensions."""
+    """Replace dimensions in `value` by plain numbers."""
     if isinstance(value, (TensorShape, Dimension)):
         if isinstance(value, TensorShape):
             value.assert_is_fully_defined()
@@ -51,17 +51,17 @@ def _undimensioned(value: Any) -> Any:
 
 
 def make_array(value: Any, dtype: DType | None = None) -> _Array:
-    """`value` as an array of `dtype`, or of the type that TensorFlow gives it.
+    """Convert `value` to an array of `dtype`, or of the type that TensorFlow chooses.
 
-    Python's integers are int32 where they fit and int64 otherwise, its floats float32; arrays and
-    scalars of NumPy keep their type.
+    Python's integers become int32 where they fit and int64 otherwise, and its floats float32.
+    Arrays and scalars of NumPy keep their type.
 
     Raises
     ------
     TypeError
-        When `value` is not of `dtype`.
+        If `value` is not of `dtype`.
     ValueError
-        For None, and for rows of different lengths.
+        If `value` is None or contains rows of different lengths.
     """
     if value is None:
         raise ValueError("None values not supported.")
@@ -113,12 +113,12 @@ def _narrowed(array: _Array) -> _Array:
 
 
 def as_typed(value: Any, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
-    """`value` as an array of `dtype`. Arrays are cast; Python's integers have to fit.
+    """Convert `value` to an array of `dtype`. Arrays are cast; Python's integers must fit.
 
     Raises
     ------
     OverflowError
-        When one does not, which older versions of NumPy would let pass.
+        If an integer does not fit, which older versions of NumPy do not report.
     """
     if dtype.kind not in "iu" or isinstance(value, (np.ndarray, np.generic)):
         return np.asarray(value, dtype=dtype)
@@ -133,12 +133,12 @@ def as_typed(value: Any, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
 
 
 def strings_of(value: Any) -> np.ndarray[Any, Any]:
-    """`value` as an object array of ``bytes``; text is encoded as UTF-8.
+    """Convert `value` to an object array of ``bytes``; text is encoded as UTF-8.
 
     Raises
     ------
     TypeError
-        For an element that is neither text nor bytes.
+        If an element is neither text nor bytes.
     """
     array = np.asarray(value, dtype=object) if not isinstance(value, np.ndarray) else value
     flat = [_bytes_of(item) for item in array.reshape(-1).tolist()]

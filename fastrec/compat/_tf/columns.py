@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many values of one part of the elements: an array where they are alike, a list where not.
+"""Columns: the values of one component of many elements, stored as an array where possible.
 
 A value is an ndarray, bytes or :class:`fastrec.Bytes` for strings, a :class:`fastrec.Sparse` or a
-:class:`fastrec.Ragged`. A column of them is
+:class:`fastrec.Ragged`. A column of values is
 
-- an ndarray or a Bytes, whose first dimension counts them,
+- an ndarray or a Bytes, whose first dimension counts the values,
 - a Ragged, whose rows are arrays of one dimension,
-- a :class:`fastrec.columns.Arrays`, whose rows are arrays of differing shape,
+- a :class:`fastrec.columns.Arrays`, whose rows are arrays of varying shape,
 - a :class:`VarLen`, whose rows are sparse vectors, or
 - a list.
 """
@@ -45,7 +45,7 @@ __all__ = [
 
 
 class VarLen:
-    """A column of sparse vectors without holes: of each its values."""
+    """A column of sparse vectors with consecutive indices from 0; only values are stored."""
 
     __slots__ = ("rows",)
 
@@ -64,7 +64,7 @@ class VarLen:
             yield fastrec.Sparse(np.arange(count)[:, np.newaxis], values, (count,))
 
     def batch(self) -> fastrec.Sparse:
-        """All of them as one sparse matrix."""
+        """Return all vectors as one sparse matrix."""
         lengths, values = self.rows.row_lengths, flat_values(self.rows)
         count = len(values)
         indices = np.empty((count, 2), np.int64)
@@ -77,11 +77,11 @@ class VarLen:
 
 
 class Variants(list[Any]):
-    """Several data sets as one value."""
+    """Several datasets as one value."""
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Their number."""
+        """The number of datasets."""
         return (len(self),)
 
     @property
@@ -90,7 +90,7 @@ class Variants(list[Any]):
 
 
 def arrays_of(values: np.ndarray[Any, Any], row_splits: np.ndarray[Any, Any]) -> Arrays:
-    """Arrays that differ in how many of `values` they have, one after the other from the first."""
+    """Return arrays of consecutive `values`, which differ in their first dimension."""
     shapes = np.empty((len(row_splits) - 1, values.ndim), np.int64)
     shapes[:, 0] = np.diff(row_splits)
     shapes[:, 1:] = values.shape[1:]
@@ -98,12 +98,12 @@ def arrays_of(values: np.ndarray[Any, Any], row_splits: np.ndarray[Any, Any]) ->
 
 
 def flat_values(column: Any) -> Any:
-    """The elements of all rows of a Ragged or an Arrays, one after the other."""
+    """Return the elements of all rows of a Ragged or an Arrays, concatenated."""
     return column.values[int(column.row_splits[0]) : int(column.row_splits[-1])]
 
 
 def refilled(column: Any, values: Any) -> Any:
-    """A Ragged or an Arrays with other elements for those of :func:`flat_values`."""
+    """Return a Ragged or an Arrays with new elements in place of :func:`flat_values`."""
     splits = column.row_splits - column.row_splits[0]
     if isinstance(column, Arrays):
         return Arrays(values, splits, column.shapes)
@@ -111,13 +111,13 @@ def refilled(column: Any, values: Any) -> Any:
 
 
 def are_numbers(column: Any) -> bool:
-    """Whether it is a Ragged or an Arrays of numbers, in one array."""
+    """Return whether a column is a Ragged or an Arrays whose numbers are in one array."""
     rows = isinstance(column, (fastrec.Ragged, Arrays))
     return rows and isinstance(column.values, np.ndarray) and column.values.ndim == 1
 
 
 def shapes_of(column: Any) -> np.ndarray[Any, Any]:
-    """The shape of each row of a Ragged or an Arrays."""
+    """Return the shape of each row of a Ragged or an Arrays."""
     if isinstance(column, Arrays):
         return column.shapes
     lengths: np.ndarray[Any, Any] = column.row_lengths
@@ -125,7 +125,7 @@ def shapes_of(column: Any) -> np.ndarray[Any, Any]:
 
 
 def are_alike(columns: Sequence[Any]) -> bool:
-    """Whether these are rows of numbers, of the same shapes in all columns."""
+    """Return whether all columns consist of rows of numbers with the same shapes."""
     if not columns or not all(map(are_numbers, columns)):
         return False
     shapes = [shapes_of(column) for column in columns]
@@ -133,7 +133,7 @@ def are_alike(columns: Sequence[Any]) -> bool:
 
 
 def rows_of_shapes(values: np.ndarray[Any, Any], shapes: np.ndarray[Any, Any]) -> Any:
-    """Arrays of these shapes, of elements that follow each other; a Ragged of vectors."""
+    """Return arrays of the given shapes over consecutive elements; for vectors, a Ragged."""
     splits = np.zeros(len(shapes) + 1, np.int64)
     np.cumsum(np.prod(shapes, axis=1), out=splits[1:])
     if shapes.shape[1] == 1:
@@ -142,7 +142,7 @@ def rows_of_shapes(values: np.ndarray[Any, Any], shapes: np.ndarray[Any, Any]) -
 
 
 def common_size(column: Arrays) -> tuple[int, ...] | None:
-    """The sizes of all dimensions but the first, which all arrays have; None where they differ."""
+    """Return the common sizes of all dimensions except the first; None if they differ."""
     inner = column.shapes[:, 1:]
     if not len(inner) or (inner != inner[0]).any():
         return None
@@ -150,7 +150,7 @@ def common_size(column: Arrays) -> tuple[int, ...] | None:
 
 
 def rows_of(column: Any) -> Iterator[Any]:
-    """The values of a column."""
+    """Yield the values of a column."""
     if isinstance(column, np.ndarray) and column.ndim == 1:
         if column.dtype == object:
             return iter(column.tolist())
@@ -159,7 +159,7 @@ def rows_of(column: Any) -> Iterator[Any]:
 
 
 def shape_of(value: Any) -> tuple[int, ...]:
-    """The shape of a value."""
+    """Return the shape of a value."""
     if isinstance(value, bytes):
         return ()
     if isinstance(value, fastrec.Sparse):
@@ -169,16 +169,16 @@ def shape_of(value: Any) -> tuple[int, ...]:
 
 
 def size_of(column: Any) -> int:
-    """The bytes of a column, where they are in arrays."""
+    """Return the bytes of a column that are in arrays."""
     if isinstance(column, list):
         return sum(map(size_of, column))
-    if type(column) in (fastrec.Ragged, Arrays):  # others may make them when they are asked
+    if type(column) in (fastrec.Ragged, Arrays):  # other columns may create their arrays on demand
         return size_of(column.values)
     return len(column) if isinstance(column, bytes) else getattr(column, "nbytes", 0)
 
 
 def column_of(values: Sequence[Any]) -> Any:
-    """A column of values: an array or a Bytes where that can be."""
+    """Build a column from values: an array or a Bytes where possible."""
     first = values[0] if values else None
     if isinstance(first, bytes):
         return (
@@ -202,7 +202,7 @@ def column_of(values: Sequence[Any]) -> Any:
 
 
 def taken(column: Any, rows: np.ndarray[Any, Any]) -> Any:
-    """The rows of a column with these numbers."""
+    """Return the rows of a column with the given numbers."""
     if isinstance(column, VarLen):
         return VarLen(take_rows(column.rows, rows))
     if isinstance(column, (np.ndarray, fastrec.Bytes, fastrec.Ragged, Arrays)):
@@ -212,7 +212,7 @@ def taken(column: Any, rows: np.ndarray[Any, Any]) -> Any:
 
 
 def joined(columns: Sequence[Any]) -> Any:
-    """Columns one after the other."""
+    """Concatenate columns."""
     if len(columns) == 1:
         return columns[0]
     first = columns[0]
@@ -257,7 +257,7 @@ def _joined_rows(columns: Sequence[Any]) -> fastrec.Ragged:
 def padded_strings(
     strings: fastrec.Bytes, lengths: np.ndarray[Any, Any], width: int, filler: bytes
 ) -> fastrec.Bytes:
-    """Rows of strings in one of `width` each; what they leave is in no need of memory if empty."""
+    """Pad rows of strings to `width`. Empty padding needs no memory."""
     ends = np.cumsum(lengths)
     places = (ends - lengths)[:, np.newaxis] + np.arange(width)
     if filler:
@@ -270,14 +270,14 @@ def padded_strings(
 
 
 def batch_of(column: Any, component: int = 0, fused: bool = False) -> Any:
-    """The values of a column as one value, of one dimension more.
+    """Batch the values of a column: one value with one more dimension.
 
-    TensorFlow fuses a map and the batch of it, and says it in other words then.
+    If TensorFlow fuses a map and its batch, its message differs; `fused` selects that message.
 
     Raises
     ------
     InvalidArgumentError
-        With TensorFlow's text, when their shapes differ.
+        If the shapes differ, with TensorFlow's message.
     """
     if isinstance(column, VarLen):
         return column.batch()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sparse and ragged tensors that are there."""
+"""Eager sparse and ragged tensors."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["RaggedTensor", "SparseTensor"]
 
 
 class Composite:
-    """A value of several arrays, or the symbol for one."""
+    """A value that consists of several arrays, or the symbol for one."""
 
     __slots__ = ("_raw",)
     _raw: Any
@@ -52,11 +52,11 @@ class Composite:
 
     @property
     def shape(self) -> TensorShape:
-        """The shape, as far as it is known."""
+        """The static shape."""
         return self._spec.shape
 
     def get_shape(self) -> TensorShape:
-        """The shape, as far as it is known."""
+        """Return the static shape."""
         return self.shape
 
     def __reduce__(self) -> Any:
@@ -68,7 +68,7 @@ def _dtype_of(values: Any) -> DType:
 
 
 class SparseTensor(Composite, SparseMethods):
-    """Values, and where they are in an array that is mostly empty.
+    """Values and their indices in an array that is mostly empty.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ class SparseTensor(Composite, SparseMethods):
 
     @property
     def indices(self) -> Any:
-        """Positions of the values, of shape (n, rank)."""
+        """The indices of the values, of shape (n, rank)."""
         return run(of_sparse.INDICES, [self])
 
     @property
@@ -106,7 +106,7 @@ class SparseTensor(Composite, SparseMethods):
         return run(of_sparse.DENSE_SHAPE, [self])
 
     def numpy(self) -> Any:
-        """The whole array."""
+        """Return the whole array."""
         found: Any = self._raw.to_dense()
         return found
 
@@ -118,7 +118,7 @@ class SparseTensor(Composite, SparseMethods):
 
 
 class RaggedTensor(Composite, RaggedMethods):
-    """Rows of differing length; made by parsing, and by :meth:`from_row_splits` and its like."""
+    """Rows of varying length, created by parsing, :meth:`from_row_splits` and similar methods."""
 
     __slots__ = ()
     __hash__ = None  # type: ignore[assignment]
@@ -140,21 +140,21 @@ class RaggedTensor(Composite, RaggedMethods):
 
     @property
     def values(self) -> Any:
-        """The rows one after the other."""
+        """The concatenated rows."""
         return run(of_ragged.VALUES, [self])
 
     @property
     def row_splits(self) -> Any:
-        """Offsets at which rows begin, and the end of the last."""
+        """The start of each row, and the end of the last."""
         return run(of_ragged.ROW_SPLITS, [self])
 
     def to_list(self) -> list[Any]:
-        """Nested lists."""
+        """Return nested lists."""
         found: list[Any] = self._raw.to_list()
         return found
 
     def numpy(self) -> Any:
-        """An ndarray of rows; of objects where the rows differ in length."""
+        """Return an ndarray of rows, with dtype object if the rows differ in length."""
         rows = [
             as_array(row) if not isinstance(row, fastrec.Ragged) else wrap(row).numpy()
             for row in self._raw

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``tf.distribute`` of one process without accelerators: what input pipelines ask of it."""
+"""``tf.distribute`` for one process without accelerators, as far as input pipelines use it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Distribute", "InputContext", "Strategy"]
 
 
 class InputContext:
-    """Which of several input pipelines this is, and for how many replicas.
+    """The number of this input pipeline among several, and the number of replicas.
 
     Parameters
     ----------
@@ -32,21 +32,21 @@ class InputContext:
 
     @property
     def num_input_pipelines(self) -> int:
-        """How many input pipelines there are."""
+        """The number of input pipelines."""
         return self._pipelines
 
     @property
     def input_pipeline_id(self) -> int:
-        """The number of this one."""
+        """The number of this input pipeline, from 0."""
         return self._id
 
     @property
     def num_replicas_in_sync(self) -> int:
-        """How many replicas take batches together."""
+        """The number of replicas that process batches together."""
         return self._replicas
 
     def get_per_replica_batch_size(self, global_batch_size: int) -> int:
-        """The part of a batch that one replica takes.
+        """Return the size of one replica's part of a batch.
 
         Raises
         ------
@@ -65,12 +65,12 @@ class InputContext:
 
 
 class Strategy:
-    """The default strategy: one replica, which has every batch as it is."""
+    """The default strategy: one replica, which receives every batch unchanged."""
 
     num_replicas_in_sync = 1
 
     def scope(self) -> contextlib.AbstractContextManager[Strategy]:
-        """Has no effect."""
+        """Return a context without effect."""
         return contextlib.nullcontext(self)
 
     def run(self, fn: Callable[..., Any], args: Any = (), kwargs: Any = None) -> Any:
@@ -78,13 +78,13 @@ class Strategy:
         return fn(*args, **kwargs or {})
 
     def experimental_distribute_dataset(self, dataset: Any, options: Any = None) -> Any:
-        """The data set itself."""
+        """Return the dataset unchanged."""
         return dataset
 
     def distribute_datasets_from_function(
         self, dataset_fn: Callable[[InputContext], Any], options: Any = None
     ) -> Any:
-        """The data set that `dataset_fn` makes for the only pipeline."""
+        """Return the dataset that `dataset_fn` creates for the only input pipeline."""
         return dataset_fn(InputContext())
 
 
@@ -92,17 +92,17 @@ _DEFAULT = Strategy()
 
 
 def get_strategy() -> Strategy:
-    """The default strategy."""
+    """Return the default strategy."""
     return _DEFAULT
 
 
 def has_strategy() -> bool:
-    """No scope of another strategy is ever entered."""
+    """Return False, because no other strategy is supported."""
     return False
 
 
 class TPUClusterResolver:
-    """A TPU, which is never found: creating one raises ValueError, as in TensorFlow."""
+    """The resolver of a TPU; creating one raises ValueError, as TensorFlow without a TPU."""
 
     def __init__(self, tpu: Any = None, *_: Any, **__: Any) -> None:
         raise ValueError("Please provide a TPU Name to connect to.")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Import statements with names that are no files: ``import fastrec.compat.v2.io.gfile as gfile``.
+"""Support import statements for attributes: ``import fastrec.compat.v2.io.gfile as gfile``.
 
-TensorFlow has a module for each; here most are attributes. What may have some below it, and is a
-file, has an empty ``__path__``.
+TensorFlow has a module for each such name; here most are attributes. A module file that may have
+such attributes has an empty ``__path__``.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ __all__ = ["importable"]
 
 
 class _Loader:
-    """Gives what is there already."""
+    """Returns an existing object as the imported module."""
 
     def __init__(self, found: Any) -> None:
         self._found = found
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        """By default, a module that is replaced at once."""
+        """Return None for the default module, which is replaced immediately."""
         return None
 
     def exec_module(self, module: ModuleType) -> None:
@@ -31,7 +31,7 @@ class _Loader:
 
 
 class _Finder:
-    """Finds attributes of some packages, and of what they have."""
+    """Finds attributes of some packages, at any depth."""
 
     packages: tuple[str, ...] = ()
 
@@ -45,14 +45,15 @@ class _Finder:
         try:
             found = getattr(sys.modules[parent], last)
         except AttributeError as error:
-            # Says what to use. Without its name, or `from package import name` would leave it out.
+            # The error states the alternative. It has no name, because `from package import name`
+            # would drop it.
             raise ModuleNotFoundError(str(error)) from None
-        loader: Any = _Loader(found)  # importlib.abc takes long to import
+        loader: Any = _Loader(found)  # importing importlib.abc is slow
         return None if callable(found) else ModuleSpec(name, loader, is_package=True)
 
 
 def importable(package: str) -> None:
-    """Let import statements find what a package and its modules have as attributes."""
+    """Allow import statements for the attributes of a package and its modules."""
     if _Finder not in sys.meta_path:
         sys.meta_path.append(_Finder)
     _Finder.packages = (*_Finder.packages, f"{package}.")

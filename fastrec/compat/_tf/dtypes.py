@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TensorFlow's names for the types of elements, each over a NumPy dtype."""
+"""TensorFlow's element types, each defined by a NumPy dtype."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ __all__ = [
 
 
 class DType:
-    """The type of a tensor's elements; one object for each, so that ``is`` compares them too."""
+    """The type of a tensor's elements. Each type is one object, so that ``is`` compares them."""
 
     __slots__ = ("_enum", "_name", "_numpy")
 
@@ -45,7 +45,7 @@ class DType:
 
     @property
     def name(self) -> str:
-        """As in ``"float32"``."""
+        """The name, for example ``"float32"``."""
         return self._name
 
     @property
@@ -55,12 +55,12 @@ class DType:
 
     @property
     def as_numpy_dtype(self) -> type[Any]:
-        """The NumPy scalar type, as in ``np.float32``; ``object`` for strings."""
+        """The NumPy scalar type, for example ``np.float32``; ``object`` for strings."""
         return object if self.kind == "O" else self.numpy.type
 
     @property
     def kind(self) -> str:
-        """The kind of the NumPy dtype, as in ``"f"``; ``"O"`` for strings."""
+        """The kind of the NumPy dtype, for example ``"f"``; ``"O"`` for strings."""
         return self._numpy.kind
 
     @property
@@ -70,7 +70,7 @@ class DType:
 
     @property
     def base_dtype(self) -> DType:
-        """This type: there are no reference types here."""
+        """This type, because reference types are not supported."""
         return self
 
     @property
@@ -80,17 +80,17 @@ class DType:
 
     @property
     def is_integer(self) -> bool:
-        """Whether it is a type of integers, bool not being one."""
+        """Whether it is an integer type; bool is not."""
         return self.kind in "iu"
 
     @property
     def is_floating(self) -> bool:
-        """Whether it is a type of floating-point numbers."""
+        """Whether it is a floating-point type."""
         return self.kind == "f" or self._name == "bfloat16"
 
     @property
     def is_complex(self) -> bool:
-        """Whether it is a type of complex numbers."""
+        """Whether it is a complex type."""
         return self.kind == "c"
 
     @property
@@ -100,12 +100,12 @@ class DType:
 
     @property
     def is_unsigned(self) -> bool:
-        """Whether it is a type of integers that has no negative ones."""
+        """Whether it is an unsigned integer type."""
         return self.kind == "u"
 
     @property
     def is_quantized(self) -> bool:
-        """False: the quantized types are not covered."""
+        """False, because quantized types are not supported."""
         return False
 
     @property
@@ -115,22 +115,22 @@ class DType:
 
     @property
     def size(self) -> int:
-        """Bytes of an element; 1 where these have no fixed size."""
+        """Size of an element in bytes; 1 for strings."""
         return 1 if self.kind == "O" else self.numpy.itemsize
 
     @property
     def min(self) -> Any:
-        """The least number of the type."""
+        """The smallest number of the type."""
         return self._limit("min")
 
     @property
     def max(self) -> Any:
-        """The greatest number of the type."""
+        """The largest number of the type."""
         return self._limit("max")
 
     @property
     def limits(self) -> tuple[Any, Any]:
-        """Smallest and largest value in images of the type: 0 and 1 for floating-point types."""
+        """The range of values in images of the type: 0 and 1 for floating-point types."""
         return (0, 1) if self.is_floating else (0, self.max)
 
     def _limit(self, which: str) -> Any:
@@ -143,7 +143,7 @@ class DType:
         raise TypeError(f"Cannot find {which}imum value of {self}.")
 
     def is_compatible_with(self, other: Any) -> bool:
-        """Whether `other` names the same type."""
+        """Return whether `other` names the same type."""
         return self == as_dtype(other)
 
     def __eq__(self, other: object) -> bool:
@@ -205,7 +205,7 @@ _ALIASES: dict[Any, DType] = {
     bytes: string,
     object: string,
 }
-#: What is looked up most: the types of arrays in the byte order of the machine.
+#: The most frequent lookups: types of arrays in native byte order.
 OF_ARRAYS: dict[Any, DType] = {
     **{t.numpy: t for t in DType.by_name.values() if t.numpy.kind != "O"},
     np.dtype(object): string,
@@ -213,7 +213,7 @@ OF_ARRAYS: dict[Any, DType] = {
 _BY_NUMPY = {t.numpy: t for t in DType.by_name.values() if t.numpy.kind != "O"}
 _BY_ENUM = {t.as_datatype_enum: t for t in DType.by_name.values()}
 
-# What the core's messages call a type where they do not use its name.
+# Names of types in the core's messages that differ from their TensorFlow names.
 IN_MESSAGES = {"float32": "float", "float64": "double", "float16": "half"}
 
 
@@ -263,12 +263,12 @@ bfloat16 = _BFloat16()
 
 
 def as_dtype(type_value: Any) -> DType:
-    """The type that `type_value` names: a type itself, a string, a NumPy dtype or a Python type.
+    """Return the type for a DType, a string, a NumPy dtype or a Python type.
 
     Raises
     ------
     TypeError
-        For anything that names none of the types here.
+        If `type_value` does not name a supported type.
     """
     if isinstance(type_value, DType):
         return type_value
@@ -292,5 +292,5 @@ def as_dtype(type_value: Any) -> DType:
 
 
 def short_name(dtype: DType) -> str:
-    """Name of a type in the messages of TensorFlow's kernels, as in ``float`` for float32."""
+    """Return the name in messages of TensorFlow's kernels, such as ``float`` for float32."""
     return IN_MESSAGES.get(dtype.name, dtype.name)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TensorFlow's errors. What one of fastrec's own turns into is an error of both kinds."""
+"""TensorFlow's errors, and classes that are errors of both TensorFlow and fastrec."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ class OpError(Exception):
     node_def, op : object or None
         The operation that failed, if any.
     message : str
-        What happened.
+        A description of the failure.
     error_code : int, optional
-        One of the numbers of this module; each class has its own.
+        One of the numbers of this module; each class has a different one.
     """
 
     code: int = UNKNOWN
@@ -53,7 +53,7 @@ class OpError(Exception):
 
     @property
     def message(self) -> str:
-        """Text of the error."""
+        """The text of the error."""
         return self._message
 
     @property
@@ -63,7 +63,7 @@ class OpError(Exception):
 
     @property
     def node_def(self) -> Any:
-        """The same as `op`: operations have no other form here."""
+        """The same object as `op`, because operations have only one representation."""
         return self._node_def
 
     @property
@@ -72,9 +72,9 @@ class OpError(Exception):
         return self.code
 
     def at(self, op: Any) -> OpError:
-        """This error, now known to come from `op`, whose name the message then gives.
+        """Return this error after adding `op`, whose name then appears in the message.
 
-        The first operation that is set is kept.
+        The first operation that is added is kept.
         """
         if self._op is None:
             self._node_def = self._op = op
@@ -85,7 +85,7 @@ class OpError(Exception):
         return self
 
     def within(self, context: str) -> OpError:
-        """This error, whose message begins with where it was raised; the first is kept."""
+        """Return this error with `context` at the start of its message; the first one is kept."""
         if not self._within:
             self._within, self._message = True, context + self._message
         return self
@@ -98,61 +98,61 @@ class OpError(Exception):
 
 
 class CancelledError(OpError):
-    """The operation was called off."""
+    """The operation was cancelled."""
 
     code = CANCELLED
 
 
 class UnknownError(OpError):
-    """Something that none of the others describes."""
+    """An error that no other class describes."""
 
     code = UNKNOWN
 
 
 class InvalidArgumentError(OpError):
-    """An operation got something that it cannot work on."""
+    """An operation received an invalid argument."""
 
     code = INVALID_ARGUMENT
 
 
 class DeadlineExceededError(OpError):
-    """It took longer than was allowed."""
+    """The operation exceeded its time limit."""
 
     code = DEADLINE_EXCEEDED
 
 
 class NotFoundError(OpError):
-    """A file or another thing that was asked for is not there."""
+    """A file or another requested object does not exist."""
 
     code = NOT_FOUND
 
 
 class AlreadyExistsError(OpError):
-    """Raised when the object to be made already exists."""
+    """The object to be created already exists."""
 
     code = ALREADY_EXISTS
 
 
 class PermissionDeniedError(OpError):
-    """The operation is not allowed here."""
+    """The operation is not permitted."""
 
     code = PERMISSION_DENIED
 
 
 class UnauthenticatedError(OpError):
-    """Raised when the caller is not authenticated."""
+    """The caller is not authenticated."""
 
     code = UNAUTHENTICATED
 
 
 class ResourceExhaustedError(OpError):
-    """Memory, space or something else ran out."""
+    """Memory, space or another resource is exhausted."""
 
     code = RESOURCE_EXHAUSTED
 
 
 class FailedPreconditionError(OpError):
-    """Something else had to be done first, as to initialise a variable."""
+    """The operation requires another one first, such as initialising a variable."""
 
     code = FAILED_PRECONDITION
 
@@ -164,65 +164,65 @@ class AbortedError(OpError):
 
 
 class OutOfRangeError(OpError):
-    """Past the end: of a file, or of a queue that is closed and empty."""
+    """The end was reached: of a file, or of a closed and empty queue."""
 
     code = OUT_OF_RANGE
 
 
 class UnimplementedError(OpError):
-    """There is no such operation, or not for these types."""
+    """The operation does not exist, or not for these types."""
 
     code = UNIMPLEMENTED
 
 
 class InternalError(OpError):
-    """Something inside is not as it should be."""
+    """An internal invariant is violated."""
 
     code = INTERNAL
 
 
 class UnavailableError(OpError):
-    """Not to be had at the moment."""
+    """The resource is temporarily unavailable."""
 
     code = UNAVAILABLE
 
 
 class DataLossError(OpError):
-    """Data are damaged."""
+    """Data is damaged."""
 
     code = DATA_LOSS
 
 
 class CorruptDataLossError(DataLossError, CorruptRecordError):
-    """A damaged record, as both libraries report it."""
+    """A damaged record; an error of both libraries."""
 
 
 class TruncatedDataLossError(DataLossError, TruncatedFileError):
-    """A record that ends early, as both libraries report it."""
+    """A truncated record; an error of both libraries."""
 
 
 class ParseInvalidArgumentError(InvalidArgumentError, ExampleParseError):
-    """An Example that is not what was asked for, as both libraries report it."""
+    """An Example that does not match the features; an error of both libraries."""
 
 
 class MissingFileError(NotFoundError, FileNotFoundError):
-    """A file that is not there, also as Python reports it."""
+    """A missing file; also Python's error."""
 
 
 class DeniedFileError(PermissionDeniedError, PermissionError):
-    """A file that may not be opened, also as Python reports it."""
+    """A file that may not be opened; also Python's error."""
 
 
 class ExistingFileError(AlreadyExistsError, FileExistsError):
-    """A file that is there already, also as Python reports it."""
+    """A file that already exists; also Python's error."""
 
 
 class FilePreconditionError(FailedPreconditionError, OSError):
-    """A file or directory that is not in a state for it, also as Python reports it."""
+    """A file or directory in the wrong state; also Python's error."""
 
 
 class FileUnknownError(UnknownError, OSError):
-    """Any other trouble with a file, also as Python reports it."""
+    """Any other error of a file; also Python's error."""
 
 
 _BY_CODE = {
@@ -246,27 +246,27 @@ _COORDINATES = (
 
 
 def exception_type_from_error_code(error_code: int) -> type[OpError]:
-    """The class of errors that has a number."""
+    """Return the error class with a number."""
     return _BY_CODE[error_code]
 
 
 def error_code_from_exception_type(cls: type[OpError]) -> int:
-    """The number of a class of errors."""
+    """Return the number of an error class."""
     return cls.code
 
 
 def translated(error: Exception, message: str | None = None) -> OpError:
-    """Return the error that TensorFlow raises where fastrec or the operating system raised `error`.
+    """Return the TensorFlow error that corresponds to an error of fastrec or the operating system.
 
-    The result is an error of both kinds where there is a class for both, with the coordinates of
-    the original. Raise it ``from`` the original.
+    Where possible the result is an instance of both classes, with the coordinates of the original.
+    Raise it ``from`` the original.
 
     Parameters
     ----------
     error : Exception
-        What was raised.
+        The original error.
     message : str, optional
-        TensorFlow's text for it; the default is the text of `error`.
+        TensorFlow's message; the message of `error` by default.
     """
     if isinstance(error, OpError):
         return error
@@ -301,9 +301,9 @@ def _of_the_system(error: OSError, message: str | None) -> OpError:
 
 @contextlib.contextmanager
 def of_python() -> Iterator[None]:
-    """While a function of a program runs: what it raises becomes one of these errors.
+    """Convert exceptions of a user's function to TensorFlow's errors within the context.
 
-    Errors of fastrec and of the system stay what they are.
+    Errors of fastrec and of the operating system are passed on unchanged.
     """
     try:
         yield
@@ -311,7 +311,7 @@ def of_python() -> Iterator[None]:
         raise
     except (TypeError, ValueError) as error:
         raise InvalidArgumentError(None, None, f"{type(error).__name__}: {error}") from error
-    except StopIteration as error:  # which would end what is gone through
+    except StopIteration as error:  # a StopIteration would end the iteration silently
         raise OutOfRangeError(None, None, f"StopIteration: {error}") from error
     except NotImplementedError as error:
         raise UnimplementedError(None, None, f"{type(error).__name__}: {error}") from error

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Features to read from an Example, in TensorFlow's terms and checked by TensorFlow's rules."""
+"""Features of Examples in TensorFlow's terms, checked by TensorFlow's rules."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class FixedLenSequenceFeature(NamedTuple):
 
 
 class SparseFeature(NamedTuple):
-    """Values and their places, which each record has in several features: a sparse tensor."""
+    """Values and their indices, which each record stores in several features: a sparse tensor."""
 
     index_key: Any
     value_key: Any
@@ -69,7 +69,7 @@ class _Ragged(NamedTuple):
 
 
 class RaggedFeature(_Ragged):
-    """Any number of values in each record, cut into rows by other features: a ragged tensor."""
+    """Any number of values in each record, divided into rows by other features: a ragged tensor."""
 
     __slots__ = ()
 
@@ -88,12 +88,12 @@ class RaggedFeature(_Ragged):
         row_splits_dtype: Any = int32,
         validate: bool = False,
     ) -> RaggedFeature:
-        """Check what each argument is.
+        """Check the arguments.
 
         Raises
         ------
         TypeError, ValueError
-            With TensorFlow's texts.
+            If an argument is invalid, with TensorFlow's message.
         """
         element, splits = as_dtype(dtype), as_dtype(row_splits_dtype)
         if element not in (int64, float32, string):
@@ -116,7 +116,7 @@ class RaggedFeature(_Ragged):
         return super().__new__(cls, element, value_key, tuple(partitions), splits, validate)
 
     def native(self, key: str) -> fastrec.RaggedFeature:
-        """The same, in fastrec's words."""
+        """Convert to the feature class of fastrec."""
         return fastrec.RaggedFeature(
             self.dtype.numpy if self.dtype is not string else bytes,
             key if self.value_key is None else self.value_key,
@@ -145,7 +145,7 @@ class Sparse(NamedTuple):
 
 
 class Ragged(NamedTuple):
-    """A ragged tensor, or a dense one where nothing is ragged but the values of one record."""
+    """A ragged tensor, or a dense one if only the values of one record are ragged."""
 
     key: Any
     feature: fastrec.RaggedFeature
@@ -156,7 +156,7 @@ class Ragged(NamedTuple):
 
 
 class Checked(NamedTuple):
-    """Features that passed, in the order in which TensorFlow lists their tensors."""
+    """Checked features, in the order in which TensorFlow lists their tensors."""
 
     sparse: list[Sparse]
     dense: list[Dense]
@@ -164,7 +164,7 @@ class Checked(NamedTuple):
 
     @property
     def features(self) -> dict[Any, Any]:
-        """Features as fastrec takes them."""
+        """Return the features as fastrec's classes."""
         items: list[Any] = [*self.sparse, *self.dense, *self.ragged]
         return {item.key: item.feature for item in items}
 
@@ -208,10 +208,10 @@ def _sizes(key: Any, feature: Any, what: str = "All dimensions") -> tuple[int, .
 
 
 def _default(key: Any, value: Any, dtype: DType, sizes: tuple[int, ...]) -> Any:
-    """The default value, of the type and the number of elements."""
+    """Return the default value with the right type and number of elements."""
     if value is None:
         return None
-    if hasattr(value, "constant_value"):  # as in default_value=tf.zeros([])
+    if hasattr(value, "constant_value"):  # for example default_value=tf.zeros([])
         value = value.constant_value()
     array = make_array(value, dtype)
     total = int(np.prod(sizes, dtype=np.int64))
@@ -328,12 +328,12 @@ def _disjoint(which: str, one: tuple[str, set[Any]], other: tuple[str, set[Any]]
 
 
 def checked_example(features: Any, single: bool = False) -> Checked:
-    """The features of an Example.
+    """Check the features of an Example.
 
     Raises
     ------
     ValueError, TypeError
-        With TensorFlow's texts.
+        If a feature is invalid, with TensorFlow's message.
     """
     if not features:
         if single:
@@ -344,12 +344,12 @@ def checked_example(features: Any, single: bool = False) -> Checked:
 
 
 def checked_context(features: Any) -> Checked:
-    """The features of the context of a SequenceExample."""
+    """Check the features of the context of a SequenceExample."""
     return _sorted(features or {}, (FixedLenFeature, VarLenFeature, RaggedFeature))
 
 
 def checked_sequence(features: Any) -> Checked:
-    """The features of the feature lists of a SequenceExample."""
+    """Check the features of the feature lists of a SequenceExample."""
     found = Checked([], [], [])
     allowed = (FixedLenSequenceFeature, VarLenFeature, RaggedFeature)
     for key in sorted(features or {}):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files and directories by TensorFlow's names, on the local file system."""
+"""Files and directories of the local file system, under TensorFlow's names."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ T = TypeVar("T")
 
 
 def path_of(path: Any) -> str:
-    """`path`, which may be bytes or a Path, as text; without a leading ``file://``."""
+    """Convert a path (text, bytes or Path) to text, without a leading ``file://``."""
     text = os.fsdecode(path)
     return text[7:] if text.startswith("file://") else text
 
 
 def _doing(function: Callable[[], T], name: Any = None) -> T:
-    """Call a function; an OSError without a file gets `name`."""
+    """Call a function; add `name` to an OSError that names no file."""
     try:
         return function()
     except OSError as error:
@@ -56,19 +56,19 @@ def _doing(function: Callable[[], T], name: Any = None) -> T:
 
 
 class GFile:
-    """A file, opened when it is first read from or written to.
+    """A file that is opened by the first read or write.
 
     Parameters
     ----------
     name : path
-        Where it is.
+        The path of the file.
     mode : str
-        ``r``, ``w`` or ``a``, with ``+`` and ``b`` behind it. Text is UTF-8.
+        ``r``, ``w`` or ``a``, optionally followed by ``+`` and ``b``. Text is UTF-8.
 
     Raises
     ------
     InvalidArgumentError
-        For another mode.
+        If the mode is invalid.
     """
 
     def __init__(self, name: Any, mode: str = "r") -> None:
@@ -85,12 +85,12 @@ class GFile:
 
     @property
     def name(self) -> Any:
-        """Path of the file."""
+        """The path of the file."""
         return self._name
 
     @property
     def mode(self) -> str:
-        """Mode in which the file is opened."""
+        """The mode in which the file is opened."""
         return self._mode
 
     def _opened(self) -> IO[bytes]:
@@ -108,16 +108,16 @@ class GFile:
         return data.decode() if self._text else data
 
     def read(self, n: int = -1) -> Any:
-        """The next `n` bytes, or all that are left; as text unless the mode has a ``b``."""
+        """Return the next `n` bytes, or the rest; as text unless the mode contains ``b``."""
         file = self._readable()
         return self._given(_doing(lambda: file.read(n), self._name))
 
     def readline(self) -> Any:
-        """The next line, with what ends it."""
+        """Return the next line, including its line ending."""
         return self._given(self._readable().readline())
 
     def readlines(self) -> list[Any]:
-        """The lines that are left."""
+        """Return the remaining lines."""
         return list(self)
 
     def __iter__(self) -> Iterator[Any]:
@@ -141,7 +141,7 @@ class GFile:
         _doing(lambda: file.write(data), self._name)
 
     def seek(self, offset: int | None = None, whence: int = 0, position: int | None = None) -> None:
-        """Go on at `offset`, which counts from the beginning, from here (1) or from the end (2)."""
+        """Move to `offset` from the start, from the current position (1), or from the end (2)."""
         place = position if offset is None else offset
         if place is None:
             raise TypeError("seek(): offset argument required")
@@ -156,30 +156,30 @@ class GFile:
         return self._opened().tell()
 
     def size(self) -> int:
-        """Bytes in the file."""
+        """Return the size of the file in bytes."""
         return _doing(lambda: os.stat(path_of(self._name)).st_size)
 
     def seekable(self) -> bool:
-        """True."""
+        """Return True."""
         return True
 
     def readable(self) -> bool:
-        """Whether it can be read from."""
+        """Return whether the mode allows reading."""
         return self._reads
 
     def writable(self) -> bool:
-        """Whether it can be written to."""
+        """Return whether the mode allows writing."""
         return self._writes
 
     def flush(self) -> None:
-        """Hand what was written to the system."""
+        """Pass buffered data to the operating system."""
         if self._file is not None:
             _doing(self._file.flush, self._name)
 
     def close(self) -> None:
-        """Write what is left, and close it."""
+        """Write buffered data and close the file."""
         if self._file is None and self._mode.startswith("w"):
-            self._opened()  # which makes an empty file
+            self._opened()  # creates an empty file if nothing was written
         if self._file is not None:
             file, self._file = self._file, None
             _doing(file.close, self._name)
@@ -197,7 +197,7 @@ class GFile:
 
 
 class FileStatistics:
-    """Size, time of change in nanoseconds, and whether it is a directory."""
+    """Size in bytes, time of modification in nanoseconds, and whether it is a directory."""
 
     def __init__(self, found: os.stat_result) -> None:
         import stat as modes
@@ -208,33 +208,33 @@ class FileStatistics:
 
 
 def exists(path: Any) -> bool:
-    """Whether there is anything at `path`."""
+    """Return whether `path` exists."""
     return os.path.exists(path_of(path))
 
 
 def isdir(path: Any) -> bool:
-    """Whether there is a directory at `path`."""
+    """Return whether `path` is a directory."""
     return os.path.isdir(path_of(path))
 
 
 def stat(path: Any) -> FileStatistics:
-    """Size, time and kind of what is at `path`."""
+    """Return size, time and kind of a file or directory."""
     return FileStatistics(_doing(lambda: os.stat(path_of(path))))
 
 
 def mkdir(path: Any) -> None:
-    """Make a directory; nothing, when it is there."""
+    """Create a directory unless it exists."""
     with contextlib.suppress(AlreadyExistsError):
         _doing(lambda: os.mkdir(path_of(path)))
 
 
 def makedirs(path: Any) -> None:
-    """Make a directory and those that it is in.
+    """Create a directory and its parents.
 
     Raises
     ------
     FailedPreconditionError
-        When one of them exists as a file.
+        If one of them exists as a file.
     """
     where = path_of(path)
     try:
@@ -246,7 +246,7 @@ def makedirs(path: Any) -> None:
 
 
 def write_file(path: Any, data: bytes) -> None:
-    """Write a file, and make the directories that it is in."""
+    """Write a file, and create its parent directories."""
     if folder := os.path.dirname(path_of(path)):
         makedirs(folder)
     with GFile(path, "wb") as file:
@@ -254,12 +254,12 @@ def write_file(path: Any, data: bytes) -> None:
 
 
 def listdir(path: Any) -> list[str]:
-    """The names in a directory, in no order.
+    """Return the names in a directory, in arbitrary order.
 
     Raises
     ------
     NotFoundError
-        When there is none.
+        If the directory does not exist.
     """
     where = path_of(path)
     if not os.path.isdir(where):
@@ -268,7 +268,7 @@ def listdir(path: Any) -> list[str]:
 
 
 def glob_files(pattern: Any) -> list[str]:
-    """Paths that match a pattern, or any of several, sorted for each pattern."""
+    """Return the paths that match one or more patterns, sorted within each pattern."""
     patterns = pattern if isinstance(pattern, (list, tuple)) else [pattern]
     return [name for each in patterns for name in sorted(glob.glob(path_of(each)))]
 
@@ -279,7 +279,7 @@ def remove(path: Any) -> None:
     Raises
     ------
     NotFoundError
-        When there is none.
+        If the file does not exist.
     """
     where = path_of(path)
     if os.path.isdir(where) and not os.path.islink(where):
@@ -288,12 +288,12 @@ def remove(path: Any) -> None:
 
 
 def rmtree(path: Any) -> None:
-    """Delete a directory, or a file, and everything below it.
+    """Delete a file, or a directory with its contents.
 
     Raises
     ------
     NotFoundError
-        When there is none.
+        If the path does not exist.
     """
     where = path_of(path)
     if not os.path.lexists(where):
@@ -315,7 +315,7 @@ def copy(src: Any, dst: Any, overwrite: bool = False) -> None:
     Raises
     ------
     AlreadyExistsError
-        When there is one at `dst`, unless it may be overwritten.
+        If `dst` exists and `overwrite` is False.
     """
     target = path_of(dst)
     _into(target, overwrite)
@@ -330,7 +330,7 @@ def rename(src: Any, dst: Any, overwrite: bool = False) -> None:
     Raises
     ------
     AlreadyExistsError
-        When there is one at `dst`, unless it may be overwritten.
+        If `dst` exists and `overwrite` is False.
     """
     target = path_of(dst)
     _into(target, overwrite)
@@ -340,5 +340,5 @@ def rename(src: Any, dst: Any, overwrite: bool = False) -> None:
 def walk(
     top: Any, topdown: bool = True, onerror: Any = None
 ) -> Iterator[tuple[str, list[str], list[str]]]:
-    """Each directory below `top`, with the names of the directories and files in it."""
+    """Yield each directory below `top`, with the names of its directories and files."""
     yield from os.walk(path_of(top), topdown, onerror)

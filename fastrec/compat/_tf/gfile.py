@@ -46,7 +46,7 @@ glob = renamed(glob, "glob")
 
 
 def join(path: Any, *paths: Any) -> Any:
-    """A path put together of its parts."""
+    """Join the parts of a path."""
     return os.path.join(path, *paths)
 
 

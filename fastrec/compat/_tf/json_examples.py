@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Examples in JSON."""
+"""Convert Examples from JSON."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ __all__ = ["example_of_json"]
 
 
 def example_of_json(text: bytes) -> bytes:
-    """Return the serialized Example that is in `text`.
+    """Return the serialized Example that `text` describes.
 
     Raises
     ------
     InvalidArgumentError
-        When there is none.
+        If `text` does not describe an Example.
     """
     from google.protobuf import json_format
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``tf.keras``: the functions that input code uses. Layers, models and training are not here."""
+"""``tf.keras``: the functions that input code uses, without layers, models and training."""
 
 from __future__ import annotations
 
@@ -231,19 +231,19 @@ def pad_sequences(
 
 
 def keras_of(tf: Any, found: Callable[[str, str], Any]) -> Names:
-    """Return ``tf.keras`` of a version.
+    """Return ``tf.keras`` for one version.
 
     Parameters
     ----------
     tf : module
     found : callable
-        Gives the error for a name that is not here.
+        A function that returns the error for an unsupported name.
     """
 
     package = tf.__name__
 
     def space(where: str, **names: Any) -> Names:
-        path = f"{package}.{where}"  # which import statements ask for
+        path = f"{package}.{where}"  # the name that import statements use
         return Names(found, where, __name__=path, __path__=[], __spec__=None, **names)
 
     backend = {name: each for name, each in vars(Backend(tf)).items() if name[0] != "_"}

@@ -32,12 +32,12 @@ _INTEGERS = ("int32", "int64")
 
 
 def integers(tensor: Callable[..., Any], value: Any, what: str = "row_splits") -> Any:
-    """Offsets, lengths or row numbers; ``int64`` unless they have a type of their own.
+    """Convert offsets, lengths or row numbers to a tensor, by default of ``int64``.
 
     Raises
     ------
     ValueError
-        When they are no integers.
+        If they are not integers.
     """
     kind = getattr(value, "dtype", None)
     made = tensor(value) if kind is not None else tensor(np.asarray(value))
@@ -49,12 +49,12 @@ def integers(tensor: Callable[..., Any], value: Any, what: str = "row_splits") -
 
 
 class Methods:
-    """Of a version: how its operations run, and how its tensors are made."""
+    """The functions of one version that run operations and create tensors."""
 
     __slots__ = ()
-    _call: Callable[..., Any]  # of an operation, inputs, a name and attributes
-    _tensor: Callable[..., Any]  # of a value and a type
-    _operators: dict[str, Callable[..., Any]]  # by version 2's names
+    _call: Callable[..., Any]  # takes an operation, inputs, a name and attributes
+    _tensor: Callable[..., Any]  # takes a value and a type
+    _operators: dict[str, Callable[..., Any]]  # by the names of version 2
     dtype: Any
     shape: Any
 
@@ -65,7 +65,7 @@ class Functions:
     Parameters
     ----------
     made : type
-        The class of its sparse or ragged tensors.
+        The class of sparse or ragged tensors.
     """
 
     def __init__(self, made: type[Methods]) -> None:
@@ -81,7 +81,7 @@ class SparseMethods(Methods):
     values: Any
 
     def with_values(self, new_values: Any) -> Any:
-        """Other values at the same places."""
+        """Return a sparse tensor with new values at the same indices."""
         return self._call(of_sparse.WITH_VALUES, [self, self._tensor(new_values)], None)
 
     def _mapped(self, function: Callable[..., Any], *others: Any) -> Any:
@@ -99,7 +99,7 @@ class SparseMethods(Methods):
 
 
 def operator(name: str, reflected: bool = False) -> Callable[..., Any]:
-    """A method of ragged tensors that is an operator, by its name, on the values."""
+    """Create a method of ragged tensors that applies an operator to the values."""
 
     def operate(self: RaggedMethods, *others: Any) -> Any:
         function = self._operators[name]
@@ -117,7 +117,7 @@ class RaggedMethods(Methods):
     values: Any
     row_splits: Any
 
-    # Made of other tensors.
+    # Constructors from other tensors.
 
     @classmethod
     def _of(
@@ -132,28 +132,28 @@ class RaggedMethods(Methods):
     def from_row_splits(
         cls, values: Any, row_splits: Any, name: str | None = None, validate: bool = True
     ) -> Any:
-        """Row ``i`` is ``values[row_splits[i]:row_splits[i + 1]]``."""
+        """Create rows from offsets: row ``i`` is ``values[row_splits[i]:row_splits[i + 1]]``."""
         return cls._of("row_splits", values, row_splits, None, validate)
 
     @classmethod
     def from_row_lengths(
         cls, values: Any, row_lengths: Any, name: str | None = None, validate: bool = True
     ) -> Any:
-        """Rows of those lengths."""
+        """Create rows of the given lengths."""
         return cls._of("row_lengths", values, row_lengths, None, validate)
 
     @classmethod
     def from_row_starts(
         cls, values: Any, row_starts: Any, name: str | None = None, validate: bool = True
     ) -> Any:
-        """Rows that begin at those offsets."""
+        """Create rows that start at the given offsets."""
         return cls._of("row_starts", values, row_starts, None, validate)
 
     @classmethod
     def from_row_limits(
         cls, values: Any, row_limits: Any, name: str | None = None, validate: bool = True
     ) -> Any:
-        """Rows that end at those offsets."""
+        """Create rows that end at the given offsets."""
         return cls._of("row_limits", values, row_limits, None, validate)
 
     @classmethod
@@ -165,7 +165,7 @@ class RaggedMethods(Methods):
         name: str | None = None,
         validate: bool = True,
     ) -> Any:
-        """Each value in the row that is named for it, in ascending order."""
+        """Create rows from the ascending row number of each value."""
         return cls._of("value_rowids", values, value_rowids, nrows, validate)
 
     @classmethod
@@ -177,7 +177,7 @@ class RaggedMethods(Methods):
         validate: bool = True,
         name: str | None = None,
     ) -> Any:
-        """Rows that all have one length."""
+        """Create rows of one length."""
         return cls._of("uniform_row_length", values, uniform_row_length, nrows, validate)
 
     @classmethod
@@ -194,7 +194,7 @@ class RaggedMethods(Methods):
         name: str | None = None,
         validate: bool = True,
     ) -> Any:
-        """Innermost values, and the splits outermost first."""
+        """Create nested rows from the innermost values and all row splits, outermost first."""
         return cls._nested("row_splits", flat_values, nested_row_splits)
 
     @classmethod
@@ -205,7 +205,7 @@ class RaggedMethods(Methods):
         name: str | None = None,
         validate: bool = True,
     ) -> Any:
-        """Innermost values, and the lengths of rows outermost first."""
+        """Create nested rows from the innermost values and all row lengths, outermost first."""
         return cls._nested("row_lengths", flat_values, nested_row_lengths)
 
     @classmethod
@@ -218,7 +218,7 @@ class RaggedMethods(Methods):
         name: str | None = None,
         row_splits_dtype: Any = "int64",
     ) -> Any:
-        """The rows of a dense tensor, as long as `lengths`, or without `padding` at their ends."""
+        """Create rows from a dense tensor, of given `lengths` or without trailing `padding`."""
         dense = cls._tensor(tensor)
         if lengths is not None and padding is not None:
             raise ValueError("Specify argument `lengths` or `padding`, but not both.")
@@ -240,12 +240,12 @@ class RaggedMethods(Methods):
     def from_sparse(
         cls, st_input: Any, name: str | None = None, row_splits_dtype: Any = "int64"
     ) -> Any:
-        """The values of a sparse matrix whose rows have no holes."""
+        """Create rows from a sparse matrix whose rows have consecutive indices from 0."""
         return cls._call(
             forms.FROM_SPARSE, [st_input], name, dtype=as_dtype(row_splits_dtype)
         )  # fmt: skip
 
-    # The parts.
+    # Components.
 
     @property
     def flat_values(self) -> Any:
@@ -255,19 +255,19 @@ class RaggedMethods(Methods):
 
     @property
     def nested_row_splits(self) -> tuple[Any, ...]:
-        """Offsets at which rows begin and end, for each ragged dimension."""
+        """The row splits of each ragged dimension."""
         inner = self.values
         more = inner.nested_row_splits if isinstance(inner, RaggedMethods) else ()
         return (self.row_splits, *more)
 
     @property
     def ragged_rank(self) -> int:
-        """Number of dimensions whose rows differ in length."""
+        """Number of dimensions whose rows vary in length."""
         return len(self.nested_row_splits)
 
     @property
     def uniform_row_length(self) -> None:
-        """None: nothing is known of the lengths of rows."""
+        """None, because row lengths are not tracked statically."""
 
     def row_lengths(self, axis: int = 1, name: str | None = None) -> Any:
         """Return the number of values in each row."""
@@ -285,11 +285,11 @@ class RaggedMethods(Methods):
         return (self.row_lengths(), *more)
 
     def row_starts(self, name: str | None = None) -> Any:
-        """Return the offset at which each row begins."""
+        """Return the start of each row."""
         return self.row_splits[:-1]
 
     def row_limits(self, name: str | None = None) -> Any:
-        """Return the offset at which each row ends."""
+        """Return the end of each row."""
         return self.row_splits[1:]
 
     def value_rowids(self, name: str | None = None) -> Any:
@@ -322,7 +322,7 @@ class RaggedMethods(Methods):
         return self._of("row_splits", values, self.row_splits)
 
     def with_values(self, new_values: Any) -> Any:
-        """Other values in the same rows."""
+        """Return a ragged tensor with new values in the same rows."""
         if isinstance(new_values, RaggedMethods):
             return self._made(new_values)
         if isinstance(self.values, RaggedMethods):
@@ -330,7 +330,7 @@ class RaggedMethods(Methods):
         return self.with_flat_values(new_values)
 
     def with_flat_values(self, new_values: Any) -> Any:
-        """Other innermost values in the same rows."""
+        """Return a ragged tensor with new innermost values in the same rows."""
         if isinstance(new_values, RaggedMethods):
             inner = self.values
             nested = isinstance(inner, RaggedMethods)
@@ -339,18 +339,18 @@ class RaggedMethods(Methods):
         return self._call(of_ragged.WITH_FLAT_VALUES, inputs, None)
 
     def with_row_splits_dtype(self, dtype: Any) -> Any:
-        """The same with splits of another type."""
+        """Return a ragged tensor with row splits of another type."""
         kind, inner = as_dtype(dtype), self.values
         if isinstance(inner, RaggedMethods):
             inner = inner.with_row_splits_dtype(kind)
         return self._of("row_splits", inner, self._operators["cast"](self.row_splits, kind))
 
-    # Other forms.
+    # Conversions.
 
     def to_tensor(
         self, default_value: Any = None, name: str | None = None, shape: Any = None
     ) -> Any:
-        """All rows in one array, filled up with `default_value` to the longest, or to `shape`."""
+        """Return all rows in one array, padded with `default_value` to a common length."""
         dtype: DType = self.flat_values.dtype
         if default_value is None:
             default_value = b"" if dtype.name == "string" else np.zeros((), dtype.numpy)
@@ -359,11 +359,11 @@ class RaggedMethods(Methods):
         return self._call(forms.TO_TENSOR, inputs, name, shape=sizes)
 
     def to_sparse(self, name: str | None = None) -> Any:
-        """The values, and where they are."""
+        """Return the values with their indices as a sparse tensor."""
         return self._call(forms.TO_SPARSE, [self], name)
 
     def merge_dims(self, outer_axis: int, inner_axis: int) -> Any:
-        """The dimensions from one to another as one."""
+        """Merge a range of dimensions into one."""
         rank = self.shape.ndims
         outer, inner = (axis + rank if axis < 0 else axis for axis in (outer_axis, inner_axis))
         if outer > inner:
@@ -382,7 +382,7 @@ class RaggedMethods(Methods):
     # Functions of the values.
 
     def _aligned(self, other: Any) -> Any:
-        """The values that go with those of this one: of the same rows, or one for all."""
+        """Return the values of `other` that correspond to the values of this tensor."""
         if not isinstance(other, RaggedMethods):
             if not (len(other.shape) if hasattr(other, "shape") else np.ndim(other)):
                 return other
@@ -390,7 +390,7 @@ class RaggedMethods(Methods):
         return self._call(of_ragged.SAME_ROWS, [self, other], None).flat_values
 
     def _mapped(self, function: Callable[..., Any], *others: Any) -> Any:
-        """A function of the innermost values, and of those of others."""
+        """Apply a function to the innermost values of this tensor and of others."""
         flat = self.flat_values
         return self.with_flat_values(function(flat, *map(self._aligned, others)))
 
@@ -405,7 +405,7 @@ class RaggedMethods(Methods):
         return place % rank
 
     def _reduced(self, op: Op, along: Any, keepdims: bool, name: str | None = None) -> Any:
-        """All values, or those along dimensions, made one by a reduction."""
+        """Reduce all values, or the values along some dimensions."""
         every = along is None
         places = range(self.shape.ndims) if every else np.atleast_1d(np.asarray(along)).tolist()
         axes = sorted({self._axis(axis) for axis in places})
@@ -424,7 +424,7 @@ class RaggedMethods(Methods):
 
 
 def of_values(function: Callable[..., Any], x: Any, *others: Any) -> Any:
-    """A function of two tensors, or of one, where one is sparse or ragged: of the values."""
+    """Apply a function of one or two tensors to the values of sparse or ragged ones."""
     if isinstance(x, Methods):
         return x._mapped(function, *others)  # type: ignore[attr-defined]
     return others[0]._mapped(lambda b, a: function(a, b), x)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names, parameters and docstrings of the functions that tables make, and of second names."""
+"""Set names, parameters and docstrings of generated functions and aliases."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ F = TypeVar("F")
 def named(
     function: F, name: str, owner: str = "", doc: str | None = None, parameters: str = ""
 ) -> F:
-    """Give a new inner function the name that it is public under, and return it.
+    """Give a generated function its public name, and return it.
 
     Parameters
     ----------
     function : function
-        A function that a factory made, named after the factory's inner function.
+        A function that a factory created, named after the factory's inner function.
     name : str
     owner : str, optional
-        The class that has it.
+        The class that the function belongs to.
     doc : str, optional
         The docstring.
     parameters : str, optional
@@ -41,12 +41,12 @@ def named(
 
 @functools.cache
 def _with_parameters(code: CodeType, names: tuple[str, ...]) -> CodeType:
-    """The same code for both versions, which tells that they share it."""
+    """Return a copy of the code with other names of parameters."""
     return code.replace(co_varnames=names + code.co_varnames[len(names) :])
 
 
 def renamed(function: F, name: str) -> F:
-    """Return a function, or a copy of it if its name is another; anything else as it is."""
+    """Return a function, or a copy if its name differs; return anything else unchanged."""
     value: Any = function
     inner = getattr(value, "__func__", value)
     if isinstance(inner, FunctionType) and inner.__name__ != name:
@@ -75,9 +75,9 @@ def _copied(function: FunctionType, name: str) -> FunctionType:
 
 
 def under_own_names(names: dict[str, Any]) -> dict[str, Any]:
-    """Give each public function of a name space the name that it has there; return the space.
+    """Name each public function of a namespace after its key; return the namespace.
 
-    A function with two names becomes two functions that do the same.
+    A function with two names becomes two equivalent functions.
     """
     for name, value in list(names.items()):
         if not name.startswith("_") and callable(value):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``tf.nest``: lists, tuples and dicts of things."""
+"""``tf.nest``: nested lists, tuples and dicts."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ def is_nested(seq: Any) -> bool:
 
 
 def flatten(structure: Any, expand_composites: bool = False) -> list[Any]:
-    """The parts, those of dicts by sorted key."""
+    """Return the components; those of dicts by sorted key."""
     return _flatten(structure, lists=True, nones=True)[1]
 
 
 def pack_sequence_as(
     structure: Any, flat_sequence: list[Any], expand_composites: bool = False
 ) -> Any:
-    """Other parts in the form of `structure`."""
+    """Return components in the nested form of `structure`."""
     count = len(flatten(structure))
     if count != len(flat_sequence):
         raise ValueError(
@@ -48,12 +48,12 @@ def pack_sequence_as(
 def assert_same_structure(
     nest1: Any, nest2: Any, check_types: bool = True, expand_composites: bool = False
 ) -> None:
-    """That two things are nested alike.
+    """Check that two values have the same nested form.
 
     Raises
     ------
     ValueError
-        When they are not.
+        If the forms differ.
     """
     one, other = (_flatten(nest, lists=True, nones=True)[0] for nest in (nest1, nest2))
     if one != other:
@@ -61,7 +61,7 @@ def assert_same_structure(
 
 
 def map_structure(func: Callable[..., Any], *structure: Any, **kwargs: Any) -> Any:
-    """Apply a function to the parts of several structures; the result is nested as the first."""
+    """Apply a function to the components of several structures; nest the result as the first."""
     for each in structure[1:]:
         assert_same_structure(structure[0], each)
     parts = zip(*map(flatten, structure), strict=True)

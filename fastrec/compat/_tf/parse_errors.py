@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """TensorFlow's messages for records that cannot be parsed.
 
-fastrec's own message is more to the point, and stays the cause of the error. But programs match
-TensorFlow's texts, so when parsing has failed, the record is looked at once more.
+fastrec's own message is more specific, and remains the cause of the error. But programs match
+TensorFlow's messages, so a record that cannot be parsed is examined once more.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def _text(checked: Checked, record: bytes, where: str, single: bool, index: int)
         return f"Could not parse example input, value: '{record.decode('utf-8', 'replace')}'"
     found = example.features.feature
     name = "" if single else f"{where}, "
-    # TensorFlow checks the features that are present first, then those that are missing.
+    # TensorFlow checks the features that are present first, then the missing ones.
     for present in (True, False):
         items: list[Any] = [*checked.dense, *checked.sparse]
         for item in items:
@@ -118,7 +118,7 @@ def parse_failure(
     names: Sequence[bytes] = (),
     single: bool = False,
 ) -> OpError:
-    """The error to raise, from `error`, when some records could not be parsed."""
+    """Return the error to raise from `error` if some records could not be parsed."""
     index = error.record or 0
     name = names[index].decode("utf-8", "replace") if index < len(names) else "<unknown>"
     text = None

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Regular expressions of RE2, which TensorFlow uses, matched by Python's ``re``.
+"""Match regular expressions of RE2, which TensorFlow uses, with Python's ``re``.
 
-Where ``re`` may take long, google-re2 matches instead; see :mod:`.backtracking`.
-A dot is a character of UTF-8, classes such as ``\\d`` are of ASCII, ``[[:alpha:]]`` and ``\\p{Lu}``
-are known, ``$`` is the end alone, and what matches nothing does not match right behind what matched
-something. What RE2 does not have, such as ``(?=...)``, is refused as there.
+If ``re`` could take long, google-re2 matches instead; see :mod:`.backtracking`. A dot matches a
+character of UTF-8, classes such as ``\\d`` contain ASCII only, ``[[:alpha:]]`` and ``\\p{Lu}`` are
+supported, ``$`` matches only at the end, and an empty match directly after another match is
+skipped. Syntax that RE2 lacks, such as ``(?=...)``, is refused as in RE2.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ _CLASSES = {
     "word": "0-9A-Za-z_",
     "xdigit": "0-9A-Fa-f",
 }
-_EDGES = frozenset(["^", "$", r"\A", r"\Z", r"\b", r"\B"])  # what says where a match may be
+# Assertions about the position of a match.
+_EDGES = frozenset(["^", "$", r"\A", r"\Z", r"\b", r"\B"])
 _SPACE = r"\t\n\f\r "
 _NO_SPACE = "\\x00-\\x08\\x0b\\x0e-\\x1f!-\U0010ffff"
 _PIECES = re.compile(
@@ -59,7 +60,7 @@ def _error(pattern: str, why: object) -> InvalidArgumentError:
 
 @functools.lru_cache(64)
 def _ranges(kind: str, wanted: bool) -> str | None:
-    """The characters of a category of Unicode, or the others, as the inside of a class."""
+    """Return the characters of a Unicode category, or its complement, for use in a class."""
     import unicodedata
 
     runs: list[str] = []
@@ -74,7 +75,7 @@ def _ranges(kind: str, wanted: bool) -> str | None:
 
 
 def _pieces(pattern: str) -> Iterator[str]:
-    """The parts of a pattern, each as Python writes it."""
+    """Yield the parts of a pattern in Python's syntax."""
     lines = re.search(r"\(\?[a-zA-Z]*m", pattern) is not None
     inside, first = False, 0
     for found in _PIECES.finditer(pattern):
@@ -112,7 +113,7 @@ def _pieces(pattern: str) -> Iterator[str]:
 
 
 def _without(known: str) -> str:
-    """The characters that a class of ASCII does not have."""
+    """Return the complement of a class of ASCII characters."""
     inside = re.compile(f"[{known}]")
     chosen = [chr(code) for code in range(128) if not inside.match(chr(code))]
     return "".join(f"\\x{ord(each):02x}" for each in chosen) + "\\x80-\U0010ffff"
@@ -142,7 +143,7 @@ class Pattern:
     Raises
     ------
     InvalidArgumentError
-        When it is none.
+        If `pattern` is not a valid expression.
     """
 
     def __init__(self, pattern: str) -> None:
@@ -155,7 +156,8 @@ class Pattern:
         try:
             plain = known.isascii() and "\\U" not in known
             self._bytes = re.compile(known.encode()) if plain else None
-            if self._bytes is None or re.search(r"\(\?[a-z]*L", known):  # a flag of bytes alone
+            # The flag L is valid for bytes only.
+            if self._bytes is None or re.search(r"\(\?[a-z]*L", known):
                 self._text = re.compile(known, re.ASCII)
         except (re.error, OverflowError, RecursionError) as error:
             raise _error(pattern, error) from error
@@ -172,7 +174,7 @@ class Pattern:
         return linear(self._pattern.encode("utf-8", "surrogateescape"))
 
     def may_match(self, texts: bytes) -> bool:
-        """Whether it may match in one of the texts that are these bytes, one after the other."""
+        """Return whether the pattern may match in one of the concatenated texts."""
         if self._bytes is None or not self._anywhere or not texts.isascii():
             return True
         if self._in_search is None or self._in_search.degree > 0:
@@ -188,7 +190,7 @@ class Pattern:
         return bound is None or bound.steps(size, size if is_search else 1) > MOST_STEPS
 
     def full_matches(self, texts: Sequence[bytes]) -> list[bool]:
-        """Whether the whole of each text matches."""
+        """Return for each text whether the pattern matches all of it."""
         if self._is_long(texts, is_search=False):
             return [self._linear.fullmatch(text) is not None for text in texts]
         if self._bytes is not None and b"".join(texts).isascii():
@@ -200,7 +202,7 @@ class Pattern:
     def replaced(
         self, texts: Sequence[bytes], rewrite: bytes, everywhere: bool = True
     ) -> list[bytes]:
-        """Texts with what matches as `rewrite` says, in which ``\\1`` is the first group."""
+        """Replace the matches in texts by `rewrite`, in which ``\\1`` is the first group."""
         made = _rewriter((self._bytes or self._text).groups, rewrite)
         if made is None:
             return list(texts)
@@ -216,7 +218,7 @@ class Pattern:
     def _changed(
         self, compiled: re.Pattern[Any], texts: Sequence[Any], parts: Any, everywhere: bool
     ) -> list[Any]:
-        # Nothing but an edge of a word matches nothing in a text, and not in an empty one.
+        # Only a word boundary can match an empty string but not an empty text.
         empty = compiled.pattern[:0]
         if re.search(r"\\[bB]", self._known) or compiled.fullmatch(empty):
             return [empty.join(_changed(compiled, text, parts, everywhere)) for text in texts]
@@ -225,7 +227,7 @@ class Pattern:
 
 
 def _instead(parts: Sequence[Any], empty: Any) -> Any:
-    """What ``re.sub`` takes to put `parts` in the place of a match."""
+    """Return the replacement for ``re.sub`` that inserts `parts`."""
     numbers = {part for part in parts if isinstance(part, int)}
     if not numbers:
         slash = "\\" if isinstance(empty, str) else b"\\"
@@ -234,7 +236,7 @@ def _instead(parts: Sequence[Any], empty: Any) -> Any:
         return lambda match: empty.join(
             [match[part] or empty if isinstance(part, int) else part for part in parts]
         )
-    around = [empty]  # what is before, between and after the whole match
+    around = [empty]  # text before, between and after the match
     for part in parts:
         if part == 0:
             around.append(empty)
@@ -244,9 +246,9 @@ def _instead(parts: Sequence[Any], empty: Any) -> Any:
 
 
 def _changed(compiled: Any, text: Any, parts: Any, everywhere: bool) -> list[Any]:
-    """Return the pieces of a text whose matches are replaced, as ``RE2::GlobalReplace`` does.
+    """Return the parts of a text whose matches are replaced, as ``RE2::GlobalReplace`` does.
 
-    An empty match directly after a match is skipped together with the character behind it.
+    An empty match directly after a match is skipped together with the next character.
     """
     pieces: list[Any] = []
     start, last_end = 0, -1
@@ -280,7 +282,7 @@ def _character_size(text: Any, start: int) -> int:
 
 @functools.lru_cache(256)
 def _rewriter(groups: int, rewrite: bytes) -> tuple[list[Any], list[Any]] | None:
-    """Bytes, and text, and numbers of groups; None for a group that the pattern does not have."""
+    """Return the parts of a rewrite: bytes, text, and group numbers; None for an unknown group."""
     parts: list[Any] = []
     for piece in re.findall(rb"\\.|\\\Z|[^\\]+", rewrite, re.DOTALL):
         if piece[:1] != b"\\":
@@ -290,7 +292,7 @@ def _rewriter(groups: int, rewrite: bytes) -> tuple[list[Any], list[Any]] | None
         elif piece == b"\\\\":
             parts.append(b"\\")
         else:
-            break  # as RE2 does with what it does not know
+            break  # RE2 stops at an unknown escape
     if any(isinstance(part, int) and part > groups for part in parts):
         return None
     decode: Callable[[Any], Any] = lambda part: (  # noqa: E731
@@ -301,5 +303,5 @@ def _rewriter(groups: int, rewrite: bytes) -> tuple[list[Any], list[Any]] | None
 
 @functools.lru_cache(256)
 def compiled(pattern: bytes) -> Pattern:
-    """The pattern of those bytes, made once."""
+    """Return the compiled pattern, from a cache."""
     return Pattern(pattern.decode("utf-8", "surrogateescape"))

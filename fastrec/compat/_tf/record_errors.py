@@ -13,15 +13,15 @@ _HEADER = 12
 
 
 def data_error(error: Exception, *, at: int = 0, compressed: bool = False) -> OpError:
-    """Return TensorFlow's error, and its text, for an error of :class:`fastrec.Reader`.
+    """Return TensorFlow's error, with its message, for an error of :class:`fastrec.Reader`.
 
     Parameters
     ----------
     error : Exception
     at : int
-        Where in the file reading began.
+        The file offset at which reading began.
     compressed : bool
-        Whether the bytes came out of a compressed stream.
+        Whether the bytes came from a compressed stream.
     """
     if not isinstance(error, FastrecError):
         return translated(error)

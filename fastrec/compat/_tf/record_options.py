@@ -26,7 +26,7 @@ class TFRecordCompressionType:
 
 
 class TFRecordOptions:
-    """Compression of a record file; all but the first are zlib's, and None is zlib's default."""
+    """Compression of a record file. All options but the first are zlib's; None is its default."""
 
     compression_type_map: ClassVar[dict[int, str]] = {
         TFRecordCompressionType.ZLIB: "ZLIB",
@@ -59,12 +59,12 @@ class TFRecordOptions:
 
     @classmethod
     def get_compression_type_string(cls, options: Any) -> str:
-        """``""``, ``"ZLIB"`` or ``"GZIP"``, of that, of its number, or of other options.
+        """Return ``""``, ``"ZLIB"`` or ``"GZIP"`` for a type, its number, or other options.
 
         Raises
         ------
         ValueError
-            For anything else.
+            If `options` is anything else.
         """
         if isinstance(options, TFRecordOptions):
             return cls.get_compression_type_string(options.compression_type)
@@ -77,7 +77,7 @@ class TFRecordOptions:
         raise ValueError(f'Not a valid compression_type: "{options}"')
 
     def _compressor(self) -> Any:
-        """A zlib stream as these options have it; None when nothing is compressed."""
+        """Return a zlib stream with these options; None if nothing is compressed."""
         kind = self.get_compression_type_string(self.compression_type)
         if not kind:
             return None
@@ -98,17 +98,17 @@ def or_default(value: int | None, default: int) -> int:
 
 
 def compression_of(options: Any) -> str | None:
-    """Compression in TensorFlow's options, by the name that :class:`fastrec.Reader` takes."""
+    """Return the compression of TensorFlow's options as :class:`fastrec.Reader` names it."""
     return TFRecordOptions.get_compression_type_string(options) or None
 
 
 def as_path(path: Any) -> str:
-    """The name of a file, of what a program gives for it.
+    """Return the name of a file as text.
 
     Raises
     ------
     TypeError
-        With TensorFlow's text, when it is no name.
+        If `path` is not a name, with TensorFlow's message.
     """
     if isinstance(path, (str, bytes, os.PathLike)):
         return os.fsdecode(path)

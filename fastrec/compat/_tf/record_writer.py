@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TensorFlow's writer of record files, as ``tf.io`` and ``tf.python_io`` have it."""
+"""TensorFlow's writer of record files, for ``tf.io`` and ``tf.python_io``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _BUFFER = 1 << 18
 
 
 class _Compressed:
-    """Records that are compressed by zlib before a writer gets them."""
+    """Compresses records with zlib and passes them to a writer."""
 
     def __init__(self, writer: Any, options: TFRecordOptions) -> None:
         self._stream = options._compressor()
@@ -56,11 +56,11 @@ class _Compressed:
 
 
 class TFRecordWriter:
-    """Writes records to a file, which it empties first.
+    """Writes records to a file, which is emptied first.
 
-    The file grows as records come, other readers see them after :meth:`flush`, and a program that
-    forgets to close it gets what it has written. :class:`fastrec.Writer` publishes a file whole,
-    or not at all.
+    The file grows with each record, other readers see records after :meth:`flush`, and a program
+    that does not close the file still keeps its records. In contrast, :class:`fastrec.Writer`
+    publishes a file whole or not at all.
 
     Parameters
     ----------
@@ -71,9 +71,9 @@ class TFRecordWriter:
     Raises
     ------
     NotFoundError, FailedPreconditionError, PermissionDeniedError
-        When the file cannot be opened; each is an :class:`OSError`, too.
+        If the file cannot be opened. Each of these is also an :class:`OSError`.
     ValueError
-        For compression that there is not.
+        If the compression is unknown.
     """
 
     def __init__(self, path: Any, options: Any = None) -> None:
@@ -107,12 +107,12 @@ class TFRecordWriter:
                 raise _errors.translated(error) from error
 
     def flush(self) -> None:
-        """Have everything in the file, for others to read."""
+        """Write all buffered data to the file, so that other programs can read it."""
         with self._lock:
             self._run(self._opened().flush)
 
     def close(self) -> None:
-        """Close the file. Closing twice is fine."""
+        """Close the file. Closing it twice is allowed."""
         with self._lock:
             file, self._file = self._file, None
             if file is not None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TensorFlow's writer and readers of record files, as ``tf.io`` and ``tf.python_io`` have them."""
+"""TensorFlow's readers of record files, for ``tf.io`` and ``tf.python_io``."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _FRAMING = 16
 
 
 class RecordIterator:
-    """The records of a file, one after the other.
+    """Iterates over the records of a file.
 
-    The end is no more than the end so far: when the file has grown, or what was torn at its end
-    has been completed, the next call goes on there.
+    The end is only the current end: if the file grows, or its incomplete last record is completed,
+    the next call continues there.
     """
 
     def __init__(self, path: str, compression: str | None) -> None:
@@ -40,12 +40,12 @@ class RecordIterator:
         self._offset = 0
         self._records: Iterator[bytes] | None = None
         self._file: Any = None
-        self._base = 0  # where in the file its records were begun
+        self._base = 0  # file offset at which the current reader began
         self._closed = False
         self._open()
 
     def _open(self) -> None:
-        """Read on from where the last whole record ended."""
+        """Open the file at the end of the last complete record."""
         try:
             self._file = open(self._path, "rb")  # noqa: SIM115
         except OSError as error:
@@ -94,7 +94,7 @@ class RecordIterator:
         self._closed = True
 
     def reopen(self) -> None:
-        """Go on with the file of that name, which may be another one, where reading stopped."""
+        """Open the path again, which may be another file, and continue at the same offset."""
         self._let_go()
         self._closed = False
         self._open()
@@ -104,20 +104,20 @@ class RecordIterator:
 
 
 def tf_record_iterator(path: Any, options: Any = None) -> RecordIterator:
-    """The records of the file at `path`.
+    """Return an iterator over the records of the file at `path`.
 
     Raises
     ------
     NotFoundError
-        At once, when there is no such file.
+        Immediately, if the file does not exist.
     DataLossError
-        From the iterator, at damage.
+        During iteration, if the file is damaged.
     """
     return RecordIterator(as_path(path), compression_of(options))
 
 
 class tf_record_random_reader:
-    """Records of an uncompressed file, by their offset.
+    """Access to the records of an uncompressed file by their offsets.
 
     Parameters
     ----------
@@ -132,14 +132,14 @@ class tf_record_random_reader:
             raise _errors.translated(error) from error
 
     def read(self, offset: int) -> tuple[bytes, int]:
-        """The record at `offset`, and the offset of the next one.
+        """Return the record at `offset`, and the offset of the next record.
 
         Raises
         ------
         IndexError
-            Past the end.
+            If `offset` is at or after the end.
         DataLossError
-            When no record begins there, or it is damaged.
+            If no record begins at `offset`, or the record is damaged.
         """
         if self._file is None:
             text = "Random TFRecord Reader is closed."

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Seeds of TensorFlow's random generators, and the numbers drawn one by one."""
+"""Seeds of TensorFlow's random generators, and streams of random numbers."""
 
 from __future__ import annotations
 
@@ -36,22 +36,22 @@ T = TypeVar("T")
 
 _DEFAULT_GRAPH_SEED = 87654321
 _MAX_SEED = 2**31 - 1
-_BLOCK = 256  # of Philox at a time, four numbers each
+_BLOCK = 256  # number of Philox blocks, of four numbers each, that are generated together
 _MOST_STARTED = 1024
 
 
 class _Global:
-    """State set by :func:`set_seed`."""
+    """The state that :func:`set_seed` sets."""
 
     seed: int | None = None
     looking = False
-    generator: random.Random  # of the seeds of operations, once `seed` is given
+    generator: random.Random  # generator of operations' seeds if `seed` is set
     started: ClassVar[dict[Any, philox.Philox]] = {}
 
 
 def set_seed(seed: int | None) -> None:
-    """Seed what has no seed of its own; operations that are made after it count from here."""
-    import random  # which takes as long as many of these modules
+    """Set the global seed, and restart the count of operations without their own seed."""
+    import random  # importing random takes as long as many of these modules
 
     _Global.seed = None if seed is None else int(seed)
     _Global.generator = random.Random(_Global.seed)
@@ -59,7 +59,7 @@ def set_seed(seed: int | None) -> None:
 
 
 def generator(kind: Any, seed: int | None) -> philox.Philox:
-    """Generator of an operation outside of data sets; equal seeds continue the same generator."""
+    """Return the generator of an operation outside datasets; equal seeds share one generator."""
     seeds = get_seed(seed)
     if seed is None:
         return philox.Philox(*seeds)
@@ -68,16 +68,16 @@ def generator(kind: Any, seed: int | None) -> philox.Philox:
     return _Global.started.setdefault((kind, seeds), philox.Philox(*seeds))
 
 
-# What gives the seeds of the operations of a data set that a graph makes.
+# The function that supplies seeds to the operations of a dataset that a graph creates.
 _given: contextvars.ContextVar[Callable[[int | None], tuple[int, int]] | None]
 _given = contextvars.ContextVar("given", default=None)
 
 
 @contextlib.contextmanager
 def seeded_by(pair: Callable[[int | None], tuple[int, int]]) -> Iterator[None]:
-    """Context in which operations of data sets get what `pair` gives for their own seed.
+    """Let operations of datasets take their seeds from `pair` within the context.
 
-    What they draw begins anew with each iteration, as it does where a session runs them.
+    Their streams restart with each iteration, as in a session.
     """
     token = _given.set(pair)
     try:
@@ -87,14 +87,14 @@ def seeded_by(pair: Callable[[int | None], tuple[int, int]]) -> Iterator[None]:
 
 
 def get_seed(seed: int | None) -> tuple[int, int]:
-    """The two seeds of an operation; (0, 0) draws one at random when it starts."""
+    """Return the two seeds of an operation; (0, 0) draws random seeds when it starts."""
     if (given := _given.get()) is not None:
         return given(seed)
     return _pair(seed, lambda: _Global.generator.randint(0, _MAX_SEED))
 
 
 def graph_seed(seed: int | None, number: int) -> tuple[int, int]:
-    """The two seeds of an operation in a function, where it is the `number`-th without its own."""
+    """Return the two seeds of the `number`-th operation without its own seed in a function."""
     return _pair(seed, lambda: number)
 
 
@@ -109,19 +109,19 @@ def _pair(seed: int | None, make: Callable[[], int]) -> tuple[int, int]:
     return (0, _MAX_SEED) if pair == (0, 0) else pair
 
 
-# What an iteration over a data set has drawn from so far: as in TensorFlow, functions go on drawing
-# when a part of it is repeated, and begin anew with the next iteration.
+# Generators of the current iteration over a dataset. As in TensorFlow, a function continues its
+# stream when a part of the dataset is repeated, and restarts it with the next iteration.
 Run = dict[Any, Any]
 running: contextvars.ContextVar[Run | None] = contextvars.ContextVar("running", default=None)
 
 
-# Which use of a data set this is, where it is used several times in an iteration.
+# The current use of a dataset that occurs several times in an iteration.
 _use: contextvars.ContextVar[tuple[Any, ...]] = contextvars.ContextVar("use", default=())
 
 
 @contextlib.contextmanager
 def in_use(key: Any) -> Iterator[None]:
-    """Context in which what is kept for the iteration is kept for this use of it."""
+    """Keep the iteration's objects separately for this use of a dataset, within the context."""
     token = _use.set((*_use.get(), key))
     try:
         yield
@@ -130,22 +130,26 @@ def in_use(key: Any) -> Iterator[None]:
 
 
 def kept_for_run(key: Any, make: Callable[[], T], shared: bool = False) -> T:
-    """The object that `make` made for `key` in this iteration.
+    """Return the object that `make` created for `key` in this iteration.
 
-    Each use of a data set has its own, unless they are `shared`.
+    Each use of a dataset has separate objects unless they are `shared`.
     """
     run = running.get()
     if run is None:
         return make()
     key = key if shared else (_use.get(), key)
-    found: T = run[key] if key in run else run.setdefault(key, make())  # by threads, too
+    # Several threads may call this.
+    found: T = run[key] if key in run else run.setdefault(key, make())
     return found
 
 
 @contextlib.contextmanager
 def looking_ahead() -> Iterator[None]:
-    """Context in which elements are made only to learn their specs: shuffles draw any element, and
-    no seeds are used up."""
+    """Create elements only to learn their specs, within the context.
+
+    Shuffles may return any element, and seeds are not consumed.
+
+    """
     before, _Global.looking = _Global.looking, True
     token = running.set(None)
     try:
@@ -156,17 +160,17 @@ def looking_ahead() -> Iterator[None]:
 
 
 def is_looking_ahead() -> bool:
-    """Whether :func:`looking_ahead` is in effect."""
+    """Return whether :func:`looking_ahead` is active."""
     return _Global.looking
 
 
 def draws(seed: int, seed2: int) -> Iterator[int]:
-    """Numbers of 32 bits, one after the other, without end.
+    """Yield 32-bit random numbers without end.
 
     Parameters
     ----------
     seed, seed2 : int
-        As :func:`get_seed` gives them; both 0 for seeds of the operating system.
+        The pair from :func:`get_seed`; if both are 0, the operating system supplies the seeds.
     """
     if seed == 0 and seed2 == 0:
         seed, seed2 = (int.from_bytes(os.urandom(8), "little") for _ in range(2))
@@ -176,18 +180,18 @@ def draws(seed: int, seed2: int) -> Iterator[int]:
 
 
 class SeedSource:
-    """The seeds of each iterator over one shuffled data set.
+    """The seeds of each iterator over one shuffled dataset.
 
     Parameters
     ----------
     seed : int or None
     reshuffle : bool
-        New ones for each iterator.
+        Whether each iterator has new seeds.
 
     Attributes
     ----------
     given : tuple
-        What they depend on, but for chance.
+        The arguments that determine the seeds.
     """
 
     def __init__(self, seed: int | None, reshuffle: bool) -> None:
@@ -195,7 +199,7 @@ class SeedSource:
         self.given = (*pair, reshuffle)
         self._reshuffle, self._anew = reshuffle, _given.get() is not None
         self._seeds = draws(*pair)
-        if pair == (0, 0) and not reshuffle:  # one order, whichever it is
+        if pair == (0, 0) and not reshuffle:  # one random order for all iterators
             numbers = draws(0, 0)
             pair = (next(numbers) | 1, next(numbers))
         self._pair = pair

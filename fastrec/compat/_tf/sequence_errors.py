@@ -113,7 +113,7 @@ def sequence_failure(
     rows: Sequence[bytes],
     names: Sequence[bytes] = (),
 ) -> OpError:
-    """The error to raise, from `error`, when some SequenceExamples could not be parsed."""
+    """Return the error to raise from `error` if some SequenceExamples could not be parsed."""
     index = error.record or 0
     name = names[index].decode("utf-8", "replace") if index < len(names) else "<unknown>"
     text = _text(context, frames, rows, index, name) if index < len(rows) else None

@@ -11,7 +11,7 @@ __all__ = ["autograph", "config"]
 
 
 class LogicalDeviceConfiguration:
-    """How a device would be divided.
+    """The configuration of a logical device.
 
     Parameters
     ----------

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shapes of which part may not be known."""
+"""Shapes with unknown sizes or unknown rank."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ __all__ = ["Dimension", "TensorShape", "as_shape", "dimension_value"]
 
 
 def dimension_value(value: Any) -> int | None:
-    """The size that a dimension stands for; None where it is not known.
+    """Return the size that a dimension represents; None if it is unknown.
 
     Raises
     ------
     TypeError, ValueError
-        For what is no size.
+        If `value` is not a size.
     """
     if value is None or (type(value) is int and value >= 0):
         return value
@@ -34,7 +34,7 @@ def dimension_value(value: Any) -> int | None:
 
 
 class Dimension:
-    """One size of a shape, as the first version of TensorFlow has it; None is an unknown one."""
+    """One size of a shape, as a class of TensorFlow 1; None is an unknown size."""
 
     __slots__ = ("value",)
 
@@ -42,17 +42,17 @@ class Dimension:
         self.value = dimension_value(value)
 
     def is_compatible_with(self, other: Any) -> bool:
-        """Whether the two may be the same size."""
+        """Return whether the two may be the same size."""
         size = dimension_value(other)
         return self.value is None or size is None or self.value == size
 
     def assert_is_compatible_with(self, other: Any) -> None:
-        """Refuse a size that this one cannot be.
+        """Raise an error if the two cannot be the same size.
 
         Raises
         ------
         ValueError
-            When both are known and differ.
+            If both are known and differ.
         """
         if not self.is_compatible_with(other):
             raise ValueError(f"Dimensions {self} and {other} are not compatible")
@@ -63,7 +63,7 @@ class Dimension:
         Raises
         ------
         ValueError
-            When both are known and differ.
+            If both are known and differ.
         """
         self.assert_is_compatible_with(other)
         return Dimension(dimension_value(other) if self.value is None else self.value)
@@ -72,7 +72,7 @@ class Dimension:
         try:
             size = dimension_value(other)
         except (TypeError, ValueError):
-            return NotImplemented  # a list times a dimension is a longer list
+            return NotImplemented  # a list times a dimension repeats the list
         return Dimension(None if self.value is None or size is None else how(self.value, size))
 
     def __add__(self, other: Any) -> Any:
@@ -154,17 +154,17 @@ class Dimension:
 
 
 class TensorShape:
-    """A shape: a list of sizes, some of which may be unknown, or nothing known at all.
+    """A shape: a list of sizes, some of which may be unknown, or an unknown rank.
 
     Parameters
     ----------
     dims : list of int or None or Dimension, TensorShape, int or None
-        The sizes. An int is the only one; None leaves even the rank unknown.
+        The sizes. An int is a shape of one dimension; None means that the rank is unknown.
     """
 
     __slots__ = ("_sizes",)
 
-    #: What indexing and iterating give: Dimension in version 1, int or None in version 2.
+    # The items of indexing and iteration: Dimension in version 1, int or None in version 2.
     _element: Any = Dimension
 
     def __init__(self, dims: Any) -> None:
@@ -180,35 +180,35 @@ class TensorShape:
 
     @property
     def sizes(self) -> tuple[int | None, ...] | None:
-        """The sizes as plain numbers, None for unknown ones; None when the rank is unknown."""
+        """The sizes as numbers, None for unknown ones; None if the rank is unknown."""
         return self._sizes
 
     @property
     def dims(self) -> list[Any] | None:
-        """The dimensions, or None when the rank is unknown."""
+        """The dimensions; None if the rank is unknown."""
         return None if self._sizes is None else [type(self)._element(d) for d in self._sizes]
 
     @property
     def ndims(self) -> int | None:
-        """The number of dimensions; None when unknown."""
+        """The number of dimensions; None if it is unknown."""
         return None if self._sizes is None else len(self._sizes)
 
     rank = ndims
 
     def as_list(self) -> list[int | None]:
-        """The sizes, None for an unknown one.
+        """Return the sizes, with None for unknown ones.
 
         Raises
         ------
         ValueError
-            When not even the rank is known.
+            If the rank is unknown.
         """
         if self._sizes is None:
             raise ValueError("as_list() is not defined on an unknown TensorShape.")
         return list(self._sizes)
 
     def num_elements(self) -> int | None:
-        """The product of the sizes; None unless all are known."""
+        """Return the product of the sizes; None unless all are known."""
         total = 1
         for size in self._sizes if self._sizes is not None else (None,):
             if size is None:
@@ -217,24 +217,24 @@ class TensorShape:
         return total
 
     def is_fully_defined(self) -> bool:
-        """Whether every size is known."""
+        """Return whether every size is known."""
         return self._sizes is not None and None not in self._sizes
 
     def assert_is_fully_defined(self) -> None:
-        """Refuse a shape of which something is unknown.
+        """Raise an error unless every size is known.
 
         Raises
         ------
         ValueError
-            When something is.
+            If a size is unknown.
         """
         if not self.is_fully_defined():
             raise ValueError(f"Shape {self} is not fully defined")
 
     def is_compatible_with(self, other: Any) -> bool:
-        """Whether the two may be the same shape."""
+        """Return whether the two may be the same shape."""
         mine = self._sizes
-        if mine is None or mine == other:  # the shape of an array, most of the time
+        if mine is None or mine == other:  # usually the shape of an array
             return True
         theirs = as_shape(other)._sizes
         if theirs is None:
@@ -244,12 +244,12 @@ class TensorShape:
         )
 
     def assert_is_compatible_with(self, other: Any) -> None:
-        """Refuse a shape that this one cannot be.
+        """Raise an error if the two cannot be the same shape.
 
         Raises
         ------
         ValueError
-            When they cannot be the same.
+            If they cannot be the same.
         """
         if not self.is_compatible_with(other):
             raise ValueError(f"Shapes {self} and {as_shape(other)} are incompatible")
@@ -260,7 +260,7 @@ class TensorShape:
         Raises
         ------
         ValueError
-            When they cannot be the same.
+            If they cannot be the same.
         """
         theirs = as_shape(other)
         if self._sizes is None:
@@ -273,19 +273,19 @@ class TensorShape:
         return type(self)([b if a is None else a for a, b in pairs])
 
     def concatenate(self, other: Any) -> TensorShape:
-        """The dimensions of this shape, then those of `other`."""
+        """Return the dimensions of this shape, followed by those of `other`."""
         theirs = as_shape(other)._sizes
         if self._sizes is None or theirs is None:
             return type(self)(None)
         return type(self)([*self._sizes, *theirs])
 
     def with_rank(self, rank: int) -> TensorShape:
-        """This shape, known to have `rank` dimensions.
+        """Return this shape with `rank` dimensions.
 
         Raises
         ------
         ValueError
-            When it has another number of them.
+            If its rank is known and differs.
         """
         try:
             return self.merge_with([None] * rank)
@@ -293,36 +293,36 @@ class TensorShape:
             raise ValueError(f"Shape {self} must have rank {rank}") from None
 
     def with_rank_at_least(self, rank: int) -> TensorShape:
-        """This shape, which may have any number of dimensions from `rank` up.
+        """Return this shape after checking that it may have at least `rank` dimensions.
 
         Raises
         ------
         ValueError
-            When it has fewer.
+            If it has fewer.
         """
         if self._sizes is not None and len(self._sizes) < rank:
             raise ValueError(f"Shape {self} must have rank at least {rank}")
         return self
 
     def with_rank_at_most(self, rank: int) -> TensorShape:
-        """This shape, which may have any number of dimensions up to `rank`.
+        """Return this shape after checking that it may have at most `rank` dimensions.
 
         Raises
         ------
         ValueError
-            When it has more.
+            If it has more.
         """
         if self._sizes is not None and len(self._sizes) > rank:
             raise ValueError(f"Shape {self} must have rank at most {rank}")
         return self
 
     def assert_has_rank(self, rank: int) -> None:
-        """Refuse another number of dimensions.
+        """Raise an error unless the shape may have `rank` dimensions.
 
         Raises
         ------
         ValueError
-            When it has another.
+            If its rank is known and differs.
         """
         if self._sizes is not None and len(self._sizes) != rank:
             raise ValueError(f"Shape {self} must have rank {rank}")
@@ -376,12 +376,12 @@ class TensorShape:
 
 
 def as_shape(value: Any) -> TensorShape:
-    """`value` as a :class:`TensorShape`, of whichever version it is already."""
+    """Convert `value` to a :class:`TensorShape`; keep the version of an existing one."""
     return value if isinstance(value, TensorShape) else TensorShape(value)
 
 
 def in_messages(shape: Any) -> str:
-    """Text of a shape in the messages of TensorFlow's kernels: ``[2,?]``, or ``<unknown>``."""
+    """Format a shape as messages of TensorFlow's kernels do: ``[2,?]``, or ``<unknown>``."""
     sizes = as_shape(shape).sizes
     if sizes is None:
         return "<unknown>"

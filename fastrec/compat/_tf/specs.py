@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Specs of the elements of a data set: the type and the shape of each of their parts."""
+"""Specs of the elements of a dataset: type and shape of each component."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ class TypeSpec:
 
     Parameters
     ----------
-    shape : TensorShape or what makes one
+    shape : TensorShape or a value that can be converted to one
     dtype : dtype-like
     """
 
-    value_type: ClassVar[type]  # of such values; those of composites are told by their module
+    value_type: ClassVar[type]  # class of the values; the modules of composites set theirs
 
     def __init__(self, shape: Any = None, dtype: Any = "float32") -> None:
         self._shape = TensorShape(shape)
@@ -44,7 +44,7 @@ class TypeSpec:
 
     @property
     def shape(self) -> TensorShape:
-        """The shape, as far as it is known."""
+        """The static shape."""
         return self._shape
 
     @property
@@ -53,20 +53,20 @@ class TypeSpec:
         return self._dtype
 
     def reshaped(self, shape: Any) -> TypeSpec:
-        """The same of another shape."""
+        """Return the spec with another shape."""
         return type(self)(shape, self._dtype)
 
     def _kind(self) -> tuple[Any, ...]:
-        """What is the same in specs that differ in shapes."""
+        """Return the properties that are equal in specs which differ only in shape."""
         return type(self), self._dtype
 
     def is_compatible_with(self, value: Any) -> bool:
-        """Whether a tensor, or another spec, is of this type and shape."""
+        """Return whether a tensor, or another spec, matches this type and shape."""
         spec = _spec_of(value)
         return self._kind() == spec._kind() and self._shape.is_compatible_with(spec._shape)
 
     def is_subtype_of(self, other: Any) -> bool:
-        """Whether all such values are of another spec, too."""
+        """Return whether every value of this spec is also a value of `other`."""
         if not isinstance(other, TypeSpec) or self._kind() != other._kind():
             return False
         if (name := getattr(self, "name", None)) and name != getattr(other, "name", None):
@@ -74,7 +74,7 @@ class TypeSpec:
         return common(self, other).shape.sizes == other.shape.sizes
 
     def most_specific_common_supertype(self, others: Any) -> TypeSpec | None:
-        """The spec of what is like this or like one of some others; None where there is none."""
+        """Return the most specific spec that includes this one and the others, or None."""
         found = self
         for other in others:
             if not isinstance(other, TypeSpec) or found._kind() != other._kind():
@@ -85,12 +85,12 @@ class TypeSpec:
         return TensorSpec.from_spec(found, self.name) if isinstance(self, TensorSpec) else found
 
     def most_specific_compatible_type(self, other: TypeSpec) -> TypeSpec:
-        """The spec of what is like this or like another.
+        """Return the most specific spec that includes this one and `other`.
 
         Raises
         ------
         ValueError
-            When there is none.
+            If there is no such spec.
         """
         found = self.most_specific_common_supertype([other])
         if found is None:
@@ -99,7 +99,7 @@ class TypeSpec:
 
     @classmethod
     def from_value(cls, value: Any) -> TypeSpec:
-        """Spec of a value."""
+        """Return the spec of a value."""
         return _spec_of(value)
 
     def _key(self) -> tuple[Any, ...]:
@@ -117,7 +117,7 @@ class TensorSpec(TypeSpec):
 
     Parameters
     ----------
-    shape : TensorShape or what makes one
+    shape : TensorShape or a value that can be converted to one
     dtype : dtype-like
     name : str, optional
     """
@@ -135,12 +135,12 @@ class TensorSpec(TypeSpec):
 
     @classmethod
     def from_tensor(cls, tensor: Tensor, name: str | None = None) -> TensorSpec:
-        """Spec of `tensor`."""
+        """Return the spec of `tensor`."""
         return cls(tensor.shape, tensor.dtype, name)
 
     @classmethod
     def from_spec(cls, spec: Any, name: str | None = None) -> TensorSpec:
-        """Another spec, by another name."""
+        """Return a copy of a spec with another name."""
         return cls(spec.shape, spec.dtype, name or spec.name)
 
     def __repr__(self) -> str:
@@ -148,7 +148,7 @@ class TensorSpec(TypeSpec):
 
 
 class NoneTensorSpec:
-    """In place of None in an element."""
+    """The spec of None in an element."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, NoneTensorSpec)
@@ -157,7 +157,7 @@ class NoneTensorSpec:
         return hash(NoneTensorSpec)
 
     def is_compatible_with(self, value: Any) -> bool:
-        """Whether a value, or another spec, is None."""
+        """Return whether a value, or another spec, is None."""
         return value is None or self == value
 
     def __repr__(self) -> str:
@@ -165,12 +165,12 @@ class NoneTensorSpec:
 
 
 class ElementsSpec:
-    """Of what has elements of a kind.
+    """The spec of a collection of elements.
 
     Parameters
     ----------
     element_spec : structure of TypeSpec
-        Of these.
+        The spec of the elements.
     """
 
     def __init__(self, element_spec: Any) -> None:
@@ -178,11 +178,11 @@ class ElementsSpec:
 
     @classmethod
     def from_value(cls, value: Any) -> Any:
-        """Spec of a value."""
+        """Return the spec of a value."""
         return cls(value.element_spec)
 
     def is_compatible_with(self, value: Any) -> bool:
-        """Whether a value, or another spec, has such elements."""
+        """Return whether a value, or another spec, has such elements."""
         spec = value if isinstance(value, type(self)) else self.from_value(value)
         (one, own), (other, theirs) = flatten(self.element_spec), flatten(spec.element_spec)
         pairs = zip(own, theirs, strict=False)
@@ -196,14 +196,14 @@ class ElementsSpec:
 
 
 class DatasetSpec(ElementsSpec):
-    """Of data sets in a data set.
+    """The spec of datasets within a dataset.
 
     Parameters
     ----------
     element_spec : structure of TypeSpec
-        Of their elements.
-    dataset_shape : TensorShape or what makes one
-        Of the array that they are in.
+        The spec of their elements.
+    dataset_shape : TensorShape or a value that can be converted to one
+        The shape of the array of datasets.
     """
 
     dtype = None
@@ -213,7 +213,7 @@ class DatasetSpec(ElementsSpec):
         self.shape = TensorShape(dataset_shape)
 
     def reshaped(self, shape: Any) -> DatasetSpec:
-        """The same in an array of another shape."""
+        """Return the spec of an array of another shape."""
         return DatasetSpec(self.element_spec, shape)
 
     def __repr__(self) -> str:
@@ -232,14 +232,14 @@ class RaggedTensorSpec(TypeSpec):
 
     Parameters
     ----------
-    shape : TensorShape or what makes one
+    shape : TensorShape or a value that can be converted to one
     dtype : dtype-like
     ragged_rank : int, optional
-        How many dimensions have rows of differing length; all but the first by default.
+        Number of dimensions with rows of varying length; all except the first by default.
     row_splits_dtype : dtype-like
     """
 
-    flat_values_spec = None  # of values that are no tensors
+    flat_values_spec = None  # the spec of values that are not tensors
 
     def __init__(
         self,
@@ -284,13 +284,13 @@ class TensorArraySpec(TypeSpec):
 
     Parameters
     ----------
-    element_shape : TensorShape or what makes one
-        Of the tensors.
+    element_shape : TensorShape or a value that can be converted to one
+        The shape of the tensors.
     dtype : dtype-like
     dynamic_size : bool
-        Whether it grows when it is written to.
+        Whether writing can extend the array.
     infer_shape : bool
-        Whether all tensors have the shape of the first that is written.
+        Whether all tensors must have the shape of the first one.
     """
 
     def __init__(
@@ -308,7 +308,7 @@ class TensorArraySpec(TypeSpec):
         return self
 
     def written(self, shape: Any) -> TensorArraySpec:
-        """That of an array to which a tensor of this shape was written."""
+        """Return the spec of the array after writing a tensor of this shape."""
         merged = self.element_shape.merge_with(shape) if self.infer_shape else self.element_shape
         if merged.sizes == self.element_shape.sizes:
             return self
@@ -336,7 +336,7 @@ def _spec_of(value: Any) -> TypeSpec:
 
 
 def batched(spec: TypeSpec, size: int | None) -> TypeSpec:
-    """Spec of a batch of such elements."""
+    """Return the spec of a batch of such elements."""
     sizes = spec.shape.sizes
     shape = None if sizes is None else (size, *sizes)
     if isinstance(spec, RaggedTensorSpec):
@@ -345,7 +345,7 @@ def batched(spec: TypeSpec, size: int | None) -> TypeSpec:
 
 
 def unbatched(spec: TypeSpec) -> TypeSpec:
-    """Spec of a row of such a batch."""
+    """Return the spec of a row of such a batch."""
     sizes = spec.shape.sizes
     shape = None if sizes is None else sizes[1:]
     if isinstance(spec, RaggedTensorSpec):
@@ -356,9 +356,9 @@ def unbatched(spec: TypeSpec) -> TypeSpec:
 
 
 def common(one: TypeSpec, other: TypeSpec) -> TypeSpec:
-    """The spec of what is like one or like the other, of the same type."""
+    """Return the spec that includes two specs of one type."""
     if isinstance(one, TensorArraySpec) and isinstance(other, TensorArraySpec):
-        return one.written(other.element_shape)  # of which one may have been written to
+        return one.written(other.element_shape)  # one of the arrays may have been written to
     first, second = one.shape.sizes, other.shape.sizes
     if first is None or second is None or len(first) != len(second):
         return one.reshaped(None)
@@ -366,7 +366,7 @@ def common(one: TypeSpec, other: TypeSpec) -> TypeSpec:
 
 
 def sample(spec: TypeSpec, unknown: int, number: int) -> Any:
-    """A value of a spec: of `number`, as large as `unknown` where the size is not known."""
+    """Return an example value filled with `number`; unknown sizes become `unknown`."""
     sizes = spec.shape.sizes
     shape = [unknown if size is None else size for size in sizes or ()]
     text = spec.dtype.name == "string"

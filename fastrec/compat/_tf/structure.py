@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nested elements: dicts, tuples and what else a program makes of the parts of an element.
+"""Nested elements: dicts, tuples and other containers of an element's components.
 
-A structure has `LEAF` where a value has a part. None is no part, and stands for itself.
+A structure contains `LEAF` at the place of each component. None is not a component, and represents
+itself.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ __all__ = ["LEAF", "alike", "flatten", "map_leaves", "pack", "packer", "parts_al
 
 
 class _Leaf(enum.Enum):
-    """Where a structure has a part; copies of it are the same."""
+    """The place of a component in a structure; copies are identical."""
 
     LEAF = "*"
 
@@ -24,9 +25,9 @@ LEAF = _Leaf.LEAF
 
 
 def alike(value: Any, parts: Mapping[Any, Any]) -> Any:
-    """Return a mapping of the class and order of `value`, made as TensorFlow makes it.
+    """Return a mapping with the class and order of `value`, created as TensorFlow creates it.
 
-    A class that cannot be made of pairs becomes a dict.
+    If the class cannot be created from pairs, the result is a dict.
     """
     ordered = [(key, parts[key]) for key in value]
     kind = type(value)
@@ -47,10 +48,10 @@ def _is_nested(value: Any, lists: bool) -> bool:
 
 
 def flatten(value: Any, lists: bool = False, nones: bool = False) -> tuple[Any, list[Any]]:
-    """The structure of a value, with `LEAF` for each part, and the parts in order.
+    """Return the structure of a value, with `LEAF` for each component, and the components in order.
 
-    Dicts are gone through by sorted key. A list is one part, which becomes a tensor, unless
-    `lists`; None is one if `nones`.
+    Dicts are visited by sorted key. A list is one component, which becomes a tensor, unless `lists`
+    is True; None is a component if `nones` is True.
     """
     if value is None and not nones:
         return None, []
@@ -77,7 +78,7 @@ def flatten(value: Any, lists: bool = False, nones: bool = False) -> tuple[Any, 
 
 
 def pack(structure: Any, leaves: Sequence[Any], none: Any = None) -> Any:
-    """The value of a structure with these parts, and with `none` for None."""
+    """Return the value of a structure with these components, and with `none` for None."""
     remaining = iter(leaves)
 
     def build(part: Any) -> Any:
@@ -99,7 +100,7 @@ def pack(structure: Any, leaves: Sequence[Any], none: Any = None) -> Any:
 
 
 def packer(structure: Any) -> Callable[[Sequence[Any]], Any]:
-    """As :func:`pack` for one structure, many times over."""
+    """Return a function that applies :func:`pack` to one structure repeatedly."""
     if structure is LEAF:
         return lambda leaves: leaves[0]
     if type(structure) is tuple and all(part is LEAF for part in structure):
@@ -112,18 +113,18 @@ def packer(structure: Any) -> Callable[[Sequence[Any]], Any]:
 
 
 def map_leaves(function: Callable[[Any], Any], value: Any) -> Any:
-    """A value with `function` of each of its parts."""
+    """Apply `function` to each component of a value."""
     structure, leaves = flatten(value)
     return pack(structure, [function(leaf) for leaf in leaves])
 
 
 def parts_along(value: Any, structure: Any) -> list[Any]:
-    """The parts of a value that may be nested further than `structure` is, or be None.
+    """Return the components of a value whose nesting may be deeper than that of `structure`.
 
     Raises
     ------
     ValueError, TypeError, KeyError
-        When it has another structure.
+        If the value has another structure.
     """
     if structure is None:
         return []

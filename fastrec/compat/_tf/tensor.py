@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors: arrays with TensorFlow's manners, and what stands for one while a function is traced."""
+"""Tensors: arrays with TensorFlow's interface, and symbols for them during tracing."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["EagerTensor", "Tensor", "TensorShape", "as_array", "convert_to_tenso
 
 
 class TensorShape(_TensorShape):
-    """A shape whose sizes are plain numbers, None where one is not known."""
+    """A shape whose sizes are plain numbers, or None where unknown."""
 
     __slots__ = ()
     _element = staticmethod(lambda size: size)
@@ -30,7 +30,7 @@ class TensorShape(_TensorShape):
         return "<unknown>" if self._sizes is None else str(self._sizes)
 
 
-# What operators do; filled by the module of operations, which is built on this one.
+# Implementations of operators, filled by the module of operations, which depends on this one.
 OPERATORS: dict[str, Callable[..., Any]] = {}
 
 
@@ -49,7 +49,7 @@ def _reflected(name: str) -> Callable[[Any, Any], Any]:
 
 
 class Tensor:
-    """An array of one type, or what stands for one while a function is traced."""
+    """An array of one type, or the symbol for one while a function is traced."""
 
     __slots__ = ()
     __array_priority__ = 100
@@ -62,11 +62,11 @@ class Tensor:
 
     @property
     def shape(self) -> TensorShape:
-        """The shape, as far as it is known."""
+        """The static shape."""
         raise NotImplementedError
 
     def get_shape(self) -> TensorShape:
-        """The shape, as far as it is known."""
+        """Return the static shape."""
         return self.shape
 
     @property
@@ -75,12 +75,12 @@ class Tensor:
         return self.shape.ndims
 
     def set_shape(self, shape: Any) -> None:
-        """Say what is known about the shape.
+        """Add information to the static shape.
 
         Raises
         ------
         ValueError
-            When it is another.
+            If the shapes are incompatible.
         """
         if not self.shape.is_compatible_with(shape):
             raise ValueError(
@@ -116,12 +116,12 @@ class Tensor:
 
 
 class EagerTensor(Tensor):
-    """An array that is there.
+    """A tensor with a value.
 
     Parameters
     ----------
     value : ndarray, Bytes or bytes
-        The elements; strings may stay in the form of fastrec until they are read.
+        The elements; strings may stay in fastrec's representation until they are read.
     """
 
     __slots__ = ("_value",)
@@ -139,7 +139,7 @@ class EagerTensor(Tensor):
 
     @property
     def raw(self) -> Any:
-        """The elements as they are kept: an ndarray, bytes or :class:`fastrec.Bytes`."""
+        """The elements in their stored form: an ndarray, bytes or :class:`fastrec.Bytes`."""
         return self._value
 
     @property
@@ -158,7 +158,7 @@ class EagerTensor(Tensor):
         return self.array.ndim
 
     def numpy(self) -> Any:
-        """The elements as an ndarray; a NumPy scalar, or bytes, of a scalar."""
+        """Return the elements as an ndarray; for a scalar, a NumPy scalar or bytes."""
         array = self.array
         return array[()] if array.ndim == 0 else array
 
@@ -226,7 +226,7 @@ def _shown(tensor: EagerTensor) -> str:
 
 
 def as_array(value: Any) -> NDArray[Any]:
-    """Strings, however they are kept, as an object array of bytes; numbers as they are."""
+    """Convert strings in any form to an object array of bytes; return numbers unchanged."""
     if isinstance(value, np.ndarray):
         return value
     if isinstance(value, np.generic) and not isinstance(value, bytes):
@@ -268,7 +268,7 @@ def _is_text(value: Any) -> bool:
     return isinstance(value, (bytes, str, bytearray, memoryview))
 
 
-# The kinds of numbers that are taken for those of a kind; bfloat16's is "V".
+# The kinds of numbers that are accepted for each kind; bfloat16's kind is "V".
 _KINDS = {"f": "biuf", "i": "biu", "u": "biu", "b": "b", "c": "biufc", "V": "iuf"}
 
 
@@ -302,17 +302,17 @@ def _native(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def _unsigned(value: Any, array: NDArray[Any]) -> NDArray[Any]:
-    """Unsigned array of integers beyond int64, of which NumPy makes floating-point numbers."""
+    """Return an unsigned array for integers beyond int64, which NumPy converts to floats."""
     numbers = np.asarray(value, object)
     whole = all(isinstance(number, int) for number in numbers.reshape(-1).tolist())
     return numbers.astype(np.uint64) if whole else array
 
 
 def _of_sequence(value: Any, array: NDArray[Any]) -> NDArray[Any]:
-    """An array of the type that TensorFlow gives a number or a list of them.
+    """Return an array of the type that TensorFlow chooses for a number or a list of numbers.
 
-    Tensors in a list decide; then floating-point numbers of NumPy, where the first is one. Python's
-    numbers are 32 bits wide where they fit, and so are integers of NumPy in a list.
+    Tensors in a list determine the type; otherwise NumPy floats do, if the first element is one.
+    Python's numbers have 32 bits where they fit, and so do NumPy integers in a list.
     """
     if (tensor := _first_tensor(value)) is not None:
         return array.astype(tensor.dtype.numpy)
@@ -343,14 +343,14 @@ def _first_tensor(value: Any) -> Any:
 def convert_to_tensor(
     value: Any, dtype: Any = None, dtype_hint: Any = None, name: str | None = None
 ) -> Any:
-    """`value` as a tensor: Python's numbers become int32 and float32, text becomes strings.
+    """Convert `value` to a tensor: Python's numbers become int32 and float32, text becomes strings.
 
     Raises
     ------
     TypeError, ValueError
-        When it is none, or not of that type.
+        If `value` cannot be converted, or not to this type.
     """
-    kind = type(value)  # what most numbers are
+    kind = type(value)  # the fast path for most numbers
     if kind is int and -(1 << 31) <= value < 1 << 31:
         if dtype is None or dtype is int32:
             return EagerTensor(np.array(value, np.int32))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``TensorProto`` as a message whose fields programs read and set, by TensorFlow's numbers."""
+"""``TensorProto`` as a message whose fields programs read and set, with TensorFlow's numbers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .tensor_proto import Malformed, decode, serialize
 
 __all__ = ["TensorProto", "TensorShapeProto", "make_ndarray", "make_tensor_proto"]
 
-# Of each message its fields: name, number, type, and whether it is a list.
+# The fields of each message: name, number, type, and whether it is a list.
 _MESSAGES: dict[str, tuple[tuple[str, int, str, bool], ...]] = {
     "Dim": (("size", 1, "INT64", False), ("name", 2, "STRING", False)),
     "TensorShapeProto": (("dim", 2, "Dim", True), ("unknown_rank", 3, "BOOL", False)),
@@ -35,7 +35,7 @@ _MESSAGES: dict[str, tuple[tuple[str, int, str, bool], ...]] = {
         ("uint64_val", 17, "UINT64", True),
     ),
 }
-# Where the values of a tensor are kept, of one element or of a type that is not kept as bytes.
+# The field that holds the values of each type, for one element and types not stored as bytes.
 _LISTS = {
     "float32": "float_val",
     "float64": "double_val",
@@ -80,12 +80,12 @@ def make_tensor_proto(
     verify_shape: bool = False,
     allow_broadcast: bool = False,
 ) -> Any:
-    """The message for a tensor.
+    """Return the message for a tensor.
 
     Raises
     ------
     TypeError, ValueError
-        For values that are no tensor of that type and shape.
+        If the values are not a tensor of this type and shape.
     """
     array = convert_to_tensor(values, None if dtype is None else as_dtype(dtype)).array
     element = as_dtype(array.dtype)
@@ -93,7 +93,8 @@ def make_tensor_proto(
     if sizes != array.shape:
         if verify_shape:
             raise TypeError(f"Expected Tensor's shape: {sizes}, got {array.shape}.")
-        array = array if array.size == 1 else array.reshape(sizes)  # one stands for all
+        # One element fills the whole shape.
+        array = array if array.size == 1 else array.reshape(sizes)
     few = array.size == 1 or (array.size and element.name not in _AS_BYTES)
     if few and element.name in _LISTS:
         made = TensorProto(dtype=int(element))
@@ -106,12 +107,12 @@ def make_tensor_proto(
 
 
 def make_ndarray(tensor: Any) -> Any:
-    """The array of a message.
+    """Return the array of a message.
 
     Raises
     ------
     TypeError
-        For one that is of no type, or holds no tensor.
+        If the message has an unknown type or contains no tensor.
     """
     try:
         return decode(tensor.SerializeToString())

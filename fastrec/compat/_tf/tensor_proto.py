@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors as ``TensorProto`` messages, which ``tf.io.serialize_tensor`` makes."""
+"""Encode and decode tensors as ``TensorProto`` messages, as ``tf.io.serialize_tensor`` does."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = [
     "varint",
 ]
 
-# The field of the values of a type, where they are not kept as bytes, and how it is encoded.
+# The field of the values of each type that is not stored as bytes, and its encoding.
 _LISTS = {
     "float32": (5, "<f4"),
     "float64": (6, "<f8"),
@@ -49,7 +49,7 @@ _MOST_ELEMENTS = 2**31
 
 
 def varint(value: int) -> bytes:
-    """A number of up to 64 bits."""
+    """Encode a number of up to 64 bits."""
     value &= (1 << 64) - 1
     out = bytearray()
     while value >= 0x80:
@@ -59,18 +59,18 @@ def varint(value: int) -> bytes:
 
 
 def field(number: int, data: bytes) -> bytes:
-    """A field that has a length."""
+    """Encode a length-delimited field."""
     return varint(number << 3 | 2) + varint(len(data)) + data
 
 
 def shape_field(sizes: Iterable[int | None]) -> bytes:
-    """A shape, -1 for sizes that are not known."""
+    """Encode a shape, with -1 for unknown sizes."""
     known = [-1 if size is None else size for size in sizes]
     return b"".join(field(2, b"\x08" + varint(size) if size else b"") for size in known)
 
 
 def content_of(array: NDArray[Any], dtype: DType) -> bytes:
-    """A tensor whose elements are bytes, strings after all of their lengths."""
+    """Encode the elements of a tensor as bytes; strings follow all of their lengths."""
     head = b"\x08" + varint(int(dtype)) + field(2, shape_field(array.shape))
     if dtype.name != "string":
         return serialize(array, dtype)
@@ -80,7 +80,7 @@ def content_of(array: NDArray[Any], dtype: DType) -> bytes:
 
 
 def serialize(array: NDArray[Any], dtype: DType) -> bytes:
-    """A tensor, its elements as bytes."""
+    """Encode a tensor, with its elements as bytes."""
     head = b"\x08" + varint(int(dtype)) + field(2, shape_field(array.shape))
     if dtype.name == "string":
         return head + b"".join([field(8, each) for each in array.reshape(-1).tolist()])
@@ -89,7 +89,7 @@ def serialize(array: NDArray[Any], dtype: DType) -> bytes:
 
 
 class Malformed(Exception):
-    """Bytes that are not such a message."""
+    """Raised for bytes that are not such a message."""
 
 
 UNREADABLE = (Malformed, KeyError, TypeError, ValueError, OverflowError, MemoryError)
@@ -110,7 +110,7 @@ def _read_varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def fields(data: bytes) -> Iterator[tuple[int, Any]]:
-    """The fields of a message: numbers, and bytes where they have a length or a fixed one."""
+    """Yield the fields of a message: integers, and bytes for fields with a size."""
     at = 0
     while at < len(data):
         tag, at = _read_varint(data, at)
@@ -132,12 +132,12 @@ def fields(data: bytes) -> Iterator[tuple[int, Any]]:
 
 
 def signed(value: int) -> int:
-    """A number of 64 bits as the signed one that it stands for."""
+    """Convert an unsigned 64-bit number to the signed number with the same bits."""
     return value - (1 << 64) if value >> 63 else value
 
 
 def shape_sizes(data: bytes, unknown: bool = False) -> list[int]:
-    """The sizes in a message; -1 among them only if they may be `unknown`."""
+    """Return the sizes in a message; -1 is allowed only if sizes may be `unknown`."""
     sizes = []
     for number, dim in fields(data):
         if number == 2:
@@ -167,7 +167,7 @@ def _strings(content: bytes, count: int) -> list[bytes]:
 
 
 def _listed(parts: list[Any], how: str) -> list[Any]:
-    """The values of a list, packed or one by one."""
+    """Return the values of a list, packed or not."""
     found: list[Any] = []
     for part in parts:
         if how == "bytes":
@@ -205,7 +205,7 @@ def _array(found: list[tuple[int, Any]]) -> NDArray[Any]:
         values = _listed([value for place, value in found if place == number], how)
     if not values or len(values) > count:
         raise Malformed
-    values += [values[-1]] * (count - len(values))  # the last stands for those that follow
+    values += [values[-1]] * (count - len(values))  # the last value is repeated for omitted ones
     array = np.empty(count, dtype.numpy)
     array[:] = (
         np.array(values, np.uint64 if dtype.name == "uint64" else None)
@@ -216,23 +216,23 @@ def _array(found: list[tuple[int, Any]]) -> NDArray[Any]:
 
 
 def decode(data: bytes) -> NDArray[Any]:
-    """The tensor in a message, of any type.
+    """Decode a tensor of any type.
 
     Raises
     ------
     UNREADABLE
-        When it is none.
+        If the message is malformed.
     """
     return _array(list(fields(data)))
 
 
 def parse(data: bytes, dtype: DType) -> NDArray[Any]:
-    """The tensor in a message.
+    """Decode a tensor of a given type.
 
     Raises
     ------
     InvalidArgumentError
-        When it is none, or of another type.
+        If the message is malformed, or has another type.
     """
     try:
         array = decode(data)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``tf.compat``: text and bytes under both Pythons."""
+"""``tf.compat``: conversions of text and bytes."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ bytes_or_text_types = (bytes, str)
 
 
 def as_bytes(bytes_or_text: Any, encoding: str = "utf-8") -> bytes:
-    """Text encoded; bytes as they are.
+    """Encode text; return bytes unchanged.
 
     Raises
     ------
     TypeError
-        For anything else.
+        If the value is neither text nor bytes.
     """
     if isinstance(bytes_or_text, bytearray):
         return bytes(bytes_or_text)
@@ -50,12 +50,12 @@ def as_bytes(bytes_or_text: Any, encoding: str = "utf-8") -> bytes:
 
 
 def as_text(bytes_or_text: Any, encoding: str = "utf-8") -> str:
-    """Bytes decoded; text as it is.
+    """Decode bytes; return text unchanged.
 
     Raises
     ------
     TypeError
-        For anything else.
+        If the value is neither text nor bytes.
     """
     if isinstance(bytes_or_text, str):
         return bytes_or_text
@@ -68,26 +68,26 @@ as_str = renamed(as_text, "as_str")
 
 
 def as_str_any(value: Any, encoding: str = "utf-8") -> str:
-    """Bytes decoded; anything else as ``str`` makes it."""
+    """Decode bytes; convert anything else with ``str``."""
     return as_text(value, encoding) if isinstance(value, bytes) else str(value)
 
 
 def path_to_str(path: Any) -> Any:
-    """A path as text; anything else as it is."""
+    """Return a path as text; return anything else unchanged."""
     return os.fspath(path) if hasattr(path, "__fspath__") else path
 
 
 def dimension_value(dimension: Any) -> int | None:
-    """The size of a dimension, as a number."""
+    """Return the size of a dimension as a number."""
     found: int | None = getattr(dimension, "value", dimension)
     return found
 
 
 def dimension_at_index(shape: Any, index: int) -> Any:
-    """A dimension of a shape."""
+    """Return a dimension of a shape."""
     return None if shape.rank is None else shape[index]
 
 
 def forward_compatible(year: int, month: int, day: int) -> bool:
-    """Whether what is written may be newer than that day: never."""
+    """Return False: serialized data never requires a later version."""
     return False

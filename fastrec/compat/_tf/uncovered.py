@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Errors for names of TensorFlow that are not covered, which say what to use."""
+"""Errors for unsupported names of TensorFlow, which state the alternative."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _COVERS = (
     "programs call besides"
 )
 
-#: For what ``tf.NAME`` matches, from its beginning: what to do.
+# Patterns that match ``tf.NAME`` from its beginning, and the advice for each.
 _ADVICE = (
     (r".*(make_saveable_from_iterator|CheckpointInputPipelineHook)$", _RESUME),
     (r"train\.Checkpoint", f"{_TRAIN}; {_RESUME}"),
@@ -41,7 +41,7 @@ _ADVICE = (
 
 
 def uncovered(version: str, where: str, name: str) -> AttributeError:
-    """The error for ``tf.where.name``, or ``tf.name`` if `where` is empty.
+    """Return the error for ``tf.where.name``, or ``tf.name`` if `where` is empty.
 
     Parameters
     ----------

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables that do not change: keys and values, and the lines of files that have them."""
+"""Immutable lookup tables: keys and values, and the files that contain them."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ __all__ = ["TextFileIndex", "column_of", "lines_of", "numbered", "values_of"]
 
 
 class TextFileIndex:
-    """Of a line of a file: all of it, or its number."""
+    """Selects a column of a text file: the whole line, or its number."""
 
     WHOLE_LINE = -2
     LINE_NUMBER = -1
 
 
 def lines_of(path: str, vocab_size: int | None) -> list[bytes]:
-    """The first lines of a file."""
+    """Return the first lines of a file."""
     with open(path, "rb") as file:
         return file.read().splitlines()[:vocab_size]
 
 
 def column_of(lines: list[bytes], index: int, dtype: Any, delimiter: str = "\t") -> Array:
-    """One of the columns of lines: the whole of each, its number, or a field.
+    """Return one column of lines: the whole line, its number, or a field.
 
     Raises
     ------
     InvalidArgumentError
-        For a line that has no such field, or one that is no number.
+        If a line lacks the field, or the field is not a number.
     """
     kind = as_dtype(dtype)
     if index == TextFileIndex.LINE_NUMBER:
@@ -63,7 +63,7 @@ def _field(number: int, line: bytes, index: int, delimiter: str) -> bytes:
 
 
 def values_of(table: dict[Any, Any], keys: Any, default: Any, dtype: np.dtype[Any]) -> Array:
-    """The value of each key; `default` for what is no key."""
+    """Return the value of each key; `default` for unknown keys."""
     array = as_array(keys)
     out = np.empty(array.size, dtype)
     flat = [array[()]] if not array.ndim else array.reshape(-1).tolist()
@@ -72,7 +72,7 @@ def values_of(table: dict[Any, Any], keys: Any, default: Any, dtype: np.dtype[An
 
 
 def numbered(table: dict[Any, Any], keys: Any, buckets: int) -> Array:
-    """The number of each word; others share numbers by their fingerprints."""
+    """Return the number of each word; unknown words share numbers by their fingerprints."""
     texts = as_array(keys)
     numbers = values_of(table, texts, -1, np.dtype(np.int64))
     flat, words = numbers.reshape(-1), texts.reshape(-1).tolist()
