@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # ruff: noqa: F403
-"""TensorFlow 1's names for reading records, so that ``import fastrec.compat.v1 as tf`` will do."""
+"""TensorFlow 1's names for input pipelines, for use as ``import fastrec.compat.v1 as tf``."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from . import train as train
 from .behaviour import *
 from .constants import *
 from .control_flow import *
-from .coordinator import Coordinator as Coordinator  # as lecture notes have it
+from .coordinator import Coordinator as Coordinator  # some lecture notes use this name
 from .decode_ops import *
 from .file_ops import matching_files as matching_files
 from .file_ops import read_file as read_file
@@ -74,7 +74,7 @@ double = _dtypes.float64
 initialize_all_tables = tables_initializer
 print = control_flow.print_v2
 _naming.under_own_names(globals())
-# What is imported when it is first asked for.
+# Modules that are imported on first use.
 _MODULES = {"contrib", "data", "estimator", "image", "logging", "summary"}
 
 _dotted.importable(__name__)

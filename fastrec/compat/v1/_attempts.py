@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Operations that may wait for a queue.
 
-Every operation that could wait becomes an *attempt*, in one of two lines: enqueues (and closes) and
-dequeues. Only the first of a line is tried, and whenever something changes both lines are tried
-until neither gets further, enqueues first. The thread that changes something does this for all
-threads; each waiting thread sleeps on a lock of its own.
+Every operation that could wait becomes an *attempt*, in one of two lines: one for enqueues (and
+closes), one for dequeues. Only the first attempt of a line is tried. Whenever something changes,
+both lines are tried, enqueues first, until neither makes progress. The thread that changes
+something does this for all threads; each waiting thread sleeps on a separate lock.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _SLICE_SECONDS = 0.2
 
 
 class Cancellation(Protocol):
-    """The step that an operation is part of, as far as it can be called off."""
+    """The cancellation of the step that an operation belongs to."""
 
     @property
     def cancelled(self) -> bool: ...
@@ -48,7 +48,7 @@ class Cancellation(Protocol):
 
 
 class Never:
-    """Cancellation that never happens."""
+    """A cancellation that never happens."""
 
     cancelled = False
 
@@ -63,7 +63,7 @@ BLOCKED, MOVED, DONE = range(3)
 
 
 class Attempt:
-    """Something that may have to wait, and its outcome."""
+    """An operation that may have to wait, with its outcome."""
 
     action = "Enqueue"
     __slots__ = ("done", "error", "gate")
@@ -75,11 +75,11 @@ class Attempt:
         self.error: Exception | None = None
 
     def run(self, queue: Queue) -> int:
-        """Get on, under the queue's lock."""
+        """Make progress. The caller holds the queue's lock."""
         raise NotImplementedError
 
     def give_up(self, queue: Queue) -> None:
-        """Undo what was done so far, under the queue's lock."""
+        """Undo partial progress. The caller holds the queue's lock."""
 
     def finish(self, error: Exception | None = None) -> None:
         self.done, self.error = True, error
@@ -123,7 +123,7 @@ class Close(Attempt):
 
 
 class Dequeue(Attempt):
-    """`missing` of the elements wanted are not in `tokens` yet."""
+    """A dequeue; `missing` elements are not in `tokens` yet."""
 
     action = "Dequeue"
     __slots__ = ("missing", "single", "tokens", "up_to")
@@ -144,7 +144,7 @@ class Dequeue(Attempt):
             self.give_up(queue)
             if not self.up_to or not len(queue.order):
                 if self.up_to and queue.enqueues:
-                    return MOVED  # one of them may have elements yet
+                    return MOVED  # another queue may have elements now
                 self.error = queue.exhausted(self.missing, size, self.single)
                 return DONE
             self.missing = size = len(queue.order)
@@ -158,7 +158,7 @@ class Dequeue(Attempt):
 
 
 class TakeReady(Dequeue):
-    """Dequeue of up to as many elements as requested, and at least one."""
+    """A dequeue of at least one and at most the requested number of elements."""
 
     __slots__ = ()
 
@@ -180,12 +180,12 @@ def called_off(attempt: Attempt) -> CancelledError:
 
 @contextmanager
 def held(lock: threading.Lock, step: Cancellation, text: str) -> Iterator[None]:
-    """Hold a lock, which a thread that waits for a queue may hold.
+    """Hold a lock that a thread may hold while it waits for a queue.
 
     Raises
     ------
     CancelledError
-        With that text, when the step is cancelled.
+        If the step is cancelled, with `text` as the message.
     """
     while not lock.acquire(timeout=_SLICE_SECONDS):
         if step.cancelled:

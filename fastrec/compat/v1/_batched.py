@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts that batching functions share: a queue, its runner, and the dequeue of batches."""
+"""Code that batching functions share: a queue, its runner, and the dequeue of batches."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ MakeQueue = Callable[[list[DType], Any], QueueBase]
 
 
 def _listed(tensors: Any) -> list[Any]:
-    """The tensors of one example: those of a dictionary by their sorted keys."""
+    """Return the tensors of one example; those of a dictionary by sorted keys."""
     if isinstance(tensors, dict):
         return [tensors[key] for key in sorted(tensors, key=str)]
     return list(tensors)
 
 
 def as_given(tensors: Any, values: Any) -> Any:
-    """Return `values` in the form in which `tensors` were given."""
+    """Return `values` in the structure of `tensors`."""
     if not isinstance(tensors, dict):
         return values
     if len(tensors) == 1:
@@ -83,7 +83,7 @@ def _merged(tensors: Sequence[Tensor], many: bool) -> Any:
     if many:
         shapes = [shape.with_rank_at_least(1)[1:] for shape in shapes]
     for shape in shapes[1:]:
-        shapes[0].merge_with(shape)  # to be compatible is all that is asked
+        shapes[0].merge_with(shape)  # raises if the shapes are incompatible
     return shapes[0]
 
 
@@ -100,7 +100,7 @@ def batched(
     allow_smaller_final_batch: bool,
     name: str | None,
 ) -> Any:
-    """Common part of the batching functions, with one thread or more for each example."""
+    """Batch examples, with one or more threads for each list of tensors."""
     given = examples[0]
     listed = [_listed(example) for example in examples]
     values = [value for example in listed for value in example if isinstance(value, Tensor)]
@@ -119,7 +119,7 @@ def batched(
 
 
 def example_of(tensors: Any, shapes: Any) -> tuple[list[Tensor], list[Any], list[DType], list[Any]]:
-    """The tensors of one example as queues take them: which are sparse, types and shapes."""
+    """Return the tensors of one example for a queue, with sparse tensors, types and shapes."""
     listed = _listed(tensors)
     if not listed:
         raise ValueError("Expected at least one tensor.")
@@ -139,7 +139,7 @@ def _with_sparse_stored(example: list[Any], sparse: list[Any], many: bool) -> li
 
 
 def restored_of(taken: Any, sparse: list[Any], many: bool = False) -> Any:
-    """Return what a queue gave, with the sparse tensors of the example as such."""
+    """Return dequeued tensors after restoring the sparse ones."""
     if not any(like is not None for like in sparse):
         return taken
     values = taken if isinstance(taken, list) else [taken]
@@ -151,7 +151,7 @@ def restored_of(taken: Any, sparse: list[Any], many: bool = False) -> Any:
 
 
 def all_alike(tensors_list: Any) -> list[Any]:
-    """The examples of a ``*_join``, whose keys are the same."""
+    """Return the examples of a ``*_join``, which must have the same keys."""
     if not tensors_list:
         raise ValueError("Expected at least one set of tensors")
     examples = list(tensors_list)

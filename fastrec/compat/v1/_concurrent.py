@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a plan in which operations may wait for each other.
+"""Run a plan in which operations may wait for each other.
 
-What may block gets a thread for as long as it takes; everything else runs in the caller's. The
-threads have ended when the run has, whichever way that was.
+An operation that may block gets a thread for its duration; all others run in the caller's thread.
+All threads have ended when the run ends, also after an error.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["run_concurrently"]
 
-_SLICE = 0.2  # seconds for which the caller's thread waits without looking up
+_SLICE = 0.2  # seconds for which the caller's thread waits before it checks for cancellation
 
 
 class _Run:
@@ -102,7 +102,7 @@ class _Run:
                 self.collect()
                 continue
             one = self.code[self.ready.popleft()]
-            # With nothing else under way, everything that is left comes after it.
+            # If nothing else is running, all remaining operations depend on this one.
             if one.op.blocking and (self.running or self.ready):
                 self.apart(one)
             else:
@@ -115,11 +115,11 @@ def _ahead(op: Operation, at: dict[Operation, int]) -> set[int]:
 
 
 def run_concurrently(plan: Plan, step: Step, slots: list[Any]) -> None:
-    """Run `plan`, of which `slots` are the values, with threads for what may block."""
+    """Run `plan` with its values in `slots`, and with threads for operations that may block."""
     run = _Run(plan, step, slots)
     try:
         run.loop()
-    except BaseException as error:  # Ctrl-C, while waiting
+    except BaseException as error:  # also Ctrl-C while waiting
         run.error = error
         step.cancellation.cancel()
         while run.running:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Methods of data sets of version 1 that are those of version 2, of tensors and of a graph."""
+"""Methods of version 1's datasets that equal those of version 2, for tensors and a graph."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _FUNCTIONS = (
 
 
 def _method(name: str) -> Callable[..., Dataset]:
-    """A method of data sets of version 1, by that of the data sets below."""
+    """Return a method of version 1's datasets that calls the method of the underlying dataset."""
     below = getattr(Chain, name)
     signature = inspect.signature(below)
 

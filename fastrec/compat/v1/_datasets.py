@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``tf.data.Dataset`` of version 1: a data set that a graph makes, and a session runs.
+"""``tf.data.Dataset`` of version 1: a dataset that a graph defines and a session runs.
 
-What a data set is made of may be tensors that only a session knows: the names of files that are
-fed, a batch size, what a function captures. So a data set is kept as the way to make it. It is gone
-through once when the graph is built, for the types and shapes of its elements, and where tensors
-are not known then, once more when an iterator is initialized.
+A dataset may depend on tensors whose values only a session knows: names of files that are fed, a
+batch size, or tensors that a function captures. It is therefore stored as the calls that create it.
+These calls run once while the graph is built, for the types and shapes of elements, and, if some
+tensors have no value then, once more when an iterator is initialized.
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ __all__ = ["AUTOTUNE", "Dataset", "adapted"]
 
 Captures = dict[Tensor, None]
 
-# While a graph is built, tensors without a value have one of their shape and type.
+# While a graph is built, tensors without a value are replaced by arrays of their shape and type.
 _SPECS_ONLY: contextvars.ContextVar[bool] = contextvars.ContextVar("specs_only", default=False)
 
 
 class _Late(Node):
-    """Elements of tensors that a session has to give."""
+    """Elements that depend on tensors of a session."""
 
     def __init__(self, structure: Any, specs: list[TypeSpec]) -> None:
         super().__init__()
@@ -82,12 +82,12 @@ def _value_of(tensor: Tensor) -> Any:
     if not _SPECS_ONLY.get():
         raise TypeError(f"{tensor} has no value outside of a session")
     if tensor.dtype.name == "string":
-        return np.empty(0, object)  # names of no file
+        return np.empty(0, object)  # an empty list of file names
     return np.ones([size or 1 for size in tensor.shape.sizes or ()], tensor.dtype.numpy)
 
 
 def _resolved(value: Any) -> Any:
-    """An argument as the data sets below take it."""
+    """Convert an argument to the form that the underlying datasets take."""
     if isinstance(value, Tensor):
         return _value_of(value)
     if isinstance(value, Dataset):
@@ -102,7 +102,7 @@ def _resolved(value: Any) -> Any:
 
 
 def _captured_by(value: Any, found: Captures) -> None:
-    """Add the tensors to `found` that an argument needs a session for."""
+    """Add the tensors of an argument that require a session to `found`."""
     if isinstance(value, Tensor) and constant_value(value) is None:
         found[value] = None
     elif isinstance(value, Dataset):
@@ -117,7 +117,7 @@ def _captured_by(value: Any, found: Captures) -> None:
 
 
 def _first_or_again(pairs: list[tuple[int, int]]) -> Callable[[int | None], tuple[int, int]]:
-    """The seeds of the operations of a data set, which its graph gives them once."""
+    """Return a function that repeats the seeds that a graph assigned to a dataset."""
     numbers = itertools.count()
 
     def pair(seed: int | None) -> tuple[int, int]:
@@ -135,7 +135,7 @@ def adapted(value: Any) -> Any:
 
 
 def _shown(dataset: _base.Dataset) -> Dataset:
-    """A data set that is an element of another one."""
+    """Wrap a dataset that is an element of another dataset."""
     return Dataset._made(lambda: dataset)
 
 
@@ -144,19 +144,19 @@ def _built(dataset: Dataset) -> _base.Dataset:
 
 
 class Dataset:
-    """Elements of tensors, which an iterator gives one after the other.
+    """Elements of tensors, which an iterator yields one by one.
 
     Attributes
     ----------
     of_tensors : tuple, optional
-        Of what is made of tensors: how, and of which, with their structure.
+        For a dataset of tensors: its constructor, the tensors, and their structure.
     """
 
     of_tensors: tuple[Callable[[Any], _base.Dataset], Any, list[Any]] | None = None
 
     @classmethod
     def _made(cls, make: Callable[..., Any], *arguments: Any, **named: Any) -> Dataset:
-        """Data set that `make` returns for the resolved arguments."""
+        """Return the dataset that `make` creates from the resolved arguments."""
         made = Dataset.__new__(Dataset)
         made._set(make, arguments, named)
         return made
@@ -179,7 +179,7 @@ class Dataset:
         _captured_by([*arguments, *named.values()], self._captures)
 
     def _build(self) -> _base.Dataset:
-        """The data set, with the values that the iteration going on has of captured tensors."""
+        """Create the underlying dataset with the current values of captured tensors."""
         known = not self._captures or _SPECS_ONLY.get()
         return self._specs_only if known else self._how()
 
@@ -196,24 +196,24 @@ class Dataset:
 
     @staticmethod
     def from_tensors(tensors: Any, name: str | None = None) -> Dataset:
-        """One element."""
+        """Create a dataset with one element."""
         return _of_values(tensors, _base.Dataset.from_tensors, lambda spec: spec)
 
     @staticmethod
     def from_tensor_slices(tensors: Any, name: str | None = None) -> Dataset:
-        """An element for each row."""
+        """Create a dataset with one element per row."""
         return _of_values(tensors, _base.Dataset.from_tensor_slices, unbatched)
 
     @staticmethod
     def from_sparse_tensor_slices(sparse_tensor: Any) -> Dataset:
-        """The rows of a sparse tensor, as triples of indices, values and shape."""
+        """Create a dataset of the rows of a sparse tensor: indices, values and shape."""
         rows = Dataset.from_tensor_slices(sparse_tensor)
         made: Dataset = rows.map(lambda row: (row.indices, row.values, row.dense_shape))
         return made
 
     @staticmethod
     def range(*args: Any, output_type: Any = "int64", name: str | None = None) -> Dataset:
-        """Integers, as Python's ``range`` has them."""
+        """Create a dataset of integers, with the arguments of Python's ``range``."""
         make = functools.partial(_base.Dataset.range, output_type=output_type)
         return Dataset._made(make, *args)
 
@@ -226,7 +226,7 @@ class Dataset:
         output_signature: Any = None,
         name: str | None = None,
     ) -> Dataset:
-        """Data set of the values that a generator yields."""
+        """Create a dataset of the values that a generator yields."""
         if not callable(generator):
             raise TypeError("`generator` must be callable.")
 
@@ -241,7 +241,7 @@ class Dataset:
     def list_files(
         file_pattern: Any, shuffle: bool | None = None, seed: Any = None, name: str | None = None
     ) -> Dataset:
-        """The names of files that match patterns; shuffled, unless `shuffle` is False."""
+        """Create a dataset of the names of files that match patterns, shuffled by default."""
 
         def make(pattern: Any, seed: Any) -> _base.Dataset:
             if _SPECS_ONLY.get() and np.size(pattern) == 0:
@@ -252,7 +252,7 @@ class Dataset:
 
     @staticmethod
     def zip(*args: Any, datasets: Any = None, name: str | None = None) -> Dataset:
-        """Elements of data sets side by side, until one has no more."""
+        """Combine elements of datasets until one of them ends."""
         nested = args[0] if len(args) == 1 else args or datasets
         if isinstance(nested, Dataset):
             raise TypeError("`datasets` must be a nested structure of data sets")
@@ -261,21 +261,21 @@ class Dataset:
     # Iterators.
 
     def make_one_shot_iterator(self) -> Any:
-        """An iterator that needs no initializing."""
+        """Return an iterator that needs no initialization."""
         from .iterators import Iterator
 
         return Iterator._of(self, one_shot=True)
 
     def make_initializable_iterator(self, shared_name: str | None = None) -> Any:
-        """An iterator that begins with each run of its ``initializer``."""
+        """Return an iterator that each run of its ``initializer`` restarts."""
         from .iterators import Iterator
 
         return Iterator._of(self, one_shot=False)
 
-    # Transformations that are not those of version 2.
+    # Transformations that differ from those of version 2.
 
     def apply(self, transformation_func: Callable[[Any], Any]) -> Any:
-        """Return the result of a function of the data set, which must be a data set, too."""
+        """Return the result of a function of the dataset, which must also be a dataset."""
         made = transformation_func(self)
         if not isinstance(made, Dataset):
             raise TypeError(
@@ -284,7 +284,7 @@ class Dataset:
         return made
 
     def reduce(self, initial_state: Any, reduce_func: Callable[..., Any]) -> Any:
-        """A function of a state and each element, which gives the next state; the last state."""
+        """Apply a function of a state and an element to all elements; return the last state."""
         state, leaves = flatten(initial_state)
         tensors = [convert_to_tensor(leaf) for leaf in leaves]
         call = adapted(reduce_func)
@@ -300,25 +300,25 @@ class Dataset:
     def map_with_legacy_function(
         self, map_func: Callable[..., Any], num_parallel_calls: Any = None, **ignored: Any
     ) -> Dataset:
-        """As :meth:`map`."""
+        """Apply :meth:`map`."""
         made: Dataset = self.map(map_func, num_parallel_calls)
         return made
 
     def filter_with_legacy_function(self, predicate: Callable[..., Any]) -> Dataset:
-        """As :meth:`filter`."""
+        """Apply :meth:`filter`."""
         made: Dataset = self.filter(predicate)
         return made
 
     def with_options(self, options: Options) -> Dataset:
-        """The same, with these options besides those that it has."""
+        """Return the dataset with additional options."""
         return Dataset._made(lambda dataset: dataset.with_options(options), self)
 
     def options(self) -> Options:
-        """The options of this data set and of those that it is made of."""
+        """Return the options of this dataset and its inputs."""
         return self._specs_only.options()
 
     def get_single_element(self, name: str | None = None) -> Any:
-        """The one element."""
+        """Return the only element."""
         specs = self._node.specs
 
         def only(dataset: Any, _: Any) -> Sequence[Any]:
@@ -328,26 +328,26 @@ class Dataset:
         found = _run_once(self, "DatasetToSingleElement", specs, only, [])
         return pack(self._node.structure, put_together(specs, found))
 
-    # What the elements are.
+    # Properties of the elements.
 
     @property
     def element_spec(self) -> Any:
-        """Types and shapes of the parts of an element."""
+        """Types and shapes of the components of an element."""
         return self._specs_only.element_spec
 
     @property
     def output_types(self) -> Any:
-        """The types of the parts of an element."""
+        """The types of the components of an element."""
         return map_leaves(lambda spec: spec.dtype, self.element_spec)
 
     @property
     def output_shapes(self) -> Any:
-        """The shapes of the parts of an element, as far as they are known."""
+        """The static shapes of the components of an element."""
         return map_leaves(lambda spec: TensorShape(spec.shape.sizes), self.element_spec)
 
     @property
     def output_classes(self) -> Any:
-        """The classes of the parts of an element."""
+        """The classes of the components of an element."""
         return map_leaves(class_of, self.element_spec)
 
     def __iter__(self) -> Any:
@@ -374,7 +374,7 @@ def _run_once(
     given: Sequence[Tensor],
     *functions: Any,
 ) -> list[Tensor]:
-    """The outputs of an operation that goes through a data set each time it runs."""
+    """Return the outputs of an operation that iterates over a dataset each time it runs."""
     from .iterators import running_with
 
     needs: Captures = dict(dataset._captures)

@@ -16,12 +16,12 @@ __all__ = ["attributes_of", "drawn", "first_state", "state_of"]
 
 
 def first_state(op: Operation) -> philox.Philox:
-    """The state before the first draw."""
+    """Return the state before the first draw."""
     return philox.Philox(op.attrs["seed"], op.attrs["seed2"])
 
 
 def state_of(op: Operation, step: Any) -> philox.Philox:
-    """The state that it draws from: one for each session, and iteration over a data set."""
+    """Return the generator of an operation: one per session, and per iteration over a dataset."""
     if step is None or running.get() is not None:
         return kept_for_run(op, lambda: first_state(op))
     found: philox.Philox = step.resource(op, lambda: first_state(op))
@@ -29,7 +29,7 @@ def state_of(op: Operation, step: Any) -> philox.Philox:
 
 
 def attributes_of(op: Operation) -> dict[str, Any]:
-    """The attributes of the operation of the registry."""
+    """Return the attributes of the operation of the registry."""
     return {name: value for name, value in op.attrs.items() if name not in ("seed", "seed2")}
 
 
@@ -40,7 +40,7 @@ def drawn(
     name: str | None = None,
     **how: Any,
 ) -> Any:
-    """Add an operation that draws to the graph; `seed` is its own, or both seeds."""
+    """Add an operation that draws random numbers; `seed` is its own seed, or both seeds."""
     seeds = [each or 0 for each in (seed if isinstance(seed, tuple) else get_seed(seed))]
     assert op.infer is not None
     specs = op.infer([Starts.spec, *inputs], [None, *inputs], **how)

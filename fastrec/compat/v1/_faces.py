@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The functions of images that version 2 has, too: they add operations to graphs."""
+"""Image functions that version 2 has, too; here they add operations to graphs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["images"]
 
 
 class _Images(Images):
-    """With version 1's arguments."""
+    """Image functions with version 1's arguments."""
 
     _orders: ClassVar[dict[str, str]] = {
         "crop_and_resize": "image boxes box_ind=box_indices crop_size method extrapolation_value "

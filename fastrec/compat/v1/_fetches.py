@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fetches and feeds of a session."""
+"""Convert the fetches and feeds of a session."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ Fetched = Callable[[Iterator[Any]], Any]
 
 
 def fetched(fetch: Any, graph: Graph, flat: list[Tensor | Operation]) -> Fetched:
-    """Add to `flat` what `fetch` asks for, and say how the values become what it gets.
+    """Add the tensors of `fetch` to `flat`; return a function from their values to the result.
 
     Raises
     ------
     TypeError
-        For what can be no fetch.
+        If `fetch` cannot be fetched.
     ValueError
-        For what is not in `graph`.
+        If it is not in `graph`.
     """
     if isinstance(fetch, (Tensor, Operation)) or not isinstance(fetch, (list, tuple, Mapping)):
         return _single(fetch, graph, flat)
@@ -70,14 +70,14 @@ def _single(fetch: Any, graph: Graph, flat: list[Tensor | Operation]) -> Fetched
 
 
 def feeds_of(feed_dict: Any, graph: Graph) -> tuple[list[Tensor], list[Any]]:
-    """The fed tensors, and the values for them as arrays.
+    """Return the fed tensors, and their values as arrays.
 
     Raises
     ------
     TypeError
-        For keys and values that cannot be.
+        If a key or a value cannot be fed.
     ValueError
-        For a value of another shape.
+        If a value has another shape.
     """
     tensors: list[Tensor] = []
     values: list[Any] = []
@@ -98,14 +98,14 @@ def feeds_of(feed_dict: Any, graph: Graph) -> tuple[list[Tensor], list[Any]]:
 
 
 def fed_array(tensor: Tensor, value: Any) -> Any:
-    """`value` as the value of `tensor`.
+    """Convert `value` to an array of the type of `tensor`.
 
     Raises
     ------
     TypeError
-        For a tensor, or a number that the type does not have.
+        If `value` is a tensor, or a number that the type cannot represent.
     ValueError
-        For a value of another shape.
+        If `value` has another shape.
     """
     if isinstance(value, Tensor):
         raise TypeError(
@@ -122,7 +122,7 @@ def fed_array(tensor: Tensor, value: Any) -> Any:
             f"Cannot feed value of shape {array.shape} for Tensor {tensor.name}, which has shape "
             f"{tensor.shape}"
         )
-    # The caller's array is never written to.
+    # The caller's array is never modified.
     array = array.view()
     array.flags.writeable = False
     return array

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Data sets of files, whose names may be tensors."""
+"""Datasets of files, whose names may be tensors."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ class TFRecordDataset(_OfFiles):
 
 
 class TextLineDataset(_OfFiles):
-    """The lines of files, without their ends."""
+    """The lines of files, without line endings."""
 
     _below = _files.TextLineDataset
 
 
 class FixedLengthRecordDataset(_OfFiles):
-    """Strings of one length, one after the other, of files."""
+    """Consecutive strings of one length from files."""
 
     _below = _files.FixedLengthRecordDataset
 
 
 class CsvDataset(_OfFiles):
-    """The rows of files of comma-separated values, each a tuple of scalars."""
+    """The rows of files of comma-separated values, as tuples of scalars."""
 
     _below = _csv.CsvDataset

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A graph: operations, their names, and collections of things that belong to them."""
+"""A graph: operations, their names, and collections."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class GraphKeys:
 
 
 class _Inside(threading.local):
-    """Stack of the graphs that are the default in each thread."""
+    """The stack of each thread's default graphs."""
 
     def __init__(self) -> None:
         self.graphs: list[Graph] = []
@@ -46,7 +46,7 @@ inside = _Inside()
 
 
 class _Building(threading.local):
-    """Scope and control dependencies under which each thread adds operations."""
+    """The scope and control dependencies under which each thread adds operations."""
 
     def __init__(self) -> None:
         self.scope = ""
@@ -54,7 +54,7 @@ class _Building(threading.local):
 
 
 class Graph:
-    """Operations, their names, and collections of things that belong to them."""
+    """Operations, their names, and collections of objects that belong to them."""
 
     def __init__(self) -> None:
         self._operations: list[Operation] = []
@@ -65,13 +65,13 @@ class Graph:
         self._finalized = False
         self._building = _Building()
         self.seed: int | None = None
-        #: What other modules keep per graph, by names of their own.
+        # Data that other modules keep per graph, under their own names.
         self.extras: dict[str, Any] = {}
 
     # Building.
 
     def add(self, op: Operation, control: bool = True) -> None:
-        """Take in an operation that has been made for this graph."""
+        """Add an operation that was created for this graph."""
         with self._lock:
             if self._finalized:
                 raise RuntimeError("Graph is finalized and cannot be modified.")
@@ -93,15 +93,15 @@ class Graph:
 
     @property
     def finalized(self) -> bool:
-        """Whether nothing more can be added."""
+        """Whether the graph is read-only."""
         return self._finalized
 
     def finalize(self) -> None:
-        """Let nothing more be added."""
+        """Make the graph read-only."""
         self._finalized = True
 
     def unique_name(self, name: str, mark_as_used: bool = True) -> str:
-        """`name` within the current scope, with a number if it is taken."""
+        """Return `name` within the current scope, with a number if it is taken."""
         full = f"{self._building.scope}{name}"
         with self._lock:
             key = full.lower()
@@ -121,7 +121,7 @@ class Graph:
 
     @contextlib.contextmanager
     def name_scope(self, name: str | None) -> Iterator[str]:
-        """Put what is made inside below `name`; one that ends in ``/`` is re-entered."""
+        """Place names of new operations below `name`; re-enter a scope whose name ends in ``/``."""
         before = self._building.scope
         if not name:
             scope = ""
@@ -136,12 +136,12 @@ class Graph:
             self._building.scope = before
 
     def get_name_scope(self) -> str:
-        """The current scope, without the slash at its end."""
+        """Return the current scope, without its final slash."""
         return self._building.scope[:-1]
 
     @contextlib.contextmanager
     def control_dependencies(self, control_inputs: Any) -> Iterator[None]:
-        """Let everything that is made inside run after `control_inputs`; None: after nothing."""
+        """Run new operations after `control_inputs`; None removes all dependencies."""
         before = self._building.control
         if control_inputs is None:
             self._building.control = ()
@@ -156,12 +156,12 @@ class Graph:
 
     @contextlib.contextmanager
     def device(self, name: Any) -> Iterator[None]:
-        """Nothing: there is one device."""
+        """Return a context without effect, because there is one device."""
         yield
 
     @contextlib.contextmanager
     def as_default(self) -> Iterator[Graph]:
-        """Make it the graph that operations go into."""
+        """Make this graph the default graph within the context."""
         inside.graphs.append(self)
         try:
             yield self
@@ -171,21 +171,21 @@ class Graph:
     # Collections.
 
     def add_to_collection(self, name: Any, value: Any) -> None:
-        """Add `value` to the collection called `name`."""
+        """Add `value` to the collection `name`."""
         self.get_collection_ref(name).append(value)
 
     def add_to_collections(self, names: Any, value: Any) -> None:
-        """Add `value` to each of some collections."""
+        """Add `value` to several collections."""
         for name in {names} if isinstance(names, str) else dict.fromkeys(names):
             self.add_to_collection(name, value)
 
     def get_collection_ref(self, name: Any) -> list[Any]:
-        """The collection called `name` itself."""
+        """Return the collection `name` itself, not a copy."""
         with self._lock:
             return self._collections.setdefault(name, [])
 
     def get_collection(self, name: Any, scope: str | None = None) -> list[Any]:
-        """Items in the collection `name`; with `scope`, those whose names match it."""
+        """Return the items of the collection `name`; with `scope`, those whose names match it."""
         found = list(self._collections.get(name, ()))
         if scope is None:
             return found
@@ -193,38 +193,38 @@ class Graph:
         return [item for item in found if hasattr(item, "name") and starts(item.name)]
 
     def get_all_collection_keys(self) -> list[Any]:
-        """The names of the collections."""
+        """Return the names of the collections."""
         return [name for name, items in self._collections.items() if items]
 
     def clear_collection(self, name: Any) -> None:
         """Empty a collection."""
         self._collections.pop(name, None)
 
-    # Finding.
+    # Lookups.
 
     def get_operations(self) -> list[Operation]:
-        """Every operation, in the order in which they were made."""
+        """Return all operations, in the order of their creation."""
         return list(self._operations)
 
     def get_operation_by_name(self, name: str) -> Operation:
-        """The operation called `name`.
+        """Return the operation with this name.
 
         Raises
         ------
         KeyError
-            When there is none.
+            If there is no such operation.
         """
         found = self.as_graph_element(name, allow_tensor=False)
         assert isinstance(found, Operation)
         return found
 
     def get_tensor_by_name(self, name: str) -> Tensor:
-        """The tensor called `name`, as in ``"op:0"``.
+        """Return the tensor with this name, such as ``"op:0"``.
 
         Raises
         ------
         KeyError, ValueError
-            When there is none, or `name` is not of that form.
+            If there is no such tensor, or `name` does not have this form.
         """
         found = self.as_graph_element(name, allow_operation=False)
         assert isinstance(found, Tensor)
@@ -233,16 +233,16 @@ class Graph:
     def as_graph_element(
         self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True
     ) -> Tensor | Operation:
-        """The tensor or operation that `obj` is, stands for, or names.
+        """Return the tensor or operation that `obj` is, represents, or names.
 
         Raises
         ------
         KeyError
-            For a name that is not in the graph.
+            If a name is not in the graph.
         ValueError
-            For something of another graph, or a name of the wrong form.
+            If `obj` belongs to another graph, or a name has the wrong form.
         TypeError
-            For anything else.
+            If `obj` is anything else.
         """
         if hasattr(obj, "_as_graph_element"):
             obj = obj._as_graph_element()

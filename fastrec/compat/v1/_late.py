@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names that few programs use, of graphs."""
+"""Rarely used names of graphs, imported on use."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ._ops import GRAPHS
 __all__ = ["found"]
 
 _LATE = Late(GRAPHS, RaggedTensor)
-#: What ``tf`` itself has of the other name spaces.
+# Names of other namespaces that ``tf`` has, too.
 _AT_TOP = {
     **dict.fromkeys(
         {
@@ -62,7 +62,7 @@ _AT_TOP = {
 }
 
 
-#: What has other parameters than in version 2.
+# Functions whose parameters differ from those of version 2.
 _OTHERWISE = {
     "confusion_matrix": "labels predictions num_classes dtype name weights",
     "extract_patches": "images ksizes=sizes strides rates padding name",
@@ -94,16 +94,16 @@ _REST = ("data", "summarize", "message", "name")
 
 @functools.cache
 def _as_before(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function with the parameters of version 1."""
+    """Return a function with the parameters of version 1."""
     order, known = _OTHERWISE.get(function.__name__), inspect.signature(function).parameters
-    if order is None and set(_REST) <= set(known):  # a check
+    if order is None and set(_REST) <= set(known):  # a check function
         order = " ".join([*(name for name in known if name not in _REST), *_REST])
     return function if order is None else in_order(function, order)
 
 
 @functools.cache
 def _namespace(name: str) -> Names | None:
-    from ._namespaces import MADE  # which is built on the others
+    from ._namespaces import MADE  # depends on the other modules
 
     return Names(found, name, **MADE[name]()) if name in MADE else None
 
@@ -111,7 +111,7 @@ def _namespace(name: str) -> Names | None:
 def _rare(path: str) -> Any:
     if path not in _RARE:
         return None
-    from .rare_ops import RARE  # which is built on the others
+    from .rare_ops import RARE  # depends on the other modules
 
     return RARE[path]
 
@@ -124,12 +124,12 @@ def _keras() -> Names:
 
 
 def found(where: str, name: str) -> Any:
-    """The function ``tf.where.name``.
+    """Return the function ``tf.where.name``.
 
     Raises
     ------
     AttributeError
-        When there is none.
+        If there is no such function.
     """
     if not where and (space := _namespace(name)) is not None:
         return space

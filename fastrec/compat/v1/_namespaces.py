@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Name spaces whose functions are made elsewhere."""
+"""Namespaces whose functions are defined in other modules."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["MADE"]
 
 
 def _of_top(*names: str) -> dict[str, Any]:
-    """What ``tf`` itself has, too."""
+    """Return names that ``tf`` has, too."""
     return {name: getattr(sys.modules[__package__], name) for name in names}
 
 
@@ -40,7 +40,7 @@ def moments(
     keep_dims: bool | None = None,
     keepdims: bool | None = None,
 ) -> tuple[Any, Any]:
-    """Means and variances along dimensions."""
+    """Compute means and variances along dimensions."""
     keep = bool(one_of("keep_dims", keep_dims, "keepdims", keepdims))
     mean = reductions.reduce_mean(x, axes, keepdims=True)
     variance = reductions.reduce_mean(math.square(x - mean), axes, keepdims=keep)
@@ -87,7 +87,7 @@ def _initializers() -> dict[str, Any]:
     }
 
 
-#: For each, what it has.
+# The names of each namespace.
 MADE: dict[str, Callable[[], dict[str, Any]]] = {
     "audio": dict,
     "autograph": lambda: vars(settings.autograph),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The nodes of a graph, and what goes from one to the next."""
+"""The nodes of a graph, and the tensors between them."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ A value is an ndarray, with 0 dimensions for a scalar; of strings, an object arr
 a resource, any object. Kernels leave their inputs as they are.
 """
 
-#: Stands for the value of a tensor that has none, on the side of a switch that is not taken.
+# The value of a tensor on the side of a switch that is not taken.
 DEAD: Any = type("Dead", (), {"__repr__": lambda self: "no value"})()
 
-#: What Python's operators on tensors do: filled in by the modules that define the operations.
+# Implementations of Python's operators on tensors, filled by the modules that define operations.
 operators: dict[str, Callable[..., Any]] = {}
 
 
 class Inner(Protocol):
-    """Part of a graph that the kernel of an operation runs.
+    """A part of a graph that the kernel of an operation runs.
 
     Attributes
     ----------
     inside : tuple of Operation
-        In an order in which they can run.
+        The operations, in an order in which they can run.
     arguments : tuple of Tensor
-        Given by the kernel.
+        The tensors that the kernel supplies.
     tensors : list of Tensor or Operation
-        Its results.
+        The results.
     """
 
     inside: tuple[Operation, ...]
@@ -78,42 +78,42 @@ class Operation:
         self.attrs: dict[str, Any] = {}
         self.blocking = False
         self.stateful = False
-        self.switched = 0  # how many switches decide whether it runs
-        self.inner: tuple[Inner, ...] = ()  # that its kernel runs
-        self.row: Op | None = None  # of the registry, where it is one of these
+        self.switched = 0  # number of switches that decide whether it runs
+        self.inner: tuple[Inner, ...] = ()  # parts of the graph that its kernel runs
+        self.row: Op | None = None  # operation of the registry, if it is one
         self.kernel: Kernel
         self.origin: tuple[str, int] | None = None
         self._id = 0
 
     @property
     def node_def(self) -> Operation:
-        """This operation: there is no other form of it."""
+        """This operation, because operations have only one representation."""
         return self
 
     @property
     def values(self) -> Callable[[], tuple[Tensor, ...]]:
-        """Calling it gives the outputs."""
+        """A function that returns the outputs."""
         return lambda: self.outputs
 
     @property
     def device(self) -> str:
-        """The empty string: there is one device."""
+        """The empty string, because there is one device."""
         return ""
 
     def get_attr(self, name: str) -> Any:
-        """An attribute of the operation.
+        """Return an attribute of the operation.
 
         Raises
         ------
         ValueError
-            When it has none of that name.
+            If the operation has no attribute with this name.
         """
         if name not in self.attrs:
             raise ValueError(f"Operation {self.name!r} has no attr named {name!r}.")
         return self.attrs[name]
 
     def run(self, feed_dict: Any = None, session: Any = None) -> None:
-        """Run it in `session`, or in the default one."""
+        """Run the operation in `session`, or in the default session."""
         chosen = operators["session"]("run", session, self.graph)
         chosen.run(self, feed_dict)
 
@@ -146,11 +146,11 @@ def _reflected(name: str) -> Callable[[Any, Any], Tensor]:
 
 
 class OperatorNotAllowedInGraphError(TypeError):
-    """A tensor was used where only its value could be."""
+    """A tensor was used where a value is required."""
 
 
 class Arithmetic:
-    """Python's operators, for tensors and for variables."""
+    """Python's operators for tensors and variables."""
 
     __slots__ = ()
     __array_priority__ = 100
@@ -213,7 +213,7 @@ class Arithmetic:
 
 
 class Tensor(Arithmetic):
-    """Symbolic output of an operation. Compared, and hashed, by identity."""
+    """The symbolic output of an operation, compared and hashed by identity."""
 
     __slots__ = ("__weakref__", "_shape", "dtype", "op", "value_index")
 
@@ -225,22 +225,22 @@ class Tensor(Arithmetic):
 
     @property
     def graph(self) -> Graph:
-        """The graph that it belongs to."""
+        """The graph of the tensor."""
         return self.op.graph
 
     @property
     def name(self) -> str:
-        """As in ``"op:0"``."""
+        """The name, for example ``"op:0"``."""
         return f"{self.op.name}:{self.value_index}"
 
     @property
     def shape(self) -> TensorShape:
-        """Static shape."""
+        """The static shape."""
         return self._shape
 
     @property
     def device(self) -> str:
-        """The empty string: there is one device."""
+        """The empty string, because there is one device."""
         return ""
 
     def get_shape(self) -> TensorShape:
@@ -248,43 +248,43 @@ class Tensor(Arithmetic):
         return self._shape
 
     def set_shape(self, shape: Any) -> None:
-        """Add to what is known of the shape.
+        """Add information to the static shape.
 
         Raises
         ------
         ValueError
-            When it contradicts what is known.
+            If the shapes are incompatible.
         """
         self._shape = self._shape.merge_with(shape)
 
     def consumers(self) -> list[Operation]:
-        """The operations that it goes into."""
+        """Return the operations that use this tensor."""
         return [op for op in self.graph.get_operations() if self in op.inputs]
 
     def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
-        """Its value, from `session` or from the default one."""
+        """Return the value of the tensor in `session`, or in the default session."""
         return operators["session"]("eval", session, self.graph).run(self, feed_dict)
 
     def known(self) -> Any:
-        """The array that it always is; None when that is not known while the graph is built."""
+        """Return the constant value of the tensor; None if it is unknown."""
         return operators["constant_value"](self)
 
     def known_sizes(self) -> Any:
-        """Elements that are known, where it is a vector of sizes."""
+        """Return the known elements of a vector of sizes."""
         return operators["shape_value"](self).sizes
 
     def known_rows(self) -> list[Any]:
-        """Rows of a matrix of sizes, as far as they are known."""
+        """Return the known rows of a matrix of sizes."""
         parts = self.op.inputs if self.op.type == "Pack" else ()
         return [operators["shape_value"](part).sizes for part in parts]
 
     def constant_value(self) -> Any:
-        """The array that it always is; itself when that is not known while the graph is built."""
+        """Return the constant value of the tensor, or the tensor if it has none."""
         found = self.known()
         return self if found is None else found
 
     def ref(self) -> Tensor:
-        """Itself, for it can be hashed."""
+        """Return the tensor, because it is hashable."""
         return self
 
     def __str__(self) -> str:

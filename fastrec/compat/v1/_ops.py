@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Helpers of the modules that define operations."""
+"""Helpers for modules that define operations."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def pure(
     name: str | None = None,
     **attrs: Any,
 ) -> Tensor:
-    """An operation of one output, which is `function` of the inputs and nothing else."""
+    """Add an operation with one output that is a pure function of the inputs."""
 
     numpy = dtype.numpy
 
@@ -77,17 +77,17 @@ def recorded(
     /,
     **attributes: Any,
 ) -> Operation:
-    """An operation of the registry, which is added to the graph.
+    """Add an operation of the registry to the graph.
 
     Raises
     ------
     ValueError
-        When what is known of the inputs does not go together.
+        If the static types or shapes of the inputs are incompatible.
     """
     assert op.infer is not None
     try:
         specs = op.infer(inputs, inputs, **attributes)
-    except InvalidArgumentError as error:  # which a run would raise
+    except InvalidArgumentError as error:  # a run would raise it
         raise ValueError(error.message) from None
     outputs = [(spec.dtype, spec.shape) for spec in specs]
     kernel = _kernel_of(op, attributes)
@@ -97,22 +97,22 @@ def recorded(
 
 
 def record(*how: Any, **attributes: Any) -> Tensor:
-    """The output of an operation that :func:`recorded` adds."""
+    """Return the output of an operation that :func:`recorded` adds."""
     return recorded(*how, **attributes).outputs[0]
 
 
 def record_all(*how: Any, **attributes: Any) -> list[Tensor]:
-    """The outputs of an operation that :func:`recorded` adds."""
+    """Return the outputs of an operation that :func:`recorded` adds."""
     return list(recorded(*how, **attributes).outputs)
 
 
 def same_types(type: str, x: Any, y: Any) -> tuple[Tensor, Tensor]:
-    """Two operands as tensors of one type: that of the first which has a type of its own.
+    """Convert two operands to tensors of one type: the type of the first tensor among them.
 
     Raises
     ------
     TypeError
-        When each has a type of its own, and these differ.
+        If both have a type and the types differ.
     """
     if _typed(y) and not _typed(x):
         second, first = _pair(y, x)
@@ -127,12 +127,12 @@ def same_types(type: str, x: Any, y: Any) -> tuple[Tensor, Tensor]:
 
 
 def checked_kind(op: Op, tensor: Tensor) -> Tensor:
-    """`tensor` itself, which `op` can be given.
+    """Return `tensor` after checking that `op` accepts its type.
 
     Raises
     ------
     TypeError
-        When it cannot: the square root of a whole number is none.
+        If it does not, for example for the square root of an integer.
     """
     kinds = op.kinds
     if not kinds or tensor.dtype.kind in kinds:
@@ -153,20 +153,20 @@ def integers(
     rank: int | None = None,
     allowed: Sequence[str] = ("int32", "int64"),
 ) -> Tensor:
-    """`value` as a tensor of places or sizes.
+    """Convert `value` to a tensor of indices or sizes.
 
     Raises
     ------
     TypeError
-        For elements of another type.
+        If its elements have another type.
     ValueError
-        When it is known to have another rank.
+        If its rank is known and wrong.
     """
     if isinstance(value, TensorShape):
         value.assert_is_fully_defined()
         value = value.as_list()
     listed = isinstance(value, (list, tuple))
-    # Sizes of several types are packed as the type that TensorFlow would like them to have.
+    # Sizes of several types are packed in the type that TensorFlow prefers.
     wanted = int32 if listed and len(set(types_within(value))) > 1 else None
     tensor = convert_to_tensor(np.zeros(0, np.int32) if listed and not value else value, wanted)
     if tensor.dtype.name not in allowed:
@@ -203,12 +203,12 @@ def _pair(leader: Any, follower: Any) -> tuple[Tensor, Tensor]:
 
 
 def tensors_of(values: Sequence[Any], dtype: DType | None = None) -> list[Tensor]:
-    """Some values as tensors of one type, which the first tensor among them has.
+    """Convert values to tensors of one type: the type of the first tensor among them.
 
     Raises
     ------
     TypeError
-        When their types differ.
+        If their types differ.
     """
     types = [convert_to_tensor(value).dtype for value in values if _typed(value)]
     if any(each is not types[0] for each in types):
@@ -221,7 +221,8 @@ def tensors_of(values: Sequence[Any], dtype: DType | None = None) -> list[Tensor
 
 @functools.cache
 def _ragged() -> Any:
-    return importlib.import_module(".ragged", __package__).functions  # which is built on this one
+    # That module depends on this one.
+    return importlib.import_module(".ragged", __package__).functions
 
 
 GRAPHS = Version(

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Execution plan of one fetch of a session: compiled once, run many times.
+"""The execution plan of one fetch of a session: compiled once, run many times.
 
-The operations that the fetched ones depend on stand in a flat list, in the order in which they
-were made, which is an order that they can run in. Each has a place in a list of values for every
-output; it reads its inputs by a prepared ``itemgetter`` and writes its outputs by a prepared slice,
-so that beside the kernel an operation costs two subscriptions and a call. What depends on
-constants alone has its value in the list from the beginning.
+The operations that the fetches depend on are in a flat list, in the order of their creation, in
+which they can run. Each output has a place in a list of values. An operation reads its inputs with
+a prepared ``itemgetter`` and writes its outputs with a prepared slice, so its overhead is two
+subscriptions and one call. Values that depend only on constants are in the list from the start.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ class Instruction(NamedTuple):
 
 
 def frozen(value: Any) -> Any:
-    """Read-only view of `value`, which is kept."""
+    """Return a read-only view of `value`."""
     if isinstance(value, np.ndarray) and value.flags.writeable:
         value = value.view()
         value.flags.writeable = False
@@ -47,7 +46,7 @@ def frozen(value: Any) -> Any:
 
 
 def needed(targets: Iterable[Operation], fed: frozenset[Tensor]) -> list[Operation]:
-    """The operations that have to run for `targets` to, in an order that they can run in."""
+    """Return the operations that `targets` depend on, in an order in which they can run."""
     found: dict[Operation, None] = {}
     ahead = list(targets)
     while ahead:
@@ -68,7 +67,7 @@ def _gather(places: Sequence[int]) -> Callable[[list[Any]], Iterable[Any]]:
 
 
 def raised(error: Exception, op: Operation) -> Exception:
-    """Return the error that a session raises when the kernel of `op` has raised `error`."""
+    """Return the error that a session raises if the kernel of `op` raised `error`."""
     if isinstance(error, OpError):
         return error.at(op)
     if isinstance(error, (FastrecError, OSError)):
@@ -81,14 +80,14 @@ def raised(error: Exception, op: Operation) -> Exception:
 
 
 class Plan:
-    """The way from some fed tensors to some fetched ones.
+    """The execution plan from fed tensors to fetched ones.
 
     Parameters
     ----------
     fetches : sequence of Tensor or Operation
-        What is wanted. An operation gives None.
+        The results. The result of an operation is None.
     feeds : sequence of Tensor
-        What is given.
+        The fed tensors.
     """
 
     __slots__ = ("_results", "_template", "code", "concurrent", "fed", "places")
@@ -108,7 +107,7 @@ class Plan:
         self._results = tuple(
             -1 if isinstance(fetch, Operation) else self.places[fetch] for fetch in fetches
         )
-        self._template.append(None)  # what an operation gives, at -1
+        self._template.append(None)  # the result of an operation, at -1
         self.code = [one for one in code if not self._folded(one, fed)]
         self.concurrent = _may_wait_for_each_other([one.op for one in self.code])
 
@@ -116,7 +115,7 @@ class Plan:
         start = len(self._template)
         inputs = [self.places[tensor] for tensor in op.inputs]
         for tensor in op.outputs:
-            # A fed output keeps the place of what is fed; the kernel's goes nowhere.
+            # A fed output keeps the fed value; the kernel's output is discarded.
             self.places.setdefault(tensor, len(self._template))
             self._template.append(None)
         return Instruction(op.kernel, _gather(inputs), slice(start, len(self._template)), op)
@@ -131,7 +130,7 @@ class Plan:
         try:
             with np.errstate(all="ignore"):
                 outputs = op.kernel(None, *values)
-        except Exception:  # which it will raise again each time it runs
+        except Exception:  # each run raises it again
             return False
         if op.inputs and sum(getattr(value, "nbytes", 0) for value in outputs) > _FOLD_BYTES:
             return False
@@ -139,7 +138,7 @@ class Plan:
         return True
 
     def run(self, step: Step, feeds: Sequence[Any]) -> list[Any]:
-        """Values for the fetches, from values for the feeds."""
+        """Return the values of the fetches for the values of the feeds."""
         slots = self._template.copy()
         slots[: self.fed] = feeds
         if self.concurrent:
@@ -164,7 +163,7 @@ class Plan:
 
 
 def _may_wait_for_each_other(ops: Sequence[Operation]) -> bool:
-    """Whether two of the operations may block and neither comes after the other."""
+    """Return whether two operations may block, and neither depends on the other."""
     if sum(op.blocking for op in ops) < 2:
         return False
     before: dict[Operation, int] = {}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kinds of queues at work: which element leaves next, and what a batch looks like."""
+"""The kinds of queues: the order of elements, and the form of a batch."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class FifoQueue(Queue):
 
 
 class ShuffleQueue(Queue):
-    """At random; until it is closed, `min_after_dequeue` elements stay behind."""
+    """Random order; until it is closed, `min_after_dequeue` elements remain."""
 
     kind = "RandomShuffleQueue"
 
@@ -42,7 +42,7 @@ class ShuffleQueue(Queue):
 
 
 class PaddingQueue(Queue):
-    """First in, first out; batches are padded where shapes are open."""
+    """First in, first out; batches are padded in dimensions of unknown size."""
 
     kind = "PaddingFIFOQueue"
     label_kind = "FIFOQueue"
@@ -55,7 +55,7 @@ class PaddingQueue(Queue):
 
 
 class PriorityQueue(Queue):
-    """Lowest first: the first component, an int64 scalar, says what comes next."""
+    """Lowest priority first; the first component, an int64 scalar, is the priority."""
 
     kind = "PriorityQueue"
     all_at_once = True

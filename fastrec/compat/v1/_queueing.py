@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Queues at work: what is in them, who waits for them, and how they end. No graph here."""
+"""The implementation of queues, independent of graphs: elements, waiting threads, and closing."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from ._rows import Apart, Fifo, Loose, Order, Row, Rows, Shape, Slabs, row_bytes
 
 __all__ = ["Queue", "shape_text"]
 
-#: How long a dequeue waits for a queue that nothing feeds before it says so, in seconds.
+# Seconds that a dequeue waits for a queue without feeders before it raises an error.
 UNFED_SECONDS = 5.0
-_LARGE = 1 << 16  # bytes of an element
-_SLICE_SECONDS = 0.2  # of each wait, so that Ctrl-C works on every platform
+_LARGE = 1 << 16  # bytes from which an element is large
+_SLICE_SECONDS = 0.2  # seconds per wait, so that Ctrl-C works on every platform
 
 _numbers = itertools.count()
 
@@ -44,21 +44,21 @@ class Queue:
     Parameters
     ----------
     capacity : int
-        Elements that fit; any number when it is negative.
+        Largest number of elements; negative means unlimited.
     dtypes : sequence of numpy.dtype
-        Of the components; ``object`` for strings.
+        The dtypes of the components; ``object`` for strings.
     shapes : sequence of tuple of int, or None
-        Of the components of an element; None when each element may have its own.
+        The shapes of an element's components; None if they vary.
     name : str, optional
-        What it is called in messages; one with a number is made from `op_name` otherwise.
+        The name in messages; by default `op_name` with a number.
     op_name : str
-        The operation that it belongs to.
+        The operation that the queue belongs to.
     """
 
     kind = "FIFOQueue"
-    label_kind = ""  # what most messages call it, where that is something else
+    label_kind = ""  # label in most messages, if it differs from the class
     min_after_dequeue = 0
-    all_at_once = False  # whether a batch is taken only when all of it is there
+    all_at_once = False  # whether a batch is taken only when it is complete
 
     def __init__(
         self,
@@ -76,12 +76,12 @@ class Queue:
         self.dtypes, self.shapes = list(dtypes), shapes
         self.rows = self._make_rows()
         self.order = self._make_order()
-        self.settings: dict[str, Any] = {}  # what was asked for, to compare with
+        self.settings: dict[str, Any] = {}  # the arguments, for comparison
         self.closed = False
-        self.cause: BaseException | None = None  # what ended it before its time
-        self._feeders = 0  # threads of queue runners that live to feed it
+        self.cause: BaseException | None = None  # the error that ended it early
+        self._feeders = 0  # threads of queue runners that feed it
         self._had_feeders = False
-        self.fed = 0  # elements that were ever put in
+        self.fed = 0  # number of elements ever enqueued
         self.lock = threading.Lock()
         self.enqueues: deque[Attempt] = deque()
         self.dequeues: deque[Attempt] = deque()
@@ -98,10 +98,10 @@ class Queue:
     def _make_order(self) -> Order:
         return Fifo()
 
-    # What a component may look like.
+    # Checks of components.
 
     def check(self, values: Row, outer: Shape = ()) -> None:
-        """Refuse the components of an element, or of a batch, that have another shape."""
+        """Raise an error if a component of an element or a batch has the wrong shape."""
         if self.shapes is None:
             return
         for i, (value, inner) in enumerate(zip(values, self.shapes, strict=True)):
@@ -115,7 +115,7 @@ class Queue:
                 )
 
     def count_of(self, columns: Row) -> int:
-        """Number of the elements of a batch, which is checked."""
+        """Return the number of elements of a batch, after checking the batch."""
         if columns[0].ndim:
             self.check(columns, columns[0].shape[:1])
         sizes = [column.shape[0] if column.ndim else None for column in columns]
@@ -133,7 +133,7 @@ class Queue:
                 )
         return sizes[0] or 0
 
-    # Elements in and out, under the lock.
+    # Storage of elements; the caller holds the lock.
 
     def insert(self, row: Row, given: bool = False) -> None:
         self.order.put((self.rows.put(row, given),))
@@ -144,50 +144,52 @@ class Queue:
         self.fed += stop - start
 
     def tokens_of(self, taken: list[Any]) -> list[Any]:
-        """The rows' tokens among what the order gave."""
+        """Return the tokens of the rows among the items of the order."""
         return taken
 
     # Operations.
 
     def enqueue(self, row: Row, step: Cancellation, *, given: bool = False) -> None:
-        """Put one element in, when there is room.
+        """Enqueue one element, waiting for space.
 
-        `given`: it will not be written to any more, so that it may be kept without a copy.
+        `given` means that the caller no longer modifies it, so that it may be stored without a
+        copy.
 
         Raises
         ------
         CancelledError
-            When the queue is closed, or the step cancelled.
+            If the queue is closed, or the step is cancelled.
         InvalidArgumentError
-            When a component has another shape than it should.
+            If a component has the wrong shape.
         """
         self.check(row)
         self._attempt(Enqueue((), 1, row, given), self.enqueues, step)
 
     def enqueue_many(self, columns: Row, step: Cancellation, *, given: bool = False) -> None:
-        """Put a batch of elements in, one by one, as there is room, as :meth:`enqueue` does."""
+        """Enqueue the elements of a batch one by one, as :meth:`enqueue` does."""
         count = self.count_of(columns)
         if count:
             self._attempt(Enqueue(columns, count, given=given), self.enqueues, step)
 
     def dequeue(self, step: Cancellation) -> Row:
-        """Take one element out, when there is one to take.
+        """Dequeue one element, waiting for it.
 
         Raises
         ------
         OutOfRangeError
-            When the queue is closed and has too few.
+            If the queue is closed and has too few elements.
         CancelledError
-            When the step is cancelled.
+            If the step is cancelled.
         """
         attempt = Dequeue(1, single=True)
         self._attempt(attempt, self.dequeues, step)
         return self._hand_over(attempt)
 
     def dequeue_many(self, count: int, step: Cancellation, *, up_to: bool = False) -> Row:
-        """Take `count` elements out as one batch; fewer with `up_to`, when the queue is closed.
+        """Dequeue `count` elements as one batch; fewer with `up_to` if the queue is closed.
 
-        Raises as `dequeue` does, and InvalidArgumentError where elements cannot be a batch.
+        Raises the errors of `dequeue`, and InvalidArgumentError if the elements cannot form a
+        batch.
         """
         which = "DequeueUpToOp" if up_to else "DequeueManyOp"
         if count < 0:
@@ -206,9 +208,9 @@ class Queue:
         return self._hand_over(attempt)
 
     def dequeue_ready(self, count: int, step: Cancellation) -> list[Row]:
-        """Take out what may be taken at once of `count` elements, and at least one.
+        """Dequeue the available elements, at least one and at most `count`.
 
-        Raises as `dequeue` does.
+        Raises the errors of `dequeue`.
         """
         attempt = TakeReady(count)
         self._attempt(attempt, self.dequeues, step)
@@ -219,7 +221,7 @@ class Queue:
         return found
 
     def take_waiting(self, count: int) -> list[Row]:
-        """Take out up to `count` elements that lie ready, if nobody else waits for them."""
+        """Dequeue up to `count` available elements if no other thread waits for them."""
         with self.lock:
             left = 0 if self.closed else self.min_after_dequeue
             count = 0 if self.dequeues else min(count, len(self.order) - left)
@@ -231,22 +233,22 @@ class Queue:
 
     @property
     def in_order(self) -> bool:
-        """Whether elements leave it as they came, also those that were given back."""
+        """Whether elements leave in the order of arrival, including returned ones."""
         return isinstance(self.order, Fifo)
 
     def give_back(self, found: Sequence[Row]) -> None:
-        """Take back elements that were taken out, and not used, to where they came from."""
+        """Return unused elements to their former places."""
         with self.lock:
             self.order.restore([self.rows.put(row) for row in found])
             self._flush()
 
     def close(self, step: Cancellation, *, cancel_pending_enqueues: bool = False) -> None:
-        """Let no more elements in: after the enqueues that wait, or at once, calling those off.
+        """Close the queue: after the pending enqueues, or immediately by cancelling them.
 
         Raises
         ------
         CancelledError
-            When it is closed already, unless with `cancel_pending_enqueues`.
+            If the queue is already closed and `cancel_pending_enqueues` is False.
         """
         if not cancel_pending_enqueues:
             self._attempt(Close(), self.enqueues, step)
@@ -259,11 +261,11 @@ class Queue:
             self._flush()
 
     def size(self) -> int:
-        """Elements that are in it."""
+        """Return the number of elements."""
         return len(self.order)
 
     def exhausted(self, requested: int, size: int, single: bool) -> OutOfRangeError:
-        """The error at the end, with what ended the queue before its time as its cause."""
+        """Return the error at the end, caused by the error that ended the queue early, if any."""
         label = self.label if single else f"{self.kind} '{self.name}'"
         error = OutOfRangeError(
             None,
@@ -299,12 +301,12 @@ class Queue:
         moved = False
         while line:
             attempt = line[0]
-            if attempt.done:  # called off
+            if attempt.done:  # it was cancelled
                 line.popleft()
                 continue
             try:
                 outcome = attempt.run(self)
-            except Exception as error:  # of that attempt alone: the others go on
+            except Exception as error:  # an error of this attempt only; the others continue
                 attempt.error = error
                 outcome = DONE
             if outcome != DONE:
@@ -328,7 +330,7 @@ class Queue:
                 elif not warned and time.monotonic() - since >= UNFED_SECONDS:
                     warned = True
                     warnings.warn(self._unfed(), RuntimeWarning, stacklevel=2)
-        except BaseException:  # Ctrl-C, or a warning that is an error
+        except BaseException:  # Ctrl-C, or a warning that is raised as an error
             self._call_off(attempt)
             raise
         finally:
@@ -350,13 +352,13 @@ class Queue:
         return values
 
     def feeder_comes(self) -> None:
-        """A thread begins to feed the queue."""
+        """Note that a thread begins to feed the queue."""
         with self.lock:
             self._feeders += 1
             self._had_feeders = True
 
     def feeder_goes(self) -> None:
-        """A thread that fed the queue has ended."""
+        """Note that a thread has stopped feeding the queue."""
         with self.lock:
             self._feeders -= 1
 
@@ -383,5 +385,5 @@ def _fits(found: tuple[int, ...], shape: Shape) -> bool:
 
 
 def shape_text(shape: Shape) -> str:
-    """A shape as TensorFlow's messages have it: ``[2,?]``."""
+    """Format a shape as TensorFlow's messages do: ``[2,?]``."""
     return "[" + ",".join("?" if size is None else str(size) for size in shape) + "]"

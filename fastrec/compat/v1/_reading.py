@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Readers at work: work items come from a queue, and records from each. No graph here."""
+"""The implementation of readers, independent of graphs: work items and their records."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from ._sources import Block, Source, strings
 
 __all__ = ["ReaderState"]
 
-_BLOCK_BYTES = 1 << 21  # of records that are work items themselves
+_BLOCK_BYTES = 1 << 21  # bytes of records that are work items themselves
 
 
 class ReaderState:
-    """State of a reader: its counts and its current source.
+    """The state of a reader: its counts and its current source.
 
     Parameters
     ----------
     label : str
-        What it is called in messages.
+        The name in messages.
     opens : callable
-        Makes the source of a work item.
+        A function that opens the source of a work item.
     serializable : bool
-        Whether its state can be saved: that of readers which finish a work item with each record.
+        Whether the state can be saved, which requires that each work item is one record.
     """
 
     def __init__(
@@ -49,11 +49,11 @@ class ReaderState:
 
     @property
     def units_completed(self) -> int:
-        """Number of work items whose end has been read."""
+        """Number of work items that were read to their end."""
         return self._finished
 
     def _alone(self, step: Cancellation) -> AbstractContextManager[None]:
-        """Hold the lock, which a thread that waits for the next work item may hold."""
+        """Hold the lock, which a thread may hold while it waits for the next work item."""
         return held(self._lock, step, "Read operation was cancelled")
 
     def _next_work(self, queue: Queue, step: Cancellation) -> Source:
@@ -81,15 +81,15 @@ class ReaderState:
         self._finished = self._started
 
     def read(self, queue: Queue, step: Cancellation) -> tuple[bytes, bytes]:
-        """The next key and value.
+        """Return the next key and value.
 
         Raises
         ------
         OutOfRangeError
-            When there is no more work.
+            If there are no more work items.
         OpError
-            For what goes wrong with the file. One that cannot be opened is left out by the next
-            call; damage within one is reported until :meth:`reset`.
+            If a file cannot be read. A file that cannot be opened is skipped by the next call;
+            damage within a file is reported until :meth:`reset`.
         """
         with self._alone(step):
             if self._returned:
@@ -107,7 +107,7 @@ class ReaderState:
                 return pair
 
     def read_up_to(self, queue: Queue, count: int, step: Cancellation) -> tuple[Array, Array]:
-        """Up to `count` keys and values, all of one work item. Raises as :meth:`read` does."""
+        """Return up to `count` keys and values of one work item; raise as :meth:`read` does."""
         keys: list[bytes] = []
         values: list[bytes] = []
         with self._alone(step):
@@ -130,7 +130,7 @@ class ReaderState:
         return strings(keys), strings(values)
 
     def read_block(self, queue: Queue, count: int, step: Cancellation) -> Block:
-        """Up to `count` records that are ready, at least one. Raises as :meth:`read` does."""
+        """Return up to `count` available records, at least one; raise as :meth:`read` does."""
         with self._alone(step):
             if self._returned:
                 some = range(min(count, len(self._returned)))
@@ -151,7 +151,7 @@ class ReaderState:
         return Block(values, lambda: strings([key for key, _ in pairs]))
 
     def _whole_items(self, source: Source, queue: Queue, count: int) -> list[tuple[bytes, bytes]]:
-        """The records of `source` and of the work items that are ready, each of which is one."""
+        """Return the records of `source` and of the available one-record work items."""
         pairs: list[tuple[bytes, bytes]] = []
         size, ahead = 0, iter([*queue.take_waiting(count - 1)] if queue.in_order else [])
         while True:
@@ -165,19 +165,19 @@ class ReaderState:
                 if size <= _BLOCK_BYTES:
                     source = self._begun(item)
                     continue
-            except Exception:  # which comes again, in its place
+            except Exception:  # the next read raises it again
                 pass
             queue.give_back([item, *ahead])
             return pairs
 
     def give_back(self, pairs: Sequence[tuple[bytes, bytes]]) -> None:
-        """Take back keys and values that were read, and not used: they are read again first."""
+        """Return unused keys and values, which are read again first."""
         with self._lock:
             self._returned.extend(pairs)
             self.produced -= len(pairs)
 
     def reset(self, step: Cancellation) -> None:
-        """Forget the work item and what was done."""
+        """Discard the work item and the counts."""
         with self._alone(step):
             self._reset()
 
@@ -188,12 +188,12 @@ class ReaderState:
         self._started = self._finished = self.produced = 0
 
     def serialize(self, step: Cancellation) -> bytes:
-        """The state, as TensorFlow's ``ReaderBaseState``.
+        """Return the state as TensorFlow's ``ReaderBaseState``.
 
         Raises
         ------
         UnimplementedError
-            For readers that may be in the middle of a work item.
+            If the reader may be within a work item.
         """
         with self._alone(step):
             if not self._serializable:
@@ -209,12 +209,12 @@ class ReaderState:
             return state
 
     def restore(self, state: bytes, step: Cancellation) -> None:
-        """Take back what :meth:`serialize` gave.
+        """Restore a state of :meth:`serialize`.
 
         Raises
         ------
         InvalidArgumentError
-            If the state is not valid: the reader is reset, then.
+            If the state is invalid; the reader is then reset.
         UnimplementedError
             As `serialize`.
         """
@@ -263,7 +263,7 @@ def _read_varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def _parsed(data: bytes) -> tuple[tuple[int, int, int], bytes] | None:
-    """The three counters and the work item of a state; None when it is not one."""
+    """Return the three counters and the work item of a state; None if it is invalid."""
     numbers, work, at = [0, 0, 0], b"", 0
     try:
         while at < len(data):
@@ -290,7 +290,7 @@ _NAMED = {10: "\\n", 13: "\\r", 9: "\\t", 34: '\\"', 39: "\\'", 92: "\\\\"}
 
 
 def _escaped(data: bytes) -> str:
-    """Bytes as C writes them in a string."""
+    """Escape bytes as a C string literal does."""
     return "".join(
         _NAMED.get(byte) or (chr(byte) if 32 <= byte < 127 else f"\\{byte:03o}") for byte in data
     )

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Storage of a queue's elements, and the order in which they leave it.
 
-A *token* stands for an element: the number of its slot where all elements have one known shape, and
-the element itself otherwise. Orders only ever see tokens.
+A *token* represents an element: the number of its slot if all elements have one known shape, and
+the element itself otherwise. Orders handle only tokens.
 """
 
 from __future__ import annotations
@@ -37,35 +37,36 @@ Row = tuple[Array, ...]
 Shape = tuple[int | None, ...]
 
 _FIRST_SLOTS = 16
-# What a queue may need is reserved at once where it is not much: unused memory costs nothing.
+# A small queue reserves all of its memory immediately, because unused memory costs nothing.
 _RESERVED_SLOTS, _RESERVED_BYTES = 1 << 14, 1 << 26
 _FEW_ROWS = 4
-_SPARE = 2  # batches, whose memory is that of later ones
+_SPARE = 2  # batches whose memory is reused
 
 
 def row_bytes(dtypes: Sequence[np.dtype[Any]], shapes: Sequence[Sequence[int]]) -> int:
-    """Bytes that an element of such components takes."""
+    """Return the size in bytes of an element with these components."""
     parts = zip(dtypes, shapes, strict=True)
     return sum(dtype.itemsize * math.prod(shape) for dtype, shape in parts)
 
 
 class Rows(Protocol):
-    """Elements, in no order. Not for several threads at once, `gather` and `copy` aside."""
+    """A store of elements. Only `gather` and `copy` may run in several threads at the same time."""
 
     def put(self, row: Row, given: bool = False) -> Any:
-        """Keep a copy of an element, under the token that is returned.
+        """Store a copy of an element and return its token.
 
-        `given`: it will not be written to any more, so that it may be kept without a copy.
+        `given` means that the caller no longer modifies it, so that it may be stored without a
+        copy.
         """
 
     def put_many(self, columns: Row, start: int, stop: int, given: bool = False) -> Sequence[Any]:
-        """Keep copies of elements `start` to `stop` of a batch, with `given` as :meth:`put`."""
+        """Store elements `start` to `stop` of a batch, as :meth:`put` does."""
 
     def copy(self, token: Any) -> Row:
-        """An element that is still kept."""
+        """Return a copy of a stored element."""
 
     def gather(self, tokens: Sequence[Any]) -> Row:
-        """Several elements that are still kept, as one batch."""
+        """Return several stored elements as one batch."""
 
     def drop(self, tokens: Sequence[Any]) -> None:
         """Release elements."""
@@ -77,9 +78,9 @@ class Slabs:
     Parameters
     ----------
     dtypes, shapes : sequence
-        Of the components.
+        Dtypes and shapes of the components.
     expected : int
-        Elements that there may be.
+        Expected number of elements.
     """
 
     def __init__(
@@ -110,7 +111,7 @@ class Slabs:
         larger = [np.empty((slots, *shape), dtype) for dtype, shape in self._components()]
         for new, old in zip(larger, self._slabs, strict=True):
             new[: self._slots] = old
-        # Lowest last, so that slots are handed out from the front.
+        # Free slots are in descending order, so that slots are taken from the front.
         self._free[:0] = range(slots - 1, self._slots - 1, -1)
         self._slabs, self._slots = larger, slots
 
@@ -132,7 +133,7 @@ class Slabs:
         return tuple([slab[token, ...].copy() for slab in self._slabs])
 
     def gather(self, tokens: Sequence[int]) -> Row:
-        # The arrays of this moment hold these elements also when others are put meanwhile.
+        # The current arrays keep these elements even if others are stored meanwhile.
         slots = np.fromiter(tokens, np.intp, len(tokens))
         return tuple([slab.take(slots, axis=0) for slab in self._slabs])
 
@@ -144,7 +145,7 @@ class Slabs:
 
 
 class Loose:
-    """Elements of any shape: tuples of arrays, which are their own tokens."""
+    """Elements of varying shape: tuples of arrays, which are their own tokens."""
 
     def __init__(self, dtypes: Sequence[np.dtype[Any]]) -> None:
         self._dtypes = dtypes
@@ -159,14 +160,14 @@ class Loose:
         return token
 
     def gather(self, tokens: Sequence[Row]) -> Row:
-        raise NotImplementedError  # queues refuse it before they come here
+        raise NotImplementedError  # queues refuse such batches earlier
 
     def drop(self, tokens: Sequence[Row]) -> None:
         pass
 
 
 class Apart(Loose):
-    """Large elements of one known shape, each by itself: they are copied as seldom as can be."""
+    """Large elements of one known shape, stored separately to avoid copies."""
 
     def __init__(self, dtypes: Sequence[np.dtype[Any]], shapes: Sequence[tuple[int, ...]]) -> None:
         super().__init__(dtypes)
@@ -180,7 +181,7 @@ class Apart(Loose):
         return tuple([v if _is_whole(v, dtype) else np.array(v, dtype) for v, dtype in parts])
 
     def put_many(self, columns: Row, start: int, stop: int, given: bool = False) -> list[Row]:
-        # One row of a batch keeps all of it in memory.
+        # A view of one row would keep the whole batch in memory.
         if not given or len(columns[0]) > _FEW_ROWS:
             return super().put_many(columns, start, stop)
         parts = zip(columns, self._dtypes, strict=True)
@@ -200,7 +201,7 @@ class Apart(Loose):
 
 
 def _is_whole(value: Array, dtype: np.dtype[Any]) -> bool:
-    """Whether an array of that type keeps hardly anything else in memory."""
+    """Return whether an array of this type keeps little other memory alive."""
     memory = value if value.base is None else value.base
     return value.dtype == dtype and getattr(memory, "nbytes", sys.maxsize) <= value.nbytes * 1.01
 
@@ -210,7 +211,7 @@ def _room(shape: tuple[int, ...], dtype: np.dtype[Any], spares: _core.Spares) ->
 
 
 class Padded(Loose):
-    """Elements with some dimensions open; in a batch these are padded to the largest."""
+    """Elements with dimensions of unknown size, which are padded to the largest in a batch."""
 
     def __init__(self, dtypes: Sequence[np.dtype[Any]], shapes: Sequence[Shape]) -> None:
         super().__init__(dtypes)
@@ -234,7 +235,7 @@ class Padded(Loose):
 
 
 class Order(Protocol):
-    """Order in which tokens leave a queue."""
+    """The order in which tokens leave a queue."""
 
     def __len__(self) -> int: ...
 
@@ -242,10 +243,10 @@ class Order(Protocol):
         """Add tokens."""
 
     def take(self, count: int) -> list[Any]:
-        """Remove the next `count`, which are there."""
+        """Remove and return the next `count` tokens, which must be available."""
 
     def restore(self, tokens: list[Any]) -> None:
-        """Take back what was taken, in the order in which it was."""
+        """Return taken tokens, in the order in which they were taken."""
 
 
 class Fifo:
@@ -267,7 +268,7 @@ class Fifo:
 
 
 class Shuffled:
-    """At random, with TensorFlow's draws for the same pair of seeds."""
+    """Random order, with TensorFlow's draws for the same pair of seeds."""
 
     def __init__(self, seeds: tuple[int, int]) -> None:
         self._buffer: ShuffleBuffer[Any] = ShuffleBuffer(None, seed=seeds if any(seeds) else None)
@@ -286,7 +287,7 @@ class Shuffled:
 
 
 class _Ranked:
-    """A token, compared by its priority alone, as TensorFlow's heap does."""
+    """A token that is compared by its priority alone, as in TensorFlow's heap."""
 
     __slots__ = ("priority", "token")
 
@@ -298,7 +299,7 @@ class _Ranked:
 
 
 class Heap:
-    """Lowest priority first. Equal ones come as from a binary heap that does not look further."""
+    """Lowest priority first. Equal priorities have the order of a plain binary heap."""
 
     def __init__(self) -> None:
         self._ranked: list[_Ranked] = []
@@ -307,7 +308,7 @@ class Heap:
         return len(self._ranked)
 
     def rank(self, priorities: Iterable[int], tokens: Iterable[Any]) -> list[_Ranked]:
-        """Tokens for this order: others have no priority."""
+        """Return tokens with priorities, which only this order uses."""
         return [_Ranked(p, token) for p, token in zip(priorities, tokens, strict=True)]
 
     def put(self, tokens: Iterable[_Ranked]) -> None:

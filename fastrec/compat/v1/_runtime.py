@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runtime of a session, without its owner.
+"""The runtime of a session, separate from the session object.
 
-Threads of queue runners know this part of a session only. So a session that its program drops
-is closed, and its threads end, although they were in the middle of running something.
+Threads of queue runners refer only to the runtime. A session that the program drops is therefore
+closed, and its threads end, even in the middle of a run.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ T = TypeVar("T")
 
 
 class Runnable(Protocol):
-    """Object that can be run: a plan, or a substitute for one."""
+    """An object that can be run: a plan, or a substitute for one."""
 
     def run(self, step: Step, feeds: Sequence[Any]) -> list[Any]:
-        """Values for the fetches."""
+        """Return the values of the fetches."""
 
 
 class Cancellation:
-    """Whether a run has been called off, and who wants to be told.
+    """The cancellation of a run, with callbacks.
 
     Attributes
     ----------
     cancelled : bool
-        Whether it has been.
+        Whether the run is cancelled.
     """
 
     __slots__ = ("_callbacks", "_lock", "_next", "cancelled")
@@ -49,9 +49,9 @@ class Cancellation:
         self.cancelled = False
 
     def register(self, callback: Callable[[], object]) -> int:
-        """Have `callback` called when the run is called off; at once, if it has been.
+        """Register a callback for the cancellation; call it immediately if the run is cancelled.
 
-        It is called once at most, from any thread.
+        It is called at most once, from any thread.
         """
         with self._lock:
             self._next += 1
@@ -63,12 +63,12 @@ class Cancellation:
         return handle
 
     def deregister(self, handle: int) -> bool:
-        """Take a callback back. False when it has been called, or is being called."""
+        """Remove a callback. Return False if it has been called, or is being called."""
         with self._lock:
             return self._callbacks.pop(handle, None) is not None
 
     def cancel(self) -> None:
-        """Call the run off."""
+        """Cancel the run."""
         with self._lock:
             self.cancelled = True
             callbacks = list(self._callbacks.values())
@@ -78,14 +78,14 @@ class Cancellation:
 
 
 class Step:
-    """One run of a session, as the kernels see it.
+    """One run of a session, as kernels see it.
 
     Attributes
     ----------
     session : Runtime
-        What runs it.
+        The runtime.
     cancellation : Cancellation
-        For kernels that wait.
+        The cancellation, for kernels that wait.
     """
 
     __slots__ = ("cancellation", "session")
@@ -95,12 +95,12 @@ class Step:
         self.cancellation = Cancellation()
 
     def resource(self, key: Operation | str, make: Callable[[], T]) -> T:
-        """Resource of the session under `key`; made by `make` the first time."""
+        """Return the session's resource under `key`; `make` creates it on first use."""
         return self.session.resource(key, make)
 
 
 class Runtime:
-    """Runs the operations of a graph, and keeps what they keep.
+    """Runs the operations of a graph, and owns their resources.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ class Runtime:
     Attributes
     ----------
     closed : bool
-        Whether it has been closed.
+        Whether the session is closed.
     """
 
     def __init__(self, graph: Graph) -> None:
@@ -121,7 +121,7 @@ class Runtime:
         self._live: set[Cancellation] = set()
 
     def resource(self, key: Operation | str, make: Callable[[], T]) -> T:
-        """Resource under `key`; made by `make` the first time."""
+        """Return the resource under `key`; `make` creates it on first use."""
         try:
             found: T = self._resources[key]
             return found
@@ -152,12 +152,12 @@ class Runtime:
     def make_callable(
         self, fetches: Any, feed_list: Sequence[Any] | None = None, accept_options: bool = False
     ) -> Callable[..., Any]:
-        """A function that runs `fetches`, with values for `feed_list` as its arguments.
+        """Return a function that runs `fetches`, with values for `feed_list` as its arguments.
 
         Raises
         ------
         CancelledError
-            From calling it, when the session has been closed.
+            From calling it, if the session is closed.
         """
         flat: list[Tensor | Operation] = []
         rebuild = fetched(fetches, self.graph, flat)
@@ -187,7 +187,7 @@ class Runtime:
         return plan
 
     def execute(self, plan: Runnable, feeds: list[Any], timeout: float) -> list[Any]:
-        """Run a plan, at most `timeout` seconds where that is not 0."""
+        """Run a plan, for at most `timeout` seconds unless that is 0."""
         step = Step(self)
         cancellation = step.cancellation
         with self._lock:
@@ -205,7 +205,7 @@ class Runtime:
                 timer = threading.Timer(timeout, expire)
                 timer.daemon = True
                 timer.start()
-            if self.closed:  # in between
+            if self.closed:  # closed meanwhile
                 raise CancelledError(None, None, "Session has been closed.")
             with np.errstate(all="ignore"):
                 values = plan.run(step, feeds)
@@ -235,7 +235,7 @@ class Runtime:
 
 
 def plain(value: Any) -> Any:
-    """Value as the caller of a session gets it: a scalar, or an array that the caller owns."""
+    """Convert a value for the caller of a session: a scalar, or an array that the caller owns."""
     if isinstance(value, np.ndarray):
         if value.ndim == 0:
             return value[()]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sources of readers: the records of one work item, each with its key, one by one or in blocks."""
+"""Sources of readers: the records of one work item with their keys, one by one or in blocks."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ __all__ = [
     "whole_file",
 ]
 
-_HEADER, _FRAMING = 12, 16  # of a record
+_HEADER, _FRAMING = 12, 16  # bytes of a record's header, and of its whole frame
 _BLOCK_RECORDS = 512
 _BLOCK_BYTES = 1 << 21
 _CHUNK = 1 << 18
 
 
 class Block(NamedTuple):
-    """Some records at once.
+    """A block of records.
 
     Attributes
     ----------
     values : fastrec.Bytes
         The records.
     keys : callable
-        Makes the array of their keys.
+        A function that returns the array of their keys.
     """
 
     values: fastrec.Bytes
@@ -54,29 +54,29 @@ class Source(Protocol):
     """The records of one work item."""
 
     def read(self) -> tuple[bytes, bytes] | None:
-        """The next key and value; None at the end."""
+        """Return the next key and value; None at the end."""
 
     def block(self, count: int) -> Block | None:
-        """Up to `count` records at once: what lies ready, and at least one; None at the end."""
+        """Return at least one and up to `count` available records; None at the end."""
 
     def close(self) -> None:
         """Release the file."""
 
 
 def strings(values: list[bytes]) -> Array:
-    """A vector of strings."""
+    """Return a vector of strings."""
     column = np.empty(len(values), object)
     column[:] = values
     return column
 
 
 def opened(path: bytes) -> IO[bytes]:
-    """A file, for reading.
+    """Open a file for reading.
 
     Raises
     ------
     OpError
-        Of the class and with the text that TensorFlow has for it.
+        If the file cannot be opened, with TensorFlow's class and message.
     """
     try:
         return open(path, "rb")
@@ -86,7 +86,7 @@ def opened(path: bytes) -> IO[bytes]:
 
 
 class _OneByOne:
-    """Blocks for what is read one by one."""
+    """Blocks for sources that are read one record at a time."""
 
     def read(self) -> tuple[bytes, bytes] | None:
         raise NotImplementedError
@@ -105,9 +105,9 @@ class _OneByOne:
 
 
 class Records:
-    """A file of TFRecords. Keys are ``<file>:<offset>``.
+    """A TFRecord file. Keys are ``<file>:<offset>``.
 
-    What is damaged is reported each time: there is no way past it.
+    Damage is reported by every read, because reading cannot continue after it.
     """
 
     def __init__(self, path: bytes, compression: str | None) -> None:
@@ -195,14 +195,14 @@ class Lines(_OneByOne):
         self._file.close()
 
     def __del__(self) -> None:
-        if hasattr(self, "_file"):  # it was opened
+        if hasattr(self, "_file"):  # the constructor may have failed
             self._file.close()
 
 
 class Fixed:
     """A file of records of one length. Keys are ``<file>:<number>``, from 0.
 
-    Record `i` begins at ``header + i * hop`` and ends before the footer; what is left over is not
+    Record `i` begins at ``header + i * hop`` and ends before the footer; an incomplete rest is not
     a record.
     """
 
@@ -230,7 +230,7 @@ class Fixed:
             )
 
     def _fill(self, size: int) -> bool:
-        """Skip what is to be skipped and have `size` bytes ready, if there are so many."""
+        """Skip pending bytes, then read `size` bytes; return whether they are available."""
         while (self._skip or len(self._buffer) < size) and not self._ended:
             dropped = min(self._skip, len(self._buffer))
             del self._buffer[:dropped]
@@ -245,7 +245,7 @@ class Fixed:
         return not self._skip and len(self._buffer) >= size
 
     def _take(self, count: int) -> Array | None:
-        """Up to `count` records, ``[n, record]``."""
+        """Return up to `count` records, ``[n, record]``."""
         hop, record = self._hop, self._record
         if hop == 0:
             return np.empty((count, 0), np.uint8)
@@ -286,7 +286,7 @@ class Fixed:
         self._file.close()
 
     def __del__(self) -> None:
-        if hasattr(self, "_file"):  # it was opened
+        if hasattr(self, "_file"):  # the constructor may have failed
             self._file.close()
 
 
@@ -302,7 +302,7 @@ class Once(_OneByOne):
 
 
 def whole_file(path: bytes) -> Once:
-    """A file as one record, with its name as the key."""
+    """Return a file as one record, with its name as the key."""
     with opened(path) as file:
         try:
             return Once(path, file.read())
@@ -311,7 +311,7 @@ def whole_file(path: bytes) -> Once:
 
 
 class Generated(_OneByOne):
-    """Pairs that a user-defined reader makes of a work item."""
+    """The pairs that a user-defined reader yields for a work item."""
 
     def __init__(self, pairs: Iterator[tuple[Any, Any]]) -> None:
         self._pairs = pairs

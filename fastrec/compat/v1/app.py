@@ -12,7 +12,7 @@ from . import flags as flags
 
 
 def run(main: Callable[[list[str]], Any] | None = None, argv: Sequence[str] | None = None) -> None:
-    """Call `main`, or that of the program, with what the flags leave of the command line."""
+    """Call `main`, or the program's own, with the arguments that are not flags."""
     given = list(sys.argv if argv is None else argv)
     rest = flags.FLAGS(given)
     function: Any = main or sys.modules["__main__"].main

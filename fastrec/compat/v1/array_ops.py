@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors made, shaped, joined, cut, padded, repeated, and parts of them."""
+"""Create, reshape, join, slice, pad and repeat tensors."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ._nodes import Tensor, operators
 from ._ops import GRAPHS, Array, integers, invalid, record, tensors_of
 from .constants import convert_to_tensor, holds_tensor, of_array, types_within
 
-_SMALL = 1000  # elements, up to which an array of one value is a constant
+_SMALL = 1000  # largest number of elements of a constant of one value
 
 
 def _shape_tensor(value: Any) -> Tensor:
@@ -31,7 +31,7 @@ def _shape_tensor(value: Any) -> Tensor:
 
 
 class _Arrays(Arrays):
-    """With version 1's arguments, and constants where TensorFlow makes them."""
+    """Array functions with version 1's arguments, and constants where TensorFlow creates them."""
 
     _orders: ClassVar[dict[str, str]] = {
         "ones_like": "tensor=input dtype name -optimize",
@@ -45,15 +45,15 @@ class _Arrays(Arrays):
     def shape_n(
         self, input: Sequence[Any], out_type: Any = int32, name: str | None = None
     ) -> list[Any]:
-        """The sizes of each of several tensors."""
+        """Return the shape of each of several tensors."""
         return [self.shape(each, name, out_type) for each in input]
 
     def stack(self, values: Any, axis: int = 0, name: str | None = "stack") -> Any:
-        """Tensors of one shape, side by side along a new dimension."""
+        """Stack tensors of one shape along a new dimension."""
         if self._of_ragged.among(values):
             return self._of_ragged.stack(values, axis)
         if axis == 0:
-            try:  # what is one array, or one tensor, already
+            try:  # the values may already be one array or tensor
                 return convert_to_tensor(values, name=name)
             except (TypeError, ValueError):
                 pass
@@ -62,20 +62,20 @@ class _Arrays(Arrays):
         return _stack(values, None, name, axis)
 
     def concat(self, values: Any, axis: Any, name: str | None = "concat") -> Any:
-        """Tensors one after the other along a dimension that they have."""
+        """Concatenate tensors along an existing dimension."""
         if self._of_ragged.among(values):
             return self._of_ragged.concat(values, axis)
         if isinstance(axis, (list, tuple, Tensor)) and isinstance(values, int):
-            values, axis = axis, values  # the order of the arguments until version 1.0
+            values, axis = axis, values  # the order of arguments before version 1.0
         listed = list(values) if isinstance(values, (list, tuple)) else [values]
         return super().concat(listed, axis, name)
 
     def zeros(self, shape: Any, dtype: Any = float32, name: str | None = None) -> Any:
-        """Nothing but zeros: of strings, empty ones."""
+        """Return a tensor of zeros, or of empty strings."""
         return self._uniform(shape, 0, dtype, name or "zeros")
 
     def ones(self, shape: Any, dtype: Any = float32, name: str | None = None) -> Any:
-        """Nothing but ones."""
+        """Return a tensor of ones."""
         return self._uniform(shape, 1, dtype, name or "ones")
 
     def _uniform(self, sizes: Any, value: Any, dtype: Any, name: str) -> Any:
@@ -103,7 +103,7 @@ def _stack(
 
 
 class _Picking(Picking):
-    """With version 1's arguments, and its choice between rows."""
+    """Selection functions with version 1's arguments, including the choice between rows."""
 
     _orders: ClassVar[dict[str, str]] = {
         "boolean_mask": "tensor mask name axis",
@@ -112,9 +112,9 @@ class _Picking(Picking):
     }
 
     def where(self, condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Any:
-        """The places where `condition` holds; or elements of `x` there, and of `y` elsewhere.
+        """Return the indices where `condition` holds, or elements of `x` there and `y` elsewhere.
 
-        A vector as the condition chooses among rows.
+        A vector as the condition selects rows.
         """
         holds = convert_to_tensor(condition)
         if holds.dtype is string or (x is not None and holds.dtype is not bool_):

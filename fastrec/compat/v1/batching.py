@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Examples become batches: a queue, a queue runner to fill it, and what takes batches out."""
+"""Batch examples with a queue, a queue runner that fills it, and a dequeue operation."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = [
 
 
 def _of_all(maybe: Callable[..., Any]) -> Callable[..., Any]:
-    """The same function of all examples, without the parameter `keep_input`."""
+    """Return the function for all examples, without the parameter `keep_input`."""
     signature = inspect.signature(maybe)
     others = [each for each in signature.parameters.values() if each.name != "keep_input"]
     without = signature.replace(parameters=others)
@@ -49,7 +49,7 @@ def maybe_batch(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """Batches of examples for which `keep_input` holds, in the order in which they come."""
+    """Batch the examples for which `keep_input` holds, in the order of their arrival."""
     return batched(
         "batch",
         in_order(capacity, dynamic_pad, shared_name),
@@ -76,7 +76,7 @@ def maybe_batch_join(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """As :func:`maybe_batch`, with a thread for each of several lists of tensors."""
+    """Batch as :func:`maybe_batch` does, with one thread for each of several lists of tensors."""
     return batched(
         "batch_join",
         in_order(capacity, dynamic_pad, shared_name),
@@ -105,7 +105,7 @@ def maybe_shuffle_batch(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """As :func:`maybe_batch`, of examples drawn at random from those that are there."""
+    """Batch as :func:`maybe_batch` does, drawing examples at random from the queue."""
     return batched(
         "shuffle_batch",
         at_random(capacity, min_after_dequeue, seed, shared_name),
@@ -133,7 +133,7 @@ def maybe_shuffle_batch_join(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """As :func:`maybe_shuffle_batch`, with a thread for each of several lists of tensors."""
+    """Batch as :func:`maybe_shuffle_batch` does, with one thread for each list of tensors."""
     return batched(
         "shuffle_batch_join",
         at_random(capacity, min_after_dequeue, seed, shared_name),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Switches of TensorFlow 2's compatibility modes, which have no effect here."""
+"""Switches of TensorFlow 2's compatibility modes, which have no effect."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ __all__ = [
 
 
 def disable_v2_behavior() -> None:
-    """Nothing: this is how it behaves."""
+    """Do nothing, because this is the only behaviour."""
 
 
 def disable_eager_execution() -> None:
-    """Nothing: it is never on."""
+    """Do nothing, because eager execution is not supported."""
 
 
 def disable_resource_variables() -> None:
-    """Nothing."""
+    """Do nothing."""
 
 
 disable_control_flow_v2 = enable_control_flow_v2 = disable_resource_variables
@@ -45,19 +45,19 @@ enable_resource_variables = disable_resource_variables
 
 
 def enable_eager_execution(*arguments: object, **settings: object) -> None:
-    """Refused: there are graphs here."""
+    """Raise an error, because this version supports only graphs."""
     raise NotImplementedError(
         "fastrec.compat.v1 runs graphs in sessions; fastrec.compat.v2 runs at once"
     )
 
 
 def executing_eagerly() -> bool:
-    """False."""
+    """Return False."""
     return False
 
 
 def control_flow_v2_enabled() -> bool:
-    """False."""
+    """Return False."""
     return False
 
 
@@ -65,10 +65,10 @@ resource_variables_enabled = control_flow_v2_enabled
 
 
 def function(func: Callable[..., Any] | None = None, **_: Any) -> Any:
-    """The function as it is: what it calls is added to the graph."""
+    """Return the function unchanged: its calls add operations to the graph."""
     return (lambda f: f) if func is None else func
 
 
 def is_tensor(x: Any) -> bool:
-    """Whether it is a tensor, dense, sparse or ragged, or a variable."""
+    """Return whether a value is a tensor (dense, sparse or ragged) or a variable."""
     return isinstance(x, (Tensor, Methods)) or hasattr(x, "initialized_value")

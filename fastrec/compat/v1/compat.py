@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``tf.compat``: text and bytes under both Pythons."""
+"""``tf.compat``: conversions of text and bytes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .._tf.texts import path_to_str as path_to_str
 from .._tf.texts import real_types as real_types
 from .._tf.uncovered import uncovered
 
-__path__: list[str] = []  # of what it has, no files
+__path__: list[str] = []  # submodules are attributes, not files
 
 
 def __getattr__(name: str) -> Any:

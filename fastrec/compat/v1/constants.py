@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors from values: constants, placeholders, and whatever else stands for a tensor."""
+"""Create tensors from values: constants, placeholders, and conversions."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def constant(
     name: str = "Const",
     verify_shape: bool = False,
 ) -> Tensor:
-    """A tensor that is always `value`."""
+    """Return a tensor with the constant value `value`."""
     if isinstance(value, Tensor) or (isinstance(value, (list, tuple)) and holds_tensor(value)):
         raise TypeError("Expected any non-tensor type, but got a tensor instead.")
     array = make_array(value, None if dtype is None else as_dtype(dtype))
@@ -63,12 +63,12 @@ def _filled(array: _Array, sizes: tuple[Any, ...], verify: bool) -> _Array:
 
 
 def of_nothing(sizes: tuple[Any, ...], dtype: np.dtype[Any]) -> _Array:
-    """Zeros, or empty strings."""
+    """Return an array of zeros, or of empty strings."""
     return np.full(sizes, b"" if dtype.kind == "O" else 0, dtype=dtype)
 
 
 def of_array(array: _Array, name: str | None = "Const") -> Tensor:
-    """A constant of an array that is of one of TensorFlow's types already."""
+    """Return a constant for an array that already has one of TensorFlow's types."""
     kept = array.copy() if array.flags.writeable else array
     value = (frozen(kept),)
     dtype = as_dtype(array.dtype)
@@ -85,7 +85,7 @@ def convert_to_tensor(
     preferred_dtype: Any = None,
     dtype_hint: Any = None,
 ) -> Tensor:
-    """`value` as a tensor; itself, if it is one."""
+    """Convert `value` to a tensor; return a tensor unchanged."""
     wanted = None if dtype is None else as_dtype(dtype)
     if hasattr(value, "_as_graph_element"):
         value = value._as_tensor() if hasattr(value, "_as_tensor") else value._as_graph_element()
@@ -112,7 +112,7 @@ def convert_to_tensor(
 
 
 def holds_tensor(value: Sequence[Any]) -> bool:
-    """Whether a list has a tensor in it, or a list that has."""
+    """Return whether nested lists contain a tensor."""
     return any(
         isinstance(item, Tensor)
         or hasattr(item, "_as_graph_element")
@@ -122,7 +122,7 @@ def holds_tensor(value: Sequence[Any]) -> bool:
 
 
 def types_within(values: Any) -> Iterator[DType]:
-    """The types of the tensors in lists of lists."""
+    """Yield the types of the tensors in nested lists."""
     for value in values:
         if isinstance(value, (list, tuple)):
             yield from types_within(value)
@@ -131,7 +131,7 @@ def types_within(values: Any) -> Iterator[DType]:
 
 
 def _cast_within(values: Sequence[Any], dtype: DType) -> list[Any]:
-    """Lists of lists whose tensors are of one type, as TensorFlow makes them when it packs."""
+    """Cast the tensors in nested lists to one type, as TensorFlow does before it packs them."""
     return [
         _cast_within(value, dtype)
         if isinstance(value, (list, tuple))
@@ -143,7 +143,7 @@ def _cast_within(values: Sequence[Any], dtype: DType) -> list[Any]:
 
 
 def constant_value(tensor: Any) -> _Array | None:
-    """The value of a tensor that depends on constants alone; None when it does not."""
+    """Return the value of a tensor that depends only on constants; None for other tensors."""
     if not isinstance(tensor, Tensor):
         return None
     if tensor.op.type == "Const":
@@ -157,7 +157,7 @@ def constant_value(tensor: Any) -> _Array | None:
         try:
             with np.errstate(all="ignore"):
                 outputs = op.kernel(None, *[values[tensor] for tensor in op.inputs])
-        except Exception:  # which a session will raise
+        except Exception:  # a session raises it
             return None
         values.update(zip(op.outputs, outputs, strict=True))
     value = values[tensor]
@@ -165,14 +165,14 @@ def constant_value(tensor: Any) -> _Array | None:
 
 
 def get_static_value(tensor: Any, partial: bool = False) -> Any:
-    """The value of a tensor that depends on constants alone; None when it does not."""
+    """Return the value of a tensor that depends only on constants; None for other tensors."""
     return constant_value(tensor) if isinstance(tensor, Tensor) else tensor
 
 
 def shape_value(tensor: Tensor) -> TensorShape:
-    """Static shape of which `tensor` holds the sizes.
+    """Return the static shape whose sizes `tensor` contains.
 
-    Elements that are not known, among constants that a list was made of, are unknown sizes.
+    Elements that are not constant are unknown sizes.
     """
     if (value := constant_value(tensor)) is not None:
         return TensorShape([None if size < 0 else int(size) for size in value.reshape(-1)])
@@ -184,7 +184,7 @@ def shape_value(tensor: Tensor) -> TensorShape:
 
 
 def _sizes_of(tensor: Tensor) -> list[int | None] | None:
-    """The elements of a vector of sizes, None for those that a run decides."""
+    """Return the elements of a vector of sizes, with None for those that a run computes."""
     op = tensor.op
     if (value := constant_value(tensor)) is not None:
         return [int(size) for size in value.reshape(-1)]
@@ -237,7 +237,7 @@ def _unfed(op_type: str, dtype: DType, shape: TensorShape, name: str) -> Any:
 
 
 def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tensor:
-    """A tensor whose value is given to each run."""
+    """Return a tensor whose value is fed to each run."""
     element, known = as_dtype(dtype), TensorShape(shape)
     op = create_op("Placeholder", (), [(element, known)], lambda step: (), name=name, stateful=True)
     op.kernel = _unfed(op.type, element, known, op.name)
@@ -245,7 +245,7 @@ def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tenso
 
 
 def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Tensor:
-    """A tensor that is `input` unless another value is given to a run."""
+    """Return a tensor whose value is `input` unless another value is fed."""
     tensor = convert_to_tensor(input)
     tensor.shape.assert_is_compatible_with(as_shape(shape))
     outputs = [(tensor.dtype, shape)]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``switch`` and ``merge``, by which graphs of TensorFlow 1 choose what runs.
+"""``switch`` and ``merge``, with which graphs of TensorFlow 1 select the operations to run.
 
-A switch gives its data on one of two sides. An operation with an input that has no value does not
-run, and has none to give, until a merge takes the one value that there is.
+A switch passes its data to one of two outputs. An operation with an input without a value does not
+run, and its outputs have no value either. A merge passes on the one input that has a value.
 """
 
 from __future__ import annotations
@@ -53,14 +53,14 @@ tuple = tuple_
 
 
 class MergeOutput(NamedTuple):
-    """What a merge gives: the value, and the number of the input that had it."""
+    """The result of a merge: the value, and the number of the input that had it."""
 
     output: Tensor
     value_index: Tensor
 
 
 def switch(data: Any, pred: Any, dtype: Any = None, name: str | None = None) -> Sequence[Tensor]:
-    """`data` twice, of which the second has a value where `pred` holds, the first elsewhere."""
+    """Return `data` twice: the second has a value if `pred` holds, the first otherwise."""
     given, holds = convert_to_tensor(data, dtype), convert_to_tensor(pred, bool_)
 
     def kernel(step: Any, value: Any, chosen: Any) -> Any:
@@ -73,12 +73,12 @@ def switch(data: Any, pred: Any, dtype: Any = None, name: str | None = None) -> 
 
 
 def merge(inputs: Sequence[Any], name: str | None = None) -> MergeOutput:
-    """The one of the inputs that has a value, and its number.
+    """Return the one input that has a value, and its number.
 
     Raises
     ------
     ValueError
-        When none of them depends on a switch.
+        If none of the inputs depends on a switch.
     """
     tensors = [convert_to_tensor(each) for each in inputs]
 
@@ -100,9 +100,9 @@ def merge(inputs: Sequence[Any], name: str | None = None) -> MergeOutput:
 
 
 def _conditions(tensor: Tensor, depth: int) -> dict[Any, Any]:
-    """The predicates that decide whether it has a value, each with what it has to be.
+    """Return the predicates that decide whether a tensor has a value, with their required values.
 
-    Those that are computed alike are one.
+    Predicates that are computed in the same way are one.
     """
     found: dict[Any, Any] = {}
     ahead, seen = [tensor], set()
@@ -120,7 +120,7 @@ def _conditions(tensor: Tensor, depth: int) -> dict[Any, Any]:
 
 
 def _computed(tensor: Tensor) -> Any:
-    """How it is computed: equal for tensors that are always equal."""
+    """Return a key that is equal for tensors that are always equal."""
     known, op = constant_value(tensor), tensor.op
     if known is not None:
         return known.dtype.str, known.shape, known.tobytes() if known.dtype != object else tensor
@@ -133,15 +133,15 @@ Emit = Callable[[Operation, dict[Tensor, Any], int], None]
 
 
 def merged_values(op: Operation, values: dict[Tensor, Any], emit: Emit) -> None:
-    """Add what a merge gives, and those that have values under the same conditions.
+    """Add the outputs of a merge, and of merges under the same conditions.
 
     Parameters
     ----------
     op : Operation
     values : dict
-        Of all tensors that do not depend on a switch.
+        The values of all tensors that do not depend on a switch.
     emit : callable
-        Adds the values of an operation, so many switches deep.
+        A function that adds the values of an operation below a given number of switches.
     """
     conditions, depth = op.attrs["conditions"], op.switched + 1
     merges = [each for each in op.graph.get_operations() if each.type == "Merge"]
@@ -195,7 +195,7 @@ def _same(some: Sequence[Any], others: Sequence[Any]) -> bool:
 
 
 def _region(tensor: Tensor, depth: int) -> list[Operation]:
-    """What runs for a tensor behind so many switches."""
+    """Return the operations of a tensor below `depth` switches."""
     found: set[Operation] = set()
     ahead = [tensor.op]
     while ahead:
@@ -207,7 +207,7 @@ def _region(tensor: Tensor, depth: int) -> list[Operation]:
 
 
 def _ready(op: Operation, values: dict[Tensor, Any], depth: int) -> bool:
-    """Whether all that a merge needs from outside has a value."""
+    """Return whether all external inputs of a merge have values."""
     regions = [_region(tensor, depth) for tensor in op.inputs]
     inside = {tensor for ops in regions for one in ops for tensor in one.outputs}
     given = [*op.inputs, *(tensor for ops in regions for one in ops for tensor in one.inputs)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Threads that stop together."""
+"""Stop several threads together."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ ExcInfo = tuple[type[BaseException], BaseException, TracebackType | None]
 
 
 def log() -> logging.Logger:
-    """The logger of threads that feed queues."""
-    import logging  # which takes as long as many of these modules
+    """Return the logger of threads that feed queues."""
+    import logging  # importing logging takes as long as many of these modules
 
     return logging.getLogger("fastrec.compat")
 
@@ -31,12 +31,12 @@ def log() -> logging.Logger:
 class Coordinator:
     """Tells threads when to stop, and reports their errors to the thread that joins them.
 
-    Only the first request to stop counts, and with it the first exception.
+    Only the first request to stop, and its exception, count.
 
     Parameters
     ----------
     clean_stop_exception_types : tuple of exception types, optional
-        Those that stop the threads without being reported; (OutOfRangeError,) unless given.
+        Exceptions that stop the threads without being reported; (OutOfRangeError,) by default.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class Coordinator:
 
     @property
     def cause(self) -> BaseException | None:
-        """The exception that :meth:`join` will raise, if there is one."""
+        """The exception that :meth:`join` will raise, if any."""
         info = self._exc_info_to_raise
         return None if info is None else info[1]
 
@@ -73,30 +73,30 @@ class Coordinator:
             self._stop_event.set()
 
     def clear_stop(self) -> None:
-        """Forget that a stop was requested, why, and that there was a join."""
+        """Reset the request to stop, its reason, and the join."""
         with self._lock:
             self._joined = False
             self._exc_info_to_raise = None
             self._stop_event.clear()
 
     def should_stop(self) -> bool:
-        """Whether a stop was requested."""
+        """Return whether a stop was requested."""
         return self._stop_event.is_set()
 
     @contextlib.contextmanager
     def stop_on_exception(self) -> Iterator[None]:
-        """Make every exception of the block a request to stop."""
+        """Convert every exception within the context to a request to stop."""
         try:
             yield
         except BaseException:
             self.request_stop(sys.exc_info())  # type: ignore[arg-type]
 
     def wait_for_stop(self, timeout: float | None = None) -> bool:
-        """Wait until a stop is requested, at most `timeout` seconds: whether it was."""
+        """Wait at most `timeout` seconds for a request to stop; return whether there was one."""
         return self._stop_event.wait(timeout)
 
     def register_thread(self, thread: threading.Thread) -> None:
-        """Have :meth:`join` wait for `thread`, too."""
+        """Make :meth:`join` wait for `thread`, too."""
         with self._lock:
             self._registered_threads.add(thread)
 
@@ -126,7 +126,7 @@ class Coordinator:
             log().info("Coordinator stopped with threads still running: %s", " ".join(left))
 
     def _pause(self, threads: Sequence[threading.Thread]) -> None:
-        """Until a stop is requested or one of the threads has ended, or for a moment."""
+        """Wait briefly, or until a stop is requested or one of the threads ends."""
         for thread in threads:
             if thread.is_alive():
                 thread.join(0.01)
@@ -134,11 +134,11 @@ class Coordinator:
 
     @property
     def joined(self) -> bool:
-        """Whether :meth:`join` has come to its end."""
+        """Whether :meth:`join` has finished."""
         return self._joined
 
     def raise_requested_exception(self) -> None:
-        """Raise the exception that was given to :meth:`request_stop`, if there was one."""
+        """Raise the exception that was passed to :meth:`request_stop`, if any."""
         with self._lock:
             info = self._exc_info_to_raise
         if info is not None:
@@ -157,17 +157,17 @@ def _join_by(threads: Sequence[threading.Thread], deadline: float) -> None:
 
 
 class LooperThread(threading.Thread):
-    """A daemon thread that calls a function again and again, until the coordinator says stop.
+    """A daemon thread that calls a function repeatedly until the coordinator requests a stop.
 
     Parameters
     ----------
     coord : Coordinator
     timer_interval_secs : float or None
-        Seconds from one call to the next; None for no pause in between.
+        Seconds from one call to the next; None means no pause.
     target : callable, optional
-        What is called; :meth:`run_loop` otherwise.
+        The function to call; :meth:`run_loop` by default.
     args, kwargs : optional
-        What it is called with.
+        Its arguments.
     """
 
     def __init__(
@@ -195,13 +195,13 @@ class LooperThread(threading.Thread):
         args: Sequence[Any] | None = None,
         kwargs: Mapping[str, Any] | None = None,
     ) -> LooperThread:
-        """A looper, started."""
+        """Create and start a looper thread."""
         looper = LooperThread(coord, timer_interval_secs, target, args, kwargs)
         looper.start()
         return looper
 
     def run(self) -> None:
-        """Loop."""
+        """Call the function until a stop is requested."""
         with self._coord.stop_on_exception():
             self.start_loop()
             if self._timer_interval_secs is None:
@@ -215,12 +215,12 @@ class LooperThread(threading.Thread):
             self.stop_loop()
 
     def start_loop(self) -> None:
-        """Called before the first call."""
+        """Do nothing; called before the first call."""
 
     def stop_loop(self) -> None:
-        """Called after the last one."""
+        """Do nothing; called after the last call."""
 
     def run_loop(self) -> None:
-        """The function, once."""
+        """Call the function once."""
         if self._looped is not None:
             self._looped(*self._looped_args, **self._looped_kwargs)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``tf.data``: data sets that a graph makes."""
+"""``tf.data``: datasets that a graph defines."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ._datasets import AUTOTUNE
 from ._file_datasets import FixedLengthRecordDataset, TextLineDataset, TFRecordDataset
 from .iterators import Iterator
 
-__path__: list[str] = []  # of what it has, no files
+__path__: list[str] = []  # submodules are attributes, not files
 
 __all__ = [
     "AUTOTUNE",
@@ -45,29 +45,29 @@ UNKNOWN_CARDINALITY = UNKNOWN
 
 
 def make_one_shot_iterator(dataset: Any) -> Iterator:
-    """An iterator over `dataset` that needs no initializing."""
+    """Return an iterator over `dataset` that needs no initialization."""
     found: Iterator = dataset.make_one_shot_iterator()
     return found
 
 
 def make_initializable_iterator(dataset: Any, shared_name: str | None = None) -> Iterator:
-    """An iterator over `dataset` that begins with each run of its ``initializer``."""
+    """Return an iterator over `dataset` that each run of its ``initializer`` restarts."""
     found: Iterator = dataset.make_initializable_iterator(shared_name)
     return found
 
 
 def get_output_types(dataset_or_iterator: Any) -> Any:
-    """The types of the parts of an element."""
+    """Return the types of the components of an element."""
     return dataset_or_iterator.output_types
 
 
 def get_output_shapes(dataset_or_iterator: Any) -> Any:
-    """The shapes of the parts of an element."""
+    """Return the shapes of the components of an element."""
     return dataset_or_iterator.output_shapes
 
 
 def get_output_classes(dataset_or_iterator: Any) -> Any:
-    """The classes of the parts of an element."""
+    """Return the classes of the components of an element."""
     return dataset_or_iterator.output_classes
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # ruff: noqa: F403
-"""``tf.data.experimental``, and what ``tf.contrib.data`` has of it."""
+"""``tf.data.experimental``, and the part of it in ``tf.contrib.data``."""
 
 from __future__ import annotations
 

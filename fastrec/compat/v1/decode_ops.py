@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bytes as numbers, and lines of text as fields."""
+"""Decode bytes as numbers, and lines of text as fields."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def decode_raw(
     *,
     fixed_length: int | None = None,
 ) -> Tensor:
-    """Bytes as the elements of arrays, which get one more dimension."""
+    """Decode bytes as the elements of arrays, which adds one dimension."""
     if out_type is None:
         raise ValueError("decode_raw_v1() missing 1 positional argument: 'out_type'")
     given = bytes if input_bytes is None else input_bytes

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``tf.estimator``: of it, what input functions are told that they are called for."""
+"""``tf.estimator``: the modes that input functions receive."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["ModeKeys"]
 
 
 class ModeKeys:
-    """What the elements of a data set are for."""
+    """The purposes of a dataset's elements."""
 
     TRAIN = "train"
     EVAL = "eval"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whole files, and the names of files."""
+"""Read and write whole files, and match file names."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def read_file(filename: Any, name: str | None = None) -> Tensor:
 
 
 def write_file(filename: Any, contents: Any, name: str | None = None) -> Operation:
-    """Put `contents` into a file, and make the directories that it is in."""
+    """Write `contents` to a file, and create its parent directories."""
     where, what = convert_to_tensor(filename, string), convert_to_tensor(contents, string)
 
     def kernel(step: Any, path: Array, data: Array) -> tuple[()]:
@@ -58,7 +58,7 @@ def write_file(filename: Any, contents: Any, name: str | None = None) -> Operati
 
 
 def matching_files(pattern: Any, name: str | None = None) -> Tensor:
-    """The names of the files that match a pattern, or any of several; sorted."""
+    """Return the sorted names of the files that match one or more patterns."""
     tensor = convert_to_tensor(pattern, string)
 
     def kernel(step: Any, patterns: Array) -> tuple[Array]:
@@ -75,7 +75,7 @@ def matching_files(pattern: Any, name: str | None = None) -> Tensor:
 
 
 def match_filenames_once(pattern: Any, name: str | None = None) -> Variable:
-    """A local variable with the names of the files that match when it is initialized."""
+    """Return a local variable with the names of the files that match when it is initialized."""
     return Variable(
         matching_files(pattern),
         trainable=False,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``tf.flags``: what a command line may set."""
+"""``tf.flags``: settings from the command line."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class _Flag:
 
 
 class Flags:
-    """The flags of the program, each an attribute.
+    """The flags of the program, as attributes.
 
-    The command line is read when the first one is asked for, or by calling this with it.
+    The command line is read on first access of a flag, or by calling this object with it.
     """
 
     def __init__(self) -> None:
@@ -47,12 +47,12 @@ class Flags:
         self._flags[name] = _Flag(default, parse, help, toggles)
 
     def __call__(self, argv: Sequence[str], known_only: bool = False) -> list[str]:
-        """Set flags from a command line, and give what is left of it.
+        """Set flags from a command line, and return the remaining arguments.
 
         Raises
         ------
         ValueError
-            For a flag that is not defined, or a value that is none of its type.
+            If a flag is not defined, or a value does not have its type.
         """
         rest, waiting = [argv[0]] if argv else [], list(argv[1:])
         while waiting:
@@ -116,7 +116,7 @@ class Flags:
         return iter(self._flags)
 
     def flag_values_dict(self) -> dict[str, Any]:
-        """Name and value of every flag."""
+        """Return the names and values of all flags."""
         return {name: flag.value for name, flag in self._flags.items()}
 
 
@@ -132,22 +132,22 @@ def _truth(text: str) -> bool:
 
 
 def DEFINE_string(name: str, default: Any, help: str = "", **others: Any) -> None:
-    """A flag that is text."""
+    """Define a flag of text."""
     FLAGS.define(name, default, str, help)
 
 
 def DEFINE_integer(name: str, default: Any, help: str = "", **others: Any) -> None:
-    """A flag that is a whole number."""
+    """Define a flag of an integer."""
     FLAGS.define(name, default, lambda text: int(text, 0), help)
 
 
 def DEFINE_float(name: str, default: Any, help: str = "", **others: Any) -> None:
-    """A flag that is a number."""
+    """Define a flag of a number."""
     FLAGS.define(name, default, float, help)
 
 
 def DEFINE_boolean(name: str, default: Any, help: str = "", **others: Any) -> None:
-    """A flag that is true or false: ``--name``, ``--noname``, ``--name=true``."""
+    """Define a flag that is true or false: ``--name``, ``--noname``, ``--name=true``."""
     FLAGS.define(name, default, _truth, help, toggles=True)
 
 
@@ -155,23 +155,23 @@ DEFINE_bool = renamed(DEFINE_boolean, "DEFINE_bool")
 
 
 def DEFINE_list(name: str, default: Any, help: str = "", **others: Any) -> None:
-    """A flag that is a list of texts between commas."""
+    """Define a flag of a comma-separated list of texts."""
     given = default.split(",") if isinstance(default, str) else default
     FLAGS.define(name, given, lambda text: text.split(",") if text else [], help)
 
 
 def DEFINE_multi_string(name: str, default: Any, help: str = "", **others: Any) -> None:
-    """A flag that may be given several times: a list of texts."""
+    """Define a flag that may be repeated: a list of texts."""
     _define_multi(name, default, str, help)
 
 
 def DEFINE_multi_integer(name: str, default: Any, help: str = "", **others: Any) -> None:
-    """A flag that may be given several times: a list of whole numbers."""
+    """Define a flag that may be repeated: a list of integers."""
     _define_multi(name, default, lambda text: int(text, 0), help)
 
 
 def DEFINE_multi_float(name: str, default: Any, help: str = "", **others: Any) -> None:
-    """A flag that may be given several times: a list of numbers."""
+    """Define a flag that may be repeated: a list of numbers."""
     _define_multi(name, default, float, help)
 
 
@@ -189,7 +189,7 @@ def _define_multi(name: str, default: Any, parse: Any, help: str) -> None:
 def DEFINE_enum(
     name: str, default: Any, enum_values: Sequence[str], help: str = "", **others: Any
 ) -> None:
-    """A flag that is one of some texts."""
+    """Define a flag whose value is one of several texts."""
 
     def parse(text: str) -> str:
         if text not in enum_values:
@@ -200,7 +200,7 @@ def DEFINE_enum(
 
 
 def mark_flag_as_required(flag_name: str, flag_values: Any = None) -> None:
-    """Refuse a command line without the flag."""
+    """Raise an error for a command line without this flag."""
     FLAGS._flags[flag_name].required = True
 
 

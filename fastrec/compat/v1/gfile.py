@@ -58,7 +58,7 @@ def Rename(oldname: Any, newname: Any, overwrite: bool = False) -> None:
 
 
 def Walk(top: Any, in_order: bool = True) -> Iterator[tuple[str, list[str], list[str]]]:
-    """Each directory below `top`, with the names of the directories and files in it."""
+    """Yield each directory below `top`, with the names of its directories and files."""
     return _files.walk(top, in_order)
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The graph that operations go into, and how they get there.
+"""The default graph, and the creation of operations.
 
 Nothing is computed here. An operation holds a *kernel*: a function of NumPy arrays that a session
-calls when the operation runs. ``session.py`` says when that is.
+calls when the operation runs (``session.py``).
 """
 
 from __future__ import annotations
@@ -39,24 +39,24 @@ __all__ = [
 ]
 
 _MOST_SEED = 2**31 - 1
-GRAPH_SEED = 87654321  # TensorFlow's, where only the operation has a seed
+GRAPH_SEED = 87654321  # TensorFlow's seed of the graph if only the operation has a seed
 _HERE = os.path.dirname(os.path.dirname(__file__))
 
 _default = Graph()
 
 
 class FunctionGraph(Graph):
-    """Graph of a function of a data set, separate from the graph in which it is called.
+    """The graph of a dataset's function, separate from the graph in which it is called.
 
     Parameters
     ----------
     outer : Graph
-        Where its seed is from.
+        The graph that supplies its seed.
 
     Attributes
     ----------
     captures : dict
-        For each tensor of another graph that is used here, what stands for it.
+        The substitute in this graph for each tensor of another graph.
     """
 
     def __init__(self, outer: Graph) -> None:
@@ -65,7 +65,7 @@ class FunctionGraph(Graph):
         self.captures: dict[Tensor, Tensor] = {}
 
     def captured(self, tensor: Tensor) -> Tensor:
-        """Substitute for a tensor in this graph; the tensor itself, if it is of this graph."""
+        """Return the substitute of a tensor of another graph; return other tensors unchanged."""
         if tensor.graph is self:
             return tensor
         if tensor not in self.captures:
@@ -101,17 +101,17 @@ def _unknown(step: Any) -> Any:
 
 
 def get_default_graph() -> Graph:
-    """The graph that operations go into."""
+    """Return the graph to which operations are added."""
     return inside.graphs[-1] if inside.graphs else _default
 
 
 def reset_default_graph() -> None:
-    """Start again with an empty default graph.
+    """Replace the default graph by an empty one.
 
     Raises
     ------
     AssertionError
-        Inside ``with graph.as_default()``.
+        Within ``with graph.as_default()``.
     """
     global _default
     if inside.graphs:
@@ -125,9 +125,9 @@ def set_random_seed(seed: int | None) -> None:
 
 
 def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
-    """The two seeds that an operation with the seed `op_seed` gets; none, when neither is set.
+    """Return the two seeds of an operation with the seed `op_seed`; None if no seed is set.
 
-    Operations without a seed of their own, in a graph that has one, are numbered.
+    In a graph with a seed, operations without a seed are numbered.
     """
     graph = get_default_graph()
     if graph.seed is None:
@@ -138,7 +138,7 @@ def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
         op_seed = graph.extras.setdefault("unseeded", 0)
         graph.extras["unseeded"] = op_seed + 1
     pair = graph.seed % _MOST_SEED, op_seed % _MOST_SEED
-    return (0, _MOST_SEED) if pair == (0, 0) else pair  # (0, 0) would stand for no seed at all
+    return (0, _MOST_SEED) if pair == (0, 0) else pair  # (0, 0) would mean that no seed is set
 
 
 def add_to_collection(name: Any, value: Any) -> None:
@@ -147,17 +147,17 @@ def add_to_collection(name: Any, value: Any) -> None:
 
 
 def get_collection(key: Any, scope: str | None = None) -> list[Any]:
-    """Items in a collection of the default graph."""
+    """Return the items of a collection of the default graph."""
     return get_default_graph().get_collection(key, scope)
 
 
 def get_collection_ref(key: Any) -> list[Any]:
-    """A collection of the default graph itself."""
+    """Return a collection of the default graph itself, not a copy."""
     return get_default_graph().get_collection_ref(key)
 
 
 def control_dependencies(control_inputs: Any) -> contextlib.AbstractContextManager[None]:
-    """Let everything that is made inside run after `control_inputs`."""
+    """Run new operations after `control_inputs`."""
     return get_default_graph().control_dependencies(control_inputs)
 
 
@@ -165,7 +165,7 @@ def control_dependencies(control_inputs: Any) -> contextlib.AbstractContextManag
 def name_scope(
     name: str | None, default_name: str | None = None, values: Iterable[Any] | None = None
 ) -> Iterator[str]:
-    """Put the names of what is made inside below `name`, or `default_name` where that is None."""
+    """Place names of new operations below `name`, or `default_name` if that is None."""
     graph = _graph_of(values or ())
     chosen = default_name if name is None else name
     with graph.as_default(), graph.name_scope(chosen) as scope:
@@ -193,7 +193,7 @@ def _caller() -> tuple[str, int] | None:
 
 
 def _if_alive(kernel: Kernel, count: int) -> Kernel:
-    """A kernel that is not called where an input has no value."""
+    """Return a kernel that is not called if an input has no value."""
 
     def alive(step: Any, *values: Any) -> tuple[Any, ...]:
         return (DEAD,) * count if any(each is DEAD for each in values) else kernel(step, *values)
@@ -213,28 +213,28 @@ def create_op(
     stateful: bool = False,
     graph: Graph | None = None,
 ) -> Operation:
-    """Add an operation to the graph of its inputs, or to the default one.
+    """Add an operation to the graph of its inputs, or to the default graph.
 
     Parameters
     ----------
     type : str
-        What kind of operation it is; its name too, unless `name` is given.
+        The kind of operation, and its name unless `name` is set.
     inputs : sequence of Tensor
-        What it works on, all of one graph.
+        The inputs, all of one graph.
     outputs : sequence of (DType, shape)
-        What it gives.
+        The types and shapes of the outputs.
     kernel : callable
         See :data:`Kernel`.
     name : str, optional
-        Its name, made unique within the current scope; one that ends in ``/`` is taken as it is.
+        The name, made unique within the current scope. A name that ends in ``/`` is used unchanged.
     attrs : dict, optional
-        What else is to be known of it.
+        Further attributes.
     blocking : bool
-        Whether it may wait for something that another operation does.
+        Whether it may wait for another operation.
     stateful : bool
-        Whether it may give something else the next time, or does more than compute its outputs.
+        Whether repeated runs may differ, or it has effects other than its outputs.
     graph : Graph, optional
-        Where it goes, when there are no inputs to tell.
+        The graph, if there are no inputs.
     """
     where = graph or _graph_of(inputs)
     if isinstance(where, FunctionGraph):

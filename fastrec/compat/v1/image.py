@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # ruff: noqa: F403
-"""``tf.image``: images decoded, cut, mirrored, scaled and encoded."""
+"""``tf.image``: decode, crop, mirror, resize and encode images."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .io import _IMAGES as _codecs
 from .random_ops import draws as _draws
 from .random_ops import image_functions as _by_chance
 
-__path__: list[str] = []  # of what it has, no files
+__path__: list[str] = []  # submodules are attributes, not files
 
 globals().update(_functions_of(_images) | _codecs | _by_chance)
 stateless_sample_distorted_bounding_box = _draws.stateless_sample_distorted_bounding_box
@@ -38,7 +38,7 @@ def sample_distorted_bounding_box(
     use_image_if_no_bounding_boxes: bool | None = None,
     name: str | None = None,
 ) -> Any:
-    """A part of an image by chance: where it begins, its size, and its box."""
+    """Draw a random part of an image: its start, its size, and its bounding box."""
     source = _draws.of_seed((seed or 0, seed2 or 0))
     return _draws.distorted_box(
         source,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Images scaled."""
+"""Resize images."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = [
 
 
 class ResizeMethod:
-    """Methods of resizing an image."""
+    """Methods for resizing an image."""
 
     BILINEAR = 0
     NEAREST_NEIGHBOR = 1
@@ -85,7 +85,7 @@ def resize_images(
     preserve_aspect_ratio: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """Scaled to ``[height, width]``: ``float32``, except for the nearest neighbour."""
+    """Resize to ``[height, width]``, as ``float32`` except for nearest neighbour."""
     tensor = convert_to_tensor(images, name="images")
     if tensor.shape.ndims is None:
         raise ValueError("'images' contains no shape.")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of tensors: what Python's square brackets give, and slices by numbers."""
+"""Index tensors with Python's square brackets, and slice them."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def strided_slice(
     var: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """Return ``input_[begin[0]:end[0]:strides[0], ...]``; bits of the masks change a part."""
+    """Return ``input_[begin[0]:end[0]:strides[0], ...]``; bits of the masks modify single axes."""
     first, last = _listed(begin), _listed(end)
     steps = [1] * len(first) if strides is None else _listed(strides)
     if not len(first) == len(last) == len(steps):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # ruff: noqa: F403
-"""``tf.io``: what reads and writes files and records."""
+"""``tf.io``: read and write files and records."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .parsing_ops import *
 from .queues import *
 from .string_ops import encodings as _encodings
 
-__path__: list[str] = []  # of what it has, no files
+__path__: list[str] = []  # submodules are attributes, not files
 
 _IMAGES = _functions_of(_ImageCodecs(_GRAPHS))
 globals().update(_IMAGES | _functions_of(_encodings))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Iterators: where a graph gets the elements of a data set from."""
+"""Iterators, which supply the elements of a dataset to a graph."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ _by_handle: weakref.WeakValueDictionary[bytes, Iterator] = weakref.WeakValueDict
 
 @contextlib.contextmanager
 def running_with(step: Any, captures: dict[Tensor, Any]) -> PythonIterator[dict[Any, Any]]:
-    """An iteration of its own, in which captured tensors have these values.
+    """Return a separate iteration, in which captured tensors have these values.
 
-    There is no step where a function of a data set is tried on example values.
+    `step` is None while a function of a dataset is traced with example values.
     """
     run = {"captures": captures, "step": step and Step(step.session)}
     token = running.set(run)
@@ -48,17 +48,17 @@ def running_with(step: Any, captures: dict[Tensor, Any]) -> PythonIterator[dict[
 
 
 class _State:
-    """State of an iterator in a session."""
+    """The state of an iterator in a session."""
 
     elements: DatasetIterator | None = None
 
 
 class Iterator:
-    """The elements of a data set, as tensors that have the next one in each run."""
+    """The elements of a dataset, as tensors that have the next element in each run."""
 
     def __init__(self, structure: Any, specs: list[TypeSpec]) -> None:
         self._structure, self._specs = structure, specs
-        self._dataset: Dataset | None = None  # of an iterator that needs no initializing
+        self._dataset: Dataset | None = None  # set for an iterator without initialization
         self._initializer: Operation | None = None
         self._handle = f"fastrec-iterator-{next(_numbers)}".encode()
         self._selected: Tensor | None = None
@@ -86,7 +86,7 @@ class Iterator:
         shared_name: str | None = None,
         output_classes: Any = None,
     ) -> Iterator:
-        """An iterator for data sets of such elements, which :meth:`make_initializer` gives it."""
+        """Return an iterator for datasets of such elements, set by :meth:`make_initializer`."""
         return Iterator(*_signature(output_types, output_shapes, output_classes))
 
     @staticmethod
@@ -96,17 +96,17 @@ class Iterator:
         output_shapes: Any = None,
         output_classes: Any = None,
     ) -> Iterator:
-        """The iterator whose :meth:`string_handle` is given to each run."""
+        """Return the iterator whose :meth:`string_handle` is fed to each run."""
         made = Iterator(*_signature(output_types, output_shapes, output_classes))
         made._selected = convert_to_tensor(string_handle, string)
         return made
 
     def string_handle(self, name: str | None = None) -> Tensor:
-        """A string that stands for the iterator."""
+        """Return a string tensor that identifies the iterator."""
         _by_handle[self._handle] = self
         value = np.empty((), object)
         value[()] = self._handle
-        kept = self  # as long as there is the operation
+        kept = self  # lives as long as the operation
 
         def kernel(step: Any) -> tuple[Any]:
             assert kept is self
@@ -119,13 +119,13 @@ class Iterator:
 
     @property
     def initializer(self) -> Operation:
-        """The operation that begins anew."""
+        """The operation that restarts the iterator."""
         if self._initializer is None:
             raise ValueError("Iterator does not have an initializer.")
         return self._initializer
 
     def make_initializer(self, dataset: Dataset, name: str | None = None) -> Operation:
-        """An operation that begins with the elements of a data set."""
+        """Return an operation that starts iterating over a dataset."""
         self._check(dataset)
         captures = list(dataset._captures)
 
@@ -152,7 +152,7 @@ class Iterator:
                 )
 
     def get_next(self, name: str | None = None) -> Any:
-        """Tensors that have the next element in each run."""
+        """Return tensors that have the next element in each run."""
         outputs = [
             (as_dtype(dtype), TensorShape(shape))
             for spec in self._specs
@@ -168,7 +168,7 @@ class Iterator:
         return pack(self._structure, put_together(self._specs, made.outputs))
 
     def next_parts(self, type: str) -> Tensor:
-        """One tensor that has all parts of the next element in each run, or None at the end."""
+        """Return one tensor with all components of the next element, or None at the end."""
         outputs = [(resource, TensorShape([]))]
         return self._next(type, None, outputs, lambda found: (found,)).outputs[0]
 
@@ -213,22 +213,22 @@ class Iterator:
 
     @property
     def element_spec(self) -> Any:
-        """Types and shapes of the parts of an element."""
+        """Types and shapes of the components of an element."""
         return pack(self._structure, self._specs)
 
     @property
     def output_types(self) -> Any:
-        """The types of the parts of an element."""
+        """The types of the components of an element."""
         return map_leaves(lambda spec: spec.dtype, self.element_spec)
 
     @property
     def output_shapes(self) -> Any:
-        """The shapes of the parts of an element, as far as they are known."""
+        """The static shapes of the components of an element."""
         return map_leaves(lambda spec: TensorShape(spec.shape.sizes), self.element_spec)
 
     @property
     def output_classes(self) -> Any:
-        """The classes of the parts of an element."""
+        """The classes of the components of an element."""
         return map_leaves(class_of, self.element_spec)
 
 

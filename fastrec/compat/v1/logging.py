@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``tf.logging``: messages, by way of Python's ``logging``."""
+"""``tf.logging``: messages through Python's ``logging``."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ under_own_names(globals())
 
 
 def set_verbosity(v: int) -> None:
-    """Let messages of level `v` and above through."""
+    """Show messages of level `v` and above."""
     _logger.setLevel(v)
 
 
 def get_verbosity() -> int:
-    """The level from which on messages go through."""
+    """Return the lowest level of shown messages."""
     return _logger.getEffectiveLevel()
 
 

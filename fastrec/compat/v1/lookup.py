@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``tf.lookup`` and ``tf.contrib.lookup``: tables that do not change, and those that do."""
+"""``tf.lookup`` and ``tf.contrib.lookup``: immutable and mutable tables."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from ._ops import GRAPHS
 from .control_flow import group, no_op
 from .graph import get_default_graph
 
-__path__: list[str] = []  # of what it has, no files
+__path__: list[str] = []  # submodules are attributes, not files
 
 __all__ = [
     "HashTable",
@@ -49,14 +49,14 @@ _COLLECTION = "table_initializer"
 
 
 def _initializer() -> Operation:
-    """An operation that has nothing to do, among those that initialize tables."""
+    """Add an operation without effect to the initializers of tables."""
     made = no_op()
     get_default_graph().add_to_collection(_COLLECTION, made)
     return made
 
 
 class StaticHashTable(_tables.StaticHashTable):
-    """Values by key; `default_value` for what is no key."""
+    """Values by key; `default_value` for unknown keys."""
 
     _version = GRAPHS
 
@@ -66,7 +66,7 @@ class StaticHashTable(_tables.StaticHashTable):
 
 
 class StaticVocabularyTable(_tables.StaticVocabularyTable):
-    """Numbers of words; words that are not there share some numbers more."""
+    """Numbers of words; unknown words share additional numbers."""
 
     _version = GRAPHS
 
@@ -79,14 +79,14 @@ HashTable = StaticHashTable
 
 
 class MutableHashTable(_mutable.MutableHashTable):
-    """Values by key, to which keys are added by runs."""
+    """Values by key, to which runs add keys."""
 
     _version = GRAPHS
     _done = staticmethod(lambda count: count.op)
 
 
 class MutableDenseHashTable(_mutable.DenseHashTable):
-    """Values by key, but for two keys that are TensorFlow's own."""
+    """Values by key, except for two reserved keys."""
 
     _version = GRAPHS
     _done = staticmethod(lambda count: count.op)
@@ -106,7 +106,7 @@ def TextFileIdTableInitializer(
     name: str = "text_file_id_table_init",
     key_dtype: Any = string,
 ) -> TextFileInitializer:
-    """The numbers of the lines of a file, by their text."""
+    """Return a table from the lines of a file to their numbers."""
     return TextFileInitializer(
         filename, key_dtype, key_column_index, int64, value_column_index, vocab_size, delimiter
     )
@@ -120,7 +120,7 @@ def TextFileStringTableInitializer(
     delimiter: str = "\t",
     name: str = "text_file_string_table_init",
 ) -> TextFileInitializer:
-    """The lines of a file, by their numbers."""
+    """Return a table from numbers to the lines of a file."""
     return TextFileInitializer(
         filename, int64, key_column_index, string, value_column_index, vocab_size, delimiter
     )
@@ -144,7 +144,7 @@ def index_table_from_file(
     value_column_index: int = TextFileIndex.LINE_NUMBER,
     delimiter: str = "\t",
 ) -> Table:
-    """The numbers of the lines of a file, by their text."""
+    """Return a table from the lines of a file to their numbers."""
     made = TextFileIdTableInitializer(
         vocabulary_file, key_column_index, value_column_index, vocab_size, delimiter, "", key_dtype
     )
@@ -160,7 +160,7 @@ def index_table_from_tensor(
     name: str | None = None,
     mapping: Any = None,
 ) -> Table:
-    """The places of words in a list."""
+    """Return a table from the words of a list to their indices."""
     words = known(vocabulary_list if mapping is None else mapping, dtype)
     made = KeyValueTensorInitializer(words, np.arange(len(words), dtype=np.int64))
     return _indexed(made, num_oov_buckets, default_value)
@@ -175,7 +175,7 @@ def index_to_string_table_from_file(
     value_column_index: int = TextFileIndex.WHOLE_LINE,
     delimiter: str = "\t",
 ) -> StaticHashTable:
-    """The lines of a file, by their numbers."""
+    """Return a table from numbers to the lines of a file."""
     made = TextFileStringTableInitializer(
         vocabulary_file, key_column_index, value_column_index, vocab_size, delimiter
     )
@@ -188,14 +188,14 @@ def index_to_string_table_from_tensor(
     name: str | None = None,
     mapping: Any = None,
 ) -> StaticHashTable:
-    """The words of a list, by their places."""
+    """Return a table from indices to the words of a list."""
     words = known(vocabulary_list if mapping is None else mapping, string)
     made = KeyValueTensorInitializer(np.arange(len(words), dtype=np.int64), words)
     return StaticHashTable(made, default_value)
 
 
 def tables_initializer(name: str = "init_all_tables") -> Operation:
-    """An operation that has nothing to do: tables are ready when they are made."""
+    """Return an operation without effect, because tables are initialized when they are created."""
     return group(*get_default_graph().get_collection(_COLLECTION), name=name)
 
 

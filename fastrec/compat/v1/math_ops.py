@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arithmetic, comparisons, casts and reductions, and Python's operators on tensors."""
+"""Arithmetic, comparisons, casts, reductions, and Python's operators on tensors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .constants import convert_to_tensor
 
 
 class _Math(Math):
-    """With what only version 1 has."""
+    """Arithmetic with the functions that only version 1 has."""
 
     def __init__(self, version: Version) -> None:
         super().__init__(version)
@@ -30,7 +30,7 @@ class _Math(Math):
             setattr(self, name, self._to(target, name))
 
     def div(self, x: Any, y: Any, name: str | None = None) -> Any:
-        """The quotient, as Python 2's ``/``: of integers an integer, rounded down."""
+        """Divide as Python 2's ``/``: the quotient of integers is an integer, rounded down."""
         first, second = same_types("Div", x, y)
         return (self.floordiv if first.dtype.is_integer else self.truediv)(first, second, name)
 
@@ -52,7 +52,7 @@ _TARGETS = {
 
 
 class _Reductions(Reductions):
-    """With version 1's arguments."""
+    """Reductions with version 1's arguments."""
 
     def _axes(self, axis: Any) -> list[Any]:
         found = super()._axes(axis)
@@ -81,10 +81,10 @@ math, reductions, segments = _Math(GRAPHS), _Reductions(GRAPHS), Segments(GRAPHS
 bitwise, matrices = Bitwise(GRAPHS), Matrices(GRAPHS)
 activations, pixels = Activations(GRAPHS), Pixels(GRAPHS)
 ordering = Ordering(GRAPHS)
-#: Those of ``tf``.
+# Names in ``tf``.
 FUNCTIONS = functions_of(math, reductions, segments, ordering)
 _ELSEWHERE = ("divide_no_nan", "multiply_no_nan", "reduce_std", "reduce_variance", "l2_normalize")
-#: Those of ``tf.math``.
+# Names in ``tf.math``.
 IN_MATH = FUNCTIONS | functions_of(activations)
 for _name in (*_ELSEWHERE, "top_k"):
     del FUNCTIONS[_name]

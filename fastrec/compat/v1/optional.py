@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``tf.data.experimental.Optional``: a value that a run may have, or not."""
+"""``tf.data.experimental.Optional``: a value that may be absent in a run."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ __all__ = ["Optional", "get_next_as_optional"]
 
 
 class Optional:
-    """A value of some structure, or none. Made by :meth:`from_value` and :meth:`empty`.
+    """An optional value, created by :meth:`from_value` and :meth:`empty`.
 
     Parameters
     ----------
     handle : Tensor
-        The parts of the value in a run, or None.
+        The components of the value in a run, or None.
     spec : structure of TypeSpec
     """
 
@@ -36,7 +36,7 @@ class Optional:
 
     @staticmethod
     def from_value(value: Any) -> Optional:
-        """One with a value."""
+        """Return an Optional with a value."""
         structure, leaves = flatten(value)
         tensors = [convert_to_tensor(leaf) for leaf in leaves]
         spec = pack(structure, [TensorSpec(each.shape, each.dtype) for each in tensors])
@@ -44,11 +44,11 @@ class Optional:
 
     @staticmethod
     def empty(element_spec: Any) -> Optional:
-        """One without a value."""
+        """Return an Optional without a value."""
         return Optional(_handle("OptionalNone", [], lambda step: (None,)), element_spec)
 
     def has_value(self, name: str | None = None) -> Tensor:
-        """Whether there is a value."""
+        """Return whether there is a value."""
 
         def kernel(step: Any, parts: Any) -> tuple[Any]:
             return (np.asarray(parts is not None),)
@@ -58,7 +58,7 @@ class Optional:
         return op.outputs[0]
 
     def get_value(self, name: str | None = None) -> Any:
-        """The value; a run in which there is none is an InvalidArgumentError."""
+        """Return the value; a run without one raises InvalidArgumentError."""
         structure, specs = flatten(self._spec)
         outputs = [
             (as_dtype(dtype), TensorShape(shape))
@@ -77,7 +77,7 @@ class Optional:
 
     @property
     def element_spec(self) -> Any:
-        """Types and shapes of the parts of the value."""
+        """Types and shapes of the components of the value."""
         return self._spec
 
     def __repr__(self) -> str:
@@ -90,5 +90,5 @@ def _handle(type: str, inputs: list[Tensor], kernel: Any) -> Tensor:
 
 
 def get_next_as_optional(iterator: Iterator) -> Optional:
-    """The next element of an iterator, or none at its end."""
+    """Return the next element of an iterator, or an Optional without a value at its end."""
     return Optional(iterator.next_parts("IteratorGetNextAsOptional"), iterator.element_spec)

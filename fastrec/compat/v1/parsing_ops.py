@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Examples and SequenceExamples into tensors."""
+"""Parse Examples and SequenceExamples to tensors."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ __all__ = [
 
 
 class _GraphParsers(Parsers):
-    """The functions, for graphs, where composite tensors consist of several."""
+    """Parsers for graphs, where composite tensors consist of several tensors."""
 
     _orders: ClassVar[dict[str, str]] = {
         "decode_csv": "records record_defaults field_delim use_quote_delim name na_value "

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Queues that runners fill with what there is to be read: epoch after epoch, shuffled or not."""
+"""Queues that runners fill with work items, epoch by epoch, optionally shuffled."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ greater, identity = MATH["greater"], MATH["identity"]
 
 
 def limit_epochs(tensor: Any, num_epochs: int | None = None, name: str | None = None) -> Any:
-    """`tensor`, which can be had `num_epochs` times; after that it raises OutOfRangeError.
+    """Return `tensor`, which raises OutOfRangeError after `num_epochs` runs.
 
     The count is a local variable, which ``tf.local_variables_initializer()`` initialises.
     """
@@ -65,7 +65,7 @@ def input_producer(
     name: str | None = None,
     cancel_op: Any = None,
 ) -> QueueBase:
-    """A queue of the rows of a tensor, and a queue runner to fill it."""
+    """Return a queue of the rows of a tensor, with a queue runner that fills it."""
     with name_scope(name, "input_producer", [input_tensor]):
         tensor = convert_to_tensor(input_tensor, name="input_tensor")
         element = tensor.shape.with_rank_at_least(1)[1:].merge_with(TensorShape(element_shape))
@@ -99,7 +99,7 @@ def string_input_producer(
     name: str | None = None,
     cancel_op: Any = None,
 ) -> QueueBase:
-    """A queue of strings, as of the names of files for a reader; see :func:`input_producer`."""
+    """Return a queue of strings, such as file names for a reader; see :func:`input_producer`."""
     none = "string_input_producer requires a non-null input tensor"
     if not isinstance(string_tensor, (Tensor, Variable)) and not len(string_tensor):
         raise ValueError(none)
@@ -130,7 +130,7 @@ def range_input_producer(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> QueueBase:
-    """A queue of the integers below `limit`; see :func:`input_producer`."""
+    """Return a queue of the integers below `limit`; see :func:`input_producer`."""
     with name_scope(name, "input_producer", [limit]) as scope:
         return input_producer(
             range_tensor(limit),
@@ -154,7 +154,7 @@ def slice_input_producer(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> list[Tensor]:
-    """A row of each of some tensors: of all of them the same one; see :func:`input_producer`."""
+    """Return one row of each tensor, with the same index; see :func:`input_producer`."""
     with name_scope(name, "input_producer", list(tensor_list)):
         tensors = [convert_to_tensor(each) for each in tensor_list]
         if not tensors:

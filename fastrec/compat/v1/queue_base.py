@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Common part of all queues in a graph: enqueues, dequeues and their state."""
+"""The common base of queues in a graph: enqueue and dequeue operations, and state."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["QueueBase", "as_names", "as_types"]
 
 
 def as_types(dtypes: Any) -> list[DType]:
-    """Component types, of one or of several."""
+    """Return the list of component types for one type or several."""
     given = dtypes if isinstance(dtypes, (list, tuple)) else [dtypes]
     return [as_dtype(each) for each in given]
 
@@ -39,7 +39,7 @@ def as_names(names: Any, dtypes: Sequence[DType]) -> list[str] | None:
 
 
 def _common(first: TensorShape, second: TensorShape) -> TensorShape:
-    """Shape that holds for both; sizes that differ are unknown."""
+    """Return the most specific shape that includes both; sizes that differ are unknown."""
     if first.ndims is None or first.ndims != second.ndims:
         return TensorShape(None)
     pairs = zip(first.as_list(), second.as_list(), strict=True)
@@ -47,16 +47,16 @@ def _common(first: TensorShape, second: TensorShape) -> TensorShape:
 
 
 class QueueBase:
-    """A queue: elements are tuples of tensors.
+    """A queue, whose elements are tuples of tensors.
 
     Parameters
     ----------
     dtypes : list of DType
         Types of the components.
     shapes : list of TensorShape or None
-        Shapes of the components; None when they may vary.
+        Shapes of the components; None if they vary.
     names : list of str or None
-        Names of the components: elements are dictionaries, then.
+        Names of the components; elements are then dictionaries.
     queue_ref : Tensor
         The queue.
     """
@@ -77,7 +77,7 @@ class QueueBase:
 
     @staticmethod
     def from_list(index: Any, queues: list[QueueBase]) -> QueueBase:
-        """The queue of a list that the tensor `index` says."""
+        """Return the queue at the position that the tensor `index` holds."""
         if not (queues and isinstance(queues, list)) or not all(
             isinstance(queue, QueueBase) for queue in queues
         ):
@@ -128,7 +128,7 @@ class QueueBase:
         """Names of the components."""
         return self._names
 
-    # Elements in.
+    # Enqueue operations.
 
     def _components(self, vals: Any) -> list[Tensor]:
         if isinstance(vals, dict):
@@ -176,7 +176,7 @@ class QueueBase:
         )
 
     def _elements(self, vals: Any, many: bool) -> list[Tensor]:
-        """The components of an element, or of many: checked, as far as they are known."""
+        """Return the components of one or many elements, after static checks."""
         tensors = self._components(vals)
         shapes = [tensor.shape for tensor in tensors]
         if many:
@@ -189,13 +189,13 @@ class QueueBase:
         return tensors
 
     def enqueue(self, vals: Any, name: str | None = None) -> Operation:
-        """The operation that puts one element in, when there is room."""
+        """Return the operation that enqueues one element, waiting for space."""
         with name_scope(name, f"{self._name}_enqueue") as scope:
             tensors = self._elements(vals, False)
             return self._op("QueueEnqueueV2", _enqueue, tensors, name=scope, default="enqueue")
 
     def enqueue_many(self, vals: Any, name: str | None = None) -> Operation:
-        """The operation that puts elements in, one after the other, as there is room."""
+        """Return the operation that enqueues elements one by one, waiting for space."""
         with name_scope(name, f"{self._name}_EnqueueMany") as scope:
             tensors = self._elements(vals, True)
             return self._op(
@@ -203,7 +203,7 @@ class QueueBase:
             )
 
     def enqueue_if(self, keep: Tensor, vals: Any, *, many: bool) -> Operation:
-        """As :meth:`enqueue` or :meth:`enqueue_many`, of what `keep` says: all, or rows."""
+        """Enqueue as :meth:`enqueue` or :meth:`enqueue_many`, if `keep` holds for all or per row."""
         always = constant_value(keep)
         if always is not None and not always.ndim and always:
             return self.enqueue_many(vals) if many else self.enqueue(vals)
@@ -219,7 +219,7 @@ class QueueBase:
         inputs = [keep, *self._elements(vals, many)]
         return self._op("QueueEnqueueIf", kernel, inputs, name=None, default="enqueue_if")
 
-    # Elements out.
+    # Dequeue operations.
 
     def _returned(self, op: Operation) -> Any:
         if self._names:
@@ -227,15 +227,15 @@ class QueueBase:
         return op.outputs[0] if len(op.outputs) == 1 else list(op.outputs)
 
     def dequeue(self, name: str | None = None) -> Any:
-        """Return the tensors of one element, which is dequeued as soon as there is one."""
+        """Return the tensors of one element, dequeued as soon as one is available."""
         outputs = list(zip(self._dtypes, self._shapes, strict=True))
         op = self._op("QueueDequeueV2", _dequeue, (), outputs, name=name, default="Dequeue")
         return self._returned(op)
 
     def dequeue_many(self, n: Any, name: str | None = None) -> Any:
-        """Return `n` elements as one batch, which is dequeued as soon as they have come.
+        """Return `n` elements as one batch, dequeued as soon as they are available.
 
-        Returns as :meth:`dequeue` does, with one dimension more in front.
+        The result has the form of :meth:`dequeue`, with an additional leading dimension.
         """
         count = convert_to_tensor(n, int32)
         known = constant_value(count)
@@ -245,7 +245,7 @@ class QueueBase:
         return self._batch("Many", count, size, name)
 
     def dequeue_up_to(self, n: Any, name: str | None = None) -> Any:
-        """As :meth:`dequeue_many`; but when the queue is closed, what is left of it will do."""
+        """Dequeue as :meth:`dequeue_many` does; once the queue is closed, accept fewer elements."""
         return self._batch("UpTo", convert_to_tensor(n, int32), None, name)
 
     def _batch(self, which: str, count: Tensor, size: int | None, name: str | None) -> Any:
@@ -262,10 +262,10 @@ class QueueBase:
         op = self._op(type, kernel, (count,), outputs, name=name, default=default)
         return self._returned(op)
 
-    # The queue itself.
+    # State.
 
     def close(self, cancel_pending_enqueues: bool = False, name: str | None = None) -> Operation:
-        """The operation that lets no more elements in."""
+        """Return the operation that closes the queue for new elements."""
 
         def kernel(step: Any, queue: Queue) -> tuple[()]:
             queue.close(step.cancellation, cancel_pending_enqueues=cancel_pending_enqueues)
@@ -274,7 +274,7 @@ class QueueBase:
         return self._op("QueueCloseV2", kernel, name=name, default="Close")
 
     def is_closed(self, name: str | None = None) -> Tensor:
-        """Whether it is closed: a bool."""
+        """Return whether the queue is closed, as a bool."""
 
         def kernel(step: Any, queue: Queue) -> tuple[Any]:
             return (np.array(queue.closed),)

@@ -22,7 +22,7 @@ __all__ = ["FIFOQueue", "PaddingFIFOQueue", "PriorityQueue", "QueueBase", "Rando
 
 
 def as_shapes(shapes: Any, *, partial: bool = False) -> list[TensorShape] | None:
-    """Component shapes, of a list of them or of a single one."""
+    """Return component shapes for a list of shapes or a single one."""
     sequence = isinstance(shapes, (list, tuple))
     if partial and not (sequence and shapes and not any(map(_is_size, shapes))):
         raise ValueError("When providing partial shapes, a list of shapes must be provided.")
@@ -52,7 +52,7 @@ def _is_size(value: Any) -> bool:
 def _ready(
     dtypes: Sequence[DType], shapes: Sequence[TensorShape] | None
 ) -> tuple[list[np.dtype[Any]], list[tuple[int | None, ...]] | None]:
-    """Types and shapes as the queues at work want them."""
+    """Return types and shapes in the form that the queue implementation takes."""
     if not dtypes:
         raise ValueError("A queue needs at least one component.")
     sizes = None if shapes is None else [tuple(shape.as_list()) for shape in shapes]
@@ -69,7 +69,7 @@ def _queue_op(
     name: str | None,
     **settings: Any,
 ) -> Tensor:
-    """The operation that gives the queue: one to each session, or to each `shared_name` in it."""
+    """Add the operation that returns the queue, one per session or per `shared_name` in it."""
     numpy, sizes = _ready(dtypes, shapes)
     attrs = {
         "capacity": capacity,
@@ -110,27 +110,27 @@ def _check_same(queue: Queue, type: str, wanted: dict[str, Any], name: str | Non
         raise InvalidArgumentError(None, None, f"Expected {queue.kind}, found {type}")
     for what, value in wanted.items():
         found = queue.settings[what]
-        unseeded = what == "seeds" and value == (0, 0)  # which takes any
+        unseeded = what == "seeds" and value == (0, 0)  # an unseeded queue accepts any seeds
         if found != value and not unseeded:
             text = _MISMATCH[what].format(found, value)
             raise InvalidArgumentError(None, None, f"Shared queue '{name}' {text}")
 
 
 class FIFOQueue(QueueBase):
-    """First in, first out.
+    """A queue whose elements leave in the order of arrival.
 
     Parameters
     ----------
     capacity : int
-        Elements that fit; any number when it is negative.
+        Largest number of elements; negative means unlimited.
     dtypes : DType or list of DType
         Types of the components.
     shapes : list of shapes, optional
-        Of the components of an element. Without them, elements come out one by one only.
+        Shapes of an element's components. Without them, elements can only be dequeued one by one.
     names : list of str, optional
-        Makes elements dictionaries.
+        Names of the components; elements are then dictionaries.
     shared_name : str, optional
-        Queues of one shared name are one queue within a session.
+        Queues with the same shared name are one queue within a session.
     name : str
     """
 
@@ -150,14 +150,14 @@ class FIFOQueue(QueueBase):
 
 
 class RandomShuffleQueue(QueueBase):
-    """At random, in TensorFlow's order for the same seed and contents.
+    """A queue with random order, equal to TensorFlow's for the same seed and contents.
 
     Parameters
     ----------
     capacity : int
-        Elements that fit; any number when it is negative.
+        Largest number of elements; negative means unlimited.
     min_after_dequeue : int
-        Elements that stay behind, until the queue is closed.
+        Number of elements that remain until the queue is closed.
     dtypes, shapes, names : optional
         As for :class:`FIFOQueue`.
     seed : int, optional
@@ -211,7 +211,7 @@ def _seeds(seed: int | None, shared_name: str | None) -> tuple[int, int]:
     if seed is None and shared_name is not None:
         import hashlib
 
-        # The same in every graph of that seed, wherever the queue is made.
+        # The seed is the same in every graph with this seed, wherever the queue is created.
         text = str(first) + shared_name
         second = (
             int(hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()[:8], 16) & 0x7FFFFFFF
@@ -220,16 +220,16 @@ def _seeds(seed: int | None, shared_name: str | None) -> tuple[int, int]:
 
 
 class PaddingFIFOQueue(QueueBase):
-    """First in, first out; a batch is padded to its largest element where shapes are open.
+    """A queue in order of arrival; a batch is padded to its largest element in unknown dimensions.
 
     Parameters
     ----------
     capacity : int
-        Elements that fit; any number when it is negative.
+        Largest number of elements; negative means unlimited.
     dtypes : DType or list of DType
         Types of the components.
     shapes : list of shapes
-        Of the components of an element; dimensions may be None.
+        Shapes of an element's components; dimensions may be None.
     names, shared_name, name : optional
         As for :class:`FIFOQueue`.
     """
@@ -258,16 +258,16 @@ class PaddingFIFOQueue(QueueBase):
 
 
 class PriorityQueue(QueueBase):
-    """Lowest first: each element begins with an int64, its priority.
+    """A queue with the lowest priority first; each element begins with an int64, its priority.
 
     Parameters
     ----------
     capacity : int
-        Elements that fit; any number when it is negative.
+        Largest number of elements; negative means unlimited.
     types : list of DType
         Types of the components after the priority.
     shapes : list of shapes
-        Of the components after the priority.
+        Shapes of the components after the priority.
     names, shared_name, name : optional
         As for :class:`FIFOQueue`.
     """

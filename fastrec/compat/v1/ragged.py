@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``tf.ragged``: tensors whose rows have different lengths."""
+"""``tf.ragged``: tensors whose rows vary in length."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def constant_value(
 def placeholder(
     dtype: Any, ragged_rank: int, value_shape: Any = None, name: str | None = None
 ) -> Any:
-    """A ragged tensor whose value is given to each run."""
+    """Return a ragged tensor whose value is fed to each run."""
     sizes = None if value_shape is None else TensorShape(value_shape).sizes
     flat = _placeholder(dtype, [None, *(sizes or ())], name)
     return ragged_of(flat, *[_placeholder(int64, [None]) for _ in range(ragged_rank)])

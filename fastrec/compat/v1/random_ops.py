@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random numbers: where they are seeded, the ones that TensorFlow draws."""
+"""Random numbers; with a seed, they equal TensorFlow's."""
 
 from __future__ import annotations
 
@@ -43,6 +43,6 @@ def multinomial(
     name: str | None = None,
     output_dtype: Any = None,
 ) -> Tensor:
-    """Numbers of classes, as ``tf.random.categorical`` draws them."""
+    """Draw class numbers, as ``tf.random.categorical`` does."""
     found: Tensor = draws.categorical(logits, num_samples, output_dtype, seed, name)
     return found

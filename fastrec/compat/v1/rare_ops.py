@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of version 1 that few programs use, made of others."""
+"""Rarely used functions of version 1, composed of other functions."""
 
 from __future__ import annotations
 

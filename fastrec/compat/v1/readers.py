@@ -29,14 +29,14 @@ __all__ = [
 
 
 class ReaderReadUpTo(NamedTuple):
-    """Result of :meth:`ReaderBase.read_up_to`."""
+    """The result of :meth:`ReaderBase.read_up_to`."""
 
     keys: Tensor
     values: Tensor
 
 
 class ReaderRead(NamedTuple):
-    """Result of :meth:`ReaderBase.read`."""
+    """The result of :meth:`ReaderBase.read`."""
 
     key: Tensor
     value: Tensor
@@ -51,7 +51,7 @@ def _text(value: bytes) -> Any:
 def _reader_op(
     type: str, opens: Callable[[bytes], Source], name: str | None, *, serializable: bool = False
 ) -> Tensor:
-    """The operation that gives a reader: one to each session."""
+    """Add the operation that returns a reader, one per session."""
 
     def make() -> ReaderState:
         return ReaderState(f"{type} '{op.name}'", opens, serializable=serializable)
@@ -64,14 +64,14 @@ def _reader_op(
 
 
 class ReaderBase:
-    """Reads records, each with a key, from work items that a queue of strings holds.
+    """Reads records with keys from work items that a queue of strings holds.
 
-    Derive from it for a reader of your own: give it :meth:`records`.
+    To define a reader, derive from this class and implement :meth:`records`.
 
     Parameters
     ----------
     reader_ref : Tensor, optional
-        The reader; made from :meth:`records` when there is none.
+        The reader; by default it is created from :meth:`records`.
     supports_serialize : bool
         Whether its state can be saved.
     name : str, optional
@@ -97,7 +97,7 @@ class ReaderBase:
         self._supports_serialize = supports_serialize
 
     def records(self, work: str) -> Iterable[tuple[str | bytes, str | bytes]]:
-        """The keys and values of a work item, in a reader of your own."""
+        """Yield the keys and values of a work item. User-defined readers implement this method."""
         raise NotImplementedError(f"{type(self).__name__} has no records()")
 
     def _generated(self, work: bytes) -> Source:
@@ -134,14 +134,14 @@ class ReaderBase:
         )
 
     def read(self, queue: Any, name: str | None = None) -> ReaderRead:
-        """The next key and value: two scalar strings."""
+        """Return the next key and value: two scalar strings."""
         op = self._op(
             "ReaderReadV2", _read, [(string, []), (string, [])], name, (_ref(queue),), blocking=True
         )
         return ReaderRead(*op.outputs)
 
     def read_up_to(self, queue: Any, num_records: Any, name: str | None = None) -> ReaderReadUpTo:
-        """Up to `num_records` keys and values, fewer at the end of a work item: two vectors."""
+        """Return vectors of up to `num_records` keys and values, fewer at a work item's end."""
         count = convert_to_tensor(num_records, int64)
         vectors: list[tuple[DType, Any]] = [(string, [None]), (string, [None])]
         op = self._op(
@@ -160,9 +160,9 @@ class ReaderBase:
         return op.outputs[0]
 
     def num_work_units_completed(self, name: str | None = None) -> Tensor:
-        """Return the number of work items read to the end, an int64.
+        """Return the number of work items read to their end, an int64.
 
-        The end is seen by the read that comes after the last record.
+        The read after the last record detects the end.
         """
         op = self._op(
             "ReaderNumWorkUnitsCompletedV2",
@@ -173,7 +173,7 @@ class ReaderBase:
         return op.outputs[0]
 
     def serialize_state(self, name: str | None = None) -> Tensor:
-        """The state, as a string; of readers that support it."""
+        """Return the state as a string, for readers that support it."""
         op = self._op(
             "ReaderSerializeStateV2",
             lambda step, reader: (_text(reader.serialize(step.cancellation)),),
@@ -183,7 +183,7 @@ class ReaderBase:
         return op.outputs[0]
 
     def restore_state(self, state: Any, name: str | None = None) -> Operation:
-        """The operation that takes back a state that :meth:`serialize_state` gave."""
+        """Return the operation that restores a state of :meth:`serialize_state`."""
 
         def kernel(step: Any, reader: ReaderState, value: Any) -> tuple[()]:
             reader.restore(value.item(), step.cancellation)
@@ -195,7 +195,7 @@ class ReaderBase:
         return self._op("ReaderRestoreStateV2", kernel, [], name, (state,))
 
     def reset(self, name: str | None = None) -> Operation:
-        """The operation that makes the reader as it was, and drops what it reads now."""
+        """Return the operation that resets the reader and drops its current work item."""
 
         def kernel(step: Any, reader: ReaderState) -> tuple[()]:
             reader.reset(step.cancellation)
@@ -225,7 +225,7 @@ def _not_negative(**values: int) -> None:
 
 
 class TFRecordReader(ReaderBase):
-    """Records of TFRecord files, with keys ``<file>:<offset>``.
+    """Reads TFRecord files, with keys ``<file>:<offset>``.
 
     Parameters
     ----------
@@ -241,12 +241,12 @@ class TFRecordReader(ReaderBase):
 
 
 class TextLineReader(ReaderBase):
-    """Lines of files, without their ends, with keys ``<file>:<line>``.
+    """Reads lines of files, without line endings, with keys ``<file>:<line>``.
 
     Parameters
     ----------
     skip_header_lines : int, optional
-        Lines to leave out at the beginning of each file. They are counted.
+        Number of lines to skip at the start of each file. They are counted.
     name : str, optional
     """
 
@@ -261,16 +261,16 @@ class TextLineReader(ReaderBase):
 
 
 class FixedLengthRecordReader(ReaderBase):
-    """Records of one length, with keys ``<file>:<number>``.
+    """Reads records of one length, with keys ``<file>:<number>``.
 
     Parameters
     ----------
     record_bytes : int
-        How long a record is.
+        Size of a record.
     header_bytes, footer_bytes : int, optional
-        What to leave out at the beginning and at the end of each file.
+        Bytes to skip at the start and at the end of each file.
     hop_bytes : int, optional
-        From one record to the next; `record_bytes` when it is 0 or None.
+        Distance from one record to the next; `record_bytes` if it is 0 or None.
     name : str, optional
     encoding : {None, "", "GZIP", "ZLIB"}
         The compression.
@@ -298,7 +298,7 @@ class FixedLengthRecordReader(ReaderBase):
 
 
 class WholeFileReader(ReaderBase):
-    """Files as records: the key is the name, the value what is in the file."""
+    """Reads whole files: the key is the name, the value is the content."""
 
     def __init__(self, name: str | None = None) -> None:
         ref = _reader_op("WholeFileReader", whole_file, name, serializable=True)
@@ -306,7 +306,7 @@ class WholeFileReader(ReaderBase):
 
 
 class IdentityReader(ReaderBase):
-    """Work items as records: both key and value."""
+    """Returns work items as records: both key and value."""
 
     def __init__(self, name: str | None = None) -> None:
         ref = _reader_op("IdentityReader", lambda work: Once(work, work), name, serializable=True)

@@ -19,29 +19,29 @@ from .session import BaseSession, get_default_session
 
 __all__ = ["QueueRunner", "add_queue_runner", "start_queue_runners"]
 
-_LOOK_UP_SECONDS = 0.05  # between two looks at whether the session is still there
+_LOOK_UP_SECONDS = 0.05  # seconds between checks whether the session still exists
 
 
 class QueueRunner:
-    """Runs enqueue operations of a queue again and again, each in a thread of its own.
+    """Runs the enqueue operations of a queue repeatedly, each in a separate thread.
 
     Parameters
     ----------
     queue : QueueBase
         The queue.
     enqueue_ops : list of Operation
-        A thread for each; repeat one to have it run by several threads.
+        One operation per thread; a repeated operation runs in several threads.
     close_op, cancel_op : Operation, optional
-        What closes the queue at the end, and what does so at once.
+        Operations that close the queue at the end, and immediately.
     queue_closed_exception_types : tuple of exception types, optional
-        Those by which an enqueue operation says that there is no more; (OutOfRangeError,).
+        Exceptions by which an enqueue operation signals the end; (OutOfRangeError,) by default.
 
     Raises
     ------
     ValueError
-        Without a queue or operations.
+        If the queue or the operations are missing.
     TypeError
-        When the exception types are not a tuple of those in ``tf.errors``.
+        If the exception types are not a tuple of classes in ``tf.errors``.
     """
 
     def __init__(
@@ -88,27 +88,27 @@ class QueueRunner:
 
     @property
     def enqueue_ops(self) -> list[Any]:
-        """The operations, one for each thread."""
+        """The operations, one per thread."""
         return self._enqueue_ops
 
     @property
     def close_op(self) -> Operation:
-        """Operation that closes the queue at the end."""
+        """The operation that closes the queue at the end."""
         return self._close_op
 
     @property
     def cancel_op(self) -> Operation:
-        """Operation that closes the queue and cancels pending enqueues."""
+        """The operation that closes the queue and cancels pending enqueues."""
         return self._cancel_op
 
     @property
     def queue_closed_exception_types(self) -> tuple[type[BaseException], ...]:
-        """The exceptions that say that there is no more."""
+        """The exceptions that signal the end."""
         return self._closed_types
 
     @property
     def exceptions_raised(self) -> list[BaseException]:
-        """Errors that the threads of the last start raised and did not report to a coordinator."""
+        """Errors of the last start's threads that were not reported to a coordinator."""
         return self._exceptions_raised
 
     @property
@@ -119,10 +119,10 @@ class QueueRunner:
     def create_threads(
         self, sess: Any, coord: Coordinator | None = None, daemon: bool = False, start: bool = False
     ) -> list[threading.Thread]:
-        """The threads; none, while those of an earlier call for this session have not ended."""
+        """Return new threads; none while threads of an earlier call for the session run."""
         if isinstance(sess, BaseSession):
-            sess = sess.runtime  # to hold no reference to the session itself
-        from . import lowering  # not in the threads, each of which would wait for it
+            sess = sess.runtime  # the threads must not refer to the session itself
+        from . import lowering  # imported here, because every thread would wait for the import
 
         with self._lock:
             if self._runs.get(sess, 0) > 0:
@@ -157,10 +157,10 @@ class QueueRunner:
         return threading.Thread(target=target, args=arguments, name=name)
 
     def _at_work(self, sess: Any) -> Queue | None:
-        """The queue as it is in that session."""
+        """Return the queue's implementation in a session."""
         try:
             found = sess.run(self._queue.queue_ref)
-        except Exception:  # which the operation will raise itself
+        except Exception:  # the operation raises it itself
             return None
         return found if isinstance(found, Queue) else None
 
@@ -193,7 +193,7 @@ class QueueRunner:
                     self._runs[sess] -= 1
 
     def _end_of_run(self, sess: Any) -> None:
-        """There is no more: the last thread that learns it closes the queue."""
+        """Handle the end of input: the last thread that detects it closes the queue."""
         with self._lock:
             self._runs[sess] -= 1
             if self._runs[sess]:
@@ -207,7 +207,7 @@ class QueueRunner:
         with self._lock:
             self._exceptions_raised.append(error)
         if isinstance(error, (CancelledError, RuntimeError)) and getattr(sess, "closed", False):
-            return  # as was to be expected
+            return  # the expected end
         log().error("Exception in QueueRunner: %s", error)
         raise error
 
@@ -229,7 +229,7 @@ class QueueRunner:
 
 
 def _blame(queue: Queue | None, cause: BaseException | None) -> None:
-    """Remember what ended a queue, unless it is something that tells nothing."""
+    """Record the error that ended a queue, unless it is only a consequence."""
     if queue is None or queue.cause is not None:
         return
     if cause is not None and not isinstance(cause, (CancelledError, RuntimeError)):
@@ -237,7 +237,7 @@ def _blame(queue: Queue | None, cause: BaseException | None) -> None:
 
 
 def add_queue_runner(qr: QueueRunner, collection: str = GraphKeys.QUEUE_RUNNERS) -> None:
-    """Have :func:`start_queue_runners` start `qr`, too."""
+    """Make :func:`start_queue_runners` start `qr`, too."""
     get_default_graph().add_to_collection(collection, qr)
 
 
@@ -272,7 +272,7 @@ def start_queue_runners(
         ]
 
 
-# The end of the interpreter: threads that wait for ever must not keep it.
+# At the end of the interpreter, threads that wait forever must not block it.
 
 _EXIT_SECONDS = 2.0
 _Owner = tuple["weakref.ref[Any]", Coordinator | None]
@@ -280,7 +280,7 @@ _ours: weakref.WeakKeyDictionary[threading.Thread, _Owner] = weakref.WeakKeyDict
 
 
 def _at_exit() -> None:
-    """Close the sessions of the threads that still run, after the program's own have ended."""
+    """Close the sessions of threads that still run, after the program's own threads have ended."""
     mine = [thread for thread in list(_ours) if thread.is_alive()]
     if not mine:
         return
@@ -298,5 +298,5 @@ def _at_exit() -> None:
         thread.join(_EXIT_SECONDS)
 
 
-# Before the interpreter waits for threads that are no daemons, if there is a way to be told.
+# Register for the time before the interpreter waits for non-daemon threads, where possible.
 getattr(threading, "_register_atexit", atexit.register)(_at_exit)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Variables that are found by their names."""
+"""Variables that are found by name."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ AUTO_REUSE = "AUTO_REUSE"
 
 
 class VariableScope:
-    """Name, reuse and initializer under which :func:`get_variable` finds variables."""
+    """The name, reuse and initializer with which :func:`get_variable` finds variables."""
 
     def __init__(self, name: str, reuse: Any, initializer: Any = None) -> None:
         self.name, self.reuse, self.initializer = name, reuse, initializer
@@ -48,7 +48,7 @@ class VariableScope:
         return self.name + "/" if self.name else ""
 
     def reuse_variables(self) -> None:
-        """From here on, let variables only be found, not made."""
+        """Allow only existing variables from now on."""
         self.reuse = True
 
 
@@ -59,7 +59,7 @@ def _stack() -> list[VariableScope]:
 
 
 def get_variable_scope() -> VariableScope:
-    """The current scope."""
+    """Return the current scope."""
     return _stack()[-1]
 
 
@@ -72,7 +72,7 @@ def variable_scope(
     reuse: Any = None,
     **ignored: Any,
 ) -> Iterator[VariableScope]:
-    """Let :func:`get_variable` look below a name, and put what is made inside below it too."""
+    """Make :func:`get_variable` use names below a scope, and place new operations there, too."""
     stack = _stack()
     outer = stack[-1]
     if isinstance(name_or_scope, VariableScope):
@@ -99,7 +99,7 @@ def get_variable(
     collections: Sequence[str] | None = None,
     **ignored: Any,
 ) -> Any:
-    """The variable called `name` in the current scope, made if it is not there."""
+    """Return the variable with this name in the current scope; create it if necessary."""
     scope = get_variable_scope()
     full = f"{scope.name}/{name}" if scope.name else name
     store: dict[str, Any] = get_default_graph().extras.setdefault("variables", {})
@@ -139,13 +139,13 @@ def _initial_of(name: str, shape: Any, dtype: Any, initializer: Any) -> Any:
 
 
 def get_local_variable(name: str, *args: Any, **settings: Any) -> Any:
-    """As :func:`get_variable`, for a local variable that is not trained."""
+    """Return a variable as :func:`get_variable` does, but local and not trained."""
     settings["collections"] = [GraphKeys.LOCAL_VARIABLES]
     settings["trainable"] = False
     return get_variable(name, *args, **settings)
 
 
-# What variables begin with.
+# Initial values of variables.
 
 
 class _Initializer:
@@ -172,14 +172,14 @@ class ones_initializer(_Initializer):
 
 
 class constant_initializer(_Initializer):
-    """One value, or an array of them."""
+    """One value, or an array of values."""
 
     def __init__(self, value: Any = 0, dtype: Any = float32, verify_shape: bool = False) -> None:
         super().__init__(lambda shape, t: constant(value, t, shape, verify_shape=verify_shape))
 
 
 class random_uniform_initializer(_Initializer):
-    """Random numbers, each as likely as the others."""
+    """Uniformly distributed random numbers."""
 
     def __init__(
         self, minval: Any = -0.05, maxval: Any = 0.05, seed: int | None = None, dtype: Any = float32
@@ -188,7 +188,7 @@ class random_uniform_initializer(_Initializer):
 
 
 class random_normal_initializer(_Initializer):
-    """Random numbers around a mean."""
+    """Normally distributed random numbers."""
 
     def __init__(
         self, mean: Any = 0.0, stddev: Any = 0.05, seed: int | None = None, dtype: Any = float32
@@ -197,7 +197,7 @@ class random_normal_initializer(_Initializer):
 
 
 class truncated_normal_initializer(_Initializer):
-    """Random numbers around a mean, none far away."""
+    """Normally distributed random numbers within two standard deviations of the mean."""
 
     def __init__(
         self, mean: Any = 0.0, stddev: Any = 0.05, seed: int | None = None, dtype: Any = float32

@@ -70,7 +70,7 @@ def py_func(
     stateful: bool = True,
     name: str | None = None,
 ) -> Any:
-    """`func` of the values of some tensors."""
+    """Apply `func` to the values of tensors."""
     if not callable(func):
         raise ValueError(
             f"Expected func to be callable. Received func={func} of type {type(func)}."
@@ -81,7 +81,7 @@ def py_func(
     call = func
 
     def kernel(step: Any, *values: Array) -> tuple[Any, ...]:
-        # What a function does to its arguments stays with it.
+        # A function must not modify the arrays of the caller.
         given = [v[()] if v.ndim == 0 else v.copy() for v in values]
         try:
             result = call(*given)
@@ -132,17 +132,17 @@ def numpy_function(
     stateful: bool = True,
     name: str | None = None,
 ) -> Any:
-    """The same as :func:`py_func`."""
+    """Do the same as :func:`py_func`."""
     return py_func(func, inp, Tout, stateful, name)
 
 
 class _Valued(Tensor):
-    """A tensor of a graph that finds values as they are asked for."""
+    """A tensor of a graph that computes values on demand."""
 
     __slots__ = ()
 
     def numpy(self) -> Any:
-        """The value."""
+        """Return the value."""
         return plain(self._found())
 
     def _found(self) -> Array:
@@ -173,7 +173,7 @@ class _Valued(Tensor):
 
 
 class _Valuing(Graph):
-    """What a function adds that is called with values; each operation runs once at most."""
+    """The graph of a function that is called with values; each operation runs at most once."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -181,13 +181,13 @@ class _Valuing(Graph):
         self._step = Step(Runtime(self))
 
     def add(self, op: Operation, control: bool = True) -> None:
-        """Have a new operation."""
+        """Add an operation."""
         for tensor in op.outputs:
             tensor.__class__ = _Valued
         super().add(op, control)
 
     def value(self, tensor: Tensor) -> Array:
-        """The value of a tensor."""
+        """Return the value of a tensor."""
         values = self._values
         for op in needed([tensor.op], frozenset(values)) if tensor not in values else ():
             if not op.outputs or op.outputs[0] not in values:
@@ -199,7 +199,7 @@ class _Valuing(Graph):
 def py_function(
     func: Callable[..., Any], inp: Sequence[Any], Tout: Any, name: str | None = None
 ) -> Any:
-    """`func` of tensors that have their values, as those of its own operations have."""
+    """Apply `func` to tensors with values; the operations that it creates have values, too."""
 
     def call(*values: Any) -> Any:
         with _Valuing().as_default():

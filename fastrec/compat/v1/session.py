@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sessions: where operations run, and where what they keep lives."""
+"""Sessions, in which operations run and which own their resources."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = [
 
 
 class Options:
-    """Settings of something that is not here. Kept and given back; any name will do."""
+    """Settings without effect. Any name can be set and read."""
 
     def __init__(self, **settings: Any) -> None:
         self.__dict__.update(settings)
@@ -40,11 +40,11 @@ class Options:
 
 
 class ConfigProto(Options):
-    """Settings of a session's devices: there are none to set."""
+    """Settings of a session's devices, without effect."""
 
 
 class GPUOptions(Options):
-    """Settings of devices that are not here."""
+    """Settings of GPUs, without effect."""
 
 
 class RunMetadata(Options):
@@ -57,7 +57,7 @@ class RunOptions:
     Parameters
     ----------
     timeout_in_ms : int
-        How long it may take, in milliseconds; 0 for as long as it likes.
+        The time limit in milliseconds; 0 means unlimited.
     """
 
     NO_TRACE = 0
@@ -79,16 +79,16 @@ _here = _Here()
 
 
 class BaseSession:
-    """Common part of both kinds of session.
+    """The common base of both kinds of session.
 
     Parameters
     ----------
     target : str
-        Must be empty: there is nothing to connect to.
+        Must be empty, because remote sessions are not supported.
     graph : Graph, optional
-        The graph whose operations it runs; the default one otherwise.
+        The graph whose operations it runs; the default graph if None.
     config : ConfigProto, optional
-        Not looked at.
+        Ignored.
     """
 
     def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
@@ -104,7 +104,7 @@ class BaseSession:
 
     @property
     def graph_def(self) -> Graph:
-        """The graph: there is no other form of it."""
+        """The graph, because it has only one representation."""
         return self.runtime.graph
 
     @property
@@ -114,21 +114,21 @@ class BaseSession:
 
     @property
     def closed(self) -> bool:
-        """Whether it has been closed."""
+        """Whether the session is closed."""
         return self.runtime.closed
 
     def run(
         self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None
     ) -> Any:
-        """Run what `fetches` depends on and give its values."""
+        """Run the operations that `fetches` depends on, and return its values."""
         return self.runtime.run(fetches, feed_dict, options, run_metadata)
 
     def make_callable(
         self, fetches: Any, feed_list: Sequence[Any] | None = None, accept_options: bool = False
     ) -> Callable[..., Any]:
-        """A function that runs `fetches`, with values for `feed_list` as its arguments."""
+        """Return a function that runs `fetches`, with values for `feed_list` as its arguments."""
         call = self.runtime.make_callable(fetches, feed_list, accept_options)
-        call.__dict__["session"] = self  # open for as long as there is something to call
+        call.__dict__["session"] = self  # keeps the session open while the function exists
         return call
 
     def close(self) -> None:
@@ -137,7 +137,7 @@ class BaseSession:
 
     @contextlib.contextmanager
     def as_default(self) -> Iterator[BaseSession]:
-        """Make it the session of :meth:`Tensor.eval` and :meth:`Operation.run`."""
+        """Make this the session of :meth:`Tensor.eval` and :meth:`Operation.run` within a context."""
         _here.sessions.append(self)
         try:
             yield self
@@ -146,7 +146,7 @@ class BaseSession:
 
 
 class Session(BaseSession):
-    """Runs the operations of a graph. Leaving a ``with`` block closes it."""
+    """Runs the operations of a graph. The end of a ``with`` block closes it."""
 
     _entered: contextlib.ExitStack | None = None
 
@@ -165,11 +165,11 @@ class Session(BaseSession):
 
     @staticmethod
     def reset(target: str, containers: Any = None, config: Any = None) -> None:
-        """Nothing: sessions share nothing."""
+        """Do nothing, because sessions share nothing."""
 
 
 class InteractiveSession(BaseSession):
-    """A session that is the default one from when it is made until it is closed."""
+    """A session that is the default session from its creation until it is closed."""
 
     def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
         super().__init__(target, graph, config)
@@ -179,13 +179,13 @@ class InteractiveSession(BaseSession):
         self._defaults.enter_context(self.as_default())
 
     def close(self) -> None:
-        """Call off what is running, and be the default no longer."""
+        """Cancel the running steps, and stop being the default session."""
         super().close()
         self._defaults.close()
 
 
 def get_default_session() -> BaseSession | None:
-    """The session of :meth:`Tensor.eval` and :meth:`Operation.run`, or None."""
+    """Return the session of :meth:`Tensor.eval` and :meth:`Operation.run`, or None."""
     return _here.sessions[-1] if _here.sessions else None
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``tf.sparse``: places, values there, and the size of the whole."""
+"""``tf.sparse``: indices, values, and the dense shape."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ __all__ = [
 functions = SparseFunctions(SparseTensor)
 sparse_tensor_to_dense = to_dense = functions.to_dense
 
-#: By name in ``tf``.
+# By name in ``tf``.
 SPARSE: dict[str, Any] = {
     f"sparse_{name}": getattr(functions, name)
     for name in (
@@ -59,7 +59,7 @@ under_own_names(SPARSE)
 def sparse_placeholder(
     dtype: Any, shape: Sequence[Any] | None = None, name: str | None = None
 ) -> SparseTensor:
-    """A sparse tensor whose value is given to each run."""
+    """Return a sparse tensor whose value is fed to each run."""
     stem = name or "Placeholder"
     rank = None if shape is None else len(shape)
     sizes: Any = _placeholder(int64, [rank], f"{stem}/shape")
@@ -83,7 +83,7 @@ def sparse_to_dense(
     validate_indices: bool = True,
     name: str | None = None,
 ) -> Tensor:
-    """The whole array that has some values at some places."""
+    """Return the dense array with given values at given indices."""
     values, sizes = convert_to_tensor(sparse_values), convert_to_tensor(output_shape)
     if values.dtype.name == "string" and isinstance(default_value, int):
         default_value = b""

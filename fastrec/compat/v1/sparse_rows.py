@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sparse tensors on their way through a queue: each row of theirs is one opaque element."""
+"""Pass sparse tensors through a queue: each row is one opaque element."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["is_sparse", "restored", "stored"]
 
 
 def is_sparse(value: Any) -> bool:
-    """Whether it is a SparseTensor."""
+    """Return whether a value is a SparseTensor."""
     return isinstance(value, SparseTensor)
 
 
@@ -43,7 +43,7 @@ def _many(step: Any, indices: Array, values: Array, sizes: Array) -> tuple[Array
 
 
 def stored(sparse: Any, many: bool) -> Tensor:
-    """A sparse tensor as an element of a queue; its rows, as many elements."""
+    """Return a sparse tensor as one element of a queue, or its rows as many elements."""
     kind = "AddManySparseToTensorsMap" if many else "AddSparseToTensorsMap"
     shape = [None] if many else []
     op = create_op(kind, pieces(sparse), [(resource, shape)], _many if many else _one)
@@ -51,7 +51,7 @@ def stored(sparse: Any, many: bool) -> Tensor:
 
 
 def restored(elements: Tensor, like: Any, many: bool) -> Any:
-    """The batch of sparse tensors that were stored, as `like` was."""
+    """Return the batch of the stored sparse tensors, with the type of `like`."""
     dtype = like.values.dtype
     size = like.dense_shape.shape.num_elements()
     rank = None if size is None else size + (not many)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Strings: cut, joined, matched, taken for numbers and the other way round."""
+"""Split, join, match and convert strings."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .constants import convert_to_tensor
 
 
 class _Strings(Strings):
-    """With version 1's arguments."""
+    """String functions with version 1's arguments."""
 
     _orders: ClassVar[dict[str, str]] = {
         "length": "input name unit",
@@ -37,7 +37,7 @@ class _Strings(Strings):
         source: Any = None,
         name: str | None = None,
     ) -> Any:
-        """The parts of each string between every `sep`, or where there is white space."""
+        """Split each string at every `sep`, or at white space."""
         given = source if input is None else input
         strings = given if isinstance(given, RaggedTensor) else convert_to_tensor(given, string)
         if strings.shape.ndims is None:
@@ -57,9 +57,9 @@ def string_split(
     result_type: str = "SparseTensor",
     name: str | None = None,
 ) -> Any:
-    """The parts of each string between any of the characters of `delimiter`, a row for each.
+    """Split each string at any of the characters of `delimiter`; each string becomes a row.
 
-    An empty delimiter cuts between all bytes.
+    An empty delimiter splits between all bytes.
     """
     chosen = delimiter if sep is None else sep
     marks = convert_to_tensor(" " if chosen is None else chosen, string)
@@ -74,7 +74,7 @@ def string_split(
 
 
 def _split_all(strings: Any, marks: Tensor, split: Cut, name: str | None) -> RaggedTensor:
-    """The parts of each string, in rows of one dimension more."""
+    """Split each string; the parts form rows with an additional dimension."""
     if isinstance(strings, RaggedTensor):
         return strings.with_flat_values(_split_all(strings.flat_values, marks, split, name))
     if strings.shape.ndims == 1:
@@ -109,7 +109,7 @@ def _of_result_type(rows: RaggedTensor, wanted: str) -> Any:
 
 
 strings, encodings = _Strings(GRAPHS), Encodings(GRAPHS)
-#: Those of ``tf``.
+# Names in ``tf``.
 FUNCTIONS = functions_of(encodings) | {
     "as_string": strings.as_string,
     "reduce_join": strings.reduce_join,

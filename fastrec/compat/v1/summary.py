@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``tf.summary``: taken note of, and nothing more.
+"""``tf.summary``: summaries are accepted and discarded.
 
-Input pipelines add summaries; what would show them is not here. They are collected, and run to an
-empty string, and files of events stay unwritten.
+Input pipelines add summaries, but this package has nothing that displays them. They are collected,
+evaluate to an empty string, and no event files are written.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ def _summary(name: str, tensor: Any, collections: Sequence[str] | None) -> Tenso
 
 
 def scalar(name: str, tensor: Any, collections: Any = None, family: Any = None) -> Tensor:
-    """A number."""
+    """Add a summary of a number."""
     return _summary(name, tensor, collections)
 
 
 def histogram(name: str, values: Any, collections: Any = None, family: Any = None) -> Tensor:
-    """Summary of the distribution of values."""
+    """Add a summary of the distribution of values."""
     return _summary(name, values, collections)
 
 
 def image(
     name: str, tensor: Any, max_outputs: int = 3, collections: Any = None, family: Any = None
 ) -> Tensor:
-    """Images."""
+    """Add a summary of images."""
     return _summary(name, tensor, collections)
 
 
@@ -60,30 +60,30 @@ def audio(
     collections: Any = None,
     family: Any = None,
 ) -> Tensor:
-    """Sounds."""
+    """Add a summary of sounds."""
     return _summary(name, tensor, collections)
 
 
 def text(name: str, tensor: Any, collections: Any = None) -> Tensor:
-    """Text."""
+    """Add a summary of text."""
     return _summary(name, tensor, collections)
 
 
 def merge(inputs: Sequence[Tensor], collections: Any = None, name: str | None = None) -> Tensor:
-    """Several summaries."""
+    """Merge several summaries."""
     op = create_op("MergeSummary", inputs, [(string, [])], _nothing, name=name, stateful=True)
     get_default_graph().add_to_collections(collections or [], op.outputs[0])
     return op.outputs[0]
 
 
 def merge_all(key: str = GraphKeys.SUMMARIES, scope: Any = None, name: Any = None) -> Any:
-    """All the summaries that there are; None where there are none."""
+    """Merge all summaries of the graph; return None if there are none."""
     found = get_default_graph().get_collection(key, scope)
     return merge(found, name=name) if found else None
 
 
 class FileWriter:
-    """Would write events, and does not."""
+    """Accepts events without writing them."""
 
     def __init__(self, logdir: Any, graph: Any = None, *others: Any, **more: Any) -> None:
         self._logdir = logdir
@@ -93,7 +93,7 @@ class FileWriter:
         return self._logdir
 
     def _ignored(self, *arguments: Any, **settings: Any) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     add_summary = add_graph = add_event = add_meta_graph = add_run_metadata = _ignored
     add_session_log = flush = close = reopen = _ignored

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``tf.TensorArray``: a list of tensors, which a loop writes and reads by number."""
+"""``tf.TensorArray``: a list of tensors, which a loop writes and reads by index."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .graph import create_op
 
 __all__ = ["TensorArray"]
 
-_List = list[Any]  # of arrays; None where there is none yet
+_List = list[Any]  # list of arrays; None for elements that are not written yet
 
 
 def _boxed(elements: _List) -> tuple[Array]:
@@ -34,18 +34,18 @@ def _place(elements: _List, index: Array, what: str) -> int:
 
 
 class TensorArray:
-    """A list of tensors: writing gives another one, as the flow of a graph has it.
+    """A list of tensors. Writing returns a new list, as the flow of a graph requires.
 
     Parameters
     ----------
     dtype : dtype-like
-        Of the elements.
+        The type of the elements.
     size : int or Tensor
-        Their number.
+        Number of elements.
     dynamic_size : bool
-        Whether writing behind the last makes it longer.
-    element_shape : TensorShape or what makes one, optional
-        Of each element; it is learned from what is written, unless `infer_shape` is False.
+        Whether writing after the last element extends the list.
+    element_shape : TensorShape or a value that can be converted to one, optional
+        The shape of each element; inferred from writes unless `infer_shape` is False.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class TensorArray:
             raise ValueError("Size must be provided if handle is not provided")
         self.dtype: DType = as_dtype(dtype)
         self._grows, self._infers = bool(dynamic_size), bool(infer_shape)
-        self._shape = [TensorShape(element_shape)]  # that all of one list have
+        self._shape = [TensorShape(element_shape)]  # shared by all versions of the list
         given = convert_to_tensor(size, int32)
         known = constant_value(given)
         self._size = None if known is None or self._grows else int(known)
@@ -90,7 +90,7 @@ class TensorArray:
         return self.flow
 
     def with_flow(self, flow: Tensor) -> TensorArray:
-        """The same list after other operations."""
+        """Return the same list after other operations."""
         made = TensorArray.__new__(TensorArray)
         made.__dict__.update(self.__dict__, flow=flow)
         return made
@@ -124,7 +124,7 @@ class TensorArray:
         return self._op(kind, kernel, [self.flow, *inputs], outputs, name)[0]
 
     def _value(self, value: Any, shape: Callable[[TensorShape], TensorShape]) -> Tensor:
-        """What is written, from which the shape of the elements is learned."""
+        """Return a written value, and infer the shape of elements from it."""
         tensor = convert_to_tensor(value)
         if tensor.dtype is not self.dtype:
             raise invalid(
@@ -139,7 +139,7 @@ class TensorArray:
         return tensor
 
     def _filled(self, elements: _List, what: str = "stack") -> _List:
-        """Elements, with zeros in place of those that were never written."""
+        """Return the elements, with zeros for those that were never written."""
         if all(element is not None for element in elements):
             return elements
         sizes: Any = self._shape[0].sizes
@@ -175,20 +175,20 @@ class TensorArray:
 
     @property
     def element_shape(self) -> TensorShape:
-        """The shape of each element, as far as it is known."""
+        """The static shape of each element."""
         return self._shape[0]
 
     @property
     def dynamic_size(self) -> bool:
-        """Whether writing behind the last makes it longer."""
+        """Whether writing after the last element extends the list."""
         return self._grows
 
     def identity(self) -> TensorArray:
-        """The same list."""
+        """Return the same list."""
         return self.with_flow(self.flow)
 
     def write(self, index: Any, value: Any, name: str | None = None) -> TensorArray:
-        """Put a tensor at a number."""
+        """Write a tensor at an index."""
 
         def change(elements: _List, at: Array, element: Array) -> _List:
             more = int(at) + 1 - len(elements) if self._grows else 0
@@ -200,7 +200,7 @@ class TensorArray:
         return self._changed("TensorListSetItem", change, inputs, name)
 
     def read(self, index: Any, name: str | None = None) -> Tensor:
-        """The tensor at a number."""
+        """Return the tensor at an index."""
 
         def take(elements: _List, at: Array) -> Array:
             found: Array = self._filled([elements[_place(elements, at, "access")]], "read")[0]
@@ -210,7 +210,7 @@ class TensorArray:
         return self._taken("TensorListGetItem", take, inputs, self._shape[0], name)
 
     def stack(self, name: str | None = None) -> Tensor:
-        """All of them, one below the other."""
+        """Stack all elements along a new first dimension."""
 
         def take(elements: _List) -> Array:
             if self._size is not None and len(elements) != self._size:
@@ -224,7 +224,7 @@ class TensorArray:
         return self._taken("TensorListStack", take, [], shape, name)
 
     def gather(self, indices: Any, name: str | None = None) -> Tensor:
-        """Some of them, one below the other."""
+        """Stack selected elements along a new first dimension."""
 
         def take(elements: _List, places: Array) -> Array:
             return self._together([elements[_place(elements, at, "access")] for at in places])
@@ -234,7 +234,7 @@ class TensorArray:
         return self._taken("TensorListGather", take, [given], shape, name)
 
     def concat(self, name: str | None = None) -> Tensor:
-        """All of them, one after the other along their first dimension."""
+        """Concatenate all elements along their first dimension."""
 
         def take(elements: _List) -> Array:
             found: Array = np.concatenate(self._filled(elements, "concat"))
@@ -248,12 +248,12 @@ class TensorArray:
         return self._taken("TensorListConcatV2", take, [], shape, name)
 
     def unstack(self, value: Any, name: str | None = None) -> TensorArray:
-        """The rows of a tensor."""
+        """Write the rows of a tensor."""
         given = self._value(value, lambda shape: shape[1:])
         return self._changed("TensorListFromTensor", lambda _, rows: _rows(rows), [given], name)
 
     def scatter(self, indices: Any, value: Any, name: str | None = None) -> TensorArray:
-        """The rows of a tensor, each at its number."""
+        """Write the rows of a tensor at given indices."""
 
         def change(elements: _List, places: Array, rows: Array) -> _List:
             made = [*elements, *[None] * (int(places.max(initial=-1)) + 1 - len(elements))]
@@ -265,7 +265,7 @@ class TensorArray:
         return self._changed("TensorListScatterIntoExistingList", change, inputs, name)
 
     def split(self, value: Any, lengths: Any, name: str | None = None) -> TensorArray:
-        """The parts of a tensor, of these lengths."""
+        """Write the parts of a tensor with given lengths."""
 
         def change(_: _List, whole: Array, sizes: Array) -> _List:
             return list(np.split(whole, np.cumsum(sizes)[:-1]))
@@ -285,7 +285,7 @@ class TensorArray:
         return self._taken("TensorListLength", take, [], [], name, int32)
 
     def close(self, name: str | None = None) -> None:
-        """Nothing: the list goes when nothing holds it."""
+        """Do nothing, because the list is freed with its last reference."""
 
 
 def _rows(array: Array) -> _List:

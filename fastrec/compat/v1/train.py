@@ -19,7 +19,7 @@ from .runners import add_queue_runner as add_queue_runner
 from .runners import start_queue_runners as start_queue_runners
 from .variables import get_or_create_global_step as get_or_create_global_step
 
-__path__: list[str] = []  # of what it has, no files
+__path__: list[str] = []  # submodules are attributes, not files
 
 if TYPE_CHECKING:
     from fastrec.train import BytesList as BytesList
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from fastrec.train import SequenceExample as SequenceExample
 
 create_global_step = renamed(get_or_create_global_step, "create_global_step")
-queue_runner = runners  # as in tf.train.queue_runner.QueueRunner
+queue_runner = runners  # for tf.train.queue_runner.QueueRunner
 
 _MESSAGES = {
     "BytesList",
@@ -49,7 +49,7 @@ _MESSAGES = {
 
 
 def __getattr__(name: str) -> Any:
-    if name in _MESSAGES:  # protobuf is imported when one is used
+    if name in _MESSAGES:  # protobuf is imported on use
         from fastrec import train
 
         found = globals()[name] = getattr(train, name)

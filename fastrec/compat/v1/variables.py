@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Variables: what a session remembers from one run to the next."""
+"""Variables, whose values a session keeps from one run to the next."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ __all__ = [
 
 
 class _Cell:
-    """Value of one variable in a session."""
+    """The value of one variable in a session."""
 
     __slots__ = ("lock", "value")
 
@@ -66,18 +66,18 @@ def _value(step: Any, op: Operation) -> Any:
 
 
 class Variable(Arithmetic):
-    """A tensor whose value stays until it is assigned another.
+    """A tensor whose value remains until another value is assigned.
 
     Parameters
     ----------
     initial_value : array_like, Tensor or callable
-        What its initializer assigns to it.
+        The value that its initializer assigns.
     trainable : bool
-        Whether it belongs to the collection of trainable variables.
+        Whether it is in the collection of trainable variables.
     collections : sequence of str, optional
-        The collections that it belongs to; those of global variables otherwise.
+        Its collections; by default that of global variables.
     validate_shape : bool
-        Whether only values of the initial value's shape may be assigned.
+        Whether assigned values must have the shape of the initial value.
     name : str, optional
         Its name.
     dtype : DType, optional
@@ -119,7 +119,7 @@ class Variable(Arithmetic):
         return self._tensor
 
     def _as_tensor(self) -> Tensor:
-        # Within control dependencies what was assigned by them is to be seen.
+        # Within control dependencies, reads see the values that these have assigned.
         inside = get_default_graph() is self.graph and self.graph._building.control
         return self._read("read") if inside else self._snapshot
 
@@ -136,27 +136,27 @@ class Variable(Arithmetic):
 
     @property
     def graph(self) -> Any:
-        """The graph that it belongs to."""
+        """The graph of the variable."""
         return self.op.graph
 
     @property
     def name(self) -> str:
-        """As in ``"Variable:0"``."""
+        """The name, for example ``"Variable:0"``."""
         return self._tensor.name
 
     @property
     def shape(self) -> TensorShape:
-        """Static shape."""
+        """The static shape."""
         return self._tensor.shape
 
     @property
     def initial_value(self) -> Tensor:
-        """Value that the initializer assigns."""
+        """The value that the initializer assigns."""
         return self._initial
 
     @property
     def device(self) -> str:
-        """The empty string: there is one device."""
+        """The empty string, because there is one device."""
         return ""
 
     def get_shape(self) -> TensorShape:
@@ -168,20 +168,20 @@ class Variable(Arithmetic):
         return self._initial
 
     def value(self) -> Tensor:
-        """Its value at the beginning of a run."""
+        """Return the value at the start of a run."""
         return self._snapshot
 
     def read_value(self) -> Tensor:
-        """Its value after what this is made to depend on."""
+        """Return the value after the control dependencies."""
         with name_scope(self.op.name + "/"):
             return self._read("read")
 
     def eval(self, session: Any = None) -> Any:
-        """Its value in `session`, or in the default one."""
+        """Return the value in `session`, or in the default session."""
         return self._tensor.eval(session=session)
 
     def load(self, value: Any, session: Any = None) -> None:
-        """Give it `value` in `session`, or in the default one."""
+        """Assign `value` in `session`, or in the default session."""
         feed = {self.initializer.inputs[0]: value}
         self.initializer.run(feed, session)
 
@@ -192,7 +192,7 @@ class Variable(Arithmetic):
         name: str | None = None,
         read_value: bool = True,
     ) -> Tensor:
-        """Give it `value`; the result is that value."""
+        """Assign `value`; the result is the new value."""
         return _assigning("Assign", self, value, lambda old, new: new, name, needs_old=False)
 
     def assign_add(
@@ -202,7 +202,7 @@ class Variable(Arithmetic):
         name: str | None = None,
         read_value: bool = True,
     ) -> Tensor:
-        """Add `delta` to it; the result is the new value."""
+        """Add `delta`; the result is the new value."""
         return _assigning("AssignAdd", self, delta, np.add, name)
 
     def assign_sub(
@@ -212,15 +212,15 @@ class Variable(Arithmetic):
         name: str | None = None,
         read_value: bool = True,
     ) -> Tensor:
-        """Take `delta` from it; the result is the new value."""
+        """Subtract `delta`; the result is the new value."""
         return _assigning("AssignSub", self, delta, np.subtract, name)
 
     def count_up_to(self, limit: int) -> Tensor:
-        """Its value, before one is added to it; the end, once that is `limit`."""
+        """Return the value and then increment it; raise OutOfRangeError once it equals `limit`."""
         return count_up_to(self, limit)
 
     def set_shape(self, shape: Any) -> None:
-        """Add to what is known of its shape."""
+        """Add information to the static shape."""
         self._tensor.set_shape(shape)
 
     def __repr__(self) -> str:
@@ -271,7 +271,7 @@ def assign(
     use_locking: bool | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Give a variable `value`; the result is that value."""
+    """Assign `value` to a variable; the result is the new value."""
     return _assigning("Assign", ref, value, lambda old, new: new, name, needs_old=False)
 
 
@@ -285,12 +285,12 @@ def assign_add(
 def assign_sub(
     ref: Any, value: Any, use_locking: bool | None = None, name: str | None = None
 ) -> Tensor:
-    """Take `value` from a variable; the result is the new value."""
+    """Subtract `value` from a variable; the result is the new value."""
     return _assigning("AssignSub", ref, value, np.subtract, name)
 
 
 def count_up_to(ref: Any, limit: int, name: str | None = None) -> Tensor:
-    """The value of a variable, before one is added to it."""
+    """Return the value of a variable and then increment it."""
     op = ref.op
 
     def kernel(step: Any) -> tuple[Any]:
@@ -308,41 +308,41 @@ def count_up_to(ref: Any, limit: int, name: str | None = None) -> Tensor:
     ).outputs[0]
 
 
-# Collections of variables, and what initialises them.
+# Collections of variables, and their initializers.
 
 
 def global_variables(scope: str | None = None) -> list[Any]:
-    """The variables that belong to the program."""
+    """Return the variables of the whole program."""
     return get_default_graph().get_collection(GraphKeys.GLOBAL_VARIABLES, scope)
 
 
 def local_variables(scope: str | None = None) -> list[Any]:
-    """The variables that belong to one process, as the counters of epochs do."""
+    """Return the variables of one process, such as counters of epochs."""
     return get_default_graph().get_collection(GraphKeys.LOCAL_VARIABLES, scope)
 
 
 def trainable_variables(scope: str | None = None) -> list[Any]:
-    """The variables that training would change."""
+    """Return the variables that training changes."""
     return get_default_graph().get_collection(GraphKeys.TRAINABLE_VARIABLES, scope)
 
 
 def all_variables() -> list[Any]:
-    """The older name of :func:`global_variables`."""
+    """Return the result of :func:`global_variables`, under its older name."""
     return global_variables()
 
 
 def variables_initializer(var_list: Sequence[Any], name: str | None = "init") -> Operation:
-    """An operation that gives some variables their initial values."""
+    """Return an operation that assigns initial values to several variables."""
     return group(*[variable.initializer for variable in var_list], name=name)
 
 
 def global_variables_initializer() -> Operation:
-    """An operation that gives the global variables their initial values."""
+    """Return an operation that assigns initial values to the global variables."""
     return variables_initializer(global_variables())
 
 
 def local_variables_initializer() -> Operation:
-    """An operation that gives the local variables their initial values."""
+    """Return an operation that assigns initial values to the local variables."""
     return variables_initializer(local_variables())
 
 
@@ -352,7 +352,7 @@ initialize_local_variables = local_variables_initializer
 
 
 def is_variable_initialized(variable: Any) -> Tensor:
-    """Whether a variable has a value."""
+    """Return whether a variable has a value."""
 
     def kernel(step: Any) -> tuple[Any]:
         return (np.asarray(_cell(step, variable.op).value is not None),)
@@ -365,7 +365,7 @@ def is_variable_initialized(variable: Any) -> Tensor:
 def report_uninitialized_variables(
     var_list: Sequence[Any] | None = None, name: str = "report_uninitialized_variables"
 ) -> Tensor:
-    """The names of the variables that have no value."""
+    """Return the names of the variables without a value."""
     chosen = global_variables() + local_variables() if var_list is None else list(var_list)
 
     def kernel(step: Any) -> tuple[Any]:
@@ -378,13 +378,13 @@ def report_uninitialized_variables(
 
 
 def assert_variables_initialized(var_list: Sequence[Any] | None = None) -> Operation | None:
-    """An operation that fails unless the variables have values."""
+    """Return an operation that fails unless the variables have values."""
     chosen = global_variables() + local_variables() if var_list is None else list(var_list)
     return group(*[variable._read("read") for variable in chosen]) if chosen else None
 
 
 def get_or_create_global_step(graph: Any = None) -> Variable:
-    """The variable that counts steps, which is 0 at first."""
+    """Return the variable that counts steps, initially 0; create it if necessary."""
     chosen = graph or get_default_graph()
     found: list[Variable] = chosen.get_collection("global_step")
     if found:
