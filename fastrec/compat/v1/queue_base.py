@@ -203,7 +203,7 @@ class QueueBase:
             )
 
     def enqueue_if(self, keep: Tensor, vals: Any, *, many: bool) -> Operation:
-        """Enqueue as :meth:`enqueue` or :meth:`enqueue_many`, if `keep` holds for all or per row."""
+        """Enqueue as :meth:`enqueue` or :meth:`enqueue_many`, where `keep` holds."""
         always = constant_value(keep)
         if always is not None and not always.ndim and always:
             return self.enqueue_many(vals) if many else self.enqueue(vals)

@@ -137,7 +137,7 @@ class BaseSession:
 
     @contextlib.contextmanager
     def as_default(self) -> Iterator[BaseSession]:
-        """Make this the session of :meth:`Tensor.eval` and :meth:`Operation.run` within a context."""
+        """Make this the default session, which :meth:`Tensor.eval` uses, within the context."""
         _here.sessions.append(self)
         try:
             yield self
