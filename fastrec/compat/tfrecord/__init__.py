@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The functions of the ``tfrecord`` package, over fastrec: checked, and several times faster.
+"""The functions of the ``tfrecord`` package, with checks and several times the speed.
 
-``import fastrec.compat.tfrecord as tfrecord`` replaces ``import tfrecord``. What differs, and why,
-is in docs/compat-tfrecord.md.
+``import fastrec.compat.tfrecord as tfrecord`` replaces ``import tfrecord``. docs/compat-tfrecord.md
+lists the differences and their reasons.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    if name in ("example_pb2", "torch"):  # protobuf and PyTorch come when they are asked for
+    if name in ("example_pb2", "torch"):  # protobuf and PyTorch are imported on use
         import importlib
 
         return importlib.import_module(f".{name}", __name__)

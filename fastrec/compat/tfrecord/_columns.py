@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A block of Examples as one dict of arrays for each, without a message object a record."""
+"""Convert a block of Examples to dicts of arrays, without a message object per record."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _DTYPES: dict[str, Any] = {"bytes_list": bytes, "float_list": np.float32, "int64
 
 
 def string_array(values: list[bytes]) -> Any:
-    """An array of dtype ``S``, which cannot hold zeros at the end of a string: of objects then."""
+    """Return an array of dtype ``S``, or of objects if a string ends with a zero byte."""
     if not any(value.endswith(b"\0") for value in values):
         return np.array(values, dtype=bytes)
     array = np.empty(len(values), object)
@@ -30,18 +30,18 @@ def string_array(values: list[bytes]) -> Any:
 def rows_of(
     records: fastrec.Bytes, wanted: dict[str, str | None] | None
 ) -> Iterator[dict[str, Any]] | None:
-    """The features of each record, when all records have the same ones, of the same kinds.
+    """Return the features of each record, if all records have the same features and kinds.
 
     Parameters
     ----------
     records : Bytes
     wanted : dict of str to str, or None
-        The kind of each feature that is wanted, where it is given; None for all features.
+        The requested features, with their kinds if these are given; None for all features.
 
     Returns
     -------
     iterator of dict, or None
-        None when the records differ, or are not as wanted: then each has to be looked at.
+        None if the records differ, or do not match `wanted`; each must then be parsed separately.
     """
     try:
         seen = kinds_of(records)
@@ -65,7 +65,7 @@ def rows_of(
 
 
 def _kind(counts: tuple[int, ...] | None, total: int) -> str | None:
-    """The one kind that a feature is of in all records."""
+    """Return the kind of a feature, if it is the same in all records."""
     for kind, count in zip(_KINDS, (counts or (0,) * 4)[1:], strict=True):
         if count == total:
             return kind

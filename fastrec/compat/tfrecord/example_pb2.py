@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The messages, under the name that the ``tfrecord`` package has them."""
+"""The protobuf messages, under their name in the ``tfrecord`` package."""
 
 from __future__ import annotations
 

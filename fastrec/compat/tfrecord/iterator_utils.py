@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Iterators over iterators. What is random comes from NumPy's global generator."""
+"""Iterators over iterators. Random numbers come from NumPy's global generator."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 def cycle(iterator_fn: Callable[[], Iterable[T]]) -> Iterator[T]:
-    """The elements of one iterator after the other, until one has none."""
+    """Yield the elements of one iterator after the other, until one is empty."""
     empty = False
     while not empty:
         empty = True
@@ -30,16 +30,16 @@ def sample_iterators(
     ratios: Sequence[float],
     infinite: bool = True,
 ) -> Iterator[Any]:
-    """Draw from which iterator the next element comes.
+    """Yield elements from randomly selected iterators.
 
     Parameters
     ----------
     iterators : list of callable
-        Each makes an iterator.
+        Functions that create iterators.
     ratios : list of float
-        How often to draw each, in relation to the others.
+        The relative frequency of each iterator.
     infinite : bool
-        Begin an iterator anew at its end; otherwise it is drawn no more.
+        Whether to restart an iterator at its end; otherwise it is no longer selected.
     """
     streams: list[Iterator[Any]] = [cycle(make) if infinite else iter(make()) for make in iterators]
     weights = np.array(ratios)
@@ -63,7 +63,7 @@ def shuffle_iterator(iterator: Iterable[T], queue_size: int) -> Iterator[T]:
     Raises
     ------
     TypeError, ValueError
-        When `queue_size` is no integer, or less than 1.
+        If `queue_size` is not an integer, or less than 1.
     """
     if operator.index(queue_size) < 1:
         raise ValueError(f"queue_size has to be at least 1, not {queue_size}")

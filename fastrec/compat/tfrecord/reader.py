@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reading Examples as dicts of arrays."""
+"""Read Examples as dicts of arrays."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ _HEADER = 12
 
 
 class ReadError(RuntimeError, CorruptRecordError):
-    """Damage, as both libraries report it."""
+    """Damage; an error of both libraries."""
 
 
 class TruncatedReadError(RuntimeError, TruncatedFileError):
-    """A file that ends inside of a record, as both libraries report it."""
+    """A file that ends within a record; an error of both libraries."""
 
 
 def _raised(error: CorruptRecordError, compressed: bool) -> Exception:
-    """The error that programs written for ``tfrecord`` catch, with its text where it has one."""
+    """Return the error that programs for ``tfrecord`` catch, with its message where it has one."""
     if not isinstance(error, TruncatedFileError):
         found: Any = ReadError(str(error))
     else:
@@ -62,13 +62,13 @@ def _reader(data_path: Any, compression_type: str | None) -> fastrec.Reader:
         raise ValueError("compression_type should be either 'gzip' or None")
     compression = None if compression_type is None else "GZIP"
     path = os.fspath(data_path)
-    with open(path, "rb"):  # the name of one file, never a pattern
+    with open(path, "rb"):  # the name of one file, not a pattern
         pass
     return fastrec.Reader([path], compression=compression, index=False)
 
 
 def _lines(index_path: Any) -> int:
-    """Number of records that a text index lists; the positions in it are not used."""
+    """Return the number of records in a text index, whose positions are not used."""
     with open(index_path, "rb") as file:
         parts = [line.split() for line in file if line.strip()]
     if any(len(each) != 2 or not all(part.isdigit() for part in each) for each in parts):
@@ -84,27 +84,27 @@ def _check_shard(which: int, count: int) -> None:
 
 
 def _numbers(data_path: Any, index_path: Any, shard: Shard, streams: bool) -> slice | None:
-    """The records that a shard has; None for all."""
+    """Return the records of a shard; None for all records."""
     if shard is None:
         return None
     which, count = shard
     _check_shard(which, count)
     if index_path is None and streams:
-        return slice(which, None, count)  # the number of records is not known
+        return slice(which, None, count)  # the number of records is unknown
     if streams:
         total = _lines(index_path)
     elif index_path is None:
         total = fastrec.count(os.fspath(data_path))
     else:
         total = len(fastrec.Index.read_text(data_path, index_path))
-    last = streams and which == count - 1  # which has what an index does not know of
+    last = streams and which == count - 1  # the last shard includes records that the index lacks
     return slice(total * which // count, None if last else total * (which + 1) // count)
 
 
 def _blocks(
     data_path: Any, index_path: Any, shard: Shard, compression_type: str | None
 ) -> Iterator[fastrec.Bytes]:
-    """The records of a file, or of one shard of it, in order."""
+    """Yield the records of a file, or of one of its shards, in order."""
     streams = compression_type is not None
     reader = _reader(data_path, compression_type)
     numbers = _numbers(data_path, index_path, shard, streams)
@@ -128,22 +128,22 @@ def tfrecord_iterator(
     shard: Shard = None,
     compression_type: str | None = None,
 ) -> Iterator[memoryview]:
-    """The records of a file as memoryviews, each the caller's to keep.
+    """Yield the records of a file as memoryviews that the caller may keep.
 
     Parameters
     ----------
     data_path : path
     index_path : path, optional
-        Made by ``tfrecord2idx``.
+        An index that ``tfrecord2idx`` wrote.
     shard : (int, int), optional
-        Read only part ``index`` of ``count``, of neighbouring records.
+        Read only part ``index`` of ``count``; a part consists of consecutive records.
     compression_type : {None, "gzip"}
 
     Raises
     ------
     RuntimeError
-        When the file is damaged or ends inside of a record: a
-        :class:`fastrec.CorruptRecordError`, too.
+        If the file is damaged or ends within a record. The error is also a
+        :class:`fastrec.CorruptRecordError`.
     """
     for block in _blocks(data_path, index_path, shard, compression_type):
         data, offsets = block.data.data, block.offsets.tolist()
@@ -154,12 +154,12 @@ def tfrecord_iterator(
 def process_feature(
     feature: Any, typename: str | None, typename_mapping: Mapping[str, str], key: str
 ) -> Any:
-    """The value of a feature: bytes, or an array of one dimension.
+    """Return the value of a feature: bytes, or an array of one dimension.
 
     Raises
     ------
     TypeError
-        When `typename` is another than it has.
+        If the feature does not have the type `typename`.
     """
     kind = feature.WhichOneof("kind")
     if kind is None:
@@ -182,14 +182,14 @@ def _wanted(description: Description, keys: list[str]) -> dict[str, str | None]:
 def extract_feature_dict(
     features: Any, description: Description, typename_mapping: Mapping[str, str]
 ) -> dict[str, Any]:
-    """The values of the features of a ``Features`` or ``FeatureLists`` message, by name.
+    """Return the values of a ``Features`` or ``FeatureLists`` message, by name.
 
     Raises
     ------
     KeyError
-        When `description` names a feature that there is not.
+        If a feature of `description` is missing.
     TypeError
-        When one is of another type than `description` says.
+        If a feature has another type than in `description`.
     """
     found: dict[str, Any]
     if hasattr(features, "feature_list"):
@@ -198,7 +198,7 @@ def extract_feature_dict(
         def value_of(key: str, typename: str | None) -> Any:
             return [process_feature(f, typename, typename_mapping, key) for f in found[key]]
     elif hasattr(features, "feature"):
-        # A feature without a kind is one that is not there.
+        # A feature without a kind counts as missing.
         found = {key: f for key, f in features.feature.items() if f.WhichOneof("kind")}
 
         def value_of(key: str, typename: str | None) -> Any:
@@ -223,28 +223,28 @@ def example_loader(
     shard: Shard = None,
     compression_type: str | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """The features of each Example of a file.
+    """Yield the features of each Example of a file.
 
     Parameters
     ----------
     data_path, index_path, shard, compression_type
         As for :func:`tfrecord_iterator`.
     description : list of str or dict of str, optional
-        The features to read; with ``"byte"``, ``"float"`` or ``"int"`` as the values of a dict,
-        which are checked. All by default.
+        The features to read; all by default. The values of a dict are ``"byte"``, ``"float"`` or
+        ``"int"``, and are checked.
 
     Yields
     ------
     dict of str to value
-        ``bytes`` for one bytes value, an array of dtype ``S`` for any other number (of objects,
-        where a value ends with a zero byte), of float32 or of int64; of one dimension.
+        ``bytes`` for one bytes value; otherwise an array of one dimension, of dtype ``S`` (object
+        if a value ends with a zero byte), float32 or int64.
 
     Raises
     ------
     RuntimeError
-        When the file is damaged.
+        If the file is damaged.
     KeyError, TypeError
-        When a record is not as described.
+        If a record does not match `description`.
     """
     wanted = _wanted(description, []) if description else None
     names = {key: word and TYPES.get(word, word) for key, word in (wanted or {}).items()}
@@ -269,7 +269,7 @@ def sequence_loader(
     shard: Shard = None,
     compression_type: str | None = None,
 ) -> Iterator[tuple[dict[str, Any], dict[str, list[Any]]]]:
-    """The context and the feature lists of each SequenceExample of a file.
+    """Yield the context and the feature lists of each SequenceExample of a file.
 
     Parameters
     ----------
@@ -281,9 +281,9 @@ def sequence_loader(
     Yields
     ------
     context : dict of str to value
-        As :func:`example_loader` has it.
+        As for :func:`example_loader`.
     features : dict of str to list of value
-        A value for each step.
+        One value per step.
     """
     from fastrec.train import SequenceExample
 
@@ -303,7 +303,7 @@ def tfrecord_loader(
     sequence_description: Description = None,
     compression_type: str | None = None,
 ) -> Iterator[Any]:
-    """:func:`example_loader`; :func:`sequence_loader` when `sequence_description` is not None."""
+    """Call :func:`sequence_loader` if `sequence_description` is set, else :func:`example_loader`."""
     if sequence_description is None:
         return example_loader(data_path, index_path, description, shard, compression_type)
     return sequence_loader(
@@ -321,18 +321,18 @@ def multi_tfrecord_loader(
     infinite: bool = True,
     shard: Shard = None,
 ) -> Iterator[Any]:
-    """Records drawn from several files by weight.
+    """Yield records of several files, drawn by weight.
 
     Parameters
     ----------
     data_pattern, index_pattern : str
-        With a ``{}`` for the name of each split; there may be no index.
+        Patterns with ``{}`` for the name of a split; the index is optional.
     splits : dict of str to float
-        The weight of each.
+        The weight of each split.
     description, sequence_description, compression_type, shard
         As for :func:`tfrecord_loader`.
     infinite : bool
-        Begin each file anew at its end.
+        Whether to restart each file at its end.
     """
     loaders = [
         functools.partial(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writing Examples of ``{name: (value, "byte" | "float" | "int")}``."""
+"""Write Examples from ``{name: (value, "byte" | "float" | "int")}``."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _numbers(key: str, value: Any, kinds: str, dtype: type[Any], what: str) -> N
         raise TypeError(f"feature {key!a}: {array.dtype} is not {what}")
     if array.dtype == np.uint64 and array.size and array.max() > np.iinfo(np.int64).max:
         raise ValueError(f"feature {key!a}: {array.max()} is beyond int64")
-    with np.errstate(over="ignore"):  # beyond float32 is infinite, as protobuf has it
+    with np.errstate(over="ignore"):  # values beyond float32 become infinite, as in protobuf
         return array.astype(dtype)
 
 
@@ -57,7 +57,7 @@ def _values(datum: Datum) -> dict[str, Any]:
 
 
 class TFRecordWriter:
-    """Writes Examples and SequenceExamples to a file, which it empties first.
+    """Writes Examples and SequenceExamples to a file, which is emptied first.
 
     Parameters
     ----------
@@ -74,14 +74,14 @@ class TFRecordWriter:
     def write(
         self, datum: Datum, sequence_datum: Mapping[str, tuple[list[Any], str]] | None = None
     ) -> None:
-        """Write an Example, or a SequenceExample when there is `sequence_datum`.
+        """Write an Example, or a SequenceExample if `sequence_datum` is set.
 
         Parameters
         ----------
         datum : mapping of str to (value, {"byte", "float", "int"})
-            The features, or the context. A value that is no list, tuple or array is one value.
+            The features, or the context. A value other than a list, tuple or array is one value.
         sequence_datum : mapping of str to (list of value, {"byte", "float", "int"}), optional
-            The feature lists, a value for each step.
+            The feature lists, with one value per step.
         """
         if sequence_datum is None:
             self.file.write(self.serialize_tf_example(datum))
@@ -96,19 +96,19 @@ class TFRecordWriter:
 
     @staticmethod
     def masked_crc(data: bytes) -> bytes:
-        """The masked CRC32C, as the four bytes that a file has."""
+        """Return the masked CRC32C as the four bytes of a file."""
         return fastrec.masked_crc32c(data).to_bytes(4, "little")
 
     @staticmethod
     def serialize_tf_example(datum: Datum) -> bytes:
-        """An Example as bytes."""
+        """Serialize an Example."""
         return fastrec.encode_example(_values(datum))
 
     @staticmethod
     def serialize_tf_sequence_example(
         context_datum: Datum, features_datum: Mapping[str, tuple[list[Any], str]]
     ) -> bytes:
-        """A SequenceExample as bytes."""
+        """Serialize a SequenceExample."""
         lists = {
             key: [_VALUES[dtype](key, step) for step in steps]
             for key, (steps, dtype) in features_datum.items()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # ruff: noqa: F403
-"""TensorFlow 2's names for reading records, so that ``import fastrec.compat.v2 as tf`` will do.
+"""TensorFlow 2's names for input pipelines, for use as ``import fastrec.compat.v2 as tf``.
 
-Everything is eager and over ndarrays. docs/compat-v2.md says what is covered.
+Everything is eager, over ndarrays. docs/compat-v2.md lists the supported names.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ if TYPE_CHECKING:
     from .shared import nn as nn
     from .tensor_array import TensorArray as TensorArray
 
-# What ``tf`` has of ``tf.math``.
+# Names of ``tf.math`` that ``tf`` has, too.
 _OF_MATH = """
     abs acos add add_n argmax argmin asin atan atan2 cast clip_by_value cos cosh cumsum divide
     equal exp floor greater greater_equal histogram_fixed_width
@@ -92,7 +92,7 @@ half = _dtypes.float16
 double = _dtypes.float64
 newaxis = None
 _OF_GRAPHS = ("Graph",)
-# What is imported when it is first asked for.
+# Modules that are imported on first use.
 _MODULES = {"compat", "image", "io", "lookup", "ragged", "random", "sparse", "strings"}
 _MODULES |= {"dtypes", "train"}
 _HOMES = {
@@ -110,7 +110,7 @@ _naming.under_own_names(globals())
 
 _dotted.importable(__name__)
 
-__version__ = "2.21.0"  # whose names and results these are
+__version__ = "2.21.0"  # the version whose names and results this package follows
 
 
 def type_spec_from_value(value: Any) -> Any:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the functions of both versions ask of this one: everything runs, or is traced, at once."""
+"""The functions through which both versions' code runs operations eagerly, or traces them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .._tf.tracing.recording import run
 
 __all__ = ["EAGER", "alike", "checked", "in_integers", "integers", "pair", "refused_type"]
 
-# NumPy accepts more types than operations do, with other results.
+# NumPy accepts more types than the operations do, with other results.
 _NAMES = {
     "f": "bfloat16, half, float, double",
     "i": "int8, int16, int32, int64",
@@ -31,7 +31,7 @@ _NAMES = {
     "O": "string",
 }
 _PLACES = ("int32", "int64")
-# The attributes for types of sizes that are int32 where nothing says otherwise.
+# Attributes for types of sizes, which are int32 by default.
 _DEFAULTS = {"Tidx", "Tmultiples", "Tpaddings", "Tperm", "Tshape", "index_type"}
 
 
@@ -53,12 +53,12 @@ def _refused_value(op: str, attr: str, value: str, allowed: Sequence[str]) -> Op
 
 
 def checked(op: Op, tensor: Any, number: int = 0) -> Any:
-    """`tensor` itself, which the operation takes.
+    """Return `tensor` after checking that the operation accepts its type.
 
     Raises
     ------
     InvalidArgumentError
-        When it does not, with TensorFlow's text.
+        If it does not, with TensorFlow's message.
     """
     kinds = op.kinds
     if not kinds or tensor.dtype.kind in kinds:
@@ -69,7 +69,7 @@ def checked(op: Op, tensor: Any, number: int = 0) -> Any:
 
 
 def pair(op: str, x: Any, y: Any) -> tuple[Any, Any]:
-    """Two tensors of one type; what is no tensor takes the type of the other."""
+    """Convert two values to tensors of one type, the type of a tensor among them."""
     if not isinstance(x, Tensor) and isinstance(y, Tensor):
         x = convert_to_tensor(x, y.dtype)
     x = convert_to_tensor(x)
@@ -80,7 +80,7 @@ def pair(op: str, x: Any, y: Any) -> tuple[Any, Any]:
 
 
 def alike(op: str, values: Sequence[Any]) -> list[Any]:
-    """Tensors of the type of the first one that is a tensor, or of the widest."""
+    """Convert values to tensors of one type: that of the first tensor, or else the widest."""
     dtype = next((value.dtype for value in values if isinstance(value, Tensor)), None)
     if dtype is None:
         found = [convert_to_tensor(value) for value in values]
@@ -93,9 +93,9 @@ def alike(op: str, values: Sequence[Any]) -> list[Any]:
 
 
 def in_integers(value: Any) -> Any:
-    """Sizes; those in a list are cast to int32 while a data set calls a function.
+    """Return sizes; cast tensors in a list to int32 while a dataset calls a function.
 
-    There TensorFlow builds a graph, and packs a list as the type that it is wanted in.
+    TensorFlow then builds a graph, and packs a list in the required type.
     """
     if not isinstance(value, (list, tuple)) or current_call() is None:
         return value
@@ -114,19 +114,19 @@ def integers(
     rank: int | None = None,
     allowed: Sequence[str] = _PLACES,
 ) -> Any:
-    """Sizes or places as a tensor.
+    """Convert sizes or indices to a tensor.
 
     Raises
     ------
     InvalidArgumentError
-        For elements of another type.
+        If elements have another type.
     TypeError
-        For these, where TensorFlow converts the value to one type of integers: without `attr`.
+        The same without `attr`, where TensorFlow converts the value to one integer type.
     """
     if isinstance(value, (list, tuple)) and all(
         type(number) is int and -(1 << 31) <= number < 1 << 31 for number in value
     ):
-        return EagerTensor(np.array(value, np.int32))  # what most sizes are, and an empty list
+        return EagerTensor(np.array(value, np.int32))  # the common case of sizes, and an empty list
     tensor = convert_to_tensor(in_integers(value) if attr in _DEFAULTS else value)
     if not tensor.dtype.is_integer or (
         allowed is not _PLACES and attr is not None and tensor.dtype.name not in allowed
@@ -156,13 +156,14 @@ def _done(*how: Any, **attributes: Any) -> None:
 def _apply_asserted(*how: Any, **attributes: Any) -> Any:
     try:
         return run(*how, **attributes)
-    except InvalidArgumentError as error:  # as of a graph that cannot be built
+    except InvalidArgumentError as error:  # as for a graph that cannot be built
         raise geometry.known(error) from None
 
 
 @functools.cache
 def _ragged() -> Any:
-    return importlib.import_module(".ragged", __package__).functions  # which is built on this one
+    # That module depends on this one.
+    return importlib.import_module(".ragged", __package__).functions
 
 
 EAGER = Version(

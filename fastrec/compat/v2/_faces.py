@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The functions that version 1 has, too, by topic."""
+"""Functions that version 1 has, too, by topic."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 
 
 class _Arrays(Arrays):
-    """With tensors of one value."""
+    """Array functions, including tensors of one value."""
 
     def zeros(self, shape: Any, dtype: Any = "float32", name: str | None = None) -> Any:
-        """Nothing but zeros: of strings, empty ones."""
+        """Return a tensor of zeros, or of empty strings."""
         return self._uniform(shape, 0, dtype)
 
     def ones(self, shape: Any, dtype: Any = "float32", name: str | None = None) -> Any:
-        """Nothing but ones."""
+        """Return a tensor of ones."""
         return self._uniform(shape, 1, dtype)
 
     def _uniform(self, shape: Any, value: int, dtype: Any) -> Any:
@@ -44,7 +44,7 @@ class _Arrays(Arrays):
         filler = bool(value) if element.is_bool else self._filler(value, element)
         if isinstance(shape, Tensor) and shape.shape.ndims == 0:
             shape = [shape]
-        elif isinstance(shape, (list, tuple)):  # sizes may have been calculated with fractions
+        elif isinstance(shape, (list, tuple)):  # sizes may be floats from a division
             floating = (isinstance(each, Tensor) and each.dtype.is_floating for each in shape)
             pairs = zip(shape, floating, strict=True)
             shape = [self._cast(each, int32) if cast else each for each, cast in pairs]
@@ -52,10 +52,10 @@ class _Arrays(Arrays):
 
 
 class _Picking(Picking):
-    """With version 2's choice."""
+    """Selection functions with version 2's choice."""
 
     def where(self, condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Any:
-        """`x` where the condition holds and `y` elsewhere; with neither, where that is."""
+        """Return `x` where the condition holds and `y` elsewhere; without both, the indices."""
         chosen = self._tensor(condition)
         if x is None and y is None:
             return run(rows.WHERE, [checked(rows.WHERE, chosen)])
@@ -68,7 +68,7 @@ arrays, picking = _Arrays(EAGER), _Picking(EAGER)
 math, products, reductions = Math(EAGER), Products(EAGER), Reductions(EAGER)
 bitwise = Bitwise(EAGER)
 
-# What is imported when it is first asked for: its module, and its class.
+# Classes that are imported on first use: module and class.
 _LATE = {
     "activations": ("math", "Activations"),
     "codecs": ("codecs", "ImageCodecs"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names that few programs use."""
+"""Rarely used names, imported on use."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def _keras() -> Names:
 
 
 def found(where: str, name: str) -> Any:
-    """The function ``tf.where.name``.
+    """Return the function ``tf.where.name``.
 
     Raises
     ------
     AttributeError
-        When there is none.
+        If there is no such function.
     """
     if not where and name in ("audio", "debugging", "raw_ops", "signal"):
         return Names(found, name)

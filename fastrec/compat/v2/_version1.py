@@ -29,7 +29,7 @@ __all__ = ["Version1"]
 _GRAPHS = "fastrec.compat.v1"
 _HERE = "fastrec.compat.v2"
 
-# Names of version 1 whose object is version 2's under another name.
+# Names of version 1 whose object version 2 has under another name.
 _RENAMED = {
     "FixedLenFeature": "io.FixedLenFeature",
     "FixedLenSequenceFeature": "io.FixedLenSequenceFeature",
@@ -75,7 +75,7 @@ _EAGER = {
     "while_loop",
     *_RENAMED,
 }
-# What version 1's modules have, whatever is going on.
+# Names that the modules of version 1 have in both modes.
 _OF_GRAPHS = {
     "Graph",
     "GraphKeys",
@@ -107,7 +107,7 @@ def _v1(path: str) -> Any:
 
 
 def _iterator(dataset: Any, shared_name: str | None = None) -> Any:
-    """Return an iterator over a dataset, whose ``get_next`` gives the next element."""
+    """Return an iterator over a dataset, whose ``get_next`` returns the next element."""
     return iter(dataset)
 
 
@@ -165,7 +165,7 @@ _ADAPTED: dict[str, Callable[..., Any]] = {
 
 
 def _building() -> bool:
-    """Whether a graph is being built, or nothing runs at once."""
+    """Return whether a graph is being built, or eager execution is disabled."""
     if Version1.graphs:
         return True
     module = sys.modules.get(f"{_GRAPHS}._graph")
@@ -202,7 +202,7 @@ def _executed(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _either(function: Callable[..., Any], path: str) -> Callable[..., Any]:
-    """Return version 2's function, which becomes version 1's for parameters of that one alone."""
+    """Return a function that uses version 1 for parameters which only version 1 has."""
 
     @functools.wraps(function)
     def called(*arguments: Any, **named: Any) -> Any:
@@ -239,7 +239,7 @@ class Version1(ModuleType):
     Parameters
     ----------
     path : str
-        Of the module, within version 1; empty for all of it.
+        The path of the module within version 1; empty for the top level.
     """
 
     graphs = False  # whether ``disable_eager_execution`` was called

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors made, shaped, joined, cut, padded, repeated, and parts of them."""
+"""Create, reshape, join, slice, pad and repeat tensors."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None = None) -> Any:
-    """A tensor of `value`; of `shape`, which one value fills."""
+    """Return a tensor of `value`; a single value fills `shape`."""
     tensor = convert_to_tensor(value, dtype)
     if shape is None:
         return tensor

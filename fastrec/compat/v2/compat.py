@@ -11,7 +11,7 @@ from .._tf import texts
 from .._tf.texts import *
 from .._tf.uncovered import uncovered
 
-__path__: list[str] = []  # of what it has, no files
+__path__: list[str] = []  # submodules are attributes, not files
 
 __all__ = [*texts.__all__]
 

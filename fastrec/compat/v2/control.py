@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Choices among functions, and orders of operations, which run as they are called."""
+"""Choices among functions and the order of operations; all run when they are called."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ __all__ = ["case", "control_dependencies", "group", "no_op", "switch_case"]
 
 
 def control_dependencies(control_inputs: Any) -> contextlib.AbstractContextManager[None]:
-    """Nothing to wait for: operations run in the order in which they are called."""
+    """Return a context without effect, because operations run in the order of their calls."""
     return contextlib.nullcontext()
 
 
 def no_op(name: str | None = None) -> None:
-    """Nothing."""
+    """Do nothing."""
 
 
 def group(*inputs: Any, name: str | None = None) -> None:
-    """Nothing: what is called has been done."""
+    """Do nothing, because the inputs have already run."""
 
 
 def _numbered(number: Any, functions: Sequence[Callable[[], Any]]) -> Any:
     last = len(functions) - 1
     if isinstance(number, Symbol):
-        from .._tf.tracing.choices import chosen  # which other functions do without
+        from .._tf.tracing.choices import chosen  # imported only by functions that need it
 
         places = {place: place for place in range(last)}
         with contextlib.suppress(Unfit):

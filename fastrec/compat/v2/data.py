@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``tf.data``: data sets, eager and over ndarrays."""
+"""``tf.data``: eager datasets over ndarrays."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .._tf.data.pipeline import INFINITE, UNKNOWN, set_lowering
 from .._tf.specs import DatasetSpec, RaggedTensorSpec, SparseTensorSpec, TensorSpec, TypeSpec
 from .._tf.uncovered import uncovered
 
-__path__: list[str] = []  # of what it has, no files
+__path__: list[str] = []  # submodules are attributes, not files
 
 if TYPE_CHECKING:
     from . import data_experimental as experimental
@@ -45,6 +45,6 @@ Iterator = DatasetIterator
 
 
 def __getattr__(name: str) -> Any:
-    if name == "experimental":  # imported when it is first asked for
+    if name == "experimental":  # imported on first use
         return importlib.import_module(".data_experimental", __package__)
     raise uncovered("v2", "data", name)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # ruff: noqa: F403
-"""``tf.data.experimental``, as far as records are concerned."""
+"""``tf.data.experimental``, as far as it concerns records."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ globals().update(
 
 
 def _plain(value: Any) -> Any:
-    """The value of a tensor of one string; anything else as it is."""
+    """Return the value of a tensor of one string; return anything else unchanged."""
     return value.numpy() if isinstance(value, EagerTensor) else value
 
 
 class TFRecordWriter:
-    """Writes the elements of a data set of strings to a file."""
+    """Writes the elements of a dataset of strings to a file."""
 
     def __init__(self, filename: Any, compression_type: Any = None) -> None:
         self._arguments = as_path(_plain(filename)), compression_type
@@ -56,12 +56,12 @@ def save(dataset: Any, path: Any, compression: Any = None, shard_func: Any = Non
 def load(
     path: Any, element_spec: Any = None, compression: Any = None, reader_func: Any = None
 ) -> Any:
-    """The elements that were saved to a folder."""
+    """Return the dataset of the elements that :func:`save` wrote to a directory."""
     return Dataset.load(path, element_spec, compression, reader_func)
 
 
 def cardinality(dataset: Any) -> Any:
-    """Return the number of elements; -1 for an endless data set, -2 when it is not known."""
+    """Return the number of elements; -1 for an infinite dataset, -2 if it is unknown."""
     return dataset.cardinality()
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # ruff: noqa: F403
-"""``tf.dtypes``: the types of elements."""
+"""``tf.dtypes``: the element types."""
 
 from __future__ import annotations
 

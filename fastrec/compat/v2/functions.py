@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of Python inside of data sets, and what else programs call beside records."""
+"""Python functions in datasets, and further functions that input programs call."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def py_function(
     Tout: Any = None,
     name: str | None = None,
 ) -> Any:
-    """A function of Python, of tensors that are there; a decorator without `func` and `inp`."""
+    """Call a Python function of eager tensors; a decorator without `func` and `inp`."""
     if func is None:
         return lambda function: lambda *args: py_function(function, args, Tout)
     if inp is None:
@@ -96,7 +96,7 @@ def numpy_function(
     stateful: bool = True,
     name: str | None = None,
 ) -> Any:
-    """A function of Python, of ndarrays; a decorator without `func` and `inp`."""
+    """Call a Python function of ndarrays; a decorator without `func` and `inp`."""
     if func is None:
         return lambda function: lambda *args: numpy_function(function, args, Tout)
     if inp is None:
@@ -105,7 +105,7 @@ def numpy_function(
 
 
 def function(func: Callable[..., Any] | None = None, **_: Any) -> Any:
-    """The function, whose draws in a data set count their seeds for themselves."""
+    """Return the function, with a separate count of seeds for its draws in a dataset."""
     return function if func is None else apart(func)
 
 
@@ -114,7 +114,7 @@ def cond(
 ) -> Any:
     """Return the result of one of two functions."""
     if isinstance(pred, Symbol):
-        from .._tf.tracing.choices import chosen  # which other functions do without
+        from .._tf.tracing.choices import chosen  # imported only by functions that need it
 
         with contextlib.suppress(Unfit):
             return chosen(pred, [false_fn, true_fn], {0: 0, 1: 1})
@@ -122,24 +122,24 @@ def cond(
 
 
 def executing_eagerly() -> bool:
-    """True."""
+    """Return True."""
     return True
 
 
 def is_tensor(x: Any) -> bool:
-    """Whether it is a tensor, dense, sparse or ragged."""
+    """Return whether a value is a tensor: dense, sparse or ragged."""
     return isinstance(x, Tensor) or hasattr(x, "_raw")
 
 
 def get_static_value(tensor: Any, partial: bool = False) -> Any:
-    """The value of a tensor; None in a function, where it depends on elements."""
+    """Return the value of a tensor; None for one that depends on the elements of a dataset."""
     if isinstance(tensor, EagerTensor):
         return tensor.numpy()
     return None if isinstance(tensor, Symbol) else tensor
 
 
 def print_(*inputs: Any, output_stream: Any = None, end: str = "\n", **_: Any) -> None:
-    """Print tensors and what else there is."""
+    """Print tensors and other values."""
     symbols = [value for value in inputs if isinstance(value, Symbol)]
     if symbols:
         raise TypeError("what a function prints has to be there")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # ruff: noqa: F403
-"""``tf.image``: images out of bytes and back, cut, turned, lit and coloured."""
+"""``tf.image``: decode, encode, crop, flip, adjust and resize images."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .image_sizes import *
 from .random import draws as _draws
 from .random import image_functions as _by_chance
 
-__path__: list[str] = []  # of what it has, no files
+__path__: list[str] = []  # submodules are attributes, not files
 
 globals().update(_functions_of(_images, _codecs) | _by_chance)
 stateless_sample_distorted_bounding_box = _draws.stateless_sample_distorted_bounding_box
@@ -30,7 +30,7 @@ def sample_distorted_bounding_box(
     use_image_if_no_bounding_boxes: bool | None = None,
     name: str | None = None,
 ) -> Any:
-    """A part of an image by chance: where it begins, its size, and its box."""
+    """Draw a random part of an image: its start, its size, and its bounding box."""
     source = _draws.of_seed(seed or (0, 0))
     return _draws.distorted_box(
         source,

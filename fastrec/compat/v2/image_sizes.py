@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Images scaled."""
+"""Resize images."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["ResizeMethod", "resize", "resize_with_pad"]
 
 
 class ResizeMethod:
-    """Ways to :func:`resize`."""
+    """Methods of :func:`resize`."""
 
     BILINEAR = "bilinear"
     NEAREST_NEIGHBOR = "nearest"
@@ -38,7 +38,7 @@ def resize(
     *,
     _legacy: bool | None = None,
 ) -> Any:
-    """An image of another size, in float32 unless by the nearest pixels.
+    """Resize images, to float32 except for the nearest neighbour.
 
     Parameters
     ----------
@@ -47,9 +47,9 @@ def resize(
     method : str
         One of :class:`ResizeMethod`.
     preserve_aspect_ratio : bool
-        As large as it can be within `size`, without changing its form.
+        Whether to keep the aspect ratio, with the largest size within `size`.
     antialias : bool
-        Take in all pixels where it becomes smaller; bilinear and bicubic otherwise skip some.
+        Whether to use all pixels for reductions; bilinear and bicubic otherwise skip some.
     """
     tensor, kind = convert_to_tensor(images), _method(method)
     if tensor.shape.ndims not in (None, 3, 4):
@@ -77,7 +77,7 @@ def _method(method: Any) -> str:
 
 
 def _before_cast(tensor: Any) -> Any:
-    """The bytes that were cast to these floats: scaling makes floats of them on its way."""
+    """Return the bytes that were cast to these floats, because resizing converts them itself."""
     if not isinstance(tensor, Symbol) or tensor.dtype.name != "float32":
         return tensor
     makers = tensor.recording.makers
@@ -98,7 +98,7 @@ def resize_with_pad(
     method: Any = ResizeMethod.BILINEAR,
     antialias: bool = False,
 ) -> Any:
-    """An image scaled without changing its form, with zeros around it."""
+    """Resize an image with its aspect ratio, and pad it with zeros."""
     inputs = [convert_to_tensor(each) for each in (image, target_height, target_width)]
     how = {"method": _method(method), "antialias": antialias}
     return EAGER.apply_asserted(geometry.RESIZE_WITH_PAD, inputs, **how)

@@ -29,7 +29,7 @@ from .._tf.uncovered import uncovered
 from ._faces import codecs as _codecs
 from ._faces import parsers as _parsers
 
-__path__: list[str] = []  # of what it has, no files
+__path__: list[str] = []  # submodules are attributes, not files
 
 globals().update(_functions_of(_codecs, _parsers))
 
@@ -78,12 +78,12 @@ _WRITE_FILE = Op("WriteFile", _write, lambda *_: [], pure=False)
 
 
 def write_file(filename: Any, contents: Any, name: str | None = None) -> None:
-    """Make a file, and the directories that it is in."""
+    """Write a file, and create its parent directories."""
     run(_WRITE_FILE, [convert_to_tensor(each, "string") for each in (filename, contents)])
 
 
 def matching_files(pattern: Any, name: str | None = None) -> Any:
-    """The names of files that match patterns, sorted."""
+    """Return the sorted names of files that match patterns."""
     patterns = convert_to_tensor(pattern, "string").array.reshape(-1).tolist()
     names = sorted({name for each in patterns for name in glob.glob(each)})
     return convert_to_tensor(names or np.empty(0, object), "string")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``tf.lookup``: tables that do not change, and those that do."""
+"""``tf.lookup``: immutable and mutable tables."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .._tf.faces.lookup import KeyValueTensorInitializer, TextFileIndex, TextFil
 from .._tf.uncovered import uncovered
 from ._eager import EAGER
 
-__path__: list[str] = []  # of what it has, no files
+__path__: list[str] = []  # submodules are attributes, not files
 
 __all__ = [
     "KeyValueTensorInitializer",
@@ -25,13 +25,13 @@ __all__ = [
 
 
 class StaticHashTable(_tables.StaticHashTable):
-    """Values by key; `default_value` for what is no key."""
+    """Values by key; `default_value` for unknown keys."""
 
     _version = EAGER
 
 
 class StaticVocabularyTable(_tables.StaticVocabularyTable):
-    """Numbers of words; words that are not there share some numbers more."""
+    """Numbers of words; unknown words share additional numbers."""
 
     _version = EAGER
 
@@ -44,7 +44,7 @@ class MutableHashTable(_mutable.MutableHashTable):
 
 
 class DenseHashTable(_mutable.DenseHashTable):
-    """Values by key, which a program may change; one key marks what is empty."""
+    """Values by key, which a program may change; one key marks empty slots."""
 
     _version = EAGER
     _done = staticmethod(lambda _: None)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loops over rows and while something holds."""
+"""Loops over rows, and loops with a condition."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def map_fn(
     structure, leaves = flatten(elems, lists=True)
     wanted = dtype if fn_output_signature is None else fn_output_signature
     if any(isinstance(leaf, Symbol) for leaf in leaves):
-        from .._tf.tracing.loops import mapped_rows  # which other functions do without
+        from .._tf.tracing.loops import mapped_rows  # imported only by functions that need it
 
         def of_row(*row: Any) -> Any:
             return _of_type(fn(pack(structure, row)), wanted)
@@ -60,7 +60,7 @@ def map_fn(
 
 
 def _of_type(value: Any, wanted: Any) -> Any:
-    """What a function gives, as tensors of the types that it says."""
+    """Convert the result of a function to tensors of the declared types."""
     if wanted is None:
         return value
     kinds = [getattr(kind, "dtype", kind) for kind in flatten(wanted, lists=True)[1]]
@@ -74,12 +74,12 @@ def _stacked(made: Sequence[Sequence[Any]], structure: Any) -> Any:
 
 
 def vectorized_map(fn: Callable[..., Any], elems: Any, **_: Any) -> Any:
-    """As :func:`map_fn`."""
+    """Apply `fn` as :func:`map_fn` does."""
     return map_fn(fn, elems)
 
 
 def _folded(fn: Callable[..., Any], elems: Any, initial: Any, reverse: bool) -> tuple[Any, Any]:
-    """What `fn` gives for each row, in order, and the structure of it."""
+    """Return the results of `fn` for each row, in order, and their structure."""
     structure, leaves = flatten(elems, lists=True)
     columns = [_rows(convert_to_tensor(leaf)) for leaf in leaves]
     rows = list(zip(*columns, strict=True))[:: -1 if reverse else 1]
@@ -98,12 +98,12 @@ def _folded(fn: Callable[..., Any], elems: Any, initial: Any, reverse: bool) -> 
 def _folded_symbols(
     fn: Callable[..., Any], elems: Any, initial: Any, reverse: bool, every: bool
 ) -> Any:
-    """The same, as an operation of a function that is traced; Unfit where it cannot be one."""
+    """Fold as an operation of a traced function; raise Unfit if this is not possible."""
     structure, leaves = flatten(elems, lists=True)
     kind, held = (structure, None) if initial is None else flatten(initial, lists=True)
     if not any(isinstance(leaf, Symbol) for leaf in [*leaves, *(held or ())]):
         raise Unfit("values that are there")
-    from .._tf.tracing.loops import folded_rows  # which other functions do without
+    from .._tf.tracing.loops import folded_rows  # imported only by functions that need it
 
     def of_parts(before: Any, row: Any) -> Any:
         return fn(pack(kind, before), pack(structure, row))
@@ -124,7 +124,7 @@ def scan(
     reverse: bool = False,
     name: str | None = None,
 ) -> Any:
-    """Apply `fn` to what it gave before and each row, and stack all that it gave."""
+    """Apply `fn` to its previous result and each row, and stack all results."""
     with contextlib.suppress(Unfit):
         return _folded_symbols(fn, elems, initializer, reverse, True)
     made, kind = _folded(fn, elems, initializer, reverse)
@@ -186,11 +186,11 @@ def while_loop(
 def _looped_symbols(
     cond: Callable[..., Any], body: Callable[..., Any], values: Any, shapes: Any, most: Any
 ) -> Any:
-    """The same, as an operation of a function that is traced; Unfit where it cannot be one."""
+    """Loop as an operation of a traced function; raise Unfit if this is not possible."""
     structure, leaves = flatten(tuple(values), lists=True)
     if not isinstance(current_call(), Recording):
         raise Unfit("values that are there")
-    from .._tf.tracing.loops import looped  # which other functions do without
+    from .._tf.tracing.loops import looped  # imported only by functions that need it
 
     def step(*parts: Any) -> Any:
         return body(*pack(structure, parts))

@@ -22,7 +22,7 @@ globals().update(FUNCTIONS)
 
 
 def _compared(row: Op, unequal: bool) -> Callable[[Any, Any], Any]:
-    """``==`` and ``!=``: what is None, or of another shape, is not equal."""
+    """Return ``==`` or ``!=``, for which None and other shapes are unequal."""
     op = _broadcast_or(row, unequal)
 
     def compare(x: Any, y: Any) -> Any:

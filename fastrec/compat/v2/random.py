@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``tf.random``: for a seed, TensorFlow's own draws.
+"""``tf.random``: with a seed, the same draws as TensorFlow's.
 
-What a function of a data set draws is given to it with each element, so that it is the same
-however many elements are made at once, and by however many threads.
+The draws of a dataset's function are supplied with each element, so they do not depend on the
+number of elements that are computed together, or on the number of threads.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from .._tf.tracing.recording import Recording, Symbol, raw_of, run
 from .._tf.uncovered import uncovered
 from ._eager import EAGER, integers
 
-__path__: list[str] = []  # of what it has, no files
+__path__: list[str] = []  # submodules are attributes, not files
 
 __all__ = [
     "Generator",
@@ -59,7 +59,7 @@ def drawn(
     begin: Callable[[], philox.Philox],
     **how: Any,
 ) -> Any:
-    """What an operation draws from a state; in a function of a data set, for each element."""
+    """Return the draws of an operation from a state; in a dataset's function, for each element."""
     raws = [raw_of(each) for each in inputs]
     blocks = op.blocks(*raws, **how)
     call = current_call()
@@ -87,7 +87,7 @@ def _drawn(
     name: str | None = None,
     **how: Any,
 ) -> Any:
-    """The same, from the state that a seed, or both seeds, begin."""
+    """Return the draws of an operation from the state of a seed, or of both seeds."""
     given = seed if isinstance(seed, (tuple, type(None))) else int(seed)
     call = current_call()
     if isinstance(given, tuple):
@@ -130,7 +130,7 @@ uniform_candidate_sampler = draws.uniform_candidate_sampler
 
 
 class Generator:
-    """Random numbers with a state of their own. Made by :meth:`from_seed`.
+    """A generator of random numbers with a separate state.
 
     Parameters
     ----------
@@ -151,17 +151,17 @@ class Generator:
 
     @classmethod
     def from_seed(cls, seed: Any, alg: Any = None) -> Generator:
-        """One whose numbers a seed decides."""
+        """Return a generator whose numbers depend on a seed."""
         return cls(state=[int(np.asarray(seed)), 0, 0], alg=alg)
 
     @classmethod
     def from_non_deterministic_state(cls, alg: Any = None) -> Generator:
-        """One whose numbers nobody can foretell."""
+        """Return a generator with an unpredictable seed."""
         return cls(state=[0, 0, int.from_bytes(os.urandom(8), "little")], alg=alg)
 
     @classmethod
     def from_state(cls, state: Any, alg: Any = None) -> Generator:
-        """One with a state that another has had."""
+        """Return a generator with a given state."""
         return cls(state=state, alg=alg)
 
     @property
@@ -177,15 +177,15 @@ class Generator:
 
     @property
     def algorithm(self) -> int:
-        """The number of Philox."""
+        """The number of the Philox algorithm."""
         return 1
 
     def reset_from_seed(self, seed: Any) -> None:
-        """Begin anew with a seed."""
+        """Restart with a seed."""
         self._state.key, self._state.position = 0, int(np.asarray(seed)) & (1 << 64) - 1
 
     def skip(self, delta: Any) -> None:
-        """Leave out as many numbers."""
+        """Skip `delta` numbers."""
         self._state.reserve(int(np.asarray(delta)) * philox.PER_OUTPUT)
 
     def _draw(self, op: Drawing, inputs: Sequence[Any], **how: Any) -> Any:
@@ -199,11 +199,11 @@ class Generator:
         dtype: Any = "float32",
         name: str | None = None,
     ) -> Any:
-        """Numbers from `minval` up to and without `maxval`."""
+        """Return numbers from `minval` up to but excluding `maxval`."""
         return draws.numbers(self._draw, shape, minval, maxval, dtype)
 
     def uniform_full_int(self, shape: Any, dtype: Any = "uint64", name: str | None = None) -> Any:
-        """Whole numbers, any of the type."""
+        """Return integers from the whole range of the type."""
         return draws.integers(self._draw, shape, dtype)
 
     def normal(
@@ -214,7 +214,7 @@ class Generator:
         dtype: Any = "float32",
         name: str | None = None,
     ) -> Any:
-        """Normally distributed numbers."""
+        """Return normally distributed numbers."""
         return draws.normals(self._draw, NORMAL, shape, mean, stddev, dtype)
 
     def truncated_normal(
@@ -225,16 +225,16 @@ class Generator:
         dtype: Any = "float32",
         name: str | None = None,
     ) -> Any:
-        """Normally distributed numbers, within two deviations of their mean."""
+        """Return normally distributed numbers within two standard deviations of the mean."""
         return draws.normals(self._draw, TRUNCATED_NORMAL, shape, mean, stddev, dtype)
 
     def make_seeds(self, count: int = 1) -> Any:
-        """Seeds for stateless draws, a column for each."""
+        """Return seeds for stateless draws, one per column."""
         keys = draws.integers(self._draw, [count], "int64")
         return run(PACK, [keys, convert_to_tensor(np.zeros(count, np.int64))], axis=0)
 
     def split(self, count: int = 1) -> list[Generator]:
-        """Other generators, each with a key of its own."""
+        """Return new generators with different keys."""
         keys = draws.integers(self._draw, [count], "int64")
         return [Generator(state=[0, 0, int(key)]) for key in keys]
 
@@ -243,14 +243,14 @@ _global: list[Generator] = []
 
 
 def get_global_generator() -> Generator:
-    """The generator of the program."""
+    """Return the global generator."""
     if not _global:
         _global.append(Generator.from_non_deterministic_state())
     return _global[0]
 
 
 def set_global_generator(generator: Generator) -> None:
-    """Make `generator` that of the program."""
+    """Replace the global generator."""
     _global[:] = [generator]
 
 

@@ -17,7 +17,7 @@ __all__ = ["bitwise", "linalg", "nn"]
 def moments(
     x: Any, axes: Any, shift: Any = None, keepdims: bool = False, name: str | None = None
 ) -> tuple[Any, Any]:
-    """Means and variances along dimensions."""
+    """Compute means and variances along dimensions."""
     return (
         reductions.reduce_mean(x, axes, keepdims),
         reductions.reduce_variance(x, axes, keepdims),
@@ -25,7 +25,7 @@ def moments(
 
 
 def matvec(a: Any, b: Any, transpose_a: bool = False, name: str | None = None, **_: Any) -> Any:
-    """Matrices times vectors."""
+    """Multiply matrices by vectors."""
     letters = "...ji,...j->...i" if transpose_a else "...ij,...j->...i"
     return products.einsum(letters, a, b)
 

@@ -40,7 +40,7 @@ _SPLIT = Op("StringSplitV2", _rows_of_parts, _parts_spec)
 
 
 def split(input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = None) -> Any:
-    """The parts of strings between separators; of several strings as a ragged tensor."""
+    """Split strings at separators; several strings become a ragged tensor."""
     if isinstance(input, RaggedTensor):
         return _of_values(split(input.flat_values, sep, maxsplit), input)
     between = b"" if sep is None else as_array(convert_to_tensor(sep, "string").array).item()
@@ -52,7 +52,7 @@ def split(input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = No
 
 
 def _of_values(found: RaggedTensor, outer: RaggedTensor) -> RaggedTensor:
-    """Rows in place of the values of a ragged tensor."""
+    """Replace the values of a ragged tensor by rows."""
     for splits in reversed(outer.nested_row_splits):
         found = RaggedTensor.from_row_splits(found, splits)
     return found

@@ -18,7 +18,7 @@ __all__ = ["TensorArray"]
 
 
 def _checked(op: Op, inputs: list[Any], **how: Any) -> Any:
-    """The result of an operation; for what does not go together a ValueError, as it is called."""
+    """Return the result of an operation; raise ValueError for incompatible arguments."""
     try:
         return run(op, inputs, **how)
     except Mismatch as error:
@@ -26,9 +26,9 @@ def _checked(op: Op, inputs: list[Any], **how: Any) -> Any:
 
 
 class TensorArray:
-    """Tensors by number, as a loop writes them.
+    """Tensors by index, as a loop writes them.
 
-    A write changes it and returns it; in a function that is traced it returns another one.
+    Eagerly, a write changes the array and returns it; in a traced function it returns a new array.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class TensorArray:
     ) -> None:
         spec = TensorArraySpec(element_shape, dtype, bool(dynamic_size), infer_shape)
         self._raw: Any = ops.Tensors(spec, 0)
-        self._size: int | None = None  # where it never changes
+        self._size: int | None = None  # set if it never changes
         if isinstance(size, Symbol):
             self._raw = run(ops.SIZED, [self, size])._raw
             return
@@ -72,18 +72,18 @@ class TensorArray:
 
     @property
     def dynamic_size(self) -> bool:
-        """Whether it grows when it is written to."""
+        """Whether writing extends the array."""
         found: bool = self._spec.dynamic_size
         return found
 
     @property
     def element_shape(self) -> TensorShape:
-        """The shape of the tensors, as far as it is known."""
+        """The static shape of the tensors."""
         found: TensorShape = self._spec.element_shape
         return found
 
     def after(self, found: TensorArray) -> TensorArray:
-        """This array after operations that gave another one."""
+        """Return this array after operations that produced another one."""
         if isinstance(current_call(), Recording) or isinstance(found._raw, Symbol):
             found._size = self._size
             return found
@@ -91,7 +91,7 @@ class TensorArray:
         return self
 
     def _given(self, op: Op, *inputs: Any, **how: Any) -> Any:
-        """What it holds; tensors that were not written have the shape that is known here."""
+        """Return stored tensors; those that were not written have the static shape."""
         return _checked(op, [self, *inputs], shape=self.element_shape, **how)
 
     def size(self, name: str | None = None) -> Any:
@@ -99,14 +99,14 @@ class TensorArray:
         return run(ops.SIZE, [self])
 
     def identity(self) -> TensorArray:
-        """The same array."""
+        """Return the same array."""
         return self
 
     def close(self, name: str | None = None) -> None:
-        """Nothing: the tensors go when nothing holds them."""
+        """Do nothing, because the tensors are freed with their last reference."""
 
     def write(self, index: Any, value: Any, name: str | None = None) -> TensorArray:
-        """Put a tensor at a number."""
+        """Write a tensor at an index."""
         tensor = convert_to_tensor(value)
         if tensor.dtype != self.dtype:
             raise invalid(
@@ -120,32 +120,32 @@ class TensorArray:
         return self.after(run(ops.WRITE, [self, convert_to_tensor(index), tensor]))
 
     def read(self, index: Any, name: str | None = None) -> Any:
-        """The tensor at a number."""
+        """Return the tensor at an index."""
         return self._given(ops.READ, convert_to_tensor(index))
 
     def stack(self, name: str | None = None) -> Any:
-        """All of them, one below the other."""
+        """Stack all tensors along a new first dimension."""
         return self._given(ops.STACK, size=self._size)
 
     def gather(self, indices: Any, name: str | None = None) -> Any:
-        """Some of them, one below the other."""
+        """Stack selected tensors along a new first dimension."""
         return self._given(ops.GATHER, convert_to_tensor(indices))
 
     def concat(self, name: str | None = None) -> Any:
-        """All of them, one after the other along their first dimension."""
+        """Concatenate all tensors along their first dimension."""
         return _checked(ops.JOINED, [self])
 
     def unstack(self, value: Any, name: str | None = None) -> TensorArray:
-        """Take the rows of a tensor."""
+        """Write the rows of a tensor."""
         return self.after(_checked(ops.UNSTACK, [self, convert_to_tensor(value)]))
 
     def scatter(self, indices: Any, value: Any, name: str | None = None) -> TensorArray:
-        """Take the rows of a tensor, each at its number."""
+        """Write the rows of a tensor at given indices."""
         places, rows = convert_to_tensor(indices), convert_to_tensor(value)
         return self.after(run(ops.SCATTER, [self, places, rows]))
 
     def split(self, value: Any, lengths: Any, name: str | None = None) -> TensorArray:
-        """Take the parts of a tensor, of these lengths."""
+        """Write the parts of a tensor with given lengths."""
         rows = [convert_to_tensor(value), convert_to_tensor(lengths)]
         return self.after(run(ops.SPLIT, [self, *rows]))
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._tf.uncovered import uncovered
 
-__path__: list[str] = []  # of what it has, no files
+__path__: list[str] = []  # submodules are attributes, not files
 
 if TYPE_CHECKING:
     from fastrec.train import BytesList as BytesList
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from fastrec.train import SequenceExample as SequenceExample
 
 
-def __getattr__(name: str) -> Any:  # protobuf is imported when a message is used
+def __getattr__(name: str) -> Any:  # protobuf is imported on use
     import fastrec.train
 
     if name in fastrec.train.__all__:

@@ -8,7 +8,7 @@ from typing import Any
 __all__ = ["create_index", "tfrecord2idx"]
 
 
-def __getattr__(name: str) -> Any:  # so that the module can also be run as a program
+def __getattr__(name: str) -> Any:  # the module can also be run as a program
     if name in __all__:
         import importlib
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write where the records of a file begin, and of what size they are: a line for each.
+"""Write the start and size of each record of a file, one line per record.
 
 ``python -m fastrec.compat.tfrecord.tools.tfrecord2idx FILE INDEX`` or ``... DIRECTORY``.
 """
@@ -21,25 +21,25 @@ _USAGE = """Usage:
 
 
 def create_index(tfrecord_file: Any, index_file: Any) -> None:
-    """Make the index of one file.
+    """Write the index of one file.
 
     Raises
     ------
     OSError, CorruptRecordError, TruncatedFileError
-        An index is of a sound file only; nothing is written otherwise.
+        If the file is damaged; nothing is written then.
     """
     fastrec.Index.build(tfrecord_file).write_text(index_file, overwrite=False)
 
 
 def create_indices(tfrecord_dir: Any) -> None:
-    """Make ``X.tfindex`` of every ``X.tfrecord`` in a directory."""
+    """Write ``X.tfindex`` for every ``X.tfrecord`` in a directory."""
     directory = glob.escape(os.fspath(tfrecord_dir))
     for path in sorted(glob.glob(os.path.join(directory, "*.tfrecord"))):
         create_index(path, os.path.splitext(path)[0] + ".tfindex")
 
 
 def main() -> None:
-    """The command line."""
+    """Run the command line."""
     if len(sys.argv) not in (2, 3):
         print(_USAGE)
         sys.exit()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Record files as data sets of PyTorch, which has to be installed."""
+"""PyTorch datasets of record files. Requires PyTorch."""
 
 from __future__ import annotations
 

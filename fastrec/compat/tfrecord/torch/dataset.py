@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Record files as data sets of PyTorch."""
+"""PyTorch datasets of record files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Description = list[str] | dict[str, str] | None
 
 
 def _worker_shard() -> tuple[int, int] | None:
-    """Shard that this DataLoader worker reads. NumPy's generator gets the worker's seed."""
+    """Return the shard of this DataLoader worker, and seed NumPy with the worker's seed."""
     worker = torch.utils.data.get_worker_info()
     if worker is None:
         return None
@@ -34,19 +34,20 @@ def _passed(
 
 
 class TFRecordDataset(torch.utils.data.IterableDataset):  # type: ignore[misc,type-arg,unused-ignore]
-    """The Examples of one file, or its SequenceExamples when `sequence_description` is not None.
+    """The Examples of one file, or its SequenceExamples if `sequence_description` is set.
 
     Parameters
     ----------
     data_path : path
     index_path : path or None
-        Made by ``tfrecord2idx``. Workers of a DataLoader read a part each, with or without it.
+        An index that ``tfrecord2idx`` wrote. With or without it, each DataLoader worker reads a
+        part.
     description, sequence_description : list of str or dict of str, optional
         As for :func:`~fastrec.compat.tfrecord.tfrecord_loader`.
     shuffle_queue_size : int, optional
-        Draw each record from so many.
+        Size of the buffer from which records are drawn.
     transform : callable, optional
-        Called with each record's features; what it returns is yielded instead.
+        A function of the features of a record; its result is yielded instead.
     compression_type : {None, "gzip"}
     """
 
@@ -87,13 +88,13 @@ class MultiTFRecordDataset(torch.utils.data.IterableDataset):  # type: ignore[mi
     Parameters
     ----------
     data_pattern, index_pattern : str
-        With a ``{}`` for the name of each split; there may be no index.
+        Patterns with ``{}`` for the name of a split; the index is optional.
     splits : dict of str to float
-        The weight of each.
+        The weight of each split.
     description, shuffle_queue_size, transform, sequence_description, compression_type
         As for :class:`TFRecordDataset`.
     infinite : bool
-        Begin each file anew at its end.
+        Whether to restart each file at its end.
     """
 
     def __init__(
