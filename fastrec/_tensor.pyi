@@ -107,6 +107,35 @@ def depthwise(
     steps: tuple[int, int] = (1, 1),
     corner: tuple[int, int] = (0, 0),
 ) -> npt.NDArray[np.float32]: ...
+def suppress(
+    scores: npt.NDArray[np.float32],
+    most: int,
+    limit: float,
+    least: float,
+    sigma: float = 0,
+    *,
+    boxes: npt.NDArray[Any] | None = None,
+    overlaps: npt.NDArray[Any] | None = None,
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]: ...
+def crop_boxes(
+    images: npt.NDArray[Any],
+    boxes: npt.NDArray[Any],
+    numbers: npt.NDArray[Any],
+    size: tuple[int, int],
+    *,
+    nearest: bool = False,
+    outside: float = 0,
+) -> npt.NDArray[np.float32]: ...
+def combine_segments(
+    kind: str, rows: npt.NDArray[Any], ids: npt.NDArray[Any], count: int
+) -> npt.NDArray[Any]: ...
+def count_segments(ids: npt.NDArray[Any], limit: int) -> npt.NDArray[np.int64]: ...
+def split_segments(
+    rows: npt.NDArray[Any], ids: npt.NDArray[Any], count: int
+) -> list[npt.NDArray[Any]]: ...
+def histogram(
+    numbers: npt.NDArray[Any], low: float, high: float, bins: int
+) -> npt.NDArray[np.int64]: ...
 def power(
     x: npt.NDArray[np.float32], powers: npt.NDArray[np.float32]
 ) -> npt.NDArray[np.float32]: ...

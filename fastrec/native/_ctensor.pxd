@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The headers of csrc/tensor/, once more, in their order and spelling; no logic.
 
-from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
 from _csrc cimport (
     FR_ERR_MALFORMED, FR_ERR_NOMEM, FR_OK, FR_PIXEL_FLOAT16, fr_buffer, fr_buffer_free, fr_error,
@@ -238,3 +238,61 @@ cdef extern from "tensor/warp.h" nogil:
     void fr_depthwise_filter(const fr_depthwise *filter, const float *source, size_t height,
                              size_t width, size_t out_height, size_t out_width, float *scratch,
                              float *out) noexcept
+
+
+cdef extern from "tensor/boxes.h" nogil:
+    ctypedef struct fr_suppression:
+        const float *boxes
+        const float *overlaps
+        const float *scores
+        size_t count, most
+        float limit
+        float least
+        float sigma
+
+    ctypedef struct fr_candidate:
+        float score
+        uint32_t number, begin
+
+    size_t fr_boxes_suppress(const fr_suppression *suppression, fr_candidate *candidates,
+                             float *corners, int32_t *kept, float *kept_scores) noexcept
+
+    ctypedef struct fr_crop:
+        size_t height, width, channels
+        size_t out_height, out_width
+        bint is_bytes
+        bint nearest
+        float outside
+
+    ctypedef struct fr_crop_column:
+        uint32_t left, right
+        float share
+
+    void fr_boxes_crop(const fr_crop *crop, const void *image, const float *box,
+                       fr_crop_column *columns, float *out) noexcept
+
+
+cdef extern from "tensor/segments.h" nogil:
+    ctypedef enum fr_segment_kind:
+        FR_SEGMENT_KINDS
+
+    ctypedef enum fr_segment_type:
+        FR_SEGMENT_FLOAT32
+        FR_SEGMENT_FLOAT64
+        FR_SEGMENT_INT32
+        FR_SEGMENT_INT64
+
+    ctypedef struct fr_segment_ids:
+        const void *values
+        bint are_wide
+        size_t count
+
+    size_t fr_segments_check(
+        const fr_segment_ids *ids, size_t limit, bint allow_negative) noexcept
+    void fr_segments_combine(const fr_segment_ids *ids, fr_segment_kind kind, fr_segment_type type,
+                             const void *rows, size_t width, void *out) noexcept
+    void fr_segments_count(const fr_segment_ids *ids, size_t limit, int64_t *counts) noexcept
+    void fr_segments_sort(const fr_segment_ids *ids, const uint8_t *rows, size_t size,
+                          int64_t *starts, uint8_t *out) noexcept
+    void fr_segments_histogram(const void *numbers, fr_segment_type type, size_t count, double low,
+                               double high, size_t bins, int64_t *counts) noexcept

@@ -10,7 +10,7 @@ from cpython.buffer cimport (
     PyBUF_C_CONTIGUOUS, PyBUF_FORMAT, PyBUF_STRIDED, PyBUF_WRITABLE, PyBuffer_Release,
     PyObject_GetBuffer)
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
-from libc.stdint cimport int64_t, uint8_t, uint16_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
 cimport _ctensor as c
@@ -45,6 +45,8 @@ include "tensor/formula.pxi"
 include "tensor/colour.pxi"
 include "tensor/pixelwise.pxi"
 include "tensor/warp.pxi"
+include "tensor/boxes.pxi"
+include "tensor/segments.pxi"
 include "tensor/resize.pxi"
 include "tensor/encoders.pxi"
 

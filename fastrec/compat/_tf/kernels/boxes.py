@@ -12,10 +12,8 @@ from ..errors import InvalidArgumentError
 from . import philox
 
 __all__ = [
-    "crop_and_resize",
     "distorted_box",
     "drawn",
-    "suppressed",
     "suppressed_by_tiles",
 ]
 
@@ -212,86 +210,6 @@ def _outline(image: Array, box: Array, colour: Array, rows: int, columns: int) -
         image[down, left] = colour
     if right < columns:
         image[down, right] = colour
-
-
-def crop_and_resize(
-    images: Array, boxes: Array, numbers: Array, size: Array, method: str, outside: float
-) -> Array:
-    """Parts of images scaled to one size, the first and last pixels of which are at the edges.
-
-    Parameters
-    ----------
-    images : of shape (n, height, width, channels)
-    boxes : float32, shape (m, 4)
-    numbers : int, shape (m,)
-        Of the image that each box is of.
-    size : (height, width)
-    method : {"bilinear", "nearest"}
-    outside : float
-        What is where there is no image.
-    """
-    rows, columns = int(size[0]), int(size[1])
-    result = np.full((len(boxes), rows, columns, images.shape[-1]), outside, _SINGLE)
-    for made, box, number in zip(result, boxes.astype(_SINGLE), numbers.tolist(), strict=True):
-        if not 0 <= number < len(images):
-            raise _invalid(f"box_ind must be in [0, {len(images)}), got {number}")
-        image = images[number]
-        down = _between(box[0], box[2], image.shape[0], rows)
-        along = _between(box[1], box[3], image.shape[1], columns)
-        inside = [
-            (at >= 0) & (at <= n - 1) for at, n in zip((down, along), image.shape[:2], strict=True)
-        ]
-        places = np.ix_(*inside)
-        made[places] = _sampled(image, down[inside[0]], along[inside[1]], method)
-    return result
-
-
-def _between(first: Any, last: Any, size: int, wanted: int) -> Array:
-    most = _SINGLE(size - 1)
-    if wanted == 1:
-        return np.array([_SINGLE(0.5) * (first + last) * most], _SINGLE)
-    step = (last - first) * most / _SINGLE(wanted - 1)
-    found: Array = first * most + np.arange(wanted, dtype=_SINGLE) * step
-    return found
-
-
-def _sampled(image: Array, down: Array, along: Array, method: str) -> Array:
-    if method == "nearest":
-        rows, columns = (np.floor(at + _SINGLE(0.5)).astype(int) for at in (down, along))
-        picked: Array = image[np.ix_(rows, columns)].astype(_SINGLE)
-        return picked
-    top, left = np.floor(down).astype(int), np.floor(along).astype(int)
-    bottom, right = np.ceil(down).astype(int), np.ceil(along).astype(int)
-    share, across = (along - left).astype(_SINGLE)[:, None], (down - top).astype(_SINGLE)
-
-    def mixed(rows: Array) -> Array:
-        one, other = image[np.ix_(rows, left)].astype(_SINGLE), image[np.ix_(rows, right)]
-        line: Array = one + (other.astype(_SINGLE) - one) * share
-        return line
-
-    above = mixed(top)
-    found: Array = above + (mixed(bottom) - above) * across[:, None, None]
-    return found
-
-
-def suppressed(
-    boxes: Array, scores: Array, most: int, overlap: float, score: float = float("-inf")
-) -> Array:
-    """The numbers of the boxes of best score that overlap none of a better one too much."""
-    low, high = np.minimum(boxes[:, :2], boxes[:, 2:]), np.maximum(boxes[:, :2], boxes[:, 2:])
-    areas = (high - low).prod(axis=1)
-    order = np.argsort(-scores, kind="stable")
-    kept: list[int] = []
-    for number in order[scores[order] > score].tolist():
-        if len(kept) >= most:
-            break
-        sides = np.minimum(high[number], high[kept]) - np.maximum(low[number], low[kept])
-        shared = np.maximum(sides, 0).prod(axis=1)
-        union = areas[number] + areas[kept] - shared
-        ratios = np.divide(shared, union, out=np.zeros_like(shared), where=union > 0)
-        if not (ratios > overlap).any():
-            kept.append(number)
-    return np.array(kept, np.int32)
 
 
 def _shares(ones: Array, others: Array) -> Array:

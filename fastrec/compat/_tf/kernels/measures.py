@@ -3,16 +3,17 @@
 
 from __future__ import annotations
 
-import heapq
 import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from fastrec import _tensor
+
 from ..errors import InvalidArgumentError
 
-__all__ = ["chosen", "chosen_by_class", "multiscale", "overlaps_of", "patches", "sobel", "ssim"]
+__all__ = ["chosen_by_class", "multiscale", "patches", "sobel", "ssim"]
 
 Array = np.ndarray[Any, Any]
 
@@ -137,47 +138,6 @@ def patches(
     return found
 
 
-def overlaps_of(boxes: Array) -> Array:
-    """The shares that boxes have in common, of each two."""
-    low, high = np.minimum(boxes[:, :2], boxes[:, 2:]), np.maximum(boxes[:, :2], boxes[:, 2:])
-    areas = (high - low).prod(axis=1)
-    sides = np.minimum(high[:, None], high[None]) - np.maximum(low[:, None], low[None])
-    shared = np.maximum(sides, 0).prod(axis=2)
-    union = areas[:, None] + areas[None] - shared
-    found: Array = np.divide(shared, union, out=np.zeros_like(shared), where=union > 0)
-    return found
-
-
-def chosen(
-    overlaps: Array, scores: Array, most: int, limit: float, least: float, sigma: float = 0
-) -> tuple[Array, Array]:
-    """The numbers and scores of the boxes of best score that overlap none of a better one too much.
-
-    With `sigma` an overlap lowers the score of the worse box.
-    """
-    scale = np.float32(-0.5 / sigma if sigma > 0 else 0)
-    waiting = [(-float(score), number, 0) for number, score in enumerate(scores) if score > least]
-    heapq.heapify(waiting)
-    numbers: list[int] = []
-    found: list[Any] = []
-    while waiting and len(numbers) < most:
-        negative, number, begin = heapq.heappop(waiting)
-        before = score = np.float32(-negative)
-        dropped = False
-        for other in reversed(numbers[begin:]):
-            overlap = np.float32(overlaps[number, other])
-            score = score * np.exp(scale * overlap * overlap) if overlap <= limit else np.float32(0)
-            dropped = not sigma > 0 and bool(overlap > limit)
-            if dropped or score <= least:
-                break
-        if not dropped and score == before:
-            numbers.append(number)
-            found.append(score)
-        elif not dropped and score > least:
-            heapq.heappush(waiting, (-float(score), number, len(numbers)))
-    return np.array(numbers, np.int32), np.array(found, np.float32)
-
-
 def chosen_by_class(
     boxes: Array,
     scores: Array,
@@ -200,9 +160,11 @@ def chosen_by_class(
         picked: list[tuple[float, int, Array]] = []
         for kind in range(classes):
             own = boxes[image, :, kind if boxes.shape[2] > 1 else 0]
-            marks = scores[image, :, kind]
-            numbers, _ = chosen(overlaps_of(own), marks, int(per_class), float(limit), float(least))
-            picked += [(float(marks[n]), kind, own[n]) for n in numbers.tolist()]
+            limits = max(int(per_class), 0), float(limit), float(least)
+            numbers, marks = _tensor.suppress(scores[image, :, kind], *limits, boxes=own)
+            picked += [
+                (mark, kind, own[n]) for mark, n in zip(marks.tolist(), numbers.tolist(), strict=True)
+            ]
         picked.sort(key=lambda each: -each[0])
         for place, (score, kind, box) in enumerate(picked[:size]):
             made[0][image, place] = np.clip(box, 0, 1) if clip_boxes else box

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from fastrec import _tensor
+
 from ..specs import TensorSpec, TypeSpec
 from . import Array, Op, invalid, known_sizes, same_spec
 from .draws import Drawing
@@ -44,11 +46,18 @@ DISTORTED_BOX = Drawing(
 DRAW_BOXES = Op("DrawBoundingBoxesV2", lambda *values: _boxes().drawn(*values), same_spec)
 
 
-def _cropped(*values: Array, method: str, outside: float) -> Array:
+def _cropped(
+    images: Array, boxes: Array, numbers: Array, size: Array, *, method: str, outside: float
+) -> Array:
     if method not in ("bilinear", "nearest"):
         raise invalid(f'method must be "bilinear" or "nearest", got "{method}"')
-    found: Array = _boxes().crop_and_resize(*values, method, outside)
-    return found
+    for number in numbers[(numbers < 0) | (numbers >= len(images))][:1]:
+        raise invalid(f"box_ind must be in [0, {len(images)}), got {number}")
+    height, width = map(int, size)
+    if images.dtype != np.uint8:
+        images = images.astype(np.float32, copy=False)
+    how: Any = {"nearest": method == "nearest", "outside": outside}
+    return _tensor.crop_boxes(images, boxes, numbers, (height, width), **how)
 
 
 def _cropped_spec(specs: Sequence[Any], raws: Sequence[Any], **_: Any) -> list[TypeSpec]:
@@ -58,10 +67,15 @@ def _cropped_spec(specs: Sequence[Any], raws: Sequence[Any], **_: Any) -> list[T
 
 
 CROP_AND_RESIZE = Op("CropAndResize", _cropped, _cropped_spec)
+
+
+def _suppressed(
+    boxes: Array, scores: Array, most: Array, limit: Array, least: Any = -np.inf
+) -> Array:
+    limits = max(int(most), 0), float(limit), float(least)
+    return _tensor.suppress(scores, *limits, boxes=boxes)[0]
+
+
 SUPPRESSED = Op(
-    "NonMaxSuppressionV3",
-    lambda boxes, scores, most, *limits: np.asarray(
-        _boxes().suppressed(boxes, scores, int(most), *map(float, limits))
-    ),
-    lambda *_: [TensorSpec([None], "int32")],
+    "NonMaxSuppressionV3", _suppressed, lambda *_: [TensorSpec([None], "int32")]
 )

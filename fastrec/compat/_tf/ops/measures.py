@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from fastrec import _tensor
+
 from ..dtypes import float32, int32
 from ..specs import TensorSpec, TypeSpec
 from . import Array, Op, constant_of, invalid, same_spec
@@ -138,17 +140,15 @@ PATCHES = Op("ExtractImagePatches", lambda x, **how: _measures().patches(x, **ho
 def _with_scores(
     boxes: Array, scores: Array, most: Array, limit: Array, least: Array, sigma: Array
 ) -> tuple[Array, Array]:
-    module = _measures()
-    numbers = (int(most), float(limit), float(least), float(sigma))
-    found: tuple[Array, Array] = module.chosen(module.overlaps_of(boxes), scores, *numbers)
-    return found
+    limits = max(int(most), 0), float(limit), float(least), float(sigma)
+    return _tensor.suppress(scores, *limits, boxes=boxes)
 
 
 def _of_overlaps(overlaps: Array, scores: Array, most: Array, limit: Array, least: Array) -> Array:
     if overlaps.ndim != 2 or overlaps.shape[0] != overlaps.shape[1]:
         raise invalid("overlaps must be square")
-    found: Array = _measures().chosen(overlaps, scores, int(most), float(limit), float(least))[0]
-    return found
+    limits = max(int(most), 0), float(limit), float(least)
+    return _tensor.suppress(scores, *limits, overlaps=overlaps)[0]
 
 
 def _padded(

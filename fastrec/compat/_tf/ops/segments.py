@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from fastrec import _tensor
+
 from ..dtypes import DType
 from ..shape import in_messages
 from ..specs import TensorSpec, TypeSpec
@@ -32,47 +34,61 @@ def _least(dtype: np.dtype[Any], greatest: bool) -> Any:
     return info.max if greatest else info.min
 
 
-_GATHERED: dict[str, tuple[Callable[..., Any], Callable[[np.dtype[Any]], Any]]] = {
-    "Sum": (np.add, lambda dtype: 0),
-    "Prod": (np.multiply, lambda dtype: 1),
-    "Max": (np.maximum, lambda dtype: _least(dtype, False)),
-    "Min": (np.minimum, lambda dtype: _least(dtype, True)),
-    "Mean": (np.add, lambda dtype: 0),
+_KINDS = ("Sum", "Prod", "Max", "Min", "Mean")
+_NATIVE = ("float32", "float64", "int32", "int64")
+_UFUNCS: dict[str, Any] = {
+    "Sum": np.add,
+    "Prod": np.multiply,
+    "Max": np.maximum,
+    "Min": np.minimum,
 }
 
 
+def _neutral(kind: str, dtype: np.dtype[Any]) -> Any:
+    if kind in ("Sum", "Prod"):
+        return int(kind == "Prod")
+    return _least(dtype, kind == "Min")
+
+
 def _segmented(kind: str, data: Array, ids: Array, count: int) -> Array:
-    function, nothing = _GATHERED[kind]
+    """Combine the rows of each segment, natively where their type allows it."""
     rows = data.reshape(ids.size, *data.shape[ids.ndim :])
-    flat = ids.reshape(-1)
-    if flat.size and flat.max() >= count:
-        raise invalid(
-            f"segment_ids[{int(flat.argmax())}] = {flat.max()} is out of range [0, {count})"
-        )
-    kept = flat >= 0
-    found = np.full((count, *rows.shape[1:]), nothing(data.dtype), data.dtype)
-    function.at(found, flat[kept], rows[kept])  # type: ignore[attr-defined]
-    if kind == "Mean":
-        lengths = np.maximum(np.bincount(flat[kept], minlength=count), 1)
-        lengths = lengths.reshape(-1, *[1] * (found.ndim - 1))
-        found = (found / lengths if found.dtype.kind == "f" else found // lengths).astype(
-            data.dtype
-        )
-    return found
+    flat, combined = ids.reshape(-1), "Sum" if kind == "Mean" else kind
+    if data.dtype.name in _NATIVE:
+        try:
+            result = _tensor.combine_segments(combined, rows, flat, count)
+        except IndexError as error:
+            raise _beyond(flat, error.args[0], count) from None
+    else:
+        for place in np.flatnonzero(flat >= count)[:1].tolist():
+            raise _beyond(flat, place, count)
+        kept = flat >= 0
+        result = np.full((count, *rows.shape[1:]), _neutral(combined, data.dtype), data.dtype)
+        _UFUNCS[combined].at(result, flat[kept], rows[kept])
+    if kind != "Mean":
+        return result
+    lengths = np.maximum(_tensor.count_segments(flat, count), 1)
+    lengths = lengths.reshape(-1, *[1] * (result.ndim - 1)).astype(data.dtype)
+    quotient = np.true_divide if data.dtype.kind in "fc" else np.floor_divide
+    return np.asarray(quotient(result, lengths), data.dtype)
+
+
+def _beyond(ids: Array, place: int, count: int) -> Exception:
+    return invalid(f"segment_ids[{place}] = {ids[place]} is out of range [0, {count})")
 
 
 def _segment(kind: str) -> Op:
     def kernel(data: Array, ids: Array) -> Array:
         if ids.ndim != 1 or len(ids) != len(data):
             raise invalid("segment_ids should be the same size as dimension 0 of input.")
-        if (np.diff(ids, prepend=0) < 0).any():
+        if len(ids) and (ids[0] < 0 or (ids[1:] < ids[:-1]).any()):
             raise invalid(
                 "segment ids are not increasing" if len(ids) else "segment ids must be >= 0"
             )
         count = int(ids[-1]) + 1 if len(ids) else 0
         found = _segmented(kind, data, ids, count)
         if kind in ("Max", "Min"):  # of nothing, 0
-            found[np.bincount(ids, minlength=count) == 0] = 0
+            found[_tensor.count_segments(ids, count) == 0] = 0
         return found
 
     return Op(f"Segment{kind}", kernel, lambda specs, *_: _with_first(None, specs[0]))
@@ -93,17 +109,20 @@ def _unsorted(kind: str) -> Op:
     return Op(f"UnsortedSegment{kind}", kernel, infer)
 
 
-SEGMENT = {kind: _segment(kind) for kind in _GATHERED}
-UNSORTED_SEGMENT = {kind: _unsorted(kind) for kind in _GATHERED}
+SEGMENT = {kind: _segment(kind) for kind in _KINDS}
+UNSORTED_SEGMENT = {kind: _unsorted(kind) for kind in _KINDS}
 
 
 def _partitioned(data: Array, parts: Array, *, count: int) -> tuple[Array, ...]:
     flat = parts.reshape(-1)
-    if flat.size and not 0 <= flat.min() <= flat.max() < count:
-        wrong = int(np.flatnonzero((flat < 0) | (flat >= count))[0])
-        raise invalid(f"partitions[{wrong}] = {flat[wrong]} is not in [0, {count})")
     rows = as_array(data).reshape(flat.size, *data.shape[parts.ndim :])
-    return tuple(rows[flat == number] for number in range(count))
+    places = np.arange(len(rows)) if rows.dtype.hasobject else None
+    try:
+        split = _tensor.split_segments(rows if places is None else places, flat, count)
+    except IndexError as error:
+        wrong = error.args[0]
+        raise invalid(f"partitions[{wrong}] = {flat[wrong]} is not in [0, {count})") from None
+    return tuple(split if places is None else [rows[each] for each in split])
 
 
 def _partition_specs(specs: Sequence[Any], _: Any, *, count: int) -> list[TypeSpec]:
@@ -139,7 +158,6 @@ DYNAMIC_STITCH = Op(
 
 
 def _scattered(indices: Array, updates: Array, shape: Array) -> Array:
-    found = np.zeros(shape.tolist(), updates.dtype)
     depth = indices.shape[-1]
     limits = np.array(shape[:depth])
     outside = ((indices < 0) | (indices >= limits)).any(axis=-1)
@@ -149,8 +167,11 @@ def _scattered(indices: Array, updates: Array, shape: Array) -> Array:
         raise invalid(
             f"indices{at} = {where} does not index into shape {in_messages(shape.tolist())}"
         )
-    np.add.at(found, tuple(np.moveaxis(indices, -1, 0)), updates)
-    return found
+    steps = np.cumprod([1, *limits[:0:-1].tolist()])[::-1]
+    places = indices.reshape(math.prod(indices.shape[:-1]), depth)
+    rows = (places * steps[:depth]).sum(axis=1, dtype=np.int64)
+    updates = updates.reshape(len(rows), *shape[depth:])
+    return _segmented("Sum", updates, rows, math.prod(limits.tolist())).reshape(shape)
 
 
 def _of_sizes(specs: Sequence[Any], raws: Sequence[Any]) -> list[TypeSpec]:
@@ -206,9 +227,12 @@ UNIQUE_WITH_COUNTS = Op("UniqueWithCounts", _counted_unique, _unique_specs)
 
 
 def _difference(x: Array, y: Array, *, dtype: DType) -> tuple[Array, Array]:
-    gone = set(y.tolist())
-    kept = [place for place, each in enumerate(x.tolist()) if each not in gone]
-    return x[kept], np.array(kept, dtype.numpy)
+    if x.dtype.hasobject:
+        gone = set(y.tolist())
+        kept = np.array([each not in gone for each in x.tolist()], bool)
+    else:
+        kept = ~np.isin(x, y)
+    return x[kept], np.flatnonzero(kept).astype(dtype.numpy)
 
 
 LIST_DIFF = Op(
@@ -234,6 +258,9 @@ def _bin_counts(
     size = max(int(x.max()) + 1 if x.size else 0, least)
     size = size if most is None else min(size, most)
     outer = x.shape[:-1] if by_row else ()
+    if not by_row and not weights:
+        counts = _tensor.count_segments(x.reshape(-1), size)
+        return (counts > 0 if binary else counts).astype(dtype.numpy)
     rows = x.reshape(math.prod(outer), -1 if x.size else 0).astype(np.int64)
     kept = rows < size
     numbers = (rows + np.arange(len(rows))[:, np.newaxis] * size)[kept]
@@ -253,10 +280,9 @@ BINCOUNT = Op("Bincount", _bin_counts, _bin_specs)
 
 
 def _histogram(values: Array, limits: Array, *, nbins: int, dtype: DType) -> Array:
-    low, high = limits.astype(np.float64)
-    places = np.floor((values.astype(np.float64) - low) / (high - low) * nbins)
-    numbers = np.clip(places, 0, nbins - 1).astype(np.int64).reshape(-1)
-    return np.bincount(numbers, minlength=nbins).astype(dtype.numpy)
+    numbers = values if values.dtype.name in _NATIVE else values.astype(np.float64)
+    low, high = limits.tolist()
+    return _tensor.histogram(numbers, low, high, nbins).astype(dtype.numpy)
 
 
 HISTOGRAM = Op(
@@ -267,11 +293,12 @@ HISTOGRAM = Op(
 
 
 def _inverted(x: Array) -> Array:
-    if sorted(x.tolist()) != list(range(len(x))):
+    counts = _tensor.count_segments(x, len(x))
+    if not (counts == 1).all():
         raise invalid("x is not a permutation of 0 to its size")
-    found = np.empty_like(x)
-    found[x] = np.arange(len(x), dtype=x.dtype)
-    return found
+    inverse = np.empty_like(x)
+    inverse[x] = np.arange(len(x), dtype=x.dtype)
+    return inverse
 
 
 INVERT_PERMUTATION = Op("InvertPermutation", _inverted, same_spec)

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from fastrec import _tensor
+
 from ..dtypes import DType, as_dtype, float32
 from ..kernels import functions
 from ..specs import TensorSpec, TypeSpec
@@ -217,11 +219,11 @@ def _in_top_k(predictions: Array, targets: Array, k: Array) -> Array:
             f"First dimension of predictions {rows} must match length of targets "
             f"{targets.shape[0] if targets.ndim else 0}"
         )
-    found = np.zeros(rows, bool)
-    for number, (row, target) in enumerate(zip(predictions, targets.tolist(), strict=True)):
-        if 0 <= target < classes and np.isfinite(row[target]) and np.isfinite(row).all():
-            found[number] = (row > row[target]).sum() < int(k)
-    return found
+    inside = (targets >= 0) & (targets < classes)
+    marks = predictions[np.arange(rows), np.where(inside, targets, 0)]
+    is_better = predictions > marks[:, np.newaxis]
+    is_valid = inside & np.isfinite(predictions).all(axis=1)
+    return np.asarray(is_valid & (is_better.sum(axis=1) < int(k)))
 
 
 IN_TOP_K = Op("InTopKV2", _in_top_k, lambda specs, *_: [TensorSpec(specs[1].shape, "bool")])
@@ -294,7 +296,7 @@ BITCAST = Op("Bitcast", _bitcast, _bitcast_spec)
 
 def _over_root(total: Array, ids: Array) -> Array:
     flat = ids.reshape(-1)
-    counts = np.bincount(flat[(flat >= 0) & (flat < len(total))], minlength=len(total))
+    counts = _tensor.count_segments(flat, len(total))
     roots = np.sqrt(np.maximum(counts, 1)).astype(total.dtype)
     found: Array = total / roots.reshape(-1, *(1,) * (total.ndim - 1))
     return found
