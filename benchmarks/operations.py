@@ -143,8 +143,20 @@ def wav_of(samples: Any) -> bytes:
 
 
 def tensors_of(tf: Any, values: Values) -> Values:
-    """Return the values as tensors of one side, with those that only a side can make."""
-    tensors = {name: tf.constant(value) for name, value in values.items()}
+    """Return the values as tensors of one side, with those that only a side can make.
+
+    Strings come from records, as they do in input pipelines.
+    """
+    tensors = {}
+    for name, value in values.items():
+        tensors[name] = tf.constant(value)
+        if getattr(value, "dtype", None) == object:
+            rows = value.tolist()
+            record = fastrec.encode_example(
+                {"x": [row.encode() if isinstance(row, str) else row for row in rows]}
+            )
+            feature = {"x": tf.io.FixedLenFeature([len(rows)], tf.string)}
+            tensors[name] = tf.io.parse_single_example(record, feature)["x"]
     rows = tensors["rows"]
     tensors["ragged"] = tf.RaggedTensor.from_row_lengths(
         tensors["tokens"][: int(values["lengths"].sum())], tensors["lengths"]

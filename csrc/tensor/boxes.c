@@ -169,3 +169,39 @@ void fr_boxes_crop(const fr_crop *crop, const void *image, const float *box,
                           (const float *)image + at.right * row, at.share, columns, out);
     }
 }
+
+/* The pixel of a fraction of a side; far beyond the image it is just outside. */
+static int64_t pixel_of(float fraction, size_t size) {
+    const float at = fraction * (float)(size - 1), most = (float)size;
+    if (!(at > -1)) return -1;
+    return at < most ? (int64_t)at : (int64_t)size;
+}
+
+/* Set `count` pixels, `step` floats apart. */
+static void draw_line(float *pixel, int64_t count, size_t step, size_t channels,
+                      const float *colour) {
+    for (; count > 0; count--, pixel += step)
+        for (size_t c = 0; c < channels; c++)
+            pixel[c] = colour[c];
+}
+
+void fr_boxes_outline(float *image, size_t height, size_t width, size_t channels,
+                      const float *box, const float *colour) {
+    const int64_t rows = (int64_t)height, columns = (int64_t)width;
+    const int64_t top = pixel_of(box[0], height), left = pixel_of(box[1], width);
+    const int64_t bottom = pixel_of(box[2], height), right = pixel_of(box[3], width);
+    if (top > bottom || left > right || top >= rows || bottom < 0 || left >= columns || right < 0)
+        return;
+    const int64_t first_row = top < 0 ? 0 : top, first_column = left < 0 ? 0 : left;
+    const int64_t last_row = bottom < rows ? bottom : rows - 1;
+    const int64_t last_column = right < columns ? right : columns - 1;
+    const int64_t down = last_row - first_row + 1, along = last_column - first_column + 1;
+    float *const corner = image + ((size_t)first_row * width + (size_t)first_column) * channels;
+    const size_t row = width * channels;
+    if (top >= 0) draw_line(corner, along, channels, channels, colour);
+    if (bottom < rows)
+        draw_line(corner + (size_t)(down - 1) * row, along, channels, channels, colour);
+    if (left >= 0) draw_line(corner, down, row, channels, colour);
+    if (right < columns)
+        draw_line(corner + (size_t)(along - 1) * channels, down, row, channels, colour);
+}

@@ -118,3 +118,90 @@ void fr_extreme_values(const fr_extreme_source *source, bool greatest, void *out
 void fr_extreme_places(const fr_extreme_source *source, bool greatest, int64_t *out) {
     (fr_cpu_features() & FR_CPU_AVX2 ? wide : plain)(source, greatest, true, out);
 }
+
+/* Insertion into a list of the largest; most numbers are below its last. */
+#define TOP_OF(type, name)                                                                         \
+    INLINE bool name##_is_above(type a, type b) {                                                  \
+        return a > b || (a != a && b == b);                                                        \
+    }                                                                                              \
+                                                                                                   \
+    static void name##_top(const type *x, size_t outer, size_t count, size_t most, type *values,   \
+                           int32_t *places) {                                                      \
+        for (; outer; outer--, x += count, values += most, places += most) {                       \
+            size_t length = 0;                                                                     \
+            for (size_t i = 0; i < count; i++) {                                                   \
+                if (length == most && !name##_is_above(x[i], values[most - 1])) continue;          \
+                size_t at = length < most ? length++ : most - 1;                                   \
+                for (; at && name##_is_above(x[i], values[at - 1]); at--) {                        \
+                    values[at] = values[at - 1];                                                   \
+                    places[at] = places[at - 1];                                                   \
+                }                                                                                  \
+                values[at] = x[i];                                                                 \
+                places[at] = (int32_t)i;                                                           \
+            }                                                                                      \
+        }                                                                                          \
+    }
+
+TOP_OF(float, float32)
+TOP_OF(double, float64)
+TOP_OF(int32_t, int32)
+TOP_OF(int64_t, int64)
+TOP_OF(uint8_t, uint8)
+
+void fr_extreme_top(const fr_extreme_source *source, size_t most, void *values, int32_t *places) {
+    const size_t outer = source->outer, count = source->count;
+    switch (source->type) {
+        case FR_EXTREME_FLOAT32:
+            float32_top(source->numbers, outer, count, most, values, places);
+            break;
+        case FR_EXTREME_FLOAT64:
+            float64_top(source->numbers, outer, count, most, values, places);
+            break;
+        case FR_EXTREME_INT32:
+            int32_top(source->numbers, outer, count, most, values, places);
+            break;
+        case FR_EXTREME_INT64:
+            int64_top(source->numbers, outer, count, most, values, places);
+            break;
+        default:
+            uint8_top(source->numbers, outer, count, most, values, places);
+    }
+}
+
+/* The part of `count` places from `at - before` on that lies within `size`. */
+static size_t window_of(size_t at, size_t before, size_t count, size_t size, size_t *begin) {
+    const size_t end = at + count > before ? at + count - before : 0;
+    *begin = at > before ? at - before : 0;
+    return end < size ? end : size;
+}
+
+/* One row of windows, from the largest numbers of the rows of the image. */
+INLINE void pool_row(const fr_windows *w, const float *largest, size_t channels, float *out) {
+    for (size_t x = 0; x < w->out_width; x++, out += channels) {
+        size_t begin;
+        const size_t end = window_of(x * w->stride_x, w->left, w->columns, w->width, &begin);
+        for (size_t c = 0; c < channels; c++) {
+            float best = -FLT_MAX;
+            for (size_t i = begin; i < end; i++)
+                best = largest[i * channels + c] > best ? largest[i * channels + c] : best;
+            out[c] = best;
+        }
+    }
+}
+
+void fr_extreme_pool(const fr_windows *w, const float *image, float *scratch, float *out) {
+    const size_t row = w->width * w->channels;
+    for (size_t y = 0; y < w->out_height; y++, out += w->out_width * w->channels) {
+        size_t begin;
+        const size_t end = window_of(y * w->stride_y, w->top, w->rows, w->height, &begin);
+        for (size_t i = 0; i < row; i++)
+            scratch[i] = -FLT_MAX;
+        for (size_t j = begin; j < end; j++)
+            for (size_t i = 0; i < row; i++)
+                scratch[i] = image[j * row + i] > scratch[i] ? image[j * row + i] : scratch[i];
+        if (w->channels == 3)
+            pool_row(w, scratch, 3, out);
+        else
+            pool_row(w, scratch, w->channels, out);
+    }
+}

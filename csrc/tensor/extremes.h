@@ -32,4 +32,25 @@ void fr_extreme_values(const fr_extreme_source *source, bool greatest, void *out
    number, or below the greatest, it is the first. */
 void fr_extreme_places(const fr_extreme_source *source, bool greatest, int64_t *out);
 
+/*
+ * The `most` largest numbers of each of `outer` rows of `count` numbers, in descending order, and
+ * their places in the row. Of equal numbers the first is the larger; NaN is larger than all others.
+ *
+ * REQUIRES: `inner` is 1, and `most` is from 1 to `count`.
+ */
+void fr_extreme_top(const fr_extreme_source *source, size_t most, void *values, int32_t *places);
+
+/* Windows of an image of `height` x `width` x `channels` floats. */
+typedef struct {
+    size_t height, width, channels;
+    size_t rows, columns;         /* of a window */
+    size_t stride_y, stride_x;    /* from one window to the next */
+    size_t top, left;             /* how far the first window begins beyond the image */
+    size_t out_height, out_width; /* windows */
+} fr_windows;
+
+/* The largest number of each window and channel; NaN is passed over, and the least finite number
+   stands for a window without numbers. `scratch` has width x channels floats. */
+void fr_extreme_pool(const fr_windows *windows, const float *image, float *scratch, float *out);
+
 #endif

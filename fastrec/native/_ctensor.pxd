@@ -162,6 +162,18 @@ cdef extern from "tensor/extremes.h" nogil:
         const fr_extreme_source *source, bint greatest, void *out) noexcept
     void fr_extreme_places(
         const fr_extreme_source *source, bint greatest, int64_t *out) noexcept
+    void fr_extreme_top(const fr_extreme_source *source, size_t most, void *values,
+                        int32_t *places) noexcept
+
+    ctypedef struct fr_windows:
+        size_t height, width, channels
+        size_t rows, columns
+        size_t stride_y, stride_x
+        size_t top, left
+        size_t out_height, out_width
+
+    void fr_extreme_pool(const fr_windows *windows, const float *image, float *scratch,
+                         float *out) noexcept
 
 
 cdef extern from "tensor/formula.h" nogil:
@@ -270,6 +282,8 @@ cdef extern from "tensor/boxes.h" nogil:
 
     void fr_boxes_crop(const fr_crop *crop, const void *image, const float *box,
                        fr_crop_column *columns, float *out) noexcept
+    void fr_boxes_outline(float *image, size_t height, size_t width, size_t channels,
+                          const float *box, const float *colour) noexcept
 
 
 cdef extern from "tensor/segments.h" nogil:
@@ -296,3 +310,32 @@ cdef extern from "tensor/segments.h" nogil:
                           int64_t *starts, uint8_t *out) noexcept
     void fr_segments_histogram(const void *numbers, fr_segment_type type, size_t count, double low,
                                double high, size_t bins, int64_t *counts) noexcept
+
+
+cdef extern from "tensor/texts.h" nogil:
+    ctypedef struct fr_texts:
+        const uint8_t *data
+        const int64_t *offsets
+        size_t count
+
+    void fr_texts_strip(const fr_texts *texts, int64_t *begins, int64_t *ends) noexcept
+    size_t fr_texts_part(const fr_texts *texts, int64_t start, int64_t size, bint characters,
+                         int64_t *begins, int64_t *ends) noexcept
+    void fr_texts_copy(const uint8_t *data, const int64_t *begins, const int64_t *ends,
+                       size_t count, uint8_t *out) noexcept
+    void fr_texts_count(const fr_texts *texts, int32_t *counts) noexcept
+    void fr_texts_join(const fr_texts *columns, size_t column_count, fr_span separator,
+                       size_t count, uint8_t *out) noexcept
+    void fr_texts_join_rows(const fr_texts *texts, const int64_t *splits, size_t rows,
+                            fr_span separator, uint8_t *out) noexcept
+    size_t fr_texts_number(const fr_texts *texts, int64_t *table, size_t slots, int64_t *numbers,
+                           int64_t *firsts) noexcept
+    void fr_texts_encode_base64(const fr_texts *texts, bint pad, uint8_t *out) noexcept
+    size_t fr_texts_decode_base64(
+        const fr_texts *texts, int64_t *offsets, uint8_t *out) noexcept
+    size_t fr_texts_decode(const fr_texts *texts, int32_t *points, int64_t *begins,
+                           int64_t *splits) noexcept
+    void fr_texts_encode(const int32_t *points, const int64_t *splits, size_t rows,
+                         int64_t *offsets, uint8_t *out) noexcept
+    void fr_texts_of_integers(const int64_t *numbers, size_t count, int64_t *offsets,
+                              uint8_t *out) noexcept

@@ -17,7 +17,10 @@ from .shape import TensorShape as _TensorShape
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["EagerTensor", "Tensor", "TensorShape", "as_array", "convert_to_tensor"]
+__all__ = ["EagerTensor", "Tensor", "TensorShape", "as_array", "as_texts", "convert_to_tensor"]
+
+
+_BLOCK = 16  # strings that are worth a block of memory
 
 
 class TensorShape(_TensorShape):
@@ -234,6 +237,16 @@ def as_array(value: Any) -> NDArray[Any]:
     if isinstance(value, fastrec.Bytes):
         return value.to_numpy()
     return _string_array(value)
+
+
+def as_texts(x: Any) -> fastrec.Bytes | None:
+    """Return strings as Bytes, or None for a single string or a few."""
+    if isinstance(x, fastrec.Bytes):
+        return x
+    if not isinstance(x, np.ndarray) or x.size < _BLOCK:
+        return None
+    texts = fastrec.Bytes.from_list(x.reshape(-1).tolist())
+    return fastrec.Bytes(texts.data, texts.offsets, x.shape)
 
 
 def _string_array(value: Any) -> NDArray[Any]:

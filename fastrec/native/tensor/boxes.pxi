@@ -111,3 +111,33 @@ def crop_boxes(images, boxes, numbers, size, *, bint nearest=False, float outsid
             c.fr_boxes_crop(&how, pixels + <size_t>image_of[number] * step, &corners[number, 0],
                             <c.fr_crop_column *>&columns[0], &out[number * out_step])
     return result
+
+
+def outline(images, boxes, colours):
+    """Draw the outlines of boxes into images.
+
+    Parameters
+    ----------
+    images : ndarray of float32, shape (images, rows, columns, channels)
+        Changed in place.
+    boxes : ndarray of float32, shape (images, boxes, 4)
+        Two opposite corners, y and x each, as fractions of the image.
+    colours : ndarray of float32, shape (colours, channels)
+        Of the first box, the second and so on, over and over.
+    """
+    cdef float[:, :, :, ::1] pixels = images
+    cdef const float[:, :, ::1] corners = np.ascontiguousarray(boxes, np.float32)
+    cdef const float[:, ::1] table = np.ascontiguousarray(colours, np.float32)
+    cdef Py_ssize_t image, number
+    if corners.shape[0] != pixels.shape[0] or corners.shape[2] != 4 or not table.shape[0] \
+            or table.shape[1] != pixels.shape[3]:
+        raise ValueError(f"boxes {boxes.shape} or colours {colours.shape} do not fit images of "
+                         f"shape {images.shape}")
+    if not images.size:
+        return
+    with nogil:
+        for image in range(corners.shape[0]):
+            for number in range(corners.shape[1]):
+                c.fr_boxes_outline(&pixels[image, 0, 0, 0], pixels.shape[1], pixels.shape[2],
+                                   pixels.shape[3], &corners[image, number, 0],
+                                   &table[number % table.shape[0], 0])

@@ -180,3 +180,85 @@ def extremes(x, Py_ssize_t begin, Py_ssize_t end, *, bint greatest, bint places=
             else:
                 c.fr_extreme_values(&source, greatest, &out[0])
     return result
+
+
+def largest(x, size_t most):
+    """Find the largest numbers of each row, in descending order.
+
+    Parameters
+    ----------
+    x : ndarray of float32, float64, int32, int64, uint8 or bool
+        The rows are its last dimension.
+    most : int
+        The count of numbers, from 1 to the length of a row.
+
+    Returns
+    -------
+    values : ndarray of the type of `x`
+    places : ndarray of int32
+        Of equal numbers the first comes first; NaN comes before all others.
+    """
+    cdef c.fr_extreme_source source
+    cdef list keep = []
+    cdef size_t size
+    cdef uint8_t[::1] out
+    cdef int32_t[::1] at
+    code = EXTREMES.get(x.dtype.name) if x.dtype.isnative else None
+    if code is None:
+        raise TypeError(f"largest numbers of {x.dtype}")
+    if not 0 < most <= x.shape[x.ndim - 1] < 1 << 31:
+        raise ValueError(f"most must be from 1 to {x.shape[x.ndim - 1]}, got {most}")
+    source.type, source.count, source.inner = code, x.shape[x.ndim - 1], 1
+    source.outer = x.size // <size_t>x.shape[x.ndim - 1]
+    shape = (*x.shape[:x.ndim - 1], most)
+    values, places = np.empty(shape, x.dtype), np.empty(shape, np.int32)
+    if values.size:
+        source.numbers = memory_of(np.ascontiguousarray(x), keep, &size)
+        out, at = values.reshape(-1).view(np.uint8), places.reshape(-1)
+        with nogil:
+            c.fr_extreme_top(&source, most, &out[0], &at[0])
+    return values, places
+
+
+def pool(images, window, size, *, strides=(1, 1), corner=(0, 0)):
+    """Find the largest number of each window and channel.
+
+    Parameters
+    ----------
+    images : ndarray of float32, shape (images, rows, columns, channels)
+    window : pair of int
+        Rows and columns of a window.
+    size : pair of int
+        Height and width of the result.
+    strides : pair of int
+        From one window to the next.
+    corner : pair of int
+        Rows and columns of the first window before the image.
+
+    Returns
+    -------
+    ndarray of float32, shape (images, height, width, channels)
+        NaN is passed over; a window without numbers has the least finite number.
+    """
+    cdef c.fr_windows how
+    cdef const float[:, :, :, ::1] source = np.ascontiguousarray(images)
+    cdef float[:, :, :, ::1] out
+    cdef float[::1] scratch
+    cdef size_t number
+    if min(*window, *strides) < 1 or min(*size, *corner) < 0:
+        raise ValueError(f"window {window}, strides {strides} or size {size} are too small")
+    result = empty((images.shape[0], size[0], size[1], images.shape[3]), np.float32)
+    if not images.size:
+        result[...] = np.finfo(np.float32).min
+    if not result.size or not images.size:
+        return result
+    how.height, how.width, how.channels = images.shape[1:]
+    how.rows, how.columns = window
+    how.stride_y, how.stride_x = strides
+    how.top, how.left = corner
+    how.out_height, how.out_width = size
+    out, scratch = result, np.empty(images[0, 0].size, np.float32)
+    with nogil:
+        for number in range(<size_t>source.shape[0]):
+            c.fr_extreme_pool(&how, &source[number, 0, 0, 0], &scratch[0], &out[number, 0, 0, 0])
+    return result

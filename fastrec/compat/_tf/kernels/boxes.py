@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from fastrec import _tensor
+
 from ..errors import InvalidArgumentError
 from . import philox
 
@@ -184,32 +186,11 @@ def drawn(images: Array, boxes: Array, colours: Array | None = None) -> Array:
     channels = images.shape[-1]
     if channels == 1 and table is _COLOURS:
         table = np.ones((1, 1), _SINGLE)
-    result = images.copy()
-    rows, columns = images.shape[1:3]
-    for image, own in zip(result, boxes, strict=True):
-        for number, box in enumerate(own):
-            colour = table[number % len(table), :channels]
-            _outline(image, box, colour, rows, columns)
-    return result
-
-
-def _outline(image: Array, box: Array, colour: Array, rows: int, columns: int) -> None:
-    top, bottom = (int(_SINGLE(side) * _SINGLE(rows - 1)) for side in (box[0], box[2]))
-    left, right = (int(_SINGLE(side) * _SINGLE(columns - 1)) for side in (box[1], box[3]))
-    if top > bottom or left > right or top >= rows or bottom < 0 or left >= columns or right < 0:
-        return
-    down, along = (
-        slice(max(top, 0), min(bottom, rows - 1) + 1),
-        slice(max(left, 0), min(right, columns - 1) + 1),
-    )
-    if top >= 0:
-        image[top, along] = colour
-    if bottom < rows:
-        image[bottom, along] = colour
-    if left >= 0:
-        image[down, left] = colour
-    if right < columns:
-        image[down, right] = colour
+    result = np.array(images, _SINGLE, order="C")
+    if images.shape[0] != boxes.shape[0]:
+        raise _invalid(f"{len(boxes)} sets of boxes do not fit {len(images)} images")
+    _tensor.outline(result, boxes, table[:, : images.shape[-1]])
+    return result.astype(images.dtype, copy=False)
 
 
 def _shares(ones: Array, others: Array) -> Array:

@@ -33,8 +33,12 @@ def _blurred(x: Array, weights: Array) -> Array:
     """Weighted means of the windows that are wholly inside."""
     for axis in (-3, -2):
         count = x.shape[axis] - len(weights) + 1
-        parts = [x.take(range(at, at + count), axis) * w for at, w in enumerate(weights)]
-        x = np.sum(parts, axis=0, dtype=x.dtype)
+        windows = [slice(None)] * x.ndim
+        total = np.zeros((*x.shape[:axis], count, *x.shape[axis + 1 :]), x.dtype)
+        for at, weight in enumerate(weights):
+            windows[axis] = slice(at, at + count)
+            total += x[tuple(windows)] * weight
+        x = total
     return x
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -110,9 +111,14 @@ def gather(value: Array, indices: Array, axis: int = 0, batch_dims: int = 0) -> 
         bad = np.argwhere((indices < 0) | (indices >= length))[0]
         where = f"[{','.join(str(i) for i in bad)}]" if bad.size else ""
         raise _invalid(f"indices{where} = {indices[tuple(bad)]} is not in [0, {length})")
-    if batch_dims and len(value):
-        rows = zip(value, indices, strict=True)
-        return np.stack([gather(v, i, axis - 1, batch_dims - 1) for v, i in rows])
+    if batch_dims and value.size:  # rows of all batches, counted through
+        outer = value.shape[:axis]
+        batches, before = math.prod(outer[:batch_dims]), math.prod(outer[batch_dims:])
+        starts = (np.arange(batches * before) * length).reshape(batches, before, 1)
+        places = indices.reshape(batches, 1, -1) + starts
+        inner = value.shape[axis + 1 :]
+        rows = value.reshape(-1, *inner).take(places.reshape(-1), 0)
+        return rows.reshape(*outer, *indices.shape[batch_dims:], *inner)
     return np.asarray(np.take(value, indices, axis), dtype=value.dtype)
 
 

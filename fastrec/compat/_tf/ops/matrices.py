@@ -57,9 +57,12 @@ def _product(left: Array, right: Array) -> Any:
             part = slice(at, at + columns)
             np.matmul(left, right[..., part], out=found[..., part])
         return found
-    rows = _ALONE // size
+    columns = min(right.shape[-1], _LEAST_COLUMNS)
+    rows = max(1, _ALONE // (columns * right.shape[-2]))
     for at in range(0, count, rows):
-        np.matmul(left[..., at : at + rows, :], right, out=found[..., at : at + rows, :])
+        for begin in range(0, right.shape[-1], columns):
+            place = (..., slice(at, at + rows), slice(begin, begin + columns))
+            np.matmul(left[..., at : at + rows, :], right[(..., *place[2:])], out=found[place])
     return found
 
 
@@ -91,7 +94,42 @@ MATMUL = Op("MatMul", _matmul, _matmul_spec, _matmul_block, kinds="fiuc")
 
 
 def _einsum(*arrays: Array, equation: str) -> Array:
+    if len(arrays) == 2 and all(array.dtype.kind == "f" for array in arrays):
+        product = _as_product(*arrays, equation.replace(" ", ""))
+        if product is not None:
+            return product
     return np.asarray(np.einsum(equation, *arrays)).astype(arrays[0].dtype)
+
+
+def _as_product(x: Array, y: Array, equation: str) -> Array | None:
+    """Return the sum of products that an equation describes by one product of matrices.
+
+    None where an operand has a label twice, or one of its own that the result lacks.
+    """
+    operands, _, after = equation.partition("->")
+    first, second = operands.split(",")
+    if (len(first), len(second)) != (x.ndim, y.ndim) or not equation.count("->"):
+        return None
+    sizes = dict(zip(first + second, x.shape + y.shape, strict=True))
+    if [sizes[label] for label in first + second] != [*x.shape, *y.shape]:
+        return None
+    batch = [label for label in first if label in second and label in after]
+    summed = [label for label in first if label in second and label not in after]
+    left, right = ([n for n in labels if n in after and n not in batch] for labels in (first, second))
+    if any(
+        len(labels) != len({*labels}) or {*labels} != {*batch, *own, *summed}
+        for labels, own in ((first, left), (second, right))
+    ) or sorted(after) != sorted(batch + left + right):
+        return None
+    groups = [math.prod([sizes[n] for n in labels]) for labels in (batch, left, right, summed)]
+    one = x.transpose([first.index(n) for n in batch + left + summed])
+    other = y.transpose([second.index(n) for n in batch + summed + right])
+    product = _product(
+        one.reshape(groups[0], groups[1], groups[3]), other.reshape(groups[0], groups[3], groups[2])
+    )
+    labels = batch + left + right
+    whole = product.reshape([sizes[n] for n in labels])
+    return np.asarray(whole.transpose([labels.index(n) for n in after]), order="C")
 
 
 def _einsum_spec(specs: Sequence[Any], *_: Any, equation: str) -> list[TypeSpec]:

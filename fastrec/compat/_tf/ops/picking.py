@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import fastrec
+from fastrec import _tensor
 from fastrec.columns import Arrays
 
 from ..columns import rows_of_shapes
@@ -18,7 +19,7 @@ from ..kernels.pieces import whole
 from ..kernels.shaping import room
 from ..shape import in_messages
 from ..specs import TensorSpec, TypeSpec
-from ..tensor import TensorShape, as_array
+from ..tensor import TensorShape, as_array, as_texts
 from . import Array, Block, Op, constant_of, invalid, known_sizes
 from .reductions import one_number
 from .shaping import is_column, moved
@@ -395,7 +396,10 @@ def _where(x: Any) -> Array:
     found = np.flatnonzero(array)  # far faster than the places along each dimension
     places = np.empty((found.size, array.ndim), np.int64)
     for axis in range(array.ndim - 1, 0, -1):
-        found, places[:, axis] = np.divmod(found, max(array.shape[axis], 1))
+        size = max(array.shape[axis], 1)
+        quotients = found // size  # which NumPy vectorises, unlike divmod
+        np.subtract(found, quotients * size, out=places[:, axis])
+        found = quotients
     places[:, :1] = found[:, np.newaxis]
     return places
 
@@ -447,6 +451,10 @@ def numbered(values: Array) -> tuple[Array, Array]:
             begins = np.sort(first[first < values.size])
             first[places[begins]] = np.arange(begins.size)
             return values[begins], first[places]
+    texts = as_texts(values) if values.dtype.hasobject and values.size >= _MANY else None
+    if texts is not None:
+        numbers, firsts = _tensor.number_texts(texts)
+        return values[firsts], numbers
     seen: dict[Any, int] = {}
     numbers = [seen.setdefault(value, len(seen)) for value in values.tolist()]
     found = np.empty(len(seen), values.dtype)

@@ -153,7 +153,8 @@ def _extreme(greatest: bool, other: Callable[..., Any]) -> Callable[..., Any]:
     def extreme(x: Array, axes: tuple[int, ...] | None, keep: bool) -> Any:
         if axes:
             begin, end = min(axes), max(axes) + 1
-            if end - begin == len(axes) and _are_native(x, begin, end):
+            is_short = math.prod(x.shape[begin + 1 :]) < _LINE  # of NumPy's loops
+            if is_short and end - begin == len(axes) and _are_native(x, begin, end):
                 found = _tensor.extremes(x, begin, end, greatest=greatest)
                 return np.expand_dims(found, axes) if keep else found
         return other(x, axes, keep)
@@ -167,6 +168,13 @@ def _logsumexp(x: Array, axes: Any, keep: bool) -> Any:
     most = np.where(np.isfinite(most), most, 0).astype(wide.dtype)
     total = np.sum(np.exp(wide - most), axis=axes, keepdims=keep)
     return (np.log(total) + most.reshape(total.shape)).astype(x.dtype)
+
+
+def _variance(x: Array, axes: Any, keep: bool) -> Any:
+    if x.dtype.kind == "c":
+        return np.var(x, axes, keepdims=keep)
+    centred = x - _mean(x, axes, True)
+    return _mean(np.multiply(centred, centred, out=centred), axes, keep)
 
 
 SUM = reduction("Sum", summed, "fiuc")
@@ -187,10 +195,10 @@ MIN = reduction("Min", _extreme(False, _least), "fiu")
 ALL = reduction("All", _extreme(False, lambda x, a, k: along(np.logical_and, x, a, k)), "b")
 ANY = reduction("Any", _extreme(True, lambda x, a, k: along(np.logical_or, x, a, k)), "b")
 LOG_SUM_EXP = reduction("LogSumExp", _logsumexp, "f")
-STD = reduction("Std", lambda x, a, k: np.std(x, a, keepdims=k), "fc")
+STD = reduction("Std", lambda x, a, k: np.sqrt(_variance(x, a, k)), "fc")
 # The largest singular value.
 MATRIX_NORM = reduction("Svd", lambda x, a, k: np.linalg.norm(x, 2, a, k), "fc")
-VARIANCE = reduction("Variance", lambda x, a, k: np.var(x, a, keepdims=k), "fc")
+VARIANCE = reduction("Variance", _variance, "fc")
 
 
 def _place_of(name: str, function: Callable[..., Any], greatest: bool) -> Op:

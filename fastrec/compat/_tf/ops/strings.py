@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 
 import fastrec
+from fastrec import _tensor
 
 from ..dtypes import DType, as_dtype, string
 from ..errors import OutOfRangeError, UnimplementedError
@@ -18,9 +20,9 @@ from ..kernels.numbers import NotANumber, number_of, numbers_of
 from ..patterns import compiled
 from ..shape import in_messages
 from ..specs import TensorSpec, TypeSpec
-from ..tensor import TensorShape, as_array
+from ..tensor import TensorShape, as_array, as_texts
 from . import Array, Block, Op, constant_of, invalid, of_type
-from .arithmetic import aligned, broadcast_sizes
+from .arithmetic import broadcast_sizes
 from .cutting import SPACE
 from .reductions import sizes_left
 
@@ -68,12 +70,13 @@ def mapped(
     dtype : DType
         Of what it gives; by default that of the attribute ``out_type``, if there is one.
     many : callable, optional
-        Of all strings, an array or Bytes, and attributes; None where it cannot.
+        Of Bytes and attributes; returns None where it cannot.
     """
     wanted = as_dtype(dtype)
 
     def kernel(x: Any, **attributes: Any) -> Any:
-        at_once = None if many is None or type(x) is bytes else many(x, **attributes)
+        texts = None if many is None else as_texts(x)
+        at_once = None if many is None or texts is None else many(texts, **attributes)
         if at_once is not None:
             return at_once if isinstance(at_once, fastrec.Bytes) else at_once.reshape(x.shape)
         one = functools.partial(function, **attributes) if attributes else function
@@ -101,8 +104,8 @@ def _cased(plain: Callable[[bytes], bytes], wide: Callable[[str], str]) -> Calla
 
 
 def _many_cased(plain: Callable[[bytes], bytes]) -> Callable[..., fastrec.Bytes | None]:
-    def change(x: Any, *, encoding: str) -> fastrec.Bytes | None:
-        if encoding or not isinstance(x, fastrec.Bytes):
+    def change(x: fastrec.Bytes, *, encoding: str) -> fastrec.Bytes | None:
+        if encoding:
             return None
         begin, end = int(x.offsets[0]), int(x.offsets[-1])
         data = np.frombuffer(plain(x.data[begin:end].tobytes()), np.uint8)
@@ -115,12 +118,10 @@ def _length(value: bytes, *, unit: str) -> int:
     return len(value) if unit == "BYTE" else sum(byte & 0xC0 != 0x80 for byte in value)
 
 
-def _many_lengths(x: Any, *, unit: str) -> Array | None:
-    if unit != "BYTE":
-        return None
-    if isinstance(x, fastrec.Bytes):
+def _many_lengths(x: fastrec.Bytes, *, unit: str) -> Array:
+    if unit == "BYTE":
         return np.diff(x.offsets).astype(np.int32)
-    return np.array(list(map(len, x.reshape(-1).tolist())), np.int32)
+    return _tensor.count_characters(x)
 
 
 def _encoded(value: bytes, *, pad: bool) -> bytes:
@@ -141,6 +142,13 @@ def _decoded(value: bytes) -> bytes:
     if len(bare) % 4 == 1:
         raise invalid(f"Base64 string length cannot be 1 modulo 4, got {len(bare)}")
     return base64.urlsafe_b64decode(bare + b"=" * (-len(bare) % 4))
+
+
+def _many_decoded(x: fastrec.Bytes) -> fastrec.Bytes | None:
+    try:
+        return _tensor.decode_base64(x)
+    except IndexError:
+        return None  # one string after the other says which
 
 
 def _matched(name: str, function: Callable[..., list[Any]], dtype: Any) -> Op:
@@ -182,10 +190,10 @@ def _full_matches(texts: list[bytes], pattern: bytes) -> list[bool]:
 
 LOWER = mapped("StringLower", _cased(bytes.lower, str.lower), many=_many_cased(bytes.lower))
 UPPER = mapped("StringUpper", _cased(bytes.upper, str.upper), many=_many_cased(bytes.upper))
-STRIP = mapped("StringStrip", lambda value: value.strip(SPACE))
+STRIP = mapped("StringStrip", lambda value: value.strip(SPACE), many=_tensor.strip_texts)
 LENGTH = mapped("StringLength", _length, "int32", _many_lengths)
-ENCODE_BASE64 = mapped("EncodeBase64", _encoded)
-DECODE_BASE64 = mapped("DecodeBase64", _decoded)
+ENCODE_BASE64 = mapped("EncodeBase64", _encoded, many=_tensor.encode_base64)
+DECODE_BASE64 = mapped("DecodeBase64", _decoded, many=_many_decoded)
 REGEX_REPLACE = _matched("RegexReplace", _replaced, string)
 REGEX_FULL_MATCH = _matched("RegexFullMatch", _full_matches, "bool")
 
@@ -205,12 +213,9 @@ def _number(value: bytes, *, out_type: DType) -> Any:
         raise invalid(f"StringToNumberOp could not correctly convert string: {text}") from None
 
 
-def _many_numbers(x: Any, *, out_type: DType) -> Array | None:
-    texts = x
-    if not isinstance(x, fastrec.Bytes):
-        texts = fastrec.Bytes.from_list(as_array(x).reshape(-1).tolist())
+def _many_numbers(x: fastrec.Bytes, *, out_type: DType) -> Array | None:
     try:
-        return numbers_of(texts, out_type.numpy)
+        return numbers_of(x, out_type.numpy)
     except NotANumber:
         return None  # one element after the other says which
 
@@ -244,10 +249,12 @@ def _notation(
 
 def _as_string(
     x: Any, *, precision: int, scientific: bool, shortest: bool, width: int, fill: str
-) -> Array:
+) -> Array | fastrec.Bytes:
     array = as_array(x)
     how = (precision, scientific, shortest, width, fill)
     kind, spec = _notation(as_dtype(array.dtype), *how)
+    if spec == "%d" and array.ndim and array.dtype != np.uint64:
+        return _tensor.spell_integers(array)
 
     def spelled(value: Any) -> bytes:
         if kind == "O":
@@ -274,14 +281,16 @@ AS_STRING = Op(
 )
 
 
-def _substr(x: Any, pos: Array, length: Array, *, unit: str) -> Array:
-    values = as_array(x)
+def _substr(x: Any, pos: Array, length: Array, *, unit: str) -> Array | fastrec.Bytes:
     if pos.shape != length.shape:
         raise invalid("pos and len should have the same shape")
-    if not pos.ndim and unit == "BYTE":
-        found = _parts(values, int(pos), int(length))
-        if found is not None:
-            return found
+    texts = None if pos.ndim else as_texts(x)
+    if texts is not None:
+        try:
+            return _tensor.take_parts(texts, int(pos), int(length), characters=unit != "BYTE")
+        except IndexError:
+            pass  # one string after the other says which has no such place
+    values = as_array(x)
     try:
         whole = np.broadcast_arrays(values, pos, length)
     except ValueError:
@@ -294,18 +303,6 @@ def _substr(x: Any, pos: Array, length: Array, *, unit: str) -> Array:
     result = np.empty(whole[0].size, object)
     result[:] = [_part(v, p, n, i, unit) for i, (v, p, n) in enumerate(flat)]
     return result.reshape(whole[0].shape)
-
-
-def _parts(values: Array, start: int, length: int) -> Array | None:
-    """The same part of each string; None where one of them has no such place."""
-    texts = values.reshape(-1).tolist()
-    if min(map(len, texts), default=abs(start)) < abs(start):
-        return None
-    end = None if length < 0 or start < 0 <= start + length else start + length
-    part = slice(start, end)
-    result = np.empty(len(texts), object)
-    result[:] = [text[part] for text in texts]
-    return result.reshape(values.shape)
 
 
 def _part(value: bytes, start: int, length: int, index: int, unit: str) -> bytes:
@@ -336,7 +333,17 @@ def _substr_block(_: int, x: Block, pos: Block, length: Block, *, unit: str) -> 
 SUBSTR = Op("Substr", _substr, _substr_spec, _substr_block)
 
 
-def _rows_joined(parts: Sequence[Array], separator: bytes) -> Array:
+def _rows_joined(parts: Sequence[Any], separator: bytes) -> Array | fastrec.Bytes:
+    shapes = {part.shape for part in parts if part.shape}
+    columns = [
+        as_texts(part) if part.shape else fastrec.Bytes.from_list([as_array(part).item()])
+        for part in parts
+    ]
+    known = [column for column in columns if column is not None]
+    if len(shapes) == 1 and len(known) == len(parts) and 0 not in [*shapes][0]:
+        data, offsets = _tensor.join_texts(known, separator)
+        return fastrec.Bytes(data, offsets, *shapes)
+    parts = [as_array(part) for part in parts]
     whole = np.broadcast_arrays(*parts) if parts else [np.full((), b"", object)]
     flat = zip(*(part.reshape(-1).tolist() for part in whole), strict=True)
     result = np.empty(whole[0].size, object)
@@ -344,9 +351,9 @@ def _rows_joined(parts: Sequence[Array], separator: bytes) -> Array:
     return result.reshape(whole[0].shape)
 
 
-def _join(*values: Any, separator: bytes) -> Array:
-    parts = [as_array(value) for value in values]
-    shaped = [part.shape for part in parts if part.ndim]
+def _join(*values: Any, separator: bytes) -> Array | fastrec.Bytes:
+    parts = [each if isinstance(each, fastrec.Bytes) else as_array(each) for each in values]
+    shaped = [part.shape for part in parts if part.shape]
     for shape in shaped:
         if shape != shaped[0]:
             shapes = f"{in_messages(shaped[0])} vs. {in_messages(shape)}"
@@ -367,10 +374,11 @@ def _join_spec(specs: Sequence[Any], *_: Any, separator: bytes) -> list[TypeSpec
 
 
 def _join_block(_: int, *blocks: Block, separator: bytes) -> Any:
-    parts = aligned(blocks)
-    if parts is None or any(
-        part.ndim > block.many for part, block in zip(parts, blocks, strict=True)
-    ):
+    values = [each.value for each in blocks]
+    if not all(isinstance(value, (np.ndarray, fastrec.Bytes, bytes)) for value in values):
+        return None
+    parts = [as_array(value) if isinstance(value, bytes) else value for value in values]
+    if any(len(part.shape) > block.many for part, block in zip(parts, blocks, strict=True)):
         return None
     return _rows_joined(parts, separator)
 
@@ -390,12 +398,22 @@ def _joined_first(axes: Array, rank: int) -> list[int]:
     return found
 
 
-def _reduce_join(value: Any, *axes: Array, keep_dims: bool, separator: bytes) -> Array:
-    x = as_array(value)
+def _reduce_join(
+    value: Any, *axes: Array, keep_dims: bool, separator: bytes
+) -> Array | fastrec.Bytes:
+    texts = as_texts(value)
+    x = as_array(value) if texts is None else texts
+    rank = len(x.shape)
     # The first of several is joined first: it is the one that changes fastest.
-    places = _joined_first(axes[0], x.ndim)[::-1] if axes else list(range(x.ndim))
-    rest = [d for d in range(x.ndim) if d not in places]
+    places = _joined_first(axes[0], rank)[::-1] if axes else list(range(rank))
+    rest = [d for d in range(rank) if d not in places]
     count = int(np.prod([x.shape[d] for d in places]))
+    if texts is not None and [*rest, *places] == list(range(rank)) and rest:
+        splits = np.arange(math.prod([x.shape[d] for d in rest]) + 1) * count
+        data, offsets = _tensor.join_text_rows(texts, splits, separator)
+        sizes = [1 if d in places and keep_dims else n for d, n in enumerate(x.shape)]
+        return fastrec.Bytes(data, offsets, tuple(sizes if keep_dims else sizes[: len(rest)]))
+    x = as_array(x)
     rows = x.transpose([*rest, *places]).reshape([*[x.shape[d] for d in rest], count])
     flat = np.empty(int(np.prod(rows.shape[:-1])), object)
     flat[:] = [separator.join(row) for row in rows.reshape(flat.size, count).tolist()]

@@ -18,7 +18,7 @@ from ..kernels import unicode
 from ..kernels.scripts import scripts_of
 from ..kernels.unicode import Errors
 from ..specs import TensorSpec, TypeSpec
-from ..tensor import as_array
+from ..tensor import as_array, as_texts
 from . import Array, Op, invalid
 from .arithmetic import unary
 from .cutting import in_rows
@@ -33,7 +33,7 @@ def _texts(value: Any) -> list[bytes]:
     return found
 
 
-def _splits(counts: Sequence[int]) -> Array:
+def _splits(counts: Any) -> Array:
     return np.cumsum([0, *counts], dtype=np.int64)
 
 
@@ -43,13 +43,23 @@ def _objects(values: Sequence[bytes]) -> Array:
     return found
 
 
-def in_parts(name: str, parts: Callable[..., Sequence[Any]], dtypes: Sequence[Any]) -> Op:
-    """An operation that gives the parts of all strings, one after the other, and where each begins.
+def in_parts(
+    name: str,
+    parts: Callable[..., Sequence[Any]],
+    dtypes: Sequence[Any],
+    many: Callable[..., tuple[Any, ...] | None],
+) -> Op:
+    """Return an operation that splits strings: all parts in a row, and where those of each begin.
 
-    `parts` gives, of a string and attributes, an array or list for each of the types.
+    `parts` returns, for a string and attributes, an array or list for each of the types; `many`
+    returns the results for Bytes and attributes, or None where it cannot.
     """
 
     def kernel(x: Any, **attributes: Any) -> tuple[Any, ...]:
+        texts = as_texts(x)
+        result = None if texts is None else many(texts, **attributes)
+        if result is not None:
+            return result
         found = [parts(text, **attributes) for text in _texts(x)]
         columns: list[Any] = []
         for number, dtype in enumerate(dtypes):
@@ -76,12 +86,58 @@ def _characters(text: bytes, *, encoding: str, errors: Errors, wants_offsets: bo
     return unicode.characters(text, encoding, errors, wants_offsets)
 
 
-DECODE = in_parts("UnicodeDecode", _points, [int32])
-DECODE_WITH_OFFSETS = in_parts("UnicodeDecodeWithOffsets", _points, [int32, int64])
-SPLIT = in_parts("UnicodeSplit", _characters, [string])
-SPLIT_WITH_OFFSETS = in_parts("UnicodeSplitWithOffsets", _characters, [string, int64])
+def _characters_of_utf8(texts: fastrec.Bytes, encoding: str, errors: Errors) -> Any:
+    """Return points, begins and splits of texts in valid UTF-8; None for others."""
+    if encoding.lower().replace("_", "-") not in ("utf-8", "utf8") or errors.control:
+        return None
+    try:
+        return _tensor.decode_utf8(texts)
+    except IndexError:
+        return None
+
+
+def _many_points(
+    texts: fastrec.Bytes, *, encoding: str, errors: Errors, wants_offsets: bool
+) -> tuple[Any, ...] | None:
+    characters = _characters_of_utf8(texts, encoding, errors)
+    if characters is None:
+        return None
+    points, begins, splits = characters
+    return (points, *_own_offsets(texts, begins, splits, wants_offsets), splits)
+
+
+def _many_characters(
+    texts: fastrec.Bytes, *, encoding: str, errors: Errors, wants_offsets: bool
+) -> tuple[Any, ...] | None:
+    characters = _characters_of_utf8(texts, encoding, errors)
+    if characters is None:
+        return None
+    _, begins, splits = characters
+    column = fastrec.Bytes(texts.data, begins)
+    return (column, *_own_offsets(texts, begins, splits, wants_offsets), splits)
+
+
+def _own_offsets(texts: fastrec.Bytes, begins: Array, splits: Array, wanted: bool) -> list[Array]:
+    """Return where each character begins in its string, if that is wanted."""
+    return [begins[:-1] - np.repeat(texts.offsets[:-1], np.diff(splits))] if wanted else []
+
+
+def _many_bytes(texts: fastrec.Bytes) -> tuple[Any, ...]:
+    begin, end = int(texts.offsets[0]), int(texts.offsets[-1])
+    return fastrec.Bytes(texts.data, np.arange(begin, end + 1)), texts.offsets - begin
+
+
+DECODE = in_parts("UnicodeDecode", _points, [int32], _many_points)
+DECODE_WITH_OFFSETS = in_parts("UnicodeDecodeWithOffsets", _points, [int32, int64], _many_points)
+SPLIT = in_parts("UnicodeSplit", _characters, [string], _many_characters)
+SPLIT_WITH_OFFSETS = in_parts(
+    "UnicodeSplitWithOffsets", _characters, [string, int64], _many_characters
+)
 BYTES_SPLIT = in_parts(
-    "BytesSplit", lambda text: ([text[i : i + 1] for i in range(len(text))],), [string]
+    "BytesSplit",
+    lambda text: ([text[i : i + 1] for i in range(len(text))],),
+    [string],
+    _many_bytes,
 )
 
 
@@ -97,19 +153,51 @@ def _has_control(text: bytes, encoding: str) -> bool:
     return bool((points <= 0x1F).any())
 
 
-TRANSCODE = mapped("UnicodeTranscode", _transcoded)
+_WIDE = {"UTF-16-BE": ">u2", "UTF-32-BE": ">i4"}  # with one number for each character below 65536
 
 
-def _joined(points: Array, *splits: Array, encoding: str, errors: Errors) -> Array:
+def _many_transcoded(
+    texts: fastrec.Bytes, *, encoding: str, output: str, errors: Errors
+) -> fastrec.Bytes | None:
+    characters = _characters_of_utf8(texts, encoding, errors)
+    if characters is None or (output not in _WIDE and output != "UTF-8"):
+        return None
+    points, _, splits = characters
+    if output == "UTF-8":
+        return texts
+    if output == "UTF-16-BE" and (points > 0xFFFF).any():
+        return None
+    data = points.astype(_WIDE[output]).view(np.uint8)
+    return fastrec.Bytes(data, splits * int(_WIDE[output][2]), texts.shape)
+
+
+TRANSCODE = mapped("UnicodeTranscode", _transcoded, many=_many_transcoded)
+
+
+def _many_joined(points: Array, *splits: Array) -> fastrec.Bytes | None:
+    """Return rows of code points as UTF-8; None where one of them is invalid."""
+    is_wrong = (points < 0) | (points > 0x10FFFF) | ((points >= 0xD800) & (points <= 0xDFFF))
+    if is_wrong.any() or points.ndim < 1:
+        return None
+    if splits:
+        return _tensor.encode_utf8(points, splits[0])
+    rows = math.prod(points.shape[:-1])
+    texts = _tensor.encode_utf8(points.reshape(-1), np.arange(rows + 1) * points.shape[-1])
+    return fastrec.Bytes(texts.data, texts.offsets, points.shape[:-1])
+
+
+def _joined(points: Array, *splits: Array, encoding: str, errors: Errors) -> Any:
     """The strings of rows of code points: of those between splits, or of the last dimension."""
+    texts = _many_joined(points, *splits) if encoding == "UTF-8" else None
+    if texts is not None:
+        return texts
     if splits:
         ends = splits[0].tolist()
         rows = [points[a:b] for a, b in pairwise(ends)]
         return _objects([unicode.encoded(row, encoding, errors) for row in rows])
     flat = points.reshape(int(np.prod(points.shape[:-1])), points.shape[-1])
     found = _objects([unicode.encoded(row, encoding, errors) for row in flat])
-    texts: Array = found.reshape(points.shape[:-1])
-    return texts
+    return found.reshape(points.shape[:-1])
 
 
 def _joined_spec(specs: Sequence[Any], *_: Any, **__: Any) -> list[TypeSpec]:
@@ -182,10 +270,8 @@ SCRIPT = unary("UnicodeScript", scripts_of, "i")
 def _hashed(name: str, function: str) -> Op:
     """The number of a bucket for each string, by its hash."""
 
-    def many(texts: Any, *, count: int, key: Sequence[int] = (0, 0)) -> Array:
-        given = texts if isinstance(texts, fastrec.Bytes) else texts.reshape(-1).tolist()
-        found = _tensor.hashes(function, given, key) % np.uint64(count)
-        return found.astype(np.int64)
+    def many(texts: fastrec.Bytes, *, count: int, key: Sequence[int] = (0, 0)) -> Array:
+        return (_tensor.hashes(function, texts, key) % np.uint64(count)).astype(np.int64)
 
     def one(text: bytes, **how: Any) -> int:
         return int(many(fastrec.Bytes.from_list([text]), **how)[0])
@@ -198,8 +284,9 @@ HASH_BUCKET_FAST = _hashed("StringToHashBucketFast", "farm")
 HASH_BUCKET_STRONG = _hashed("StringToHashBucketStrong", "sip")
 
 
-def _segments_joined(x: Any, ids: Array, count: Array, *, separator: bytes) -> Array:
-    inputs, number = as_array(x), int(count)
+def _segments_joined(x: Any, ids: Array, count: Array, *, separator: bytes) -> Any:
+    texts, number = as_texts(x), int(count)
+    inputs = as_array(x) if texts is None else texts
     if inputs.shape[: ids.ndim] != ids.shape:
         raise invalid(f"Segment_id shape {ids.shape} must be a prefix of {inputs.shape}")
     flat = ids.reshape(-1)
@@ -208,7 +295,12 @@ def _segments_joined(x: Any, ids: Array, count: Array, *, separator: bytes) -> A
             "segment_ids are not allowed to exceed num_segments or to have negative values."
         )
     rest = inputs.shape[ids.ndim :]
-    rows = inputs.reshape(flat.size, int(np.prod(rest)))
+    if texts is not None and not rest:
+        order = np.argsort(flat, kind="stable")
+        splits = _splits(_tensor.count_segments(flat, number))
+        data, offsets = _tensor.join_text_rows(texts.take(order), splits, separator)
+        return fastrec.Bytes(data, offsets)
+    rows = as_array(inputs).reshape(flat.size, int(np.prod(rest)))
     found: list[list[list[bytes]]] = [[[] for _ in range(rows.shape[1])] for _ in range(number)]
     for place, row in zip(flat.tolist(), rows.tolist(), strict=True):
         for parts, text in zip(found[place], row, strict=True):

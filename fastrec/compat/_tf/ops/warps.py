@@ -134,12 +134,13 @@ def _largest(
 ) -> Array:
     if images.ndim != 4:
         raise invalid(f"tensor_in must be 4-dimensional: {images.ndim}")
+    if images.dtype == _SINGLE:
+        return _pooled(images, sizes, strides, padding)
     found, kind = images, images.dtype
     least = np.finfo(kind).min if kind.kind == "f" else np.iinfo(kind).min
     for axis in (1, 2):  # the largest of a window is that of its rows' largest
         count, stride = sizes[axis - 1], strides[axis - 1]
-        if not isinstance(padding, str) and max(padding[axis]) >= count:
-            raise invalid(f"padding {max(padding[axis])} needs to be smaller than the window size")
+        _check_margin(padding, axis, count)
         given = np.moveaxis(found, axis, 0)
         length, before = _line(len(given), count, stride, 1, padding, axis)
         made = np.full((length, *given.shape[1:]), least, kind)
@@ -150,6 +151,23 @@ def _largest(
             np.fmax(part, rows, out=part)  # TensorFlow passes over what is no number
         found = np.moveaxis(made, 0, axis)
     return np.ascontiguousarray(found)
+
+
+def _check_margin(padding: Padding, axis: int, count: int) -> None:
+    if not isinstance(padding, str) and max(padding[axis]) >= count:
+        raise invalid(f"padding {max(padding[axis])} needs to be smaller than the window size")
+
+
+def _pooled(
+    images: Array, sizes: tuple[int, int], strides: tuple[int, int], padding: Padding
+) -> Array:
+    for axis in (1, 2):
+        _check_margin(padding, axis, sizes[axis - 1])
+    (height, top), (width, left) = (
+        _line(images.shape[n + 1], sizes[n], strides[n], 1, padding, n + 1) for n in range(2)
+    )
+    how: Any = {"strides": strides, "corner": (top, left)}
+    return _tensor.pool(images, sizes, (height, width), **how)
 
 
 def _largest_spec(
