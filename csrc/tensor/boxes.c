@@ -65,8 +65,9 @@ static float lowered_score(const fr_suppression *s, const fr_candidate *candidat
     const float scale = soft ? -0.5f / s->sigma : 0;
     float score = candidate->score;
     for (size_t i = count; i-- > candidate->begin;) {
-        const float overlap = s->boxes ? overlap_of(own, corners + i, step)
-                                       : s->overlaps[candidate->number * s->count + (size_t)kept[i]];
+        const float overlap = s->boxes
+                                  ? overlap_of(own, corners + i, step)
+                                  : s->overlaps[candidate->number * s->count + (size_t)kept[i]];
         if (overlap > s->limit && !soft) return -INFINITY;
         score = overlap <= s->limit ? score * expf(scale * overlap * overlap) : 0;
         if (score <= s->least) break;
@@ -74,8 +75,8 @@ static float lowered_score(const fr_suppression *s, const fr_candidate *candidat
     return score;
 }
 
-size_t fr_boxes_suppress(const fr_suppression *s, fr_candidate *heap, float *corners,
-                         int32_t *kept, float *kept_scores) {
+size_t fr_boxes_suppress(const fr_suppression *s, fr_candidate *heap, float *corners, int32_t *kept,
+                         float *kept_scores) {
     const size_t step = s->count < s->most ? s->count : s->most;
     const bool plain = s->boxes && !(s->sigma > 0);
     size_t waiting = 0, count = 0;
@@ -155,9 +156,9 @@ void fr_boxes_crop(const fr_crop *crop, const void *image, const float *box,
         columns[x] = column_of(place_of(box[1], box[3], crop->width, crop->out_width, x),
                                crop->width, crop->nearest);
     for (size_t y = 0; y < crop->out_height; y++, out += out_row) {
-        const fr_crop_column at = column_of(
-            place_of(box[0], box[2], crop->height, crop->out_height, y), crop->height,
-            crop->nearest);
+        const fr_crop_column at =
+            column_of(place_of(box[0], box[2], crop->height, crop->out_height, y), crop->height,
+                      crop->nearest);
         if (at.share < 0)
             for (size_t i = 0; i < out_row; i++)
                 out[i] = crop->outside;
@@ -185,8 +186,8 @@ static void draw_line(float *pixel, int64_t count, size_t step, size_t channels,
             pixel[c] = colour[c];
 }
 
-void fr_boxes_outline(float *image, size_t height, size_t width, size_t channels,
-                      const float *box, const float *colour) {
+void fr_boxes_outline(float *image, size_t height, size_t width, size_t channels, const float *box,
+                      const float *colour) {
     const int64_t rows = (int64_t)height, columns = (int64_t)width;
     const int64_t top = pixel_of(box[0], height), left = pixel_of(box[1], width);
     const int64_t bottom = pixel_of(box[2], height), right = pixel_of(box[3], width);

@@ -61,7 +61,7 @@ void fr_boxes_crop(const fr_crop *crop, const void *image, const float *box,
  * Draw the outline of a box, whose corners are fractions of the image, into an image of floats.
  * `colour` has `channels` floats. Parts beyond the image are left out.
  */
-void fr_boxes_outline(float *image, size_t height, size_t width, size_t channels,
-                      const float *box, const float *colour);
+void fr_boxes_outline(float *image, size_t height, size_t width, size_t channels, const float *box,
+                      const float *colour);
 
 #endif

@@ -25,6 +25,11 @@
 #define EXP_LOWEST (-104.0f)
 #define EXP_HIGHEST 88.723f
 #define SIGMOID_HIGHEST 16.6355324f /* where it comes to 1 */
+#define ERF_HIGHEST 3.92f           /* where it comes to 1 */
+#define ERFC_HIGHEST 10.06f         /* where it comes to 0 */
+#define ROOT_2 1.41421356237309504880f
+#define SELU_SCALE 1.0507009873554804934193349852946f
+#define SELU_ALPHA 1.6732632423543772848170429916717f
 #define TANH_HIGHEST 7.90738964080810547f
 
 /* 1 / (2 pi) in bytes, of which the first four are those before the point. */

@@ -21,6 +21,20 @@ typedef enum {
     FR_ELEMENTWISE_COS,
     FR_ELEMENTWISE_RSQRT,
     FR_ELEMENTWISE_SIGN,
+    /* Approximations of fastrec's own, up to 8 floats beside the nearest. */
+    FR_ELEMENTWISE_ERF,
+    FR_ELEMENTWISE_ERFC,
+    FR_ELEMENTWISE_ERFINV,
+    FR_ELEMENTWISE_ERFCINV,
+    FR_ELEMENTWISE_NDTRI, /* the inverse of the normal distribution */
+    FR_ELEMENTWISE_SOFTPLUS,
+    FR_ELEMENTWISE_LOG_SIGMOID,
+    FR_ELEMENTWISE_SOFTSIGN,
+    FR_ELEMENTWISE_SILU,
+    FR_ELEMENTWISE_ELU,
+    FR_ELEMENTWISE_SELU,
+    FR_ELEMENTWISE_GELU,
+    FR_ELEMENTWISE_GELU_TANH,
     /* Those that TensorFlow leaves to libm. */
     FR_ELEMENTWISE_ACOSH,
     FR_ELEMENTWISE_ASINH,

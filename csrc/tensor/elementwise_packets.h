@@ -174,6 +174,107 @@ INLINE packet TIER(sign)(packet x) {
     return CHOOSE(size > 0, one, size);
 }
 
+/* A polynomial, the coefficient of the highest power first. */
+#define POLYNOMIAL(x, ...)                                                                         \
+    ({                                                                                             \
+        static const float coefficients[] = {__VA_ARGS__};                                         \
+        packet sum = EVERY(coefficients[0]);                                                       \
+        for (size_t n = 1; n < sizeof coefficients / sizeof *coefficients; n++)                    \
+            sum = sum * (x) + coefficients[n];                                                     \
+        sum;                                                                                       \
+    })
+
+/* x times a quotient of polynomials of its square. */
+INLINE packet TIER(erf)(packet given) {
+    const packet x = GREATER(LESSER(given, EVERY(ERF_HIGHEST)), EVERY(-ERF_HIGHEST)), z = x * x;
+    const packet p = POLYNOMIAL(z, 2.0496486e-06f, 2.8486081e-04f, 3.7658627e-03f, 0.052749366f,
+                                0.19041589f, 1.1283791f);
+    const packet q =
+        POLYNOMIAL(z, 3.808604e-05f, 1.1625446e-03f, 0.014969721f, 0.11411246f, 0.50208443f, 1.0f);
+    return GREATER(LESSER(x * (p / q), EVERY(1)), EVERY(-1));
+}
+
+/* From 1/2 on exp(-x^2) times a quotient of polynomials. The square is exact in two parts. */
+INLINE packet TIER(erfc)(packet given) {
+    const packet x = LESSER(MAGNITUDE(given), EVERY(ERFC_HIGHEST));
+    const packet front = (packet)((integers)x & ~0xfff), rest = (x - front) * (x + front);
+    const packet less = POLYNOMIAL(rest, 1 / 24.0f, -1 / 6.0f, 0.5f, -1.0f, 1.0f);
+    const packet p = POLYNOMIAL(x, 0.041393328f, 0.26471108f, 0.80134082f, 1.2998153f, 1.000005f);
+    const packet q =
+        POLYNOMIAL(x, 0.073367424f, 0.46920207f, 1.4567736f, 2.5410619f, 2.4282486f, 1.0f);
+    const packet far = TIER(exp)(-(front * front)) * less * (p / q);
+    const packet tail = CHOOSE(given < 0, 2 - far, far);
+    return CHOOSE(x < 0.5f, 1 - TIER(erf)(given), tail);
+}
+
+/* The inverse of erf at `x`, of which `product` is (1 - x) * (1 + x), by M. Giles' polynomials;
+   beyond their range by a quotient of polynomials. */
+INLINE packet TIER(inverse)(packet x, packet product) {
+    const packet w = -TIER(log)(product), near = w - 2.5f;
+    packet root = LESSER(w, EVERY(100));
+    for (int i = 0; i < LANES; i++)
+        root[i] = sqrtf(root[i]);
+    const packet middle = root - 3, far = root - 6;
+    const packet a =
+        POLYNOMIAL(near, 2.81022636e-08f, 3.43273939e-07f, -3.5233877e-06f, -4.39150654e-06f,
+                   0.00021858087f, -0.00125372503f, -0.00417768164f, 0.246640727f, 1.50140941f);
+    const packet b =
+        POLYNOMIAL(middle, -0.000200214257f, 0.000100950558f, 0.00134934322f, -0.00367342844f,
+                   0.00573950773f, -0.0076224613f, 0.00943887047f, 1.00167406f, 2.83297682f);
+    const packet p = POLYNOMIAL(far, 0.019455394f, 0.40240079f, 2.6865242f, 5.8599129f);
+    const packet q = POLYNOMIAL(far, 0.019446844f, 0.28616789f, 1.0f);
+    const packet factor = CHOOSE(w < 5, a, CHOOSE(w < 16, b, p / q));
+    const packet edge = CHOOSE(product == 0, x * INFINITY, EVERY(NAN));
+    return CHOOSE(product > 0, factor * x, edge);
+}
+
+INLINE packet TIER(erfinv)(packet x) {
+    return TIER(inverse)(x, (1 - x) * (1 + x));
+}
+
+INLINE packet TIER(erfcinv)(packet x) {
+    return TIER(inverse)(1 - x, x * (2 - x));
+}
+
+INLINE packet TIER(ndtri)(packet x) {
+    const packet twice = x * 2;
+    return TIER(inverse)(twice - 1, twice * (2 - twice)) * ROOT_2;
+}
+
+INLINE packet TIER(softplus)(packet x) {
+    const packet positive = CHOOSE(x > 0, x, EVERY(0));
+    const packet rest = TIER(log1p)(TIER(exp)(-MAGNITUDE(x)));
+    return CHOOSE(x == x, positive + rest, x);
+}
+
+INLINE packet TIER(log_sigmoid)(packet x) {
+    return -TIER(softplus)(-x);
+}
+
+INLINE packet TIER(softsign)(packet x) {
+    return x / (1 + MAGNITUDE(x));
+}
+
+INLINE packet TIER(silu)(packet x) {
+    return x * TIER(sigmoid)(x);
+}
+
+INLINE packet TIER(elu)(packet x) {
+    return CHOOSE(x > 0, x, TIER(expm1)(x));
+}
+
+INLINE packet TIER(selu)(packet x) {
+    return CHOOSE(x > 0, x * SELU_SCALE, TIER(expm1)(x) * (SELU_SCALE * SELU_ALPHA));
+}
+
+INLINE packet TIER(gelu)(packet x) {
+    return (x * 0.5f) * (1 + TIER(erf)(x * (1 / ROOT_2)));
+}
+
+INLINE packet TIER(gelu_tanh)(packet x) {
+    return (x * 0.5f) * (1 + TIER(tanh)((x + x * x * x * 0.044715f) * 0.79788456f));
+}
+
 #define EACH(function)                                                                             \
     for (size_t i = 0; i < count; i += LANES) {                                                    \
         packet a;                                                                                  \
@@ -208,6 +309,32 @@ TARGET static void TIER(apply)(fr_elementwise function, const float *x, size_t c
             EACH(rsqrt);
         case FR_ELEMENTWISE_SIGN:
             EACH(sign);
+        case FR_ELEMENTWISE_ERF:
+            EACH(erf);
+        case FR_ELEMENTWISE_ERFC:
+            EACH(erfc);
+        case FR_ELEMENTWISE_ERFINV:
+            EACH(erfinv);
+        case FR_ELEMENTWISE_ERFCINV:
+            EACH(erfcinv);
+        case FR_ELEMENTWISE_NDTRI:
+            EACH(ndtri);
+        case FR_ELEMENTWISE_SOFTPLUS:
+            EACH(softplus);
+        case FR_ELEMENTWISE_LOG_SIGMOID:
+            EACH(log_sigmoid);
+        case FR_ELEMENTWISE_SOFTSIGN:
+            EACH(softsign);
+        case FR_ELEMENTWISE_SILU:
+            EACH(silu);
+        case FR_ELEMENTWISE_ELU:
+            EACH(elu);
+        case FR_ELEMENTWISE_SELU:
+            EACH(selu);
+        case FR_ELEMENTWISE_GELU:
+            EACH(gelu);
+        case FR_ELEMENTWISE_GELU_TANH:
+            EACH(gelu_tanh);
         default:
             break;
     }
@@ -228,3 +355,4 @@ TARGET static void TIER(apply)(fr_elementwise function, const float *x, size_t c
 #undef SCALED
 #undef GUESSED_ROOT
 #undef EACH
+#undef POLYNOMIAL

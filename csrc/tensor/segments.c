@@ -40,10 +40,26 @@ size_t fr_segments_check(const fr_segment_ids *ids, size_t limit, bool allow_neg
         }                                                                                          \
     }                                                                                              \
                                                                                                    \
+    /* Numbers of one segment that follow each other are combined in a register. */                \
+    INLINE void name##_runs(const fr_segment_ids *ids, fr_segment_kind kind, const type *rows,     \
+                            type *out) {                                                           \
+        for (size_t i = 0; i < ids->count;) {                                                      \
+            const int64_t id = id_at(ids, i);                                                      \
+            if (id < 0) {                                                                          \
+                i++;                                                                               \
+                continue;                                                                          \
+            }                                                                                      \
+            type total = name##_of(kind, out[id], rows[i++]);                                      \
+            for (; i < ids->count && id_at(ids, i) == id; i++)                                     \
+                total = name##_of(kind, total, rows[i]);                                           \
+            out[id] = total;                                                                       \
+        }                                                                                          \
+    }                                                                                              \
+                                                                                                   \
     INLINE void name##_width(const fr_segment_ids *ids, fr_segment_kind kind, const type *rows,    \
                              size_t width, type *out) {                                            \
         if (width == 1)                                                                            \
-            name##_rows(ids, kind, rows, 1, out);                                                  \
+            name##_runs(ids, kind, rows, out);                                                     \
         else                                                                                       \
             name##_rows(ids, kind, rows, width, out);                                              \
     }                                                                                              \
@@ -94,14 +110,14 @@ void fr_segments_count(const fr_segment_ids *ids, size_t limit, int64_t *counts)
     }
 }
 
-INLINE void sort_rows(const fr_segment_ids *ids, const uint8_t *rows, size_t size,
-                      int64_t *starts, uint8_t *out) {
+INLINE void sort_rows(const fr_segment_ids *ids, const uint8_t *rows, size_t size, int64_t *starts,
+                      uint8_t *out) {
     for (size_t i = 0; i < ids->count; i++)
         memcpy(out + (size_t)starts[id_at(ids, i)]++ * size, rows + i * size, size);
 }
 
-void fr_segments_sort(const fr_segment_ids *ids, const uint8_t *rows, size_t size,
-                      int64_t *starts, uint8_t *out) {
+void fr_segments_sort(const fr_segment_ids *ids, const uint8_t *rows, size_t size, int64_t *starts,
+                      uint8_t *out) {
     if (size == 4) /* with a constant size each copy is one instruction */
         sort_rows(ids, rows, 4, starts, out);
     else if (size == 8)

@@ -52,8 +52,8 @@ void fr_segments_count(const fr_segment_ids *ids, size_t limit, int64_t *counts)
  * REQUIRES: each id is valid; starts[i] is the row of `out` at which segment i begins. On return
  * starts[i] is the row after its last.
  */
-void fr_segments_sort(const fr_segment_ids *ids, const uint8_t *rows, size_t size,
-                      int64_t *starts, uint8_t *out);
+void fr_segments_sort(const fr_segment_ids *ids, const uint8_t *rows, size_t size, int64_t *starts,
+                      uint8_t *out);
 
 /* Count numbers in `bins` parts of equal width from `low` to `high`; numbers beyond count in the
    first and the last bin, NaN in the first. `type` is any of the four. */

@@ -158,7 +158,8 @@ void fr_texts_encode_base64(const fr_texts *texts, bool pad, uint8_t *out) {
         size_t size = (size_t)(texts->offsets[i + 1] - texts->offsets[i]);
         for (; size; data += 3) {
             const size_t some = size < 3 ? size : 3;
-            const uint32_t bits = (uint32_t)data[0] << 16 | (some > 1 ? (uint32_t)data[1] << 8 : 0) |
+            const uint32_t bits = (uint32_t)data[0] << 16 |
+                                  (some > 1 ? (uint32_t)data[1] << 8 : 0) |
                                   (some > 2 ? data[2] : 0);
             for (size_t digit = 0; digit < some + 1; digit++)
                 *out++ = (uint8_t)DIGITS[bits >> (18 - 6 * digit) & 63];

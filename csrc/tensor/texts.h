@@ -64,8 +64,8 @@ void fr_texts_encode_base64(const fr_texts *texts, bool pad, uint8_t *out);
 size_t fr_texts_decode_base64(const fr_texts *texts, int64_t *offsets, uint8_t *out);
 
 /*
- * Decode UTF-8 into code points. `points` and `begins` have one entry for each byte (and one more in
- * `begins`, the end); `splits` has count + 1. Return the first string that is malformed, or the
+ * Decode UTF-8 into code points. `points` and `begins` have one entry for each byte (and one more
+ * in `begins`, the end); `splits` has count + 1. Return the first string that is malformed, or the
  * number of strings.
  */
 size_t fr_texts_decode(const fr_texts *texts, int32_t *points, int64_t *begins, int64_t *splits);

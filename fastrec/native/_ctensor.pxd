@@ -339,3 +339,16 @@ cdef extern from "tensor/texts.h" nogil:
                          int64_t *offsets, uint8_t *out) noexcept
     void fr_texts_of_integers(const int64_t *numbers, size_t count, int64_t *offsets,
                               uint8_t *out) noexcept
+
+
+cdef extern from "tensor/special.h" nogil:
+    ctypedef enum fr_special:
+        FR_SPECIAL_COUNT
+
+    ctypedef struct fr_special_operand:
+        const void *numbers
+        size_t step
+
+    size_t fr_special_operands(fr_special function) noexcept
+    void fr_special_apply(fr_special function, bint are_floats, const fr_special_operand *operands,
+                          size_t count, void *out) noexcept

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Suppressed boxes against a search of all pairs; cropped images between pages not to be touched. */
+/* Suppressed boxes against a search of all pairs; cropped images between pages not to be touched.
+ */
 #include "tensor/boxes.h"
 
 #include <math.h>
@@ -43,9 +44,8 @@ static void kept_boxes_are_the_best_that_do_not_overlap(void) {
             overlaps[i] = share_of(boxes + i / count * 4, boxes + i % count * 4);
         fr_suppression how = {boxes, NULL, scores, count, most, 0.3f, 2, 0};
         if (trial % 2) how.boxes = NULL, how.overlaps = overlaps;
-        const size_t found = fr_boxes_suppress(
-            &how, (fr_candidate *)(void *)heap.end - count, (float *)(void *)work.end - 5 * step,
-            kept, values);
+        const size_t found = fr_boxes_suppress(&how, (fr_candidate *)(void *)heap.end - count,
+                                               (float *)(void *)work.end - 5 * step, kept, values);
         for (size_t at = 0; at <= found; at++) {
             size_t best = count;
             for (size_t i = 0; i < count; i++)

@@ -21,15 +21,68 @@ static double reciprocal_root(double x) {
     return 1 / sqrt(x);
 }
 
+/* The number whose `function`, which rises or falls throughout, is `y`; NaN beyond its range. */
+static double inverse_of(double (*function)(double), double y, bool rises) {
+    double low = -30, high = 30;
+    const double least = rises ? -1 : 0, most = rises ? 1 : 2;
+    if (!(y >= least && y <= most)) return NAN;
+    if (y == least || y == most) return (y == most) == rises ? INFINITY : -INFINITY;
+    for (int i = 0; i < 100; i++) {
+        const double middle = (low + high) / 2;
+        if ((function(middle) < y) == rises)
+            low = middle;
+        else
+            high = middle;
+    }
+    return (low + high) / 2;
+}
+
+static double erfinv(double x) {
+    return fabs(x) < 1e-8 ? x * 0.88622692545275801 : inverse_of(erf, x, true);
+}
+
+static double erfcinv(double x) {
+    return fabs(1 - x) < 1e-8 ? (1 - x) * 0.88622692545275801 : inverse_of(erfc, x, false);
+}
+
+static double ndtri(double x) {
+    return -sqrt(2) * erfcinv(2 * x);
+}
+
+static double softplus(double x) {
+    return isnan(x) ? x : fmax(x, 0) + log1p(exp(-fabs(x)));
+}
+
+static double log_sigmoid(double x) {
+    return -softplus(-x);
+}
+
+static double softsign(double x) {
+    return isinf(x) ? NAN : x / (1 + fabs(x));
+}
+
+static double elu(double x) {
+    return x > 0 ? x : expm1(x);
+}
+
+static double selu(double x) {
+    return 1.0507009873554805 * (x > 0 ? x : 1.6732632423543772 * expm1(x));
+}
+
 /* And how many floats the approximation may be beside the nearest. */
 static const struct {
     double (*exact)(double);
     int most;
-} FUNCTIONS[FR_ELEMENTWISE_COUNT] = {{exp, 1},   {log, 3},   {log1p, 4},
-                                     {expm1, 4}, {tanh, 6},  {sigmoid, 6},
-                                     {sin, 2},   {cos, 2},   {reciprocal_root, 3},
-                                     {sign, 0},  {acosh, 2}, {asinh, 2},
-                                     {cosh, 2},  {sinh, 2},  {tan, 2}};
+} FUNCTIONS[FR_ELEMENTWISE_COUNT] = {{exp, 1},      {log, 3},         {log1p, 4},
+                                     {expm1, 4},    {tanh, 6},        {sigmoid, 6},
+                                     {sin, 2},      {cos, 2},         {reciprocal_root, 3},
+                                     {sign, 0},     {erf, 8},         {erfc, 8},
+                                     {erfinv, 8},   {erfcinv, 8},     {ndtri, 8},
+                                     {softplus, 8}, {log_sigmoid, 8}, {softsign, 2},
+                                     {NULL, 0},     {elu, 8},         {selu, 8},
+                                     {NULL, 0},     {NULL, 0},        {acosh, 2},
+                                     {asinh, 2},    {cosh, 2},        {sinh, 2},
+                                     {tan, 2}};
 
 /* Subnormal numbers are zeros on x86 and themselves elsewhere, so that both are taken here. */
 static float flushed(float x) {
@@ -48,6 +101,7 @@ static bool is_near(float found, double expected, int most) {
 static void check(fr_elementwise function, const float *given, const float *found, size_t count) {
     double (*const exact)(double) = FUNCTIONS[function].exact;
     const int most = FUNCTIONS[function].most;
+    if (!exact) return; /* products of those that are checked */
     for (size_t i = 0; i < count; i++) {
         if (function == FR_ELEMENTWISE_LOG && given[i] != 0 && flushed(given[i]) == 0)
             continue; /* of which libm's result is any where they are zeros */

@@ -58,7 +58,8 @@ static void check_rows(uint64_t *random, const fr_segment_ids *ids, size_t limit
                 double wanted = 1;
                 for (size_t j = 0; j < count; j++)
                     if (((const int32_t *)ids->values)[j] == (int32_t)(i / width))
-                        wanted = combined(kind, wanted, value_at(type, rows, j * width + i % width));
+                        wanted =
+                            combined(kind, wanted, value_at(type, rows, j * width + i % width));
                 if (wanted < 1e6 && wanted > -1e6) CHECK(value_at(type, out, i) == wanted);
             }
         }
@@ -80,7 +81,8 @@ static void check_sorted(const fr_segment_ids *ids, size_t limit, test_guarded *
 
 int main(void) {
     uint64_t random = 1;
-    test_guarded from = test_guarded_new(MOST * WIDEST * 8), to = test_guarded_new(MOST * WIDEST * 8);
+    test_guarded from = test_guarded_new(MOST * WIDEST * 8),
+                 to = test_guarded_new(MOST * WIDEST * 8);
     test_guarded where = test_guarded_new(MOST * sizeof(int32_t));
     for (int trial = 0; trial < TRIALS / 4; trial++) {
         const size_t count = test_random(&random) % MOST, limit = 1 + test_random(&random) % 20;

@@ -20,8 +20,8 @@ static void fill(fixture *f, uint64_t *random, const char *letters) {
         f->offsets[i + 1] = f->offsets[i] + (int64_t)(test_random(random) % LONGEST);
     uint8_t *const data = f->memory.end - f->offsets[count];
     for (int64_t i = 0; i < f->offsets[count]; i++)
-        data[i] = kinds ? (uint8_t)letters[test_random(random) % kinds]
-                        : (uint8_t)test_random(random);
+        data[i] =
+            kinds ? (uint8_t)letters[test_random(random) % kinds] : (uint8_t)test_random(random);
     f->all = (fr_texts){data, f->offsets, count};
 }
 
@@ -52,8 +52,8 @@ static void check_parts(const fr_texts *texts, uint64_t *random) {
             CHECK(begins[i] == (start < 0 ? texts->offsets[i + 1] : texts->offsets[i]) + start);
             CHECK(size < 0 ? ends[i] == texts->offsets[i + 1] : ends[i] - begins[i] <= size);
         }
-        const int64_t left = done < texts->count ? texts->offsets[done + 1] - texts->offsets[done]
-                                                 : 0;
+        const int64_t left =
+            done < texts->count ? texts->offsets[done + 1] - texts->offsets[done] : 0;
         if (done < texts->count && !characters) CHECK(start > left || -start > left);
     }
 }
@@ -68,9 +68,9 @@ static void check_numbers(const fr_texts *texts) {
         CHECK((size_t)numbers[i] < different);
         for (size_t j = 0; j < texts->count; j++) {
             const size_t other = (size_t)(texts->offsets[j + 1] - texts->offsets[j]);
-            const bool same = size == other && (!size || !memcmp(texts->data + texts->offsets[i],
-                                                                 texts->data + texts->offsets[j],
-                                                                 size));
+            const bool same =
+                size == other && (!size || !memcmp(texts->data + texts->offsets[i],
+                                                   texts->data + texts->offsets[j], size));
             CHECK(same == (numbers[i] == numbers[j]));
         }
     }
@@ -106,9 +106,9 @@ static void check_points(const fr_texts *texts) {
 }
 
 static void malformed_characters_are_none(void) {
-    static const char *const WRONG[] = {"\x80",         "\xc0\x80",         "\xc1\xbf", "\xe0\x9f\xbf",
-                                        "\xed\xa0\x80", "\xf0\x8f\xbf\xbf", "\xc3",     "\xe2\x82",
-                                        "\xf4\x90\x80\x80", "\xff"};
+    static const char *const WRONG[] = {
+        "\x80", "\xc0\x80", "\xc1\xbf",         "\xe0\x9f\xbf", "\xed\xa0\x80", "\xf0\x8f\xbf\xbf",
+        "\xc3", "\xe2\x82", "\xf4\x90\x80\x80", "\xff"};
     for (size_t i = 0; i < sizeof WRONG / sizeof *WRONG; i++) {
         const int64_t offsets[] = {0, (int64_t)strlen(WRONG[i])};
         const fr_texts texts = {(const uint8_t *)WRONG[i], offsets, 1};

@@ -2,6 +2,8 @@
 
 cdef tuple ELEMENTWISE = (
     "exp", "log", "log1p", "expm1", "tanh", "sigmoid", "sin", "cos", "rsqrt", "sign",
+    "erf", "erfc", "erfinv", "erfcinv", "ndtri", "softplus", "logsigmoid", "softsign", "silu",
+    "elu", "selu", "gelu", "gelutanh",
     "acosh", "asinh", "cosh", "sinh", "tan",
 )
 
@@ -12,8 +14,9 @@ def elementwise(str function, x, Py_ssize_t row=0):
     Parameters
     ----------
     function : str
-        One of ``exp log log1p expm1 tanh sigmoid sin cos rsqrt sign``, or of
-        ``acosh asinh cosh sinh tan``.
+        One of ``exp log log1p expm1 tanh sigmoid sin cos rsqrt sign``, of ``erf erfc erfinv erfcinv
+        ndtri softplus logsigmoid softsign silu elu selu gelu gelutanh``, or of ``acosh asinh cosh
+        sinh tan``.
     x : ndarray of float32
     row : int, optional
         The size of each of several tensors that `x` has one after the other.
@@ -261,4 +264,53 @@ def pool(images, window, size, *, strides=(1, 1), corner=(0, 0)):
     with nogil:
         for number in range(<size_t>source.shape[0]):
             c.fr_extreme_pool(&how, &source[number, 0, 0, 0], &scratch[0], &out[number, 0, 0, 0])
+    return result
+
+
+cdef tuple SPECIAL = (
+    "lgamma", "digamma", "erf", "erfc", "i0", "i0e", "i1", "i1e", "igamma", "igammac", "zeta",
+    "polygamma", "betainc",
+)
+
+
+def special(str function, *operands):
+    """Calculate a special function of each number, in double precision.
+
+    Parameters
+    ----------
+    function : str
+        One of ``lgamma digamma erf erfc i0 i0e i1 i1e``, of ``igamma igammac zeta polygamma``, which
+        take two operands, or ``betainc``, which takes three.
+    *operands : ndarray of float32 or float64
+        Of one type; their shapes are broadcast.
+
+    Returns
+    -------
+    ndarray, of the type of the operands
+    """
+    cdef int code = SPECIAL.index(function)
+    cdef c.fr_special_operand given[3]
+    cdef list keep = []
+    cdef size_t size, number, count
+    cdef uint8_t[::1] out
+    cdef bint are_floats
+    dtype = operands[0].dtype
+    are_floats = dtype == np.float32
+    if dtype not in (np.float32, np.float64) or any(each.dtype != dtype for each in operands):
+        raise TypeError(f"operands must be float32 or float64, got {[x.dtype for x in operands]}")
+    if <size_t>len(operands) != c.fr_special_operands(<c.fr_special>code):
+        raise TypeError(f"{function} of {len(operands)} operands")
+    shape = np.broadcast_shapes(*[each.shape for each in operands])
+    result = empty(shape, dtype)
+    count = result.size
+    if not count:
+        return result
+    for number in range(<size_t>len(operands)):
+        each = operands[number]
+        given[number].step = each.size > 1 or count == 1
+        whole = np.ascontiguousarray(np.broadcast_to(each, shape) if each.size > 1 else each)
+        given[number].numbers = memory_of(whole, keep, &size)
+    out = result.reshape(-1).view(np.uint8)
+    with nogil:
+        c.fr_special_apply(<c.fr_special>code, are_floats, given, count, &out[0])
     return result

@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+
+from fastrec import _tensor
 
 from ..dtypes import as_dtype, float32
 from ..kernels.shaping import reduced
@@ -19,16 +20,13 @@ from . import Faces, Version
 
 __all__ = ["Activations", "Bitwise", "Math", "Products"]
 
-_ERF = np.vectorize(math.erf, otypes=[np.float64])
-
 
 def _no_nan(x: Any, y: Any) -> Any:
-    quotient = np.true_divide(x, np.where(y == 0, 1, y)).astype(x.dtype)
-    return np.where(y == 0, x.dtype.type(0), quotient)
+    return rows.selected(y == 0, x.dtype.type(0), np.true_divide(x, y))
 
 
 def _product_no_nan(x: Any, y: Any) -> Any:
-    return np.where(y == 0, x.dtype.type(0), x * np.where(y == 0, 0, y)).astype(x.dtype)
+    return rows.selected(y == 0, x.dtype.type(0), np.multiply(x, y))
 
 
 _UNARY = {
@@ -39,7 +37,7 @@ _UNARY = {
     "ceil": rows.CEIL,
     "cos": rows.COS,
     "cosh": rows.float_function("Cosh", np.cosh),
-    "erf": unary("Erf", lambda x: np.asarray(_ERF(x)).astype(x.dtype), "f"),
+    "erf": rows.float_function("Erf", lambda x: _tensor.special("erf", x), "f"),
     "exp": rows.EXP,
     "expm1": rows.float_function("Expm1", np.expm1),
     "floor": rows.FLOOR,
@@ -245,14 +243,14 @@ class Products(Faces):
 def _along(x: Any, *, axis: int, logarithm: bool) -> Any:
     along = (axis % x.ndim,)
     shifted = x - reduced(np.maximum, x, along, True)
-    powers = np.exp(shifted)
+    powers = _tensor.elementwise("exp", shifted) if x.dtype == np.float32 else np.exp(shifted)
     total = reduced(np.add, powers, along, True)
     return shifted - np.log(total) if logarithm else powers / total
 
 
 _SOFTMAX = rows.elementwise("Softmax", _along, "f")
-_SOFTPLUS = unary("Softplus", lambda x: np.logaddexp(x, 0).astype(x.dtype), "f")
-_RELU = unary("Relu", lambda x: np.maximum(x, x.dtype.type(0)), "fiu")
+_SOFTPLUS = rows.float_function("Softplus", lambda x: np.logaddexp(x, 0), "f")
+_RELU = unary("Relu", lambda x: rows.MAXIMUM.kernel(x, np.zeros((), x.dtype)), "fiu")
 
 
 class Activations(_Elementwise):

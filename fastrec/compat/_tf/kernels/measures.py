@@ -167,7 +167,8 @@ def chosen_by_class(
             limits = max(int(per_class), 0), float(limit), float(least)
             numbers, marks = _tensor.suppress(scores[image, :, kind], *limits, boxes=own)
             picked += [
-                (mark, kind, own[n]) for mark, n in zip(marks.tolist(), numbers.tolist(), strict=True)
+                (mark, kind, own[n])
+                for mark, n in zip(marks.tolist(), numbers.tolist(), strict=True)
             ]
         picked.sort(key=lambda each: -each[0])
         for place, (score, kind, box) in enumerate(picked[:size]):

@@ -118,7 +118,7 @@ def gather(value: Array, indices: Array, axis: int = 0, batch_dims: int = 0) -> 
         places = indices.reshape(batches, 1, -1) + starts
         inner = value.shape[axis + 1 :]
         rows = value.reshape(-1, *inner).take(places.reshape(-1), 0)
-        return rows.reshape(*outer, *indices.shape[batch_dims:], *inner)
+        return np.asarray(rows.reshape(*outer, *indices.shape[batch_dims:], *inner))
     return np.asarray(np.take(value, indices, axis), dtype=value.dtype)
 
 

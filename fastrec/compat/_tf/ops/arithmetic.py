@@ -309,7 +309,8 @@ LEFT_SHIFT = binary("LeftShift", _shifted(np.left_shift), "iu")
 RIGHT_SHIFT = binary("RightShift", _shifted(np.right_shift), "iu")
 
 
-def _selected(condition: Array, x: Any, y: Any) -> Array:
+def selected(condition: Array, x: Any, y: Any) -> Array:
+    """Return elements of `x` where the condition holds and of `y` elsewhere."""
     x, y = as_array(x), as_array(y)
     if (
         condition.size >= _WORTH
@@ -330,20 +331,26 @@ def _select_spec(specs: Sequence[Any], *_: Any) -> list[TypeSpec]:
     return [TensorSpec(broadcast_sizes("SelectV2", specs), specs[1].dtype)]
 
 
-SELECT = elementwise("SelectV2", _selected, "b", _select_spec)
+SELECT = elementwise("SelectV2", selected, "b", _select_spec)
 
 
 def _real(specs: Sequence[Any], *_: Any) -> list[TypeSpec]:
     return [TensorSpec(specs[0].shape, specs[0].dtype.real_dtype)]
 
 
-def float_function(name: str, function: Callable[[Array], Any]) -> Op:
-    """A function of floats; those of single precision have TensorFlow's bits."""
+def float_function(name: str, function: Callable[[Array], Any], kinds: str = "fc") -> Op:
+    """Return a function of floats, which is native for float32.
+
+    `function` is for other types; where `kinds` leaves out complex numbers, it is for float64
+    alone, and smaller types are converted to float32.
+    """
     native = name.lower()
 
     def in_rows(x: Array, row: int) -> Array:
         if x.dtype == np.float32:
             return _tensor.elementwise(native, x, row)
+        if kinds == "f" and x.dtype != np.float64:
+            return _tensor.elementwise(native, x.astype(np.float32), row).astype(x.dtype)
         return np.asarray(function(x), x.dtype)
 
     def block(_: int, x: Block) -> Any:
@@ -354,7 +361,7 @@ def float_function(name: str, function: Callable[[Array], Any]) -> Op:
     def kernel(x: Any) -> Array:
         return in_rows(as_array(x), 0)
 
-    return Op(name, kernel, same_spec, block, kinds="fc")
+    return Op(name, kernel, same_spec, block, kinds=kinds)
 
 
 def _reciprocal_root(x: Array) -> Any:

@@ -76,6 +76,4 @@ def _suppressed(
     return _tensor.suppress(scores, *limits, boxes=boxes)[0]
 
 
-SUPPRESSED = Op(
-    "NonMaxSuppressionV3", _suppressed, lambda *_: [TensorSpec([None], "int32")]
-)
+SUPPRESSED = Op("NonMaxSuppressionV3", _suppressed, lambda *_: [TensorSpec([None], "int32")])

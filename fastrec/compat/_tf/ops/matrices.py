@@ -115,7 +115,9 @@ def _as_product(x: Array, y: Array, equation: str) -> Array | None:
         return None
     batch = [label for label in first if label in second and label in after]
     summed = [label for label in first if label in second and label not in after]
-    left, right = ([n for n in labels if n in after and n not in batch] for labels in (first, second))
+    left, right = (
+        [n for n in labels if n in after and n not in batch] for labels in (first, second)
+    )
     if any(
         len(labels) != len({*labels}) or {*labels} != {*batch, *own, *summed}
         for labels, own in ((first, left), (second, right))

@@ -453,8 +453,8 @@ def numbered(values: Array) -> tuple[Array, Array]:
             return values[begins], first[places]
     texts = as_texts(values) if values.dtype.hasobject and values.size >= _MANY else None
     if texts is not None:
-        numbers, firsts = _tensor.number_texts(texts)
-        return values[firsts], numbers
+        places, firsts = _tensor.number_texts(texts)
+        return values[firsts], places
     seen: dict[Any, int] = {}
     numbers = [seen.setdefault(value, len(seen)) for value in values.tolist()]
     found = np.empty(len(seen), values.dtype)

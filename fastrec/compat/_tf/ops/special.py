@@ -13,128 +13,91 @@ from fastrec import _tensor
 
 from ..dtypes import DType, as_dtype, float32
 from ..kernels import functions
+from ..kernels.functions import special
 from ..specs import TensorSpec, TypeSpec
 from ..tensor import as_array
 from . import Array, Op, constant_of, invalid, same_spec
-from .arithmetic import binary, broadcast_sizes, elementwise, float_function, unary
+from .arithmetic import (
+    binary,
+    broadcast_sizes,
+    elementwise,
+    float_function,
+    selected,
+    unary,
+)
 from .reductions import one_number
 
 _SELU_SCALE, _SELU_ALPHA = 1.0507009873554804934193349852946, 1.6732632423543772848170429916717
 
 
-def _by_math(function: Callable[[float], float]) -> Callable[[Array], Array]:
-    def each(x: Array) -> Array:
-        flat = [_or_edge(function, value) for value in x.reshape(-1).tolist()]
-        found: Array = np.array(flat, np.float64).reshape(x.shape).astype(x.dtype)
-        return found
-
-    return each
-
-
-def _or_edge(function: Callable[[float], float], value: float) -> float:
-    try:
-        return function(value)
-    except (ValueError, OverflowError):  # at a pole
-        return math.inf
-
-
-def _log_sigmoid(x: Array) -> Array:
-    found: Array = (-np.logaddexp(-x, 0)).astype(x.dtype)
-    return found
-
-
 def _gelu(x: Array) -> Array:
-    halves = np.vectorize(math.erf, otypes=[np.float64])(x / math.sqrt(2)) if x.size else x
-    return np.asarray(0.5 * x * (1 + halves), x.dtype)
+    return np.asarray(0.5 * x * (1 + _tensor.special("erf", x / math.sqrt(2))))
 
 
 def _gelu_approximately(x: Array) -> Array:
-    inner = np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))
-    return np.asarray(0.5 * x * (1 + inner), x.dtype)
-
-
-def _silu(x: Array) -> Array:
-    return np.asarray(x / (1 + np.exp(-x)), x.dtype)
-
-
-def _elu(x: Array) -> Array:
-    return np.where(x > 0, x, np.expm1(np.minimum(x, 0))).astype(x.dtype)
+    return np.asarray(0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))))
 
 
 def _selu(x: Array) -> Array:
-    low = _SELU_SCALE * _SELU_ALPHA * np.expm1(np.minimum(x, 0))
-    return np.where(x > 0, _SELU_SCALE * x, low).astype(x.dtype)
+    return np.where(x > 0, _SELU_SCALE * x, _SELU_SCALE * _SELU_ALPHA * np.expm1(np.minimum(x, 0)))
 
 
 def _inverse_or_zero(x: Array) -> Array:
-    found: Array = np.where(x == 0, x.dtype.type(0), 1 / np.where(x == 0, 1, x)).astype(x.dtype)
-    return found
-
-
-def _in_double(function: Callable[..., Array]) -> Callable[..., Array]:
-    """A function of doubles, whose result has the type of its operands."""
-
-    def of_type(*values: Array) -> Array:
-        found: Array = function(*values).astype(values[0].dtype)
-        return found
-
-    return of_type
-
-
-def _i0(x: Array) -> Array:
-    found: Array = functions.bessel_i0e(x) * np.exp(np.abs(x.astype(float)))
-    return found
-
-
-def _i1(x: Array) -> Array:
-    found: Array = functions.bessel_i1e(x) * np.exp(np.abs(x.astype(float)))
-    return found
+    zero, one = x.dtype.type(0), x.dtype.type(1)
+    return selected(x == 0, zero, np.divide(one, x))
 
 
 UNARY = {
-    "bessel_i0": unary("BesselI0", _in_double(_i0), "f"),
-    "bessel_i0e": unary("BesselI0e", _in_double(functions.bessel_i0e), "f"),
-    "bessel_i1": unary("BesselI1", _in_double(_i1), "f"),
-    "bessel_i1e": unary("BesselI1e", _in_double(functions.bessel_i1e), "f"),
-    "digamma": unary("Digamma", _in_double(functions.digamma), "f"),
-    "erfcinv": unary("Erfcinv", _in_double(functions.erfcinv), "f"),
-    "erfinv": unary("Erfinv", _in_double(functions.erfinv), "f"),
-    "ndtri": unary("Ndtri", _in_double(functions.ndtri), "f"),
+    "bessel_i0": unary("BesselI0", special("i0"), "f"),
+    "bessel_i0e": unary("BesselI0e", special("i0e"), "f"),
+    "bessel_i1": unary("BesselI1", special("i1"), "f"),
+    "bessel_i1e": unary("BesselI1e", special("i1e"), "f"),
+    "digamma": unary("Digamma", special("digamma"), "f"),
+    "erfcinv": float_function("Erfcinv", functions.erfcinv, "f"),
+    "erfinv": float_function("Erfinv", functions.erfinv, "f"),
+    "ndtri": float_function("Ndtri", functions.ndtri, "f"),
     "acosh": float_function("Acosh", np.arccosh),
     "asinh": float_function("Asinh", np.arcsinh),
     "atanh": unary("Atanh", np.arctanh, "fc"),
-    "elu": unary("Elu", _elu, "f"),
-    "erfc": unary("Erfc", _by_math(math.erfc), "f"),
-    "lgamma": unary("Lgamma", _by_math(math.lgamma), "f"),
-    "log_sigmoid": unary("LogSigmoid", _log_sigmoid, "f"),
+    "elu": float_function("Elu", lambda x: np.where(x > 0, x, np.expm1(np.minimum(x, 0))), "f"),
+    "erfc": float_function("Erfc", special("erfc"), "f"),
+    "lgamma": unary("Lgamma", special("lgamma"), "f"),
+    "log_sigmoid": float_function("LogSigmoid", lambda x: -np.logaddexp(-x, 0), "f"),
     "reciprocal_no_nan": unary("ReciprocalNoNan", _inverse_or_zero, "f"),
     "relu6": unary("Relu6", lambda x: np.clip(x, x.dtype.type(0), x.dtype.type(6)), "fiu"),
-    "selu": unary("Selu", _selu, "f"),
-    "softsign": unary("Softsign", lambda x: x / (1 + np.abs(x)), "f"),
+    "selu": float_function("Selu", _selu, "f"),
+    "softsign": float_function("Softsign", lambda x: x / (1 + np.abs(x)), "f"),
 }
-SILU = unary("Silu", _silu, "f")
-GELU = {False: unary("Gelu", _gelu, "f"), True: unary("GeluTanh", _gelu_approximately, "f")}
+SILU = float_function("Silu", lambda x: x / (1 + np.exp(-x)), "f")
+GELU = {
+    False: float_function("Gelu", _gelu, "f"),
+    True: float_function("GeluTanh", _gelu_approximately, "f"),
+}
 
 
 def _unless_zero(function: Callable[[Array, Array], Any]) -> Callable[[Array, Array], Array]:
-    """Nothing where the first operand is nothing, whatever the second is."""
+    """Return 0 where the first operand is 0, whatever the second is."""
 
     def apply(x: Array, y: Array) -> Array:
-        found: Array = np.where(x == 0, x.dtype.type(0), function(x, y)).astype(x.dtype)
-        return found
+        return selected(x == 0, x.dtype.type(0), function(x, y))
 
     return apply
 
 
+def _logarithm(native: str, function: Callable[[Array], Any]) -> Callable[[Array], Any]:
+    return lambda x: _tensor.elementwise(native, x) if x.dtype == np.float32 else function(x)
+
+
+_LOG, _LOG1P = _logarithm("log", np.log), _logarithm("log1p", np.log1p)
 BINARY = {
-    "igamma": binary("Igamma", _in_double(functions.igamma), "f"),
-    "igammac": binary("Igammac", _in_double(functions.igammac), "f"),
-    "polygamma": binary("Polygamma", _in_double(functions.polygamma), "f"),
-    "zeta": binary("Zeta", _in_double(functions.zeta), "f"),
+    "igamma": binary("Igamma", special("igamma"), "f"),
+    "igammac": binary("Igammac", special("igammac"), "f"),
+    "polygamma": binary("Polygamma", special("polygamma"), "f"),
+    "zeta": binary("Zeta", special("zeta"), "f"),
     "nextafter": binary("NextAfter", np.nextafter, "f"),
     "xdivy": binary("Xdivy", _unless_zero(np.true_divide), "fc"),
-    "xlog1py": binary("Xlog1py", _unless_zero(lambda x, y: x * np.log1p(y)), "fc"),
-    "xlogy": binary("Xlogy", _unless_zero(lambda x, y: x * np.log(y)), "fc"),
+    "xlog1py": binary("Xlog1py", _unless_zero(lambda x, y: x * _LOG1P(y)), "fc"),
+    "xlogy": binary("Xlogy", _unless_zero(lambda x, y: x * _LOG(y)), "fc"),
 }
 
 
@@ -311,12 +274,12 @@ def _beta_spec(specs: Sequence[Any], *_: Any) -> list[TypeSpec]:
     return [TensorSpec(broadcast_sizes("Betainc", [joint, specs[2]]), specs[0].dtype)]
 
 
-BETAINC = elementwise("Betainc", _in_double(functions.betainc), "f", _beta_spec)
+BETAINC = elementwise("Betainc", special("betainc"), "f", _beta_spec)
 
 
 def _log_beta(x: Array) -> Array:
-    wide = x.astype(float)
-    sums = functions.log_gamma(wide).sum(axis=-1) - functions.log_gamma(wide.sum(axis=-1))
+    wide, log_gamma = x.astype(float), special("lgamma")
+    sums = log_gamma(wide).sum(axis=-1) - log_gamma(wide.sum(axis=-1))
     return np.asarray(sums, x.dtype)
 
 

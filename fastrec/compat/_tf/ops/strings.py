@@ -340,7 +340,7 @@ def _rows_joined(parts: Sequence[Any], separator: bytes) -> Array | fastrec.Byte
         for part in parts
     ]
     known = [column for column in columns if column is not None]
-    if len(shapes) == 1 and len(known) == len(parts) and 0 not in [*shapes][0]:
+    if len(shapes) == 1 and len(known) == len(parts) and 0 not in next(iter(shapes)):
         data, offsets = _tensor.join_texts(known, separator)
         return fastrec.Bytes(data, offsets, *shapes)
     parts = [as_array(part) for part in parts]

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Special functions in double precision, number by number: the gamma and beta functions and what
+ * belongs to them, zeta functions, and modified Bessel functions.
+ */
+#ifndef FASTREC_SPECIAL_H
+#define FASTREC_SPECIAL_H
+
+#include "base/bytes.h"
+
+typedef enum {
+    FR_SPECIAL_LGAMMA,
+    FR_SPECIAL_DIGAMMA,
+    FR_SPECIAL_ERF,
+    FR_SPECIAL_ERFC,
+    FR_SPECIAL_I0, /* Bessel functions */
+    FR_SPECIAL_I0E,
+    FR_SPECIAL_I1,
+    FR_SPECIAL_I1E,
+    FR_SPECIAL_IGAMMA, /* from here on of two numbers */
+    FR_SPECIAL_IGAMMAC,
+    FR_SPECIAL_ZETA,
+    FR_SPECIAL_POLYGAMMA,
+    FR_SPECIAL_BETAINC, /* of three numbers */
+    FR_SPECIAL_COUNT
+} fr_special;
+
+/* Operands are arrays of floats or doubles; those of step 0 have one number for all. */
+typedef struct {
+    const void *numbers;
+    size_t step; /* 0 or 1 */
+} fr_special_operand;
+
+/* The number of operands of a function. */
+size_t fr_special_operands(fr_special function);
+
+void fr_special_apply(fr_special function, bool are_floats, const fr_special_operand *operands,
+                      size_t count, void *out);
+
+#endif
