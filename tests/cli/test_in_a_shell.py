@@ -276,17 +276,18 @@ def test_a_condition_that_does_not_fit_names_the_record(tmp_path: Path, capsys: 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
 @pytest.mark.parametrize("verb", ["verify", "count"])
-def test_ctrl_c_ends_a_verb_that_waits_for_its_input(verb: str) -> None:
+def test_ctrl_c_ends_a_verb_that_waits_for_its_input(tmp_path: Path, verb: str) -> None:
     import signal
 
+    records = write_examples(tmp_path / "records", [{"x": bytes(1000)}] * 1000).read_bytes()
     with subprocess.Popen(
         [sys.executable, "-m", "fastrec", verb, "-"], stdin=subprocess.PIPE,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     ) as process:  # fmt: skip
         assert process.stdin is not None
-        process.stdin.write(fastrec.encode_example({}))
+        process.stdin.write(records)  # more than a pipe holds, so the verb has begun to read
         process.stdin.flush()
-        time.sleep(2)
+        time.sleep(0.1)
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=10) == 130
 
