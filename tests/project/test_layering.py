@@ -113,7 +113,8 @@ MODULES = [file for file in sources(PACKAGE) if file.suffix == ".py"]
 EVERYTHING = [
     ROOT / "setup.py",
     ROOT / "pyspark_fastrec.py",
-    *sources(CSRC, PACKAGE, *(ROOT / name for name in ("tests", "benchmarks", "examples"))),
+    *sources(CSRC, PACKAGE),
+    *sources(*(ROOT / name for name in ("tests", "tools", "benchmarks", "examples"))),
 ]
 
 

@@ -20,6 +20,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+from libraries import library_flags  # noqa: E402
+
 WORK = ROOT / "build" / "mutants"
 
 
@@ -173,14 +176,6 @@ def patched(fault: Fault) -> str:
     return text.replace(fault.old, fault.new)
 
 
-def libraries() -> list[str]:
-    """The flags of the libraries that the extension may be linked with."""
-    if shutil.which("pkg-config") is None:
-        return []
-    names = ("libjpeg", "libpng", "libdeflate")
-    return [flag for name in names for flag in run("pkg-config", "--libs", name).stdout.split()]
-
-
 def build(number: int, base: Path) -> Path:
     package = WORK / str(number)
     shutil.rmtree(package, ignore_errors=True)
@@ -200,7 +195,8 @@ def build(number: int, base: Path) -> Path:
     del objects["_tensor"]
     objects[source.stem] = source.with_suffix(".o")
     check(run(*compiler, "-Icsrc", "-c", source, "-o", objects[source.stem]))
-    check(run(*compiler, shared, *extra, *objects.values(), "-o", library, *libraries(), "-lm"))
+    libraries = (*library_flags()[1], "-lm")
+    check(run(*compiler, shared, *extra, *objects.values(), "-o", library, *libraries))
     return package
 
 
