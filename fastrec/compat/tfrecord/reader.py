@@ -303,7 +303,7 @@ def tfrecord_loader(
     sequence_description: Description = None,
     compression_type: str | None = None,
 ) -> Iterator[Any]:
-    """Call :func:`sequence_loader` if `sequence_description` is set, else :func:`example_loader`."""
+    """Call :func:`sequence_loader` if `sequence_description` is set, or :func:`example_loader`."""
     if sequence_description is None:
         return example_loader(data_path, index_path, description, shard, compression_type)
     return sequence_loader(
