@@ -57,6 +57,7 @@ __all__ = [
     "FileReport",
     "FixedLenFeature",
     "FixedLenSequenceFeature",
+    "Headroom",
     "ImageFeature",
     "Index",
     "IndexMismatchError",
@@ -94,6 +95,7 @@ __all__ = [
     "encode_sequence_example",
     "file_ranges",
     "find_shard",
+    "headroom",
     "infer_features",
     "masked_crc32c",
     "pad",
@@ -104,6 +106,7 @@ __all__ = [
     "parse_single_sequence_example",
     "repair",
     "reshard",
+    "show_versions",
     "verify",
 ]
 
@@ -124,12 +127,14 @@ if TYPE_CHECKING:
     from .batches.batcher import Batcher
     from .batches.block_shuffle import BlockShuffle
     from .batches.buckets import Buckets, pad
+    from .batches.headroom import Headroom, headroom
     from .batches.iterator import Batches
     from .batches.mixture import Mixture
     from .batches.packing import Packing
     from .batches.selection import Split
     from .batches.shard import find_shard
     from .batches.shuffle_buffer import ShuffleBuffer
+    from .bench.versions import show_versions
     from .columns import Arrays, Bytes, Ragged, Sparse
     from .encoding.encode import encode_example, encode_examples, encode_sequence_example
     from .encoding.writer import Writer
@@ -169,6 +174,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "columns": ("Arrays", "Bytes", "Ragged", "Sparse"),
     "images.augment": ("Augment",),
     "batches.batcher": ("Batcher",),
+    "batches.headroom": ("Headroom", "headroom"),
     "batches.iterator": ("Batches",),
     "records.verify": ("FileReport", "Repaired", "Verified", "count", "repair", "verify"),
     "records.recovery": ("Skipped",),
@@ -206,6 +212,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "batches.shuffle_buffer": ("ShuffleBuffer",),
     "encoding.encode": ("encode_example", "encode_examples", "encode_sequence_example"),
     "encoding.writer": ("Writer",),
+    "bench.versions": ("show_versions",),
 }
 # Modules that are imported when they are first asked for.
 _MODULES = ("arrow", "events", "image", "tables", "tfds", "train")

@@ -56,6 +56,11 @@ def _run(words: list[str]) -> int:
     if not words:
         program().print_help(sys.stderr)
         return USAGE
+    if "--version" in words and set(words) <= {"--version", "-v", "--verbose"} and len(words) > 1:
+        from fastrec import show_versions
+
+        show_versions()
+        return 0
     if not is_verb(words[0]):
         program().parse_args(words)  # --help, --version, or an error
         return USAGE

@@ -133,7 +133,8 @@ def program() -> Parser:
         prog="fastrec", epilog=STATUS,
         description="Look into, check, repair, compare and write TFRecord files.",
     )  # fmt: skip
-    parser.add_argument("--version", action="version", version=f"fastrec {__version__}")
+    text = "print the version; with -v, also libraries and the machine"
+    parser.add_argument("--version", action="version", version=f"fastrec {__version__}", help=text)
     commands = parser.add_subparsers(
         title="commands", metavar="COMMAND", required=True, parser_class=Parser
     )
