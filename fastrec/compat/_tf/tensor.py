@@ -267,7 +267,10 @@ def _strings(value: Any) -> NDArray[Any]:
     if isinstance(value, (bytes, str, bytearray, memoryview)):
         return _string_array(_as_bytes(value))
     found = np.array(value, object) if not isinstance(value, np.ndarray) else value.astype(object)
-    flat = [_as_bytes(each) for each in found.reshape(-1).tolist()]
+    flat = found.reshape(-1).tolist()
+    if set(map(type, flat)) == {bytes}:
+        return found
+    flat = [_as_bytes(each) for each in flat]
     array = np.empty(len(flat), object)
     array[:] = flat
     return array.reshape(found.shape)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -69,9 +70,15 @@ def shape_field(sizes: Iterable[int | None]) -> bytes:
     return b"".join(field(2, b"\x08" + varint(size) if size else b"") for size in known)
 
 
+@functools.lru_cache(256)
+def _head(dtype: int, sizes: tuple[int, ...]) -> bytes:
+    """Encode the type and the shape of a tensor."""
+    return b"\x08" + varint(dtype) + field(2, shape_field(sizes))
+
+
 def content_of(array: NDArray[Any], dtype: DType) -> bytes:
     """Encode the elements of a tensor as bytes; strings follow all of their lengths."""
-    head = b"\x08" + varint(int(dtype)) + field(2, shape_field(array.shape))
+    head = _head(int(dtype), array.shape)
     if dtype.name != "string":
         return serialize(array, dtype)
     texts = array.reshape(-1).tolist()
@@ -81,7 +88,7 @@ def content_of(array: NDArray[Any], dtype: DType) -> bytes:
 
 def serialize(array: NDArray[Any], dtype: DType) -> bytes:
     """Encode a tensor, with its elements as bytes."""
-    head = b"\x08" + varint(int(dtype)) + field(2, shape_field(array.shape))
+    head = _head(int(dtype), array.shape)
     if dtype.name == "string":
         return head + b"".join([field(8, each) for each in array.reshape(-1).tolist()])
     content = np.ascontiguousarray(array).astype(dtype.numpy.newbyteorder("<")).tobytes()

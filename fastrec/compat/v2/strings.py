@@ -22,13 +22,12 @@ globals().update(_functions_of(_strings))
 
 
 def _rows_of_parts(texts: Any, *, sep: bytes, cut: Cut) -> fastrec.Ragged:
-    array = as_array(texts)
-    flat, splits = cut.many(array, sep)
-    found = fastrec.Ragged(as_array(flat), splits)
-    for axis in range(array.ndim - 1, 0, -1):
-        count = int(np.prod(array.shape[:axis]))
-        found = fastrec.Ragged(found, np.arange(count + 1, dtype=np.int64) * array.shape[axis])
-    return found
+    strings = texts if isinstance(texts, fastrec.Bytes) else as_array(texts)
+    rows = fastrec.Ragged(*cut.many(strings, sep))
+    for axis in range(len(strings.shape) - 1, 0, -1):
+        count = int(np.prod(strings.shape[:axis]))
+        rows = fastrec.Ragged(rows, np.arange(count + 1, dtype=np.int64) * strings.shape[axis])
+    return rows
 
 
 def _parts_spec(specs: Any, *_: Any, **__: Any) -> list[TypeSpec]:

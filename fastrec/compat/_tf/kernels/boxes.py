@@ -195,10 +195,13 @@ def drawn(images: Array, boxes: Array, colours: Array | None = None) -> Array:
 
 def _shares(ones: Array, others: Array) -> Array:
     """What boxes have in common with others, of what both cover."""
-    low = np.maximum(ones[:, :, None, :2], others[:, None, :, :2])
-    sides = np.maximum(np.minimum(ones[:, :, None, 2:], others[:, None, :, 2:]) - low, 0)
+    sides = []
+    for at in (0, 1):  # coordinate by coordinate, so that NumPy's loops are long
+        low = np.maximum(ones[:, :, None, at], others[:, None, :, at])
+        high = np.minimum(ones[:, :, None, at + 2], others[:, None, :, at + 2])
+        sides.append(np.maximum(np.subtract(high, low, out=high), 0, out=high))
     areas = [(each[:, :, 2:] - each[:, :, :2]).prod(axis=2) for each in (ones, others)]
-    common = sides.prod(axis=3)
+    common = sides[0] * sides[1]
     found: Array = common / (areas[0][:, :, None] + areas[1][:, None, :] - common + _SINGLE(1e-8))
     return found
 

@@ -64,6 +64,8 @@ def resize(
     """
     if method == "nearest":
         return _nearest(image, height, width, align, centers)
+    if (height, width) == image.shape[-3:-1] and method in ("bilinear", "area"):
+        return image.astype(_SINGLE, copy=False)  # each pixel is at its own place
     single = image if image.dtype == np.uint8 else image.astype(_SINGLE, copy=False)
     found = _tensor.resize(
         single.reshape(-1, *image.shape[-3:]),

@@ -12,7 +12,7 @@ import numpy as np
 from ..errors import InvalidArgumentError
 from ..shape import in_messages
 
-__all__ = ["gather", "gather_nd", "slice_array", "strided_slice"]
+__all__ = ["check_places", "gather", "gather_nd", "slice_array", "strided_slice"]
 
 Array = np.ndarray[Any, Any]
 
@@ -107,10 +107,7 @@ def gather(value: Array, indices: Array, axis: int = 0, batch_dims: int = 0) -> 
                 f"{indices.shape[d]}"
             )
     length = value.shape[axis]
-    if indices.size and not 0 <= int(indices.min()) <= int(indices.max()) < length:
-        bad = np.argwhere((indices < 0) | (indices >= length))[0]
-        where = f"[{','.join(str(i) for i in bad)}]" if bad.size else ""
-        raise _invalid(f"indices{where} = {indices[tuple(bad)]} is not in [0, {length})")
+    check_places(indices, length)
     if batch_dims and value.size:  # rows of all batches, counted through
         outer = value.shape[:axis]
         batches, before = math.prod(outer[:batch_dims]), math.prod(outer[batch_dims:])
@@ -120,6 +117,14 @@ def gather(value: Array, indices: Array, axis: int = 0, batch_dims: int = 0) -> 
         rows = value.reshape(-1, *inner).take(places.reshape(-1), 0)
         return np.asarray(rows.reshape(*outer, *indices.shape[batch_dims:], *inner))
     return np.asarray(np.take(value, indices, axis), dtype=value.dtype)
+
+
+def check_places(indices: Array, length: int) -> None:
+    """Raise an InvalidArgumentError for an index that is not from 0 to below `length`."""
+    if indices.size and not 0 <= int(indices.min()) <= int(indices.max()) < length:
+        bad = np.argwhere((indices < 0) | (indices >= length))[0]
+        where = f"[{','.join(str(i) for i in bad)}]" if bad.size else ""
+        raise _invalid(f"indices{where} = {indices[tuple(bad)]} is not in [0, {length})")
 
 
 def gather_nd(value: Array, indices: Array, batch_dims: int = 0) -> Array:

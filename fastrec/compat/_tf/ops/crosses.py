@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,77 +11,85 @@ import numpy as np
 import fastrec
 from fastrec import _tensor
 
-from ..columns import VarLen
 from ..dtypes import DType
 from ..specs import SparseTensorSpec, TypeSpec
 from ..tensor import as_array
-from . import Op
+from . import Array, Op
 
 __all__ = ["CROSS", "CROSS_HASHED"]
 
 Sparse = fastrec.Sparse
 
-_MASK = (1 << 64) - 1
-_MUL = 0xC6A4A7935BD1E995
+_MUL = np.uint64(0xC6A4A7935BD1E995)
+_SHIFT = np.uint64(47)
 
 
-def _mixed(value: int) -> int:
-    return value ^ value >> 47
+def _joined_prints(one: Array, other: Array) -> Array:
+    """Return TensorFlow's fingerprints of two columns of fingerprints."""
+    mixed = other * _MUL
+    mixed = one ^ (mixed ^ mixed >> _SHIFT) * _MUL
+    for _ in range(2):
+        mixed = mixed * _MUL
+        mixed = mixed ^ mixed >> _SHIFT
+    return mixed
 
 
-def _joined_prints(one: int, other: int) -> int:
-    """TensorFlow's fingerprint of two fingerprints."""
-    found = one ^ _mixed(other * _MUL & _MASK) * _MUL & _MASK
-    return _mixed(_mixed(found * _MUL & _MASK) * _MUL & _MASK)
+def _prints_of(values: Array) -> Array:
+    if values.dtype.hasobject:
+        return _tensor.hashes("farm", values.tolist())
+    return values.astype(np.int64).view(np.uint64)
 
 
-def _print_of(value: Any) -> int:
-    if isinstance(value, bytes):
-        return int(_tensor.hashes("farm", [value])[0])
-    return int(value) & _MASK
+def _rows(value: Any) -> tuple[Array, Array]:
+    """Return the values of an input, row after row, and the number of each row's."""
+    if isinstance(value, Sparse):
+        counts = np.bincount(value.indices[:, 0], minlength=value.dense_shape[0])
+        return as_array(value.values), counts
+    dense = as_array(value)
+    return dense.reshape(-1), np.full(len(dense), dense.shape[1])
 
 
-def _hashed(prints: Sequence[int], buckets: int, key: int) -> int:
-    found = key
-    for each in prints:
-        found = _joined_prints(found, each)
-    return found % (buckets or (1 << 63) - 1)
-
-
-def _crossed(inputs: Sequence[Any], value_of: Callable[..., Any], dtype: Any) -> Sparse:
-    """Each row's combinations of one value of each input."""
+def _crossed(inputs: Sequence[Any], values_of: Callable[[list[Array]], Any]) -> Sparse:
+    """Return each row's combinations of one value of each input; the last input varies fastest."""
+    places: list[Array] = []
     columns = [_rows(each) for each in inputs]
-    count = len(columns[0])
-    rows = [list(itertools.product(*parts)) for parts in zip(*columns, strict=True)]
-    values = np.empty(sum(map(len, rows)), dtype)
-    values[:] = [value_of(parts) for row in rows for parts in row]
-    lengths = np.array([len(row) for row in rows], np.int64)
-    found = VarLen(fastrec.Ragged(values, np.concatenate([[0], np.cumsum(lengths)]))).batch()
-    return Sparse(found.indices, values, (count, max(map(len, rows), default=0)))
-
-
-def _rows(value: Any) -> list[list[Any]]:
-    if not isinstance(value, Sparse):
-        found: list[list[Any]] = as_array(value).tolist()
-        return found
-    rows: list[list[Any]] = [[] for _ in range(value.dense_shape[0])]
-    for row, each in zip(value.indices[:, 0].tolist(), as_array(value.values), strict=True):
-        rows[row].append(each)
-    return rows
+    row = np.arange(len(columns[0][1]))
+    for _, counts in columns:
+        starts, repeats = np.cumsum(counts) - counts, counts[row]
+        places = [np.repeat(each, repeats) for each in places]
+        inner = np.arange(repeats.sum()) - np.repeat(np.cumsum(repeats) - repeats, repeats)
+        row = np.repeat(row, repeats)
+        places.append(starts[row] + inner)
+    values = values_of([column[at] for (column, _), at in zip(columns, places, strict=True)])
+    lengths = np.bincount(row, minlength=len(columns[0][1]))
+    column = np.arange(len(row)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    sizes = (len(lengths), int(lengths.max(initial=0)))
+    return Sparse(np.stack([row, column], axis=1), values, sizes)
 
 
 def _cross(*inputs: Any, separator: bytes) -> Sparse:
-    def text(parts: Sequence[Any]) -> bytes:
-        return separator.join(p if isinstance(p, bytes) else str(int(p)).encode() for p in parts)
+    def texts(columns: list[Array]) -> Any:
+        if not len(columns[0]):
+            return np.empty(0, object)
+        parts = [
+            fastrec.Bytes.from_list(column.tolist())
+            if column.dtype.hasobject
+            else _tensor.spell_integers(column.astype(np.int64))
+            for column in columns
+        ]
+        return fastrec.Bytes(*_tensor.join_texts(parts, separator))
 
-    return _crossed(inputs, text, object)
+    return _crossed(inputs, texts)
 
 
 def _cross_hashed(*inputs: Any, buckets: int, key: int) -> Sparse:
-    def number(parts: Sequence[Any]) -> int:
-        return _hashed([_print_of(part) for part in parts], buckets, key)
+    def numbers(columns: list[Array]) -> Array:
+        prints = np.full(len(columns[0]), key, np.uint64)
+        for column in columns:
+            prints = _joined_prints(prints, _prints_of(column))
+        return (prints % np.uint64(buckets or (1 << 63) - 1)).astype(np.int64)
 
-    return _crossed(inputs, number, np.int64)
+    return _crossed(inputs, numbers)
 
 
 def _cross_spec(dtype: DType | str) -> Callable[..., list[TypeSpec]]:

@@ -85,13 +85,12 @@ def in_rows(rows: Sequence[Sequence[bytes]]) -> tuple[Array, Array]:
     return flat, np.cumsum([0, *map(len, rows)], dtype=np.int64)
 
 
-def _split(values: Array, mark: Array, *, cut: Cut) -> Any:
-    if values.ndim != 1:
+def _split(values: Any, mark: Array, *, cut: Cut) -> Any:
+    if len(values.shape) != 1:
         raise invalid(f"input must be a vector, got shape: {in_messages(values.shape)}")
     if mark.ndim:
         raise invalid(f"delimiter must be a scalar, got shape: {in_messages(mark.shape)}")
-    flat, splits = cut.many(values, mark.item())
-    return as_array(flat), splits
+    return cut.many(values, mark.item())
 
 
 def _split_spec(specs: Sequence[Any], *_: Any, **__: Any) -> list[TypeSpec]:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Sequence
 from typing import Any
@@ -49,8 +50,13 @@ def _three(places: Array, values: Array, sizes: Sequence[int]) -> list[bytes]:
     return [
         tensor_proto.content_of(places, int64),
         tensor_proto.content_of(values, dtype),
-        tensor_proto.content_of(np.array(sizes, np.int64), int64),
+        _sizes_content(tuple(sizes)),
     ]
+
+
+@functools.lru_cache(64)
+def _sizes_content(sizes: tuple[int, ...]) -> bytes:
+    return tensor_proto.content_of(np.array(sizes, np.int64), int64)
 
 
 def _serialized(sparse: fastrec.Sparse) -> Array:

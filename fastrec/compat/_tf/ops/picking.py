@@ -303,8 +303,13 @@ def _slice_piece(x: Any, begin: Any, size: Any) -> Any:
 SLICE = Op("Slice", _slice, _slice_spec, _slice_block, piece=_slice_piece)
 
 
-def _gather(x: Any, indices: Array, axis: Array, *, batch_dims: int) -> Array:
-    return slicing.gather(as_array(x), indices, one_number(axis, "axis"), batch_dims)
+def _gather(x: Any, indices: Array, axis: Array, *, batch_dims: int) -> Any:
+    at = one_number(axis, "axis")
+    if isinstance(x, fastrec.Bytes) and len(x.shape) == 1 and at in (0, -1) and not batch_dims:
+        slicing.check_places(indices, len(x))
+        taken = x.take(indices.reshape(-1))
+        return fastrec.Bytes(taken.data, taken.offsets, indices.shape)
+    return slicing.gather(as_array(x), indices, at, batch_dims)
 
 
 def _gather_spec(specs: Sequence[Any], raws: Sequence[Any], *, batch_dims: int) -> list[TypeSpec]:
@@ -439,8 +444,11 @@ def _mask_spec(specs: Sequence[Any], *_: Any, axis: int) -> list[TypeSpec]:
 BOOLEAN_MASK = Op("BooleanMask", _boolean_mask, _mask_spec)
 
 
-def numbered(values: Array) -> tuple[Array, Array]:
+def numbered(values: Any) -> tuple[Any, Array]:
     """The different values of a vector, as they come, and the number of each value's."""
+    if isinstance(values, fastrec.Bytes):
+        places, firsts = _tensor.number_texts(values)
+        return values.take(firsts), places
     if values.dtype.kind in "iu" and values.size >= _MANY:
         low = values.min()
         span = int(values.max()) - int(low) + 1
@@ -462,9 +470,9 @@ def numbered(values: Array) -> tuple[Array, Array]:
     return found, np.array(numbers, np.int64)
 
 
-def _unique(x: Any, *, out_idx: DType) -> tuple[Array, Array]:
-    values = as_array(x)
-    if values.ndim != 1:
+def _unique(x: Any, *, out_idx: DType) -> tuple[Any, Array]:
+    values = x if isinstance(x, fastrec.Bytes) else as_array(x)
+    if len(values.shape) != 1:
         raise invalid("unique expects a 1D vector.")
     found, numbers = numbered(values)
     return found, numbers.astype(out_idx.numpy)

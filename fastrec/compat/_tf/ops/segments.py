@@ -50,8 +50,18 @@ def _neutral(kind: str, dtype: np.dtype[Any]) -> Any:
     return _least(dtype, kind == "Min")
 
 
-def _segmented(kind: str, data: Array, ids: Array, count: int) -> Array:
-    """Combine the rows of each segment, natively where their type allows it."""
+def combined(kind: str, data: Array, ids: Array, count: int) -> Array:
+    """Combine the rows of each segment, natively where their type allows it.
+
+    Parameters
+    ----------
+    kind : {"Sum", "Prod", "Max", "Min", "Mean"}
+    data : ndarray
+    ids : ndarray of int
+        The segment of each row of `data`; a negative one drops the row.
+    count : int
+        The number of segments.
+    """
     rows = data.reshape(ids.size, *data.shape[ids.ndim :])
     flat, combined = ids.reshape(-1), "Sum" if kind == "Mean" else kind
     if data.dtype.name in _NATIVE:
@@ -86,7 +96,7 @@ def _segment(kind: str) -> Op:
                 "segment ids are not increasing" if len(ids) else "segment ids must be >= 0"
             )
         count = int(ids[-1]) + 1 if len(ids) else 0
-        found = _segmented(kind, data, ids, count)
+        found = combined(kind, data, ids, count)
         if kind in ("Max", "Min"):  # of nothing, 0
             found[_tensor.count_segments(ids, count) == 0] = 0
         return found
@@ -98,7 +108,7 @@ def _unsorted(kind: str) -> Op:
     def kernel(data: Array, ids: Array, count: Array) -> Array:
         if data.shape[: ids.ndim] != ids.shape:
             raise invalid("data.shape must start with segment_ids.shape")
-        return _segmented(kind, data, ids, int(count))
+        return combined(kind, data, ids, int(count))
 
     def infer(specs: Sequence[Any], raws: Sequence[Any]) -> list[TypeSpec]:
         count, rank = constant_of(raws[2]), specs[1].shape.ndims
@@ -171,7 +181,7 @@ def _scattered(indices: Array, updates: Array, shape: Array) -> Array:
     places = indices.reshape(math.prod(indices.shape[:-1]), depth)
     rows = (places * steps[:depth]).sum(axis=1, dtype=np.int64)
     updates = updates.reshape(len(rows), *shape[depth:])
-    return _segmented("Sum", updates, rows, math.prod(limits.tolist())).reshape(shape)
+    return combined("Sum", updates, rows, math.prod(limits.tolist())).reshape(shape)
 
 
 def _of_sizes(specs: Sequence[Any], raws: Sequence[Any]) -> list[TypeSpec]:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,6 +13,7 @@ from ..shape import in_messages
 from ..specs import SparseTensorSpec, TensorSpec, TypeSpec
 from ..tensor import as_array
 from . import Array, Op, constant_of, invalid, same_spec
+from .segments import combined
 from .sparse import Sparse, dense_array, picked
 
 __all__ = ["ADD", "ADD_DENSE", "DIVIDE", "MATMUL", "MAXIMUM", "MINIMUM", "MULTIPLY", "REDUCE"]
@@ -29,14 +31,27 @@ def _check_shapes(one: Sparse, other: Sparse) -> None:
 def _merged(one: Sparse, other: Sparse) -> tuple[Array, Array, Array, Array]:
     """The places of either; at each the value of both, 0 where there is none, and their number."""
     _check_shapes(one, other)
-    places, number = np.unique(
-        np.concatenate([one.indices, other.indices]), axis=0, return_inverse=True
-    )
-    number = number.reshape(-1)
+    places, number = _numbered(np.concatenate([one.indices, other.indices]), one.dense_shape)
     both = np.zeros((2, len(places)), as_array(one.values).dtype)
     both[0, number[: len(one.indices)]] = one.values
     both[1, number[len(one.indices) :]] = other.values
     return places, both[0], both[1], np.bincount(number, minlength=len(places))
+
+
+def _numbered(places: Array, sizes: Sequence[int]) -> tuple[Array, Array]:
+    """Return the different places in ascending order, and the number of each place's."""
+    if math.prod(sizes) >= 1 << 63 or (places.size and (places < 0).any()):
+        places, number = np.unique(places, axis=0, return_inverse=True)
+        return places, number.reshape(-1)
+    steps = np.cumprod([1, *sizes[:0:-1]], dtype=np.int64)[::-1][: len(sizes)]
+    keys = places @ steps if sizes else np.zeros(len(places), np.int64)
+    order = np.argsort(keys, kind="stable")  # fast for runs that ascend
+    ascending = keys[order]
+    is_new = np.ones(len(keys), bool)
+    np.not_equal(ascending[1:], ascending[:-1], out=is_new[1:])
+    number = np.empty(len(keys), np.int64)
+    number[order] = np.cumsum(is_new) - 1
+    return places[order[is_new]], number
 
 
 def _add(one: Sparse, other: Sparse, least: Array) -> Sparse:
@@ -107,9 +122,7 @@ def _matmul(sparse: Sparse, dense: Array, *, adjoint_a: bool, adjoint_b: bool) -
             f"of B: {in_messages(dense.shape)}"
         )
     values = sparse.values.conj() if adjoint_a else sparse.values
-    whole = np.zeros((rows, right.shape[1]), dense.dtype)
-    np.add.at(whole, row, values[:, np.newaxis] * right[column])
-    return whole
+    return combined("Sum", values[:, np.newaxis] * right[column], row, rows)
 
 
 def _matmul_spec(
@@ -122,9 +135,6 @@ def _matmul_spec(
 MATMUL = Op("SparseTensorDenseMatMul", _matmul, _matmul_spec)
 
 
-_REDUCTIONS = {"Sum": np.add, "Max": np.maximum}
-
-
 def _reduce(sparse: Sparse, *along: Array, kind: str, keepdims: bool, as_sparse: bool) -> Any:
     rank, values = len(sparse.dense_shape), as_array(sparse.values)
     axes = along[0].reshape(-1).tolist() if along else list(range(rank))
@@ -133,14 +143,9 @@ def _reduce(sparse: Sparse, *along: Array, kind: str, keepdims: bool, as_sparse:
             raise invalid(f"Invalid reduction dimension {axis}, for input with {rank} dimensions.")
     gone = {axis % rank for axis in axes}
     left = [at for at in range(rank) if at not in gone]
-    places, group = np.unique(sparse.indices[:, left], axis=0, return_inverse=True)
-    found, group = np.zeros(len(places), values.dtype), group.reshape(-1)
-    first = np.unique(group, return_index=True)[1]
-    found[group[first]] = values[first]
-    rest = np.ones(len(values), bool)
-    rest[first] = False
-    _REDUCTIONS[kind].at(found, group[rest], values[rest])
     sizes = [sparse.dense_shape[at] for at in left]
+    places, group = _numbered(sparse.indices[:, left], sizes)
+    found = combined(kind, values, group, len(places))
     if keepdims:
         whole = np.zeros((len(places), rank), np.int64)
         whole[:, left], places = places, whole

@@ -400,7 +400,7 @@ def _joined_first(axes: Array, rank: int) -> list[int]:
 
 def _reduce_join(
     value: Any, *axes: Array, keep_dims: bool, separator: bytes
-) -> Array | fastrec.Bytes:
+) -> Array | fastrec.Bytes | bytes:
     texts = as_texts(value)
     x = as_array(value) if texts is None else texts
     rank = len(x.shape)
@@ -413,6 +413,9 @@ def _reduce_join(
         data, offsets = _tensor.join_text_rows(texts, splits, separator)
         sizes = [1 if d in places and keep_dims else n for d, n in enumerate(x.shape)]
         return fastrec.Bytes(data, offsets, tuple(sizes if keep_dims else sizes[: len(rest)]))
+    if texts is not None and places == list(range(rank)) and not keep_dims:
+        data, _ = _tensor.join_text_rows(texts, np.array([0, count]), separator)
+        return data.tobytes()
     x = as_array(x)
     rows = x.transpose([*rest, *places]).reshape([*[x.shape[d] for d in rest], count])
     flat = np.empty(int(np.prod(rows.shape[:-1])), object)

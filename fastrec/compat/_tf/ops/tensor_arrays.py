@@ -71,6 +71,17 @@ class Tensors:
         held[at] = value
         return Tensors(self.spec.written(shape), max(self.size, at + 1), held)
 
+    def with_rows(self, places: list[int], rows: Array) -> Tensors:
+        """These with the rows of an array at some numbers."""
+        if len(places) != len(rows):
+            raise invalid(f"{len(places)} indices do not fit {len(rows)} rows")
+        values = list(rows_of(rows))
+        first = self.written(min(places), values[0]).written(max(places), values[0])
+        held = first._held[: first.size]
+        for at, value in zip(places, values, strict=True):
+            held[at] = value
+        return Tensors(first.spec, first.size, held)
+
     def at(self, at: int, shape: TensorShape | None = None) -> Any:
         """The value at a number; where there is none, zeros of the shape as far as it is known."""
         if at < 0:
@@ -150,6 +161,8 @@ JOINED = Op("TensorArrayConcat", _concat, _concat_spec)
 
 
 def _scatter(tensors: Tensors, places: Array, value: Any) -> Tensors:
+    if isinstance(value, np.ndarray) and len(value):
+        return tensors.with_rows(places.reshape(-1).tolist(), value)
     for at, row in zip(places.reshape(-1).tolist(), rows_of(value), strict=True):
         tensors = tensors.written(at, row)
     return tensors
