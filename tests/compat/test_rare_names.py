@@ -359,3 +359,36 @@ def test_prefetch_makes_as_many_elements_as_its_buffer_holds() -> None:
         time.sleep(0.01)
     time.sleep(0.05)
     assert len(made) == 6
+
+
+def test_glimpses_blocks_and_edit_distances_are_tensorflows() -> None:
+    x = np.arange(48, dtype=np.float32).reshape(1, 6, 8, 1)
+    with v1.Graph().as_default(), v1.Session() as session:
+        cases = {
+            ((3, 4), (0.5, -0.25), True, True): [[25, 26, 27, 28], [33, 34, 35, 36]],
+            ((2, 3), (0.25, 0.5), False, True): [[2, 3, 4], [10, 11, 12]],
+            ((2, 3), (1.0, 2.0), True, False): [[19, 20, 21], [27, 28, 29]],
+        }
+        for (size, offset, centered, normalized), rows in cases.items():
+            glimpse = v1.image.extract_glimpse(x, size, [offset], centered, normalized)
+            assert session.run(glimpse)[0, :2, :, 0].tolist() == rows
+        corner = session.run(v1.image.extract_glimpse(x, [3, 3], [[1.0, 1.0]]))[0, ..., 0]
+        assert corner[:2, :2].tolist() == [[38, 39], [46, 47]]
+        assert ((corner >= 0) & (corner <= 47)).all()
+        blocks = v1.space_to_batch(np.arange(16).reshape(1, 4, 4, 1), [[0, 0], [0, 0]], 2)
+        assert session.run(blocks)[1, ..., 0].tolist() == [[1, 3], [9, 11]]
+        padded = v1.space_to_batch(np.arange(12).reshape(1, 3, 4, 1), [[1, 0], [0, 2]], 2)
+        assert session.run(padded).shape == (4, 2, 3, 1)
+        truth = v1.SparseTensor(
+            [[0, 0, 0], [0, 0, 1], [0, 0, 2], [1, 0, 0]], ["a", "x", "b", "c"], [2, 2, 3]
+        )
+        guess = v1.SparseTensor(
+            [[0, 0, 0], [0, 0, 1], [1, 0, 0], [1, 1, 0]], ["a", "b", "c", "d"], [2, 2, 2]
+        )
+        shares, counts = session.run(
+            [v1.edit_distance(guess, truth), v1.edit_distance(guess, truth, normalize=False)]
+        )
+    assert np.allclose(shares, [[1 / 3, 0], [0, np.inf]])
+    assert counts.tolist() == [[1, 0], [0, 1]]
+    with v1.xla.experimental.jit_scope(), v2.xla.experimental.jit_scope(compile_ops=False):
+        pass

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import logging
 
-__all__ = ["device", "get_logger", "name_scope", "version"]
+__all__ = ["device", "get_logger", "jit_scope", "name_scope", "version", "xla"]
 
 
 def device(device_name: Any) -> contextlib.AbstractContextManager[None]:
@@ -30,4 +30,12 @@ def get_logger() -> logging.Logger:
     return logging.getLogger("tensorflow")
 
 
+def jit_scope(
+    compile_ops: Any = True, separate_compiled_gradients: bool = False
+) -> contextlib.AbstractContextManager[None]:
+    """Return a context without effect, because nothing is compiled."""
+    return contextlib.nullcontext()
+
+
+xla = SimpleNamespace(experimental=SimpleNamespace(jit_scope=jit_scope))
 version = SimpleNamespace(VERSION="2.21.0", GIT_VERSION="", COMPILER_VERSION="")

@@ -77,8 +77,11 @@ _RARE = frozenset(
         "diag",
         "diag_part",
         "distributions.Beta",
+        "edit_distance",
+        "image.extract_glimpse",
         "image.resize_image_with_pad",
         "nn.embedding_lookup",
+        "space_to_batch",
         "verify_tensor_all_finite",
     }
 )
@@ -143,8 +146,8 @@ def found(where: str, name: str) -> Any:
         return Distribute("v1")
     if not where and name == "IndexedSlices":
         return sparse.IndexedSlices
-    if not where and name == "get_logger":
-        return around.get_logger
+    if not where and name in ("get_logger", "xla"):
+        return getattr(around, name)
     if not where and name in _SPECS:
         return getattr(specs, name)
     check = name.startswith("assert_") and name not in _ELSEWHERE

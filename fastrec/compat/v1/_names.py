@@ -33,7 +33,7 @@ NAMES = {
     deserialize_many_sparse device diag diag_part digamma disable_control_flow_v2
     disable_eager_execution disable_resource_variables disable_tensor_equality
     disable_v2_behavior disable_v2_tensorshape distribute distributions div div_no_nan divide
-    double dtypes dynamic_partition dynamic_stitch einsum enable_control_flow_v2
+    double dtypes dynamic_partition dynamic_stitch edit_distance einsum enable_control_flow_v2
     enable_eager_execution enable_resource_variables encode_base64 ensure_shape equal erf erfc
     errors executing_eagerly exp expand_dims expm1 extract_image_patches eye fill flags
     float16 float32 float64 floor floor_div floordiv floormod foldl foldr function gather
@@ -62,10 +62,10 @@ NAMES = {
     saturate_cast scalar_mul scan scatter_nd searchsorted segment_max segment_mean segment_min
     segment_prod segment_sum sequence_mask serialize_many_sparse serialize_sparse
     serialize_tensor set_random_seed setdiff1d shape shape_n sigmoid sign signal sin sinh size
-    slice sort space_to_depth sparse sparse_add sparse_concat sparse_fill_empty_rows
-    sparse_mask sparse_maximum sparse_minimum sparse_placeholder sparse_reduce_max
-    sparse_reduce_sum sparse_reorder sparse_reset_shape sparse_reshape sparse_retain
-    sparse_slice sparse_split sparse_tensor_dense_matmul sparse_tensor_to_dense
+    slice sort space_to_batch space_to_depth sparse sparse_add sparse_concat
+    sparse_fill_empty_rows sparse_mask sparse_maximum sparse_minimum sparse_placeholder
+    sparse_reduce_max sparse_reduce_sum sparse_reorder sparse_reset_shape sparse_reshape
+    sparse_retain sparse_slice sparse_split sparse_tensor_dense_matmul sparse_tensor_to_dense
     sparse_to_dense sparse_to_indicator sparse_transpose split sqrt square squared_difference
     squeeze stack stop_gradient strided_slice string string_join string_length string_lower
     string_split string_strip string_to_hash_bucket string_to_hash_bucket_fast
@@ -77,7 +77,7 @@ NAMES = {
     uint32 uint64 uint8 unique unique_with_counts unpack unravel_index unsorted_segment_max
     unsorted_segment_mean unsorted_segment_min unsorted_segment_prod unsorted_segment_sqrt_n
     unsorted_segment_sum unstack variable_scope variables_initializer verify_tensor_all_finite
-    where while_loop write_file zeros zeros_initializer zeros_like zeta
+    where while_loop write_file xla zeros zeros_initializer zeros_like zeta
     """,
     "app": "run",
     "audio": "decode_wav",
@@ -159,8 +159,8 @@ NAMES = {
     adjust_saturation central_crop combined_non_max_suppression convert_image_dtype
     crop_and_resize crop_to_bounding_box decode_and_crop_jpeg decode_bmp decode_gif
     decode_image decode_jpeg decode_png draw_bounding_boxes encode_jpeg encode_png
-    extract_image_patches extract_jpeg_shape extract_patches flip_left_right flip_up_down
-    grayscale_to_rgb hsv_to_rgb image_gradients is_jpeg non_max_suppression
+    extract_glimpse extract_image_patches extract_jpeg_shape extract_patches flip_left_right
+    flip_up_down grayscale_to_rgb hsv_to_rgb image_gradients is_jpeg non_max_suppression
     non_max_suppression_overlaps non_max_suppression_padded non_max_suppression_with_scores
     pad_to_bounding_box per_image_standardization per_image_whitening psnr random_brightness
     random_contrast random_crop random_flip_left_right random_flip_up_down random_hue
@@ -278,4 +278,6 @@ NAMES = {
     shuffle_batch_join slice_input_producer start_queue_runners string_input_producer
     """,
     "train.queue_runner": "QueueRunner add_queue_runner start_queue_runners",
+    "xla": "experimental",
+    "xla.experimental": "jit_scope",
 }

@@ -8,7 +8,12 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from .._tf.dtypes import as_dtype
+from .._tf.ops.boxes import GLIMPSE
+from . import sparse
+from ._ops import record
 from .constants import convert_to_tensor
 from .image_sizes import ResizeMethod
 
@@ -155,13 +160,90 @@ class Beta:
         return tf.reshape(first / (first + second), [*shape, *sizes], name)
 
 
+def space_to_batch(
+    input: Any,
+    paddings: Any,
+    block_size: int | None = None,
+    name: str | None = None,
+    block_shape: Any = None,
+) -> Any:
+    """Move blocks of pixels of 4-dimensional images into the first dimension."""
+    tf = _tf()
+    if block_shape is not None and block_size is not None:
+        raise ValueError("Cannot specify both 'block_shape' and 'block_size'.")
+    shape = block_size if block_shape is None else block_shape
+    if shape is None:
+        raise ValueError("block_size or block_shape is required")
+    blocks = np.broadcast_to(np.asarray(shape), 2).tolist()
+    margins = np.concatenate([[[0, 0]], np.asarray(paddings), [[0, 0]]])
+    padded = tf.pad(input, margins.tolist())
+    sizes = tf.shape(padded)
+    rows, columns = sizes[1] // blocks[0], sizes[2] // blocks[1]
+    parts = tf.reshape(padded, tf.stack([sizes[0], rows, blocks[0], columns, blocks[1], sizes[3]]))
+    moved = tf.transpose(parts, [2, 4, 0, 1, 3, 5])
+    count = sizes[0] * (blocks[0] * blocks[1])
+    return tf.reshape(moved, tf.stack([count, rows, columns, sizes[3]]), name)
+
+
+def edit_distance(
+    hypothesis: Any, truth: Any, normalize: bool = True, name: str = "edit_distance"
+) -> Any:
+    """Return the edit distance of each two sequences, the last dimension of sparse tensors.
+
+    Parameters
+    ----------
+    hypothesis, truth : SparseTensor
+        Of one type and rank.
+    normalize : bool
+        Divide by the length of the truth.
+    """
+    return sparse.functions._edit_distance(hypothesis, truth, normalize, name)
+
+
+def extract_glimpse(
+    input: Any,
+    size: Any,
+    offsets: Any,
+    centered: bool = True,
+    normalized: bool = True,
+    uniform_noise: bool = True,
+    name: str | None = None,
+) -> Any:
+    """Cut a window out of each image, with noise beyond the image.
+
+    Parameters
+    ----------
+    input : float32, shape (batch, height, width, channels)
+    size : (height, width)
+    offsets : float32, shape (batch, 2)
+        The centre of each window, y and x.
+    centered : bool
+        Whether offset (0, 0) is the centre of an image instead of its corner.
+    normalized : bool
+        Whether an image is 1 high and wide (from -1 to 1, if centered).
+    uniform_noise : bool
+        Whether noise is uniform instead of normal.
+    """
+    operands = [
+        convert_to_tensor(input, "float32"),
+        convert_to_tensor(size, "int32"),
+        convert_to_tensor(offsets, "float32"),
+    ]
+    noise = "uniform" if uniform_noise else "gaussian"
+    how = {"centered": centered, "normalized": normalized, "noise": noise}
+    return record(GLIMPSE, operands, name, **how)
+
+
 #: By path.
 RARE: dict[str, Any] = {
     "batch_gather": batch_gather,
     "diag": diag,
     "diag_part": diag_part,
     "distributions.Beta": Beta,
+    "edit_distance": edit_distance,
+    "image.extract_glimpse": extract_glimpse,
     "image.resize_image_with_pad": resize_image_with_pad,
     "nn.embedding_lookup": embedding_lookup,
+    "space_to_batch": space_to_batch,
     "verify_tensor_all_finite": verify_tensor_all_finite,
 }

@@ -20,6 +20,7 @@ from .._tf.around import device as device
 from .._tf.around import get_logger as get_logger
 from .._tf.around import name_scope as name_scope
 from .._tf.around import version as version
+from .._tf.around import xla as xla
 from .._tf.composite import RaggedTensor as RaggedTensor
 from .._tf.composite import SparseTensor as SparseTensor
 from .._tf.dtypes import *

@@ -32,7 +32,7 @@ NAMES = {
     switch_case tan tanh tensor_scatter_nd_add tensor_scatter_nd_max tensor_scatter_nd_min
     tensor_scatter_nd_sub tensor_scatter_nd_update tensordot tile timestamp train transpose
     truediv truncatediv truncatemod type_spec_from_value uint16 uint32 uint64 uint8 unique
-    unique_with_counts unravel_index unstack vectorized_map version where while_loop zeros
+    unique_with_counts unravel_index unstack vectorized_map version where while_loop xla zeros
     zeros_like
     """,
     "audio": "decode_wav",
@@ -209,4 +209,6 @@ NAMES = {
     SequenceExample
     """,
     "version": "COMPILER_VERSION GIT_VERSION VERSION",
+    "xla": "experimental",
+    "xla.experimental": "jit_scope",
 }

@@ -208,6 +208,17 @@ class SparseFunctions(Functions):
         """The smaller of each two elements."""
         return self._run(arithmetic.MINIMUM, sp_a, name, self._sparse(sp_b))
 
+    def _edit_distance(
+        self,
+        hypothesis: Any,
+        truth: Any,
+        normalize: bool = True,
+        name: str | None = "edit_distance",
+    ) -> Any:
+        """Return the edit distance of each two sequences, which are the last dimension."""
+        other = self._sparse(truth)
+        return self._run(arithmetic.EDIT_DISTANCE, hypothesis, name, other, normalize=normalize)
+
     def sparse_dense_matmul(
         self,
         sp_a: Any,

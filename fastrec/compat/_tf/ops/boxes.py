@@ -77,3 +77,46 @@ def _suppressed(
 
 
 SUPPRESSED = Op("NonMaxSuppressionV3", _suppressed, lambda *_: [TensorSpec([None], "int32")])
+
+
+def _glimpses(
+    images: Array,
+    size: Array,
+    offsets: Array,
+    *,
+    centered: bool,
+    normalized: bool,
+    noise: str,
+) -> Array:
+    """Cut a window out of each image; what is beyond the image is noise."""
+    if images.ndim != 4 or size.shape != (2,) or offsets.shape != (len(images), 2):
+        raise invalid(
+            f"input must be 4-dimensional, size of shape [2] and offsets [{len(images)}, 2], got "
+            f"{list(images.shape)}, {list(size.shape)} and {list(offsets.shape)}"
+        )
+    sides, window = np.array(images.shape[1:3], np.float32), size.astype(np.float32)
+    places = offsets.astype(np.float32) * (sides if normalized else np.float32(1))
+    if centered:
+        places = places / np.float32(2) + sides / np.float32(2)
+    corners = np.trunc(places - window / np.float32(2)).astype(np.int64)
+    shape = (len(images), *size.tolist(), images.shape[3])
+    result = np.zeros(shape, np.float32)
+    if noise == "uniform" and images.size:
+        result[...] = np.random.default_rng().uniform(images.min(), images.max(), shape)
+    elif noise == "gaussian":
+        result[...] = np.random.default_rng().standard_normal(shape)
+    for image, glimpse, corner in zip(images, result, corners, strict=True):
+        begins, ends = np.maximum(corner, 0), np.minimum(corner + size, images.shape[1:3])
+        if (begins < ends).all():
+            inside = [slice(a - c, b - c) for a, b, c in zip(begins, ends, corner, strict=True)]
+            whole = [slice(a, b) for a, b in zip(begins, ends, strict=True)]
+            glimpse[tuple(inside)] = image[tuple(whole)]
+    return result
+
+
+def _glimpses_spec(specs: Sequence[Any], raws: Sequence[Any], **_: Any) -> list[TypeSpec]:
+    count, _height, _width, channels = specs[0].shape.sizes or [None] * 4
+    return [TensorSpec([count, *(known_sizes(raws[1]) or [None, None]), channels], "float32")]
+
+
+GLIMPSE = Op("ExtractGlimpse", _glimpses, _glimpses_spec, pure=False)

@@ -16,7 +16,17 @@ from . import Array, Op, constant_of, invalid, same_spec
 from .segments import combined
 from .sparse import Sparse, dense_array, picked
 
-__all__ = ["ADD", "ADD_DENSE", "DIVIDE", "MATMUL", "MAXIMUM", "MINIMUM", "MULTIPLY", "REDUCE"]
+__all__ = [
+    "ADD",
+    "ADD_DENSE",
+    "DIVIDE",
+    "EDIT_DISTANCE",
+    "MATMUL",
+    "MAXIMUM",
+    "MINIMUM",
+    "MULTIPLY",
+    "REDUCE",
+]
 
 
 def _check_shapes(one: Sparse, other: Sparse) -> None:
@@ -176,3 +186,42 @@ def _reduce_spec(
 
 
 REDUCE = Op("SparseReduce", _reduce, _reduce_spec)
+
+
+def _distance(one: list[Any], other: list[Any]) -> int:
+    """Return the least number of insertions, deletions and replacements (Levenshtein)."""
+    before = list(range(len(other) + 1))
+    for number, value in enumerate(one, 1):
+        row = [number]
+        for at, wanted in enumerate(other):
+            row.append(min(before[at] + (value != wanted), before[at + 1] + 1, row[at] + 1))
+        before = row
+    return before[-1]
+
+
+def _sequences(sparse: Sparse) -> dict[tuple[int, ...], list[Any]]:
+    rows: dict[tuple[int, ...], list[Any]] = {}
+    for place, value in zip(sparse.indices.tolist(), as_array(sparse.values).tolist(), strict=True):
+        rows.setdefault(tuple(place[:-1]), []).append(value)
+    return rows
+
+
+def _edit_distances(hypothesis: Sparse, truth: Sparse, *, normalize: bool) -> Array:
+    shapes = hypothesis.dense_shape, truth.dense_shape
+    if len(shapes[0]) != len(shapes[1]):
+        raise invalid(f"hypothesis_shape and truth_shape must have one rank, got {shapes}")
+    ones, others = _sequences(hypothesis), _sequences(truth)
+    result = np.zeros([max(pair) for pair in zip(*shapes, strict=True)][:-1], np.float32)
+    for place in {*ones, *others}:
+        one, other = ones.get(place, []), others.get(place, [])
+        distance = np.float32(_distance(one, other))
+        result[place] = distance / np.float32(len(other)) if normalize else distance
+    return result
+
+
+def _distances_spec(specs: Sequence[Any], *_: Any, **__: Any) -> list[TypeSpec]:
+    rank = specs[0].shape.ndims
+    return [TensorSpec(None if rank is None else [None] * (rank - 1), "float32")]
+
+
+EDIT_DISTANCE = Op("EditDistance", _edit_distances, _distances_spec)

@@ -7,6 +7,7 @@ import sys
 from typing import Any
 
 from ..._tf import nest as nest
+from ..._tf.specs import TensorSpec as TensorSpec
 from ..._tf.uncovered import uncovered
 
 
