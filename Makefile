@@ -214,7 +214,7 @@ oracle: .venv-oracle/installed
 
 ## make integrations fastrec with PyTorch, Grain, Ray, Spark, a browser, S3, ...: .venv-integrations-NAME
 # Spark needs Java 17 or newer, and `viewer` chromium and chromium-driver; tests tell what they skip.
-INTEGRATIONS ?= torch grain hf arrow ray spark tensorflow tfds viewer remote
+INTEGRATIONS ?= torch grain hf arrow beam ray spark tensorflow tfds viewer remote
 TESTS_torch = tests/integrations/torch tests/integrations/events
 TESTS_arrow = tests/arrow tests/tables
 TESTS_remote = tests/storage

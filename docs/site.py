@@ -41,7 +41,7 @@ ELSEWHERE = {
 TITLES = {
     "records": "Records", "features": "Features", "parsing": "Parsing", "encoding": "Encoding",
     "images": "Images in batches", "batches": "Batches", "columns": "Columns", "errors": "Errors",
-    "tables": "Tables", "_core": "Checksums",
+    "tables": "Tables", "bench": "Versions", "_core": "Checksums",
 }  # fmt: skip
 DRAWING = re.compile(r'<img [^>]*src="(diagrams/[\w-]+\.svg)"[^>]*>')
 LINK = re.compile(r"(\]\()([^)\s#:]+)(#[^)\s]*)?(\))")

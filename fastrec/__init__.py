@@ -112,6 +112,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from . import arrow as arrow
+    from . import beam as beam
     from . import events as events
     from . import grain as grain
     from . import huggingface as huggingface
@@ -217,7 +218,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
 # Modules that are imported when they are first asked for.
 _MODULES = ("arrow", "events", "image", "tables", "tfds", "train")
 # Each requires what it is for.
-_FRAMEWORKS = ("grain", "huggingface", "keras", "ray", "spark", "tensorflow", "torch")
+_FRAMEWORKS = ("beam", "grain", "huggingface", "keras", "ray", "spark", "tensorflow", "torch")
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 

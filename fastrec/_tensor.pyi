@@ -139,9 +139,7 @@ def histogram(
 def outline(
     images: npt.NDArray[np.float32], boxes: npt.NDArray[Any], colours: npt.NDArray[Any]
 ) -> None: ...
-def largest(
-    x: npt.NDArray[Any], most: int
-) -> tuple[npt.NDArray[Any], npt.NDArray[np.int32]]: ...
+def largest(x: npt.NDArray[Any], most: int) -> tuple[npt.NDArray[Any], npt.NDArray[np.int32]]: ...
 def pool(
     images: npt.NDArray[np.float32],
     window: tuple[int, int],

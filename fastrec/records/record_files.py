@@ -285,7 +285,7 @@ class RecordFiles:
         if part.filesystem is None and not isinstance(part.path, RemoteFile):
             return _core.RecordReader(part.path, **options)
         file, head = open_range(part)
-        kind, read = self.compression, file.read
+        kind, read = self.compression, file.read if isinstance(part.path, RemoteFile) else file
         if kind == "auto":
             kind = streams.detect(head)
         if kind is not None and part.end is None:

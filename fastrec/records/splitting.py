@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import time
@@ -80,14 +81,39 @@ def ranges_of(source: Any) -> list[FileRange] | None:
     return None
 
 
+class OwnedFile:
+    """A file of a file system, closed with the last object that reads from it."""
+
+    def __init__(self, file: Any) -> None:
+        self._file = file
+        self.read = file.read
+        self.seek = file.seek
+        self.tell = file.tell
+        self.close = file.close
+
+    def __call__(self, size: int) -> bytes:
+        return bytes(self.read(size))
+
+    def __del__(self) -> None:
+        with contextlib.suppress(Exception):
+            self.close()
+
+
 def open_range(part: FileRange) -> tuple[Any, bytes]:
-    """Open an object, or a file of a file system, where its range begins; with its first bytes, if
-    it is whole."""
+    """Open an object, or a file of a file system, at the start of a range.
+
+    Returns
+    -------
+    file : object
+        Has ``read``, ``seek`` and ``close``, and can be called as ``read``.
+    head : bytes
+        The first bytes of a whole file; empty for a part.
+    """
     if isinstance(part.path, RemoteFile):
         return part.path.stream(part.begin, part.end), b""
     opened = getattr(part.filesystem, "open_input_file", None)
     name = os.fsdecode(part.path)
-    file = part.filesystem.open(name, "rb") if opened is None else opened(name)
+    file = OwnedFile(part.filesystem.open(name, "rb") if opened is None else opened(name))
     head = file.read(HEADER_SIZE) if part.end is None else b""
     file.seek(part.begin)
     return file, head
@@ -257,7 +283,7 @@ def _reader(whole: FileRange, begin: int, pause: Pause) -> _core.RecordReader:
         return _core.RecordReader(whole.path, place=place, begin=begin)
     file, _ = open_range(whole)
     file.seek(begin)
-    return _core.RecordReader(whole.path, read=file.read, begin=begin)
+    return _core.RecordReader(whole.path, read=file, begin=begin)
 
 
 def _steps(file: RemoteFile, position: int, pause: Pause) -> Callable[[int], bytes]:

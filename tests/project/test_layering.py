@@ -41,7 +41,7 @@ PACKAGES = (
     ("batches",),
     ("image", "train"),
     ("arrow", "events", "grain", "tfds", "torch"),
-    ("huggingface", "ray", "spark", "tables"),
+    ("beam", "huggingface", "ray", "spark", "tables"),
     ("compat",),
     ("tensorflow",),
     ("keras",),
@@ -76,6 +76,7 @@ OPTIONAL = (
     "jax",
     "datasets",
     "pyarrow",
+    "apache_beam",
     "pyspark",
     "ray",
     "obstore",
@@ -243,7 +244,15 @@ def test_a_module_imports_only_from_its_package_and_those_before_it(file: Path) 
 def test_the_top_level_has_under_24_entries_beside_the_integrations() -> None:
     kept = {p.name for p in PACKAGE.iterdir() if p.suffix not in {".so", ".pyd", ".c", ".html"}}
     kept -= {"__pycache__", "_core.pyi", "_tensor.pyi"}  # the stubs of the extensions
-    integrations = {"arrow.py", "events.py", "grain.py", "huggingface.py", "ray", "spark"}
+    integrations = {
+        "arrow.py",
+        "beam.py",
+        "events.py",
+        "grain.py",
+        "huggingface.py",
+        "ray",
+        "spark",
+    }
     integrations |= {"keras", "tensorflow", "tfds", "torch"}
     assert len(kept - integrations - {"torch", "tfds"}) < 24, sorted(kept)
 
@@ -443,6 +452,7 @@ def test_the_measure_of_functions_sees_them() -> None:
     ("module", "framework", "extra"),
     [
         ("torch", "torch", "torch"),
+        ("beam", "apache_beam", "beam"),
         ("grain", "grain", "grain"),
         ("huggingface", "datasets", "hf"),
         ("keras", "keras", "keras"),
