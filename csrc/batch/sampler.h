@@ -58,6 +58,7 @@ typedef struct {
     fr_sampler_stage stages[4]; /* the last one is the end */
     fr_sampler_window *windows; /* one a virtual shard */
     uint64_t *blocks;           /* numbers of the blocks of each window */
+    uint64_t *ranked;           /* virtual shards in the order in which shards divide a step */
     uint64_t *next, *end;       /* of each virtual shard, the places that a step takes of it */
     fr_sampler_list left;       /* blocks of windows before, until they are taken */
     fr_sampler_list entered;    /* blocks of windows since, until they are taken */

@@ -7,8 +7,11 @@
  * blocks. They are cut into windows, and a permutation of each window's own mixes its records. The
  * first windows have different sizes, so that the virtual shards do not all enter a window at once.
  * The places of the epoch are dealt in rounds: a round has the next place of each virtual shard
- * that has one left. A virtual shard that has more blocks than others has a window of only its last
- * block, so the last rounds need only these blocks.
+ * that has one left. Shards divide a step by virtual shard, ranked by their numbers with the bits
+ * reversed: neighbouring places are far apart in this order. So a part of a round has about equally
+ * many places for each shard, and however short steps are, a shard reads its own virtual shards. A
+ * virtual shard that has more blocks than others has a window of only its last block, so the last
+ * rounds need only these blocks.
  *
  * One block may be shorter than the others, by the deficit. The inverse permutation tells where it
  * is. So the virtual shards have at most three different sizes, rounds have at most three different
@@ -176,23 +179,24 @@ static void in_turn(fr_sampler_blocks *blocks, const fr_order *order, uint64_t p
     }
 }
 
-/* The virtual shards, from the return value to *last, that have this shard's part of a step that
-   begins at `place`; and which of their places that is. */
+/* The ranks of virtual shards, from the return value to *last, that have this shard's part of a
+   step that begins at `place`; and the places of each that belong to the part. */
 static uint64_t choose_places(fr_sampler_blocks *blocks, const fr_order *order, uint64_t place,
                               const fr_share *share, uint64_t *last) {
     uint64_t turn, end_turn, before = 0, first = UINT64_MAX;
     const uint64_t stop = share->first + share->rows;
     const uint64_t round = round_at(blocks, place, &turn);
     const uint64_t end_round = round_at(blocks, place + share->size, &end_turn);
-    for (uint64_t shard = 0; before < stop && shard < blocks->shards; shard++) {
+    for (uint64_t rank = 0; before < stop && rank < blocks->shards; rank++) {
+        const uint64_t shard = blocks->ranked[rank];
         const uint64_t begin = count_before(blocks, order, shard, round, turn);
         const uint64_t end = count_before(blocks, order, shard, end_round, end_turn);
         const uint64_t after = before + (end - begin);
         if (after > share->first) {
             blocks->next[shard] = begin + (before < share->first ? share->first - before : 0);
             blocks->end[shard] = after > stop ? end - (after - stop) : end;
-            if (first == UINT64_MAX) first = shard;
-            *last = shard;
+            if (first == UINT64_MAX) first = rank;
+            *last = rank;
         }
         before = after;
     }
@@ -210,7 +214,8 @@ static uint64_t part_of_step(fr_sampler_blocks *blocks, const fr_order *order, u
     const uint64_t first =
         share->done < own.rows ? choose_places(blocks, order, begin, &own, &last) : 0;
     while (row < own.rows && row < stop) {
-        for (uint64_t shard = first; shard <= last && row < stop; shard++) {
+        for (uint64_t rank = first; rank <= last && row < stop; rank++) {
+            const uint64_t shard = blocks->ranked[rank];
             if (blocks->next[shard] >= blocks->end[shard]) continue;
             const uint64_t at = blocks->next[shard]++;
             if (row >= share->done) *numbers++ = number_at(blocks, order, shard, at);
@@ -234,6 +239,19 @@ void fr_sampler_blocks_numbers(fr_sampler_blocks *blocks, const fr_order *order,
     }
 }
 
+/* Lists the virtual shards in the order of their numbers with the bits reversed. */
+static void rank_shards(uint64_t *ranked, uint64_t shards) {
+    uint64_t top = 1, count = 0;
+    while (top < shards)
+        top <<= 1;
+    for (uint64_t rank = 0; rank < top; rank++) {
+        uint64_t shard = 0;
+        for (uint64_t bit = 1, rest = rank; bit < top; bit <<= 1, rest >>= 1)
+            shard = shard << 1 | (rest & 1);
+        if (shard < shards) ranked[count++] = shard;
+    }
+}
+
 int fr_sampler_blocks_init(fr_sampler_blocks *blocks, const fr_order *order, fr_error *err) {
     const uint64_t shards = order->virtual_shards ? order->virtual_shards : 1;
     const uint64_t all = order->count / order->block + (order->count % order->block != 0);
@@ -245,7 +263,7 @@ int fr_sampler_blocks_init(fr_sampler_blocks *blocks, const fr_order *order, fr_
     const uint64_t most = shards * blocks->span;
     int status = fr_sampler_allocate(&blocks->windows, shards, sizeof *blocks->windows, err);
     if (status == FR_OK)
-        status = fr_sampler_allocate(&blocks->next, 2 * shards, sizeof *blocks->next, err);
+        status = fr_sampler_allocate(&blocks->next, 3 * shards, sizeof *blocks->next, err);
     if (status == FR_OK)
         status = fr_sampler_allocate(&blocks->blocks, most, sizeof *blocks->blocks, err);
     if (status == FR_OK)
@@ -253,6 +271,8 @@ int fr_sampler_blocks_init(fr_sampler_blocks *blocks, const fr_order *order, fr_
     if (status != FR_OK) fr_sampler_blocks_free(blocks);
     if (status != FR_OK) return status;
     blocks->end = blocks->next + shards;
+    blocks->ranked = blocks->end + shards;
+    rank_shards(blocks->ranked, shards);
     blocks->entered.blocks = blocks->left.blocks + most;
     return FR_OK;
 }

@@ -26,6 +26,7 @@ from ..storage.options import StorageOptions
 __all__ = ["Extract", "RemoteDataset", "index_mismatch", "reserve"]
 
 _GAP = 1 << 17  # bytes between two records that are fetched with them
+_LONG = 1 << 16  # bytes without gaps that are worth a request of their own
 _MOST_RANGE = 8 << 20
 _RUN = 1 << 20  # bytes of records without gaps that are planned together
 _MANY_REQUESTS = 1000  # in random order; then a warning reports them
@@ -265,7 +266,8 @@ def _fetch(file: RangedFile, begin: int, end: int, pause: Any) -> memoryview:
 class Plan:
     """Records, in ascending order, and the ranges of files that hold them.
 
-    Records that are near each other share a range, unless more than half of it would be waste.
+    Records that are near each other share a range, unless more than half of it would be waste. Of
+    long runs of records, no more than an eighth may be waste.
 
     Attributes
     ----------
@@ -284,10 +286,11 @@ class Plan:
         self.ranges: list[tuple[int, int, int]] = []
         starts: list[int] = []  # of each range, the number of its first record
         file, begin, end, waste = -1, 0, 0, 0
-        for row, where, at, until in _runs(files, begins, ends):
+        for row, where, at, until, run_bytes in _runs(files, begins, ends):
             gap = at - end
             useful = end - begin - waste
-            if where != file or gap > min(_GAP, useful - waste) or until - begin > _MOST_RANGE:
+            most = useful - waste if run_bytes < _LONG else useful // 8 - waste
+            if where != file or gap > min(_GAP, most) or until - begin > _MOST_RANGE:
                 if file >= 0:
                     self.ranges.append((file, begin, end))
                 starts.append(row)
@@ -306,16 +309,21 @@ class Plan:
         self.places = begins - np.repeat(firsts, counts) + np.repeat(bases, counts)
 
 
-def _runs(files: Any, begins: Any, ends: Any) -> Iterator[tuple[int, int, int, int]]:
-    """Row of the first record, file, begin and end of each run of records without gaps."""
+def _runs(files: Any, begins: Any, ends: Any) -> Iterator[tuple[int, int, int, int, int]]:
+    """Yield the pieces of runs of records without gaps.
+
+    A piece has the row of its first record, the file, begin and end, and the bytes of its run.
+    """
     if not len(files):
         return
-    breaks = (files[1:] != files[:-1]) | (begins[1:] != ends[:-1])
-    # A run ends after some bytes, so that a range does not get longer than it may be.
-    breaks |= begins[1:] // _RUN != begins[:-1] // _RUN
-    firsts = np.flatnonzero(np.append(True, breaks))
+    breaks = np.append(True, (files[1:] != files[:-1]) | (begins[1:] != ends[:-1]))
+    starts = np.flatnonzero(breaks)
+    run_bytes = ends[np.append(starts[1:], len(files)) - 1] - begins[starts]
+    # A piece ends after some bytes, so that a range does not get longer than it may be.
+    firsts = np.flatnonzero(breaks | np.append(True, begins[1:] // _RUN != begins[:-1] // _RUN))
     lasts = np.append(firsts[1:], len(files)) - 1
-    columns = firsts, files[firsts], begins[firsts], ends[lasts]
+    run_bytes = run_bytes[np.searchsorted(starts, firsts, "right") - 1]
+    columns = firsts, files[firsts], begins[firsts], ends[lasts], run_bytes
     yield from zip(*(column.tolist() for column in columns), strict=True)
 
 

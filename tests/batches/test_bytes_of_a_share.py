@@ -16,7 +16,8 @@ import pytest
 from object_server import Objects, ObjectServer
 
 import fastrec
-from fastrec import Batcher
+from fastrec import Batcher, _core
+from fastrec.batches.order import OrderSpec
 
 FEATURES = {"i": fastrec.FixedLenFeature((), np.int64)}
 FILES, COUNT, BATCH = 4, 4096, 32
@@ -27,7 +28,7 @@ ORDERS = {
     "blocks": {"shuffle": fastrec.BlockShuffle(block=64, window=1)},
     "a buffer": {"shuffle": 100},
 }
-READERS = [(1, 4), pytest.param(8, 4, marks=pytest.mark.slow)]
+READERS = [(1, 2), (1, 4), pytest.param(8, 4, marks=pytest.mark.slow)]
 
 
 @pytest.fixture(scope="module")
@@ -71,6 +72,29 @@ def read_shares(
             shares.append((count() - before) / (TOTAL * len(rows) / COUNT))
     assert sorted(seen) == list(range(COUNT))
     return shares
+
+
+@pytest.mark.parametrize("world", [2, 3, 4, 8])
+@pytest.mark.parametrize("batch", [5, 24, 250])
+def test_a_shard_has_its_own_blocks_however_short_the_steps_are(world: int, batch: int) -> None:
+    count, block = 60_003, 30
+    options: dict[str, Any] = {
+        "shuffle": "blocks",
+        "block": block,
+        "window": 4,
+        "virtual_shards": 64,
+        "seed": 1,
+    }
+    touched = []
+    for rank in range(world):
+        spec = OrderSpec(**options, batch_size=batch, shard=(rank, world))
+        sampler, blocks, serial = _core.Sampler(_core.Order([count], spec)), set(), 0
+        while (numbers := sampler.numbers(serial)) is not None:
+            blocks.update((numbers[1] // block).tolist())
+            serial += 1
+        touched.append(len(blocks) / (count / block / world))
+    # A few blocks are at the borders of the virtual shards of a shard.
+    assert max(touched) <= 1.15
 
 
 @pytest.mark.usefixtures("alone")
