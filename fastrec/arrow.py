@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 import fastrec
 
 from . import _core
+from .arguments import check_int, check_types, shown
 from .parsing.feature_stats import Features, FeatureStats, InferredSequence
 from .parsing.infer import survey_features
 from .records.record_files import RecordFiles
@@ -66,6 +67,9 @@ class RecordBatch:
     def __init__(self, columns: Mapping[str, Any], tensors: bool = True) -> None:
         if not isinstance(columns, Mapping):
             raise TypeError(f"columns must be a mapping, got {type(columns).__name__}")
+        for name, column in columns.items():
+            if not hasattr(column, "__len__"):
+                raise TypeError(f"columns must be arrays, got {name!r}: {shown(column)}")
         self.columns = dict(columns)
         self._tensors = tensors
         self._rows = len(next(iter(self.columns.values()))) if self.columns else 0
@@ -128,6 +132,7 @@ def batch(columns: Mapping[str, Any], *, tensors: bool = True) -> RecordBatch:
     >>> pyarrow.table(batch(columns))["word"].to_pylist()
     [b'a', b'few']
     """
+    check_types(batch, locals())
     return RecordBatch(columns, tensors)
 
 
@@ -163,6 +168,8 @@ class ColumnParser:
         self.names = [*features, *(sequence or ())]
         if not self.names:
             raise ValueError("features is empty: name at least one feature")
+        if others := [name for name in self.names if not isinstance(name, str)]:
+            raise TypeError(f"the names of features must be str, got {others[0]!a}")
         if odd := [name for name in self.names if not _is_utf8(name)]:
             raise ValueError(
                 f"feature {odd[0]!a} has a name that is not UTF-8, which Arrow requires; describe "
@@ -379,6 +386,8 @@ def table(
     >>> pyarrow.table(table(path)).to_pylist()
     [{'count': 1, 'word': b'one'}, {'count': None, 'word': b'two'}]
     """
+    check_types(table, locals())
+    check_int("batch_size", batch_size, 1, 2**31 - 1)
     return Table(source, features, batch_size=batch_size, tensors=tensors, **options)
 
 

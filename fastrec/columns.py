@@ -5,13 +5,16 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
 import numpy as np
 
+from .arguments import is_int, shown
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
 
 __all__ = ["Arrays", "Bytes", "Ragged", "Sparse"]
 
@@ -32,6 +35,18 @@ class _ArrowArray:
         from . import _core
 
         return _core.arrow_array_capsules(_core.arrow_column(self, requested_schema))
+
+
+def _check_arrays(**arrays: Any) -> None:
+    for name, array in arrays.items():
+        if not isinstance(array, np.ndarray):
+            raise TypeError(f"{name} must be an array, got {type(array).__name__}")
+
+
+def _check_values(values: Any) -> None:
+    is_text = isinstance(values, (str, bytes, Mapping, type))
+    if is_text or not (hasattr(values, "__getitem__") and hasattr(values, "__len__")):
+        raise TypeError(f"values must be an array or a column, got {type(values).__name__}")
 
 
 class Bytes(_ArrowArray, Sequence[bytes]):
@@ -62,7 +77,11 @@ class Bytes(_ArrowArray, Sequence[bytes]):
         offsets: NDArray[np.int64],
         shape: tuple[int, ...] | None = None,
     ) -> None:
-        count = len(offsets) - 1
+        if type(data) is not np.ndarray or type(offsets) is not np.ndarray:
+            _check_arrays(data=data, offsets=offsets)
+        if shape is not None and not isinstance(shape, tuple):
+            raise TypeError(f"shape must be a tuple of int, got {shown(shape)}")
+        count = len(offsets) - 1 if offsets.ndim else -1
         if count < 0:
             raise ValueError("offsets must have at least one element, got none")
         if shape is not None and math.prod(shape) != count:
@@ -79,7 +98,12 @@ class Bytes(_ArrowArray, Sequence[bytes]):
         """Copy byte strings into one block."""
         from . import _core
 
-        return cls(*_core.join_strings(strings))
+        if isinstance(strings, (str, bytes)):
+            raise TypeError(f"strings must be an iterable of bytes, got {shown(strings)}")
+        try:
+            return cls(*_core.join_strings(strings))
+        except TypeError:
+            raise TypeError(f"strings must be an iterable of bytes, got {shown(strings)}") from None
 
     @property
     def nbytes(self) -> int:
@@ -112,6 +136,9 @@ class Bytes(_ArrowArray, Sequence[bytes]):
         """The strings with these numbers, counted through all dimensions, in one dimension."""
         from . import _core
 
+        order = np.asarray(order)
+        if order.dtype.kind not in "iu" and order.size:
+            raise TypeError(f"order must be integers, got {shown(order)}")
         return Bytes(
             *_core.take_strings(
                 np.ascontiguousarray(self.data, np.uint8),
@@ -201,6 +228,10 @@ class Ragged(_ArrowArray, Sequence[Any]):
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, values: Any, row_splits: NDArray[np.int64]) -> None:
+        if type(row_splits) is not np.ndarray:
+            _check_arrays(row_splits=row_splits)
+        if type(values) is not np.ndarray:
+            _check_values(values)
         self.values = values
         self.row_splits = row_splits
 
@@ -281,6 +312,10 @@ class Sparse(_ArrowArray):
     def __init__(
         self, indices: NDArray[np.int64], values: Any, dense_shape: tuple[int, ...]
     ) -> None:
+        _check_arrays(indices=indices)
+        _check_values(values)
+        if not isinstance(dense_shape, (tuple, list)) or not all(map(is_int, dense_shape)):
+            raise TypeError(f"dense_shape must be a tuple of int, got {shown(dense_shape)}")
         self.indices = indices
         self.values = values
         self.dense_shape = tuple(dense_shape)
@@ -312,7 +347,11 @@ class Sparse(_ArrowArray):
             default = b"" if values.dtype.hasobject else 0
         if (self.indices < 0).any() or (self.indices >= np.array(self.dense_shape)).any():
             raise IndexError(f"an index lies outside of {self.dense_shape}")
-        dense = np.full(self.dense_shape, default, values.dtype)
+        try:
+            dense = np.full(self.dense_shape, default, values.dtype)
+        except (TypeError, ValueError, OverflowError):
+            text = f"default must be a value of {values.dtype}, got {shown(default)}"
+            raise TypeError(text) from None
         dense[tuple(self.indices.T)] = values
         return dense
 
@@ -354,6 +393,7 @@ class Arrays(_ArrowArray, Sequence[Any]):
     def __init__(
         self, values: NDArray[Any], row_splits: NDArray[np.int64], shapes: NDArray[np.int64]
     ) -> None:
+        _check_arrays(values=values, row_splits=row_splits, shapes=shapes)
         self.values = values
         self.row_splits = row_splits
         self.shapes = shapes

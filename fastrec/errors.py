@@ -9,10 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from operator import index
 from typing import Any, TypeVar
-
-from numpy import generic
 
 __all__ = [
     "CorruptRecordError",
@@ -24,8 +21,6 @@ __all__ = [
     "RandomAccessError",
     "TruncatedFileError",
     "call_out",
-    "check_flags",
-    "check_int",
     "one_line",
     "printable",
 ]
@@ -43,34 +38,6 @@ def call_out(function: Callable[..., _Result], *arguments: Any) -> _Result:
     except StopIteration as error:
         name = getattr(function, "__qualname__", type(function).__qualname__)
         raise RuntimeError(f"{name} raised StopIteration") from error
-
-
-def check_int(name: str, value: Any, least: int, most: int) -> int:
-    """Return an argument as an int.
-
-    Raises
-    ------
-    TypeError
-        If it is not an integer.
-    ValueError
-        If it is less than `least` or more than `most`.
-    """
-    try:
-        number = index(value)
-    except TypeError:
-        raise TypeError(f"{name} must be an int, got {value!r}") from None
-    if number < least:
-        raise ValueError(f"{name} must be at least {least}, got {number}")
-    if number > most:
-        raise ValueError(f"{name} must be at most {most}, got {number}")
-    return number
-
-
-def check_flags(**flags: Any) -> None:
-    """Raise TypeError unless each argument is True or False: ``"no"`` would count as True."""
-    for name, value in flags.items():
-        if not (isinstance(value, (int, generic)) and value in (True, False)):
-            raise TypeError(f"{name} must be True or False, got {value!r}")
 
 
 class FastrecError(Exception):

@@ -11,15 +11,17 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from . import Bytes, ExampleParseError, FastrecError, Ragged, Reader, Skipped
 from ._core import EventParser
+from .arguments import check_path, check_types, shown
 from .records.byte_sources import NamedFile
 from .records.paths import expand, is_remote
 from .storage.remote import RemoteFile
+from .storage.urls import local_path
 
 __all__ = ["Table", "follow", "histograms", "images", "scalars", "tags"]
 
@@ -28,7 +30,7 @@ _SCALAR, _NUMBER, _TENSOR, _HISTOGRAM, _IMAGE = 1, 2, 3, 4, 5
 _BLOCK = 1 << 16
 _FRAME = 16  # bytes of a frame without its data
 
-_OnError = Any
+_OnError = Literal["raise", "tolerate_tail", "skip"] | Callable[[FastrecError], Any]
 
 
 class Table(dict[str, Any]):
@@ -52,7 +54,12 @@ class _Log:
 
     def __init__(self, source: Any, on_error: _OnError) -> None:
         one = isinstance(source, (str, bytes, os.PathLike))
-        self._sources: list[Any] = [source] if one else list(source)
+        is_list = isinstance(source, Iterable) and not hasattr(source, "shape")
+        if not one and (not is_list or isinstance(source, Mapping)):
+            raise TypeError(f"source must be a path or a list of paths, got {shown(source)}")
+        self._sources: list[Any] = [local_path(each) for each in ([source] if one else source)]
+        for each in self._sources:
+            check_path("source", each)
         self._on_error = on_error
         self._ends: dict[str, int] = {}
         self._records: dict[str, int] = {}
@@ -242,6 +249,7 @@ def scalars(
     >>> table["tag"].tolist(), table["step"].tolist(), table["value"].tolist()
     (['loss'], [3], [0.5])
     """
+    check_types(scalars, locals())
     log = _Log(source, on_error)
     return Table(_scalar_rows(log, tags), log.skipped)
 
@@ -264,6 +272,9 @@ def follow(
     timeout : float, optional
         Seconds without new values after which iteration ends; by default it never ends.
     """
+    check_types(follow, locals())
+    if not 0 <= interval <= 86400:
+        raise ValueError(f"interval must be 0 to 86400 seconds, got {interval}")
     log = _Log(source, "tolerate_tail")
     last = time.monotonic()
     while True:
@@ -286,6 +297,7 @@ def tags(source: Any, *, on_error: _OnError = "tolerate_tail") -> dict[str, dict
         By run and tag: ``"scalars"``, ``"histograms"``, ``"images"`` or ``"audio"``, or the name of
         the plugin that a tensor is for.
     """
+    check_types(tags, {"on_error": on_error})
     log = _Log(source, on_error)
     kinds = {_SCALAR: "scalars", _HISTOGRAM: "histograms", _IMAGE: "images", 6: "audio"}
     found: dict[str, dict[str, str]] = {}
@@ -387,6 +399,7 @@ def histograms(
         :class:`~fastrec.Ragged` columns ``left``, ``right`` and ``count``: the edges of the
         buckets, and the number of values in each.
     """
+    check_types(histograms, locals())
     log = _Log(source, on_error)
     rows, found = _payloads(log, tags, _HISTOGRAM, b"histograms", _histogram)
     splits = np.zeros(len(found) + 1, np.int64)
@@ -417,6 +430,7 @@ def images(
         ``run``, ``tag``, ``step`` and ``wall_time`` as in :func:`scalars`, ``width`` and ``height``
         (int64), and ``image``, a :class:`~fastrec.Bytes` of encoded images, usually PNG.
     """
+    check_types(images, locals())
     log = _Log(source, on_error)
     rows, found = _payloads(log, tags, _IMAGE, b"images", _images)
     return Table(

@@ -24,6 +24,7 @@ except ModuleNotFoundError as error:
 
 from . import Batcher, Reader, find_shard
 from ._core import permuted
+from .arguments import check_int
 from .batches.block_shuffle import Shuffle
 from .images.keyed import KeyedParser
 
@@ -75,9 +76,8 @@ class Source:
 
     def set_epoch(self, epoch: int) -> None:
         """Draw what random transforms do in this epoch; workers that have started do not follow."""
-        if not 0 <= as_index(epoch) < 2**62:
-            raise ValueError(f"epoch is out of range (0 to 2**62), got {epoch}")
-        self._epoch = as_index(epoch)
+        epoch = check_int("epoch", epoch, 0, 2**62 - 1)
+        self._epoch = epoch
 
     def __len__(self) -> int:
         return len(self._reader)

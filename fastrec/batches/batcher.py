@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any, Literal, NoReturn
 
 from .. import _core
+from ..arguments import check_int
 from ..errors import FastrecError
 from ..features.spec import Feature, SequenceFeatures
 from ..images.augment import Augment
@@ -229,7 +230,7 @@ class Batcher:
             shard=shard,
             uneven=uneven,
             interleave=interleave,
-            augment=augment or {},
+            augment={} if augment is None else augment,
             buckets=buckets,
             packing=packing,
             selection=Selection(where, weights, balance, order, Split.of(split)),
@@ -336,10 +337,7 @@ class Batcher:
         Where a state was loaded that stands within this very epoch, the next ``iter()`` goes on
         from there: frameworks call this at the start of each epoch, also of one that is resumed.
         """
-        if isinstance(epoch, bool) or not hasattr(epoch, "__index__"):
-            raise TypeError(f"epoch must be an integer, got {epoch!r}")
-        if not 0 <= epoch < 2**62:
-            raise ValueError(f"epoch is out of range (0 to 2**62), got {epoch}")
+        check_int("epoch", epoch, 0, 2**62 - 1)
         if epoch != self._next.position.epoch:
             self._next = Start.of_epoch(int(epoch))
 

@@ -8,6 +8,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ..arguments import check_fields, check_int
+
 __all__ = ["BLOCK_BYTES", "BlockShuffle", "Shuffle", "order_fields", "plan_blocks"]
 
 BLOCK_BYTES = 1 << 20
@@ -37,9 +39,11 @@ class BlockShuffle:
     window: int = 4
 
     def __post_init__(self) -> None:
-        block = 1 if self.block is None else self.block
-        if block < 1 or self.window < 1 or block * self.window > 2**31 - 1:
-            raise ValueError(f"block and window are out of range, got {self!r}")
+        check_fields(self)
+        window = check_int("window", self.window, 1, 2**31 - 1)
+        block = 1 if self.block is None else check_int("block", self.block, 1, 2**31 - 1)
+        if block * window > 2**31 - 1:
+            raise ValueError(f"block * window must be at most {2**31 - 1}, got {self!r}")
 
 
 def plan_blocks(

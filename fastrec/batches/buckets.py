@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
+from ..arguments import check_fields, check_int, check_types, shown
 from ..columns import Bytes, Ragged
 
 __all__ = ["Buckets", "pad"]
@@ -39,21 +41,31 @@ def pad(ragged: Ragged, length: int | None = None, value: Any = 0) -> NDArray[An
     >>> pad(Ragged(np.array([1, 2, 3]), np.array([0, 2, 2, 3])), value=-1).tolist()
     [[1, 2], [-1, -1], [3, -1]]
     """
+    check_types(pad, locals())
     if not isinstance(ragged, Ragged):
         kind = type(ragged).__name__
         raise TypeError(f"ragged must be a Ragged, as RaggedFeature makes it, got {kind}")
     values = ragged.values
     if not isinstance(values, np.ndarray):
         raise TypeError(f"padding requires rows of numbers, got {type(values).__name__}")
+    _check_padding(value)
     lengths = ragged.row_lengths
     if length is None:
         length = int(lengths.max(initial=0))
+    check_int("length", length, 0, 2**40)
     shapes = np.empty((len(ragged), values.ndim), np.int64)
     shapes[:] = (0, *values.shape[1:])
     np.minimum(lengths, length, out=shapes[:, 0])
     begins = ragged.row_splits[:-1] * math.prod(values.shape[1:])
     sizes = (length, *values.shape[1:])
     return _core.pad_rows(values.reshape(-1), begins, shapes, sizes, value)
+
+
+def _check_padding(value: Any) -> None:
+    if not isinstance(value, (complex, numbers.Real, np.generic)):
+        raise TypeError(f"value must be a number, got {shown(value)}")
+    if isinstance(value, int) and not -(2**63) <= value < 2**64:
+        raise ValueError(f"value must fit into 64 bits, got {value}")
 
 
 @dataclass(frozen=True)
@@ -105,13 +117,18 @@ class Buckets:
     planned: bool = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "lengths", tuple(self.lengths))
-        if list(self.lengths) != sorted(set(self.lengths)) or min(self.lengths, default=1) < 1:
-            raise ValueError(f"lengths must be ascending and at least 1, got {self.lengths}")
+        check_fields(self)
+        lengths = [check_int("lengths", each, 1, 2**40) for each in self.lengths]
+        object.__setattr__(self, "lengths", tuple(lengths))
+        if list(self.lengths) != sorted(set(self.lengths)):
+            raise ValueError(f"lengths must be ascending, got {self.lengths}")
+        values = self.value.values() if isinstance(self.value, Mapping) else (self.value,)
+        for value in values:
+            _check_padding(value)
         for name in ("tokens", "window"):
             number = getattr(self, name)
-            if number is not None and not 1 <= number < 2**40:
-                raise ValueError(f"{name} must be at least 1, got {number}")
+            if number is not None:
+                check_int(name, number, 1, 2**40)
 
     def window_of(self, batch_size: int) -> int:
         """Records that are dealt together."""

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ..errors import check_int
+from ..arguments import check_int
 
 __all__ = ["Headroom", "headroom"]
 

@@ -59,6 +59,7 @@ class Made(NamedTuple):
     """Of the records of the block that cannot be used."""
 
 
+_CLOSED = "the iterator is closed; iter(batcher) begins another pass"
 _POLL_S = 0.01
 
 
@@ -125,6 +126,8 @@ class Batches(Iterator[Any]):
             try:
                 batch = self._next_native() if self._feed_is_native else self._next_made()
             except StopIteration:
+                if self._closed and not self._finished:  # not the end of the epoch
+                    raise ValueError(_CLOSED) from None
                 self._end()
                 raise
             self._count += 1
@@ -147,7 +150,7 @@ class Batches(Iterator[Any]):
 
     def _end(self) -> None:
         """Finish the pass after its last batch."""
-        if not (self._closed or self._finished):
+        if not self._finished:
             self._audited(self._audit.finish)  # type: ignore[union-attr]
             self._finished = True
         self._report(last=True)
@@ -253,7 +256,7 @@ class Batches(Iterator[Any]):
         return Stats(self._count, seconds, consumer, workers)
 
     def close(self) -> None:
-        """Stop the workers. There are no more batches after it."""
+        """Stop the workers; ``next()`` raises ValueError after it, unless the pass had ended."""
         self.close_together([self])
 
     @staticmethod

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import gcd, lcm
 from typing import Any, Literal
 
-from ..errors import check_flags, check_int
+from ..arguments import check_fields, check_int, check_types
 from ..records.paths import expand
 from ..records.shard_sets import Shards
 from ..storage.options import StorageOptions
@@ -68,22 +68,18 @@ class Mixture:
     by: str | None = None
 
     def __post_init__(self) -> None:
-        if isinstance(self.sources, (str, bytes)):
-            raise TypeError(f"sources must be a list of sources, got {self.sources!r}")
+        check_fields(self)
+        for name in ("sources", "weights", "schedule"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
         if not self.sources or len(self.sources) != len(self.weights):
             raise ValueError(
                 f"weights must be one number a source, got {len(self.weights)} for "
                 f"{len(self.sources)} sources"
             )
         if self.until not in ("first", "last"):
-            if isinstance(self.until, str) or not hasattr(self.until, "__index__"):
-                raise ValueError(
-                    f"until must be 'first', 'last' or a number of steps, got {self.until!r}"
-                )
             object.__setattr__(self, "until", check_int("until", self.until, 1, 2**40))
         elif self.schedule:
             raise ValueError(f"schedule requires until, the number of steps, got {self.until!r}")
-        check_flags(linear=self.linear)
         least = 0 if self.schedule else 2**-1074  # a source may come later
         valid = all(least <= weight < float("inf") for weight in self.weights)
         if not valid or not any(self.weights):
@@ -125,9 +121,10 @@ class Mixture:
         **options
             The other parameters of a Mixture.
         """
+        check_types(Mixture.by_size, {"sources": sources, "temperature": temperature})
         from ..records.verify import count
 
-        if not 0 < temperature < float("inf"):
+        if temperature <= 0:
             raise ValueError(f"temperature must be above 0, got {temperature!r}")
         weights = [count(source) ** (1 / temperature) for source in sources]
         total = sum(weights)

@@ -10,7 +10,7 @@ from functools import cached_property
 from operator import index
 from typing import Any, Literal
 
-from ..errors import check_flags, check_int
+from ..arguments import check_fields, check_int, shown
 from ..features.column_spec import RECORD, ReadPlan
 from ..features.image import ImageFeature, encoded_images
 from ..features.raw import RawFeature
@@ -37,15 +37,12 @@ from .selection import Selection
 
 __all__ = ["Options"]
 
-_FLAGS = (
-    "drop_remainder", "batch_across_epochs", "pin_memory", "drop_behind", "verify", "progress"
-)  # fmt: skip
 _ROWS = 64  # records that are parsed together where single ones are delivered
 
 
 def _pair(shard: Any) -> tuple[int, int]:
     if not isinstance(shard, (tuple, list)) or len(shard) != 2:
-        raise ValueError(f"shard must be (index, count), 'auto' or None, got {shard!r}")
+        raise ValueError(f"shard must be (index, count), 'auto' or None, got {shown(shard)}")
     number, count = (check_int("a number of shard", each, 0, 2**62) for each in shard)
     if number >= count:
         raise ValueError(f"shard must be (index, count) with index < count, got {shard!r}")
@@ -103,6 +100,12 @@ class Options:
     shards: Shards = "complete"
 
     def __post_init__(self) -> None:
+        if isinstance(self.features, int):
+            raise TypeError(
+                f"features must be a mapping or None, got {self.features}; batch_size is the third "
+                f"argument: Batcher(source, features, {self.features})"
+            )
+        check_fields(self, skip=("shard",))
         self._check_kinds()
         order_fields(self.shuffle)
         for name, least, most in (
@@ -117,24 +120,15 @@ class Options:
                 object.__setattr__(self, name, check_int(name, value, least, most))
         if self.seed is None:
             object.__setattr__(self, "seed", int.from_bytes(os.urandom(8), "little"))
-        try:
-            seed = index(self.seed)  # type: ignore[arg-type]
-        except TypeError:
-            raise TypeError(f"seed must be an integer or None, got {self.seed!a}") from None
-        object.__setattr__(self, "seed", seed % 2**64)
+        assert self.seed is not None
+        object.__setattr__(self, "seed", index(self.seed) % 2**64)
         if self.threads is None:
             object.__setattr__(self, "threads", min(usable_cpus(), 8))
-        if self.shard not in (None, "auto"):
+        if self.shard is not None and not (isinstance(self.shard, str) and self.shard == "auto"):
             object.__setattr__(self, "shard", _pair(self.shard))
 
     def _check_kinds(self) -> None:
-        check_flags(**{name: getattr(self, name) for name in _FLAGS})
         features = self.features
-        if isinstance(features, int):
-            raise TypeError(
-                f"features must be a mapping or None, got {features}; batch_size is the third "
-                f"argument: Batcher(source, features, {features})"
-            )
         if self.selection.is_weighted and self.shuffle not in (False, True):
             raise ValueError(
                 "weights or balance draw every record at random: leave out shuffle, got "
@@ -142,19 +136,13 @@ class Options:
             )
         if self.interleave is not None and (self.selection.is_weighted or self.selection.order):
             raise ValueError("interleave, and weights, balance or order, are mutually exclusive")
-        if self.uneven not in ("longer", "drop", "pad"):
-            raise ValueError(f"uneven must be 'longer', 'drop' or 'pad', got {self.uneven!r}")
-        if self.transform is not None and not callable(self.transform):
-            raise TypeError(f"transform must be callable, got {type(self.transform).__name__}")
-        object.__setattr__(self, "augment", dict(self.augment or {}))
+        object.__setattr__(self, "augment", dict(self.augment))
         named: Mapping[str, Feature] = features if isinstance(features, Mapping) else {}
         for key, augment in self.augment.items():
             _check_augment(key, augment, named)
         if self.packing is not None:
             self._check_packing()
         self._check_planned_buckets()
-        if self.buckets is not None and not isinstance(self.buckets, Buckets):
-            raise TypeError(f"buckets must be a Buckets, got {type(self.buckets).__name__}")
         if self.buckets is not None:
             if self.batch_size is None:
                 raise ValueError("buckets and batch_size=None are mutually exclusive")
@@ -179,8 +167,7 @@ class Options:
                 raise ValueError(f"planned buckets and {name} are mutually exclusive")
 
     def _check_packing(self) -> None:
-        if not isinstance(self.packing, Packing):
-            raise TypeError(f"packing must be a Packing, got {type(self.packing).__name__}")
+        assert self.packing is not None
         if not isinstance(self.features, (Mapping, SequenceFeatures)):
             raise TypeError("packing requires features, a mapping of ragged features of numbers")
         self.packing.check(self.features)

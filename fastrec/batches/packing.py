@@ -7,7 +7,7 @@ batches is known, a state is a position, and the rows are the same for any numbe
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from .. import _core
+from ..arguments import check_fields, check_int, shown
 from ..columns import Ragged
-from ..errors import ExampleParseError, FastrecError, check_int
+from ..errors import ExampleParseError, FastrecError
 from ..features.spec import SequenceFeatures
 from ..parsing.column_builder import Column
 from ..parsing.conditions import Name
@@ -87,19 +88,16 @@ class Packing:
     dtype: DTypeLike = np.int32
 
     def __post_init__(self) -> None:
+        check_fields(self, skip=("tokens", "loss"))
         parts = _names("tokens", self.tokens)
-        if not parts or not all(isinstance(part, str) for part in parts):
+        if not parts:
             raise TypeError(f"tokens must be a feature or several, got {self.tokens!r}")
         if len(set(parts)) < len(parts):
             raise ValueError(f"tokens must name each feature once, got {parts!r}")
         object.__setattr__(self, "tokens", parts)
         object.__setattr__(self, "loss", None if self.loss is None else _names("loss", self.loss))
         if wrong := set(self.loss or ()) - set(parts):
-            raise ValueError(f"loss must name features of tokens {parts!r}, got {min(wrong)!r}")
-        for name, choices in (("fit", ("best", "first", "split")),
-                              ("overlong", ("split", "drop", "error"))):  # fmt: skip
-            if getattr(self, name) not in choices:
-                raise ValueError(f"{name} must be one of {choices}, got {getattr(self, name)!r}")
+            raise ValueError(f"loss must name features of tokens {parts!r}, got {min(wrong)!a}")
         token = (-(2**63), 2**63 - 1)
         for name, (least, most) in {
             "length": (1, 1 << 24), "window": (1, 1 << 26), "max_segments": (1, 1 << 24),
@@ -108,7 +106,10 @@ class Packing:
             value = getattr(self, name)
             if value is not None or name in ("length", "window", "pad"):
                 object.__setattr__(self, name, check_int(name, value, least, most))
-        dtype = np.dtype(self.dtype)
+        try:
+            dtype = np.dtype(self.dtype)
+        except TypeError:
+            raise TypeError(f"dtype must be of integers, got {shown(self.dtype)}") from None
         if dtype.kind not in "iu" or not dtype.isnative:
             raise TypeError(f"dtype must be of native integers, got {dtype}")
         object.__setattr__(self, "dtype", dtype)
@@ -229,8 +230,9 @@ class Packing:
 def _names(option: str, value: Any) -> tuple[str, ...]:
     if isinstance(value, str):
         return (value,)
-    if not isinstance(value, Iterable) or isinstance(value, (bytes, Mapping)):
-        raise TypeError(f"{option} must be a feature or several, got {value!r}")
+    is_list = isinstance(value, Collection) and not isinstance(value, (bytes, Mapping, np.ndarray))
+    if not is_list or not all(isinstance(name, str) for name in value):
+        raise TypeError(f"{option} must be a feature or several, got {shown(value)}")
     return tuple(value)
 
 

@@ -18,8 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
+from ..arguments import check_fields, check_int, is_number, shown
 from ..columns import Bytes
-from ..errors import FastrecError, check_flags, check_int
+from ..errors import FastrecError
 from ..parsing.column_builder import Column
 from ..parsing.conditions import Name
 from ..parsing.dataset_columns import ColumnTerms
@@ -72,22 +73,19 @@ class Split:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        check_fields(self)
         if isinstance(self.parts, Mapping):
             shares = list(self.parts.values())
-            if not shares or not all(isinstance(s, (int, float)) and s > 0 for s in shares):
+            if not shares or not all(is_number(s) and s > 0 for s in shares):
                 raise ValueError(f"parts must have shares above 0, got {dict(self.parts)!r}")
             if abs(sum(shares) - 1) > 1e-6:
                 raise ValueError(f"the shares of parts must add up to 1, got {sum(shares)!r}")
             if self.part not in self.parts:
                 raise ValueError(f"part must be one of {list(self.parts)!r}, got {self.part!r}")
-        elif isinstance(self.parts, bool) or not isinstance(self.parts, int) or self.parts < 2:
-            raise ValueError(f"parts must be a mapping or a number of folds, got {self.parts!r}")
         else:
+            check_int("parts", self.parts, 2, 2**20)
             object.__setattr__(self, "part", check_int("part", self.part, 0, self.parts - 1))
         object.__setattr__(self, "seed", check_int("seed", self.seed, 0, 2**64 - 1))
-        check_flags(complement=self.complement)
-        if self.by is not None and not isinstance(self.by, str):
-            raise TypeError(f"by must be a column or None, got {self.by!r}")
 
     @classmethod
     def of(cls, split: Any) -> Split | None:
@@ -96,7 +94,7 @@ class Split:
             return split
         if isinstance(split, (tuple, list)) and len(split) == 2:
             return cls(*split)
-        raise TypeError(f"split must be a Split or (part, parts), got {split!r}")
+        raise TypeError(f"split must be a Split or (part, parts), got {shown(split)}")
 
     def mask(self, hashes: Numbers) -> NDArray[np.bool_]:
         """Tell which records, given the hash of each, are in the part."""
@@ -160,15 +158,12 @@ class Selection:
     split: Split | None = None
 
     def __post_init__(self) -> None:
+        check_fields(self, skip=("weights", "balance"))
         object.__setattr__(self, "split", Split.of(self.split))
         if self.weights is not None and self.balance is not None:
             raise ValueError("weights and balance are mutually exclusive")
         if self.order is not None and self.is_weighted:
             raise ValueError("order, and weights or balance, are mutually exclusive")
-        for name in ("where", "order"):
-            value = getattr(self, name)
-            if value is not None and not isinstance(value, str):
-                raise TypeError(f"{name} must be a str, got {value!r}")
         for name in ("weights", "balance"):
             self._check_weights(name, getattr(self, name))
         self.names  # noqa: B018 - refuses those that cannot be parsed
@@ -223,14 +218,20 @@ class Selection:
     def names(self) -> list[Name]:
         """The columns that are needed."""
         names = []
-        if self._where is not None:
-            for name, measure in self._where.terms:
-                names.append(Name(name, measure if measure in ("len", "size") else ""))
+        order = None if self.order is None else self.order.lstrip("-")
         by = None if self.split is None else self.split.by
-        for option in (self.weights, self.balance, self.order and self.order.lstrip("-"), by):
-            column = option[0] if isinstance(option, tuple) else option
-            if isinstance(column, str):
-                names.append(_one_name(column))
+        option = "where"  # that the message names
+        try:
+            if self._where is not None:
+                for name, measure in self._where.terms:
+                    names.append(Name(name, measure if measure in ("len", "size") else ""))
+            options = {"weights": self.weights, "balance": self.balance, "order": order, "by": by}
+            for option, value in options.items():  # noqa: B007 - the message names it
+                column = value[0] if isinstance(value, tuple) else value
+                if isinstance(column, str):
+                    names.append(_one_name(column))
+        except ValueError as error:
+            raise type(error)(f"{option} must name columns: {error}") from None
         return list(dict.fromkeys(names))
 
     def describe(self) -> dict[str, Any]:

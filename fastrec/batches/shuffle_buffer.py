@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import numpy as np
 
 from .. import _core
+from ..arguments import check_types
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -54,6 +55,7 @@ class ShuffleBuffer(Generic[T]):
         min_after_dequeue: int = 0,
         seed: int | tuple[int, int] | None = None,
     ) -> None:
+        check_types(ShuffleBuffer.__init__, locals())
         if capacity is not None and capacity < 1:
             raise ValueError(f"capacity must be at least 1, or None for no limit, got {capacity}")
         if min_after_dequeue < 0:
@@ -117,6 +119,7 @@ class ShuffleBuffer(Generic[T]):
         ValueError
             When they do not all fit, or the buffer is closed.
         """
+        check_types(ShuffleBuffer.put_many, locals())
         if self._closed:
             raise ValueError("the shuffle buffer is closed")
         new = list(items)
@@ -134,8 +137,11 @@ class ShuffleBuffer(Generic[T]):
         IndexError
             When so many may not be drawn now.
         """
+        check_types(ShuffleBuffer.take_many, locals())
         least = 0 if self._closed else self.min_after_dequeue
-        if count < 0 or len(self) - count < least:
+        if count < 0:
+            raise ValueError(f"count must be at least 0, got {count}")
+        if len(self) - count < least:
             raise IndexError(
                 f"{len(self)} objects are in the shuffle buffer, {least} must stay: "
                 f"{count} cannot be drawn"
@@ -154,6 +160,10 @@ class ShuffleBuffer(Generic[T]):
         object
             Each of the items, and of what was in the buffer before, once.
         """
+        check_types(ShuffleBuffer.shuffle, locals())
+        return self._shuffled(items)
+
+    def _shuffled(self, items: Iterable[T]) -> Iterator[T]:
         for item in items:
             if self.full:
                 yield self.take()

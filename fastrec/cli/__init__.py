@@ -20,6 +20,7 @@ from fastrec.cli.grammar import (
 from fastrec.cli.report import Failure, Report, explained, shown
 from fastrec.cli.streams import name_stream, silence_stdout, standard_streams
 from fastrec.errors import FastrecError
+from fastrec.storage.urls import local_path
 
 __all__ = ["main"]
 
@@ -50,6 +51,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _run(list(sys.argv[1:] if argv is None else argv))
 
 
+# Errors whose text is for the user; any other is a fault of the program, with a traceback.
+_ERRORS = (Failure, FastrecError, OSError, ImportError, MemoryError, TypeError, ValueError)
+
+
 def _run(words: list[str]) -> int:
     if words[:1] == ["help"]:
         words = [*words[1:2], "--help"]
@@ -65,7 +70,10 @@ def _run(words: list[str]) -> int:
         program().parse_args(words)  # --help, --version, or an error
         return USAGE
     parser = verb_parser(words[0])
-    arguments = parser.parse_intermixed_args(words[1:])
+    try:
+        arguments = parser.parse_intermixed_args([*map(_local_word, words[1:])])
+    except ValueError as error:
+        parser.error(str(error))
     report = Report(quiet=getattr(arguments, "quiet", False))
     try:
         with _warnings_on(report):
@@ -77,11 +85,22 @@ def _run(words: list[str]) -> int:
     except KeyboardInterrupt:
         report.complain("interrupted")
         return INTERRUPTED
-    except (Failure, FastrecError, OSError, ImportError, MemoryError) as error:
+    except _ERRORS as error:
         name_stream(error)
         report.complain(f"error: {explained(error)}")
         return error.status if isinstance(error, Failure) else status_of(error)
     return status
+
+
+def _local_word(word: str) -> str:
+    """Replace a ``file://`` URL, also one that follows ``--option=``, by the path that it names.
+
+    An empty word, such as ``"$FILE"`` of a variable that is not set, is an error.
+    """
+    option, equals, value = word.partition("=") if word.startswith("-") else ("", "", word)
+    if not value and (equals or not option):
+        raise ValueError(f"an argument must not be empty, got {word!a}")
+    return f"{option}{equals}{local_path(value)}"
 
 
 @contextlib.contextmanager

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from fastrec import __version__
 from fastrec.cli.report import Failure, Report
+from fastrec.errors import FastrecError
 from fastrec.threads import usable_cpus
 
 __all__ = [
@@ -160,7 +161,8 @@ def status_of(error: BaseException) -> int:
         return error.status
     if isinstance(error, (OSError, MemoryError)):
         return IO
-    return USAGE if isinstance(error, (ImportError, TypeError)) else FINDING
+    is_of_data = isinstance(error, FastrecError) and not isinstance(error, TypeError)
+    return FINDING if is_of_data else USAGE
 
 
 # -- Options that several verbs have ---------------------------------------------------------------

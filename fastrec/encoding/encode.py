@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .. import _core
+from ..arguments import check_int
 from ..columns import Bytes
 from ..features.spec import Feature
 from .encoder import Encoding
@@ -113,6 +114,8 @@ def encode_examples(
     >>> len(encode_examples({"label": [3, 1, 2], "word": ["a", "few", "words"]}))
     3
     """
+    if threads is not None:
+        check_int("threads", threads, 1, 2**16)
     return Encoding(features, shapes).columns(columns).encode_all(threads)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
+from ..arguments import check_int, check_types
 from ..columns import Ragged
 from ..features.column_spec import Feature
 from ..features.spec import RaggedFeature
@@ -38,8 +39,10 @@ class Encoding:
         shapes: Mapping[str, str] | None = None,
         threads: int | None = None,
     ) -> None:
-        if threads is not None and not 1 <= threads <= 256:
-            raise ValueError(f"threads must be 1 to 256, got {threads}")
+        if shapes is not None:
+            check_types(Encoding.__init__, {"shapes": shapes})
+        if threads is not None:
+            check_int("threads", threads, 1, 256)
         self._specs = specs_of(features)
         self._shapes = {**named_shapes(features), **(shapes or {})}
         self._nested = nested_features(features)

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ..arguments import check_types
 from ..columns import Bytes
 from ..features.spec import Feature
 from ..records.paths import PathLike
@@ -121,6 +122,7 @@ class Writer(ShardWriter):
         threads: int | None = None,
         storage_options: StorageOptions | Mapping[str, Any] | None = None,
     ) -> None:
+        check_types(Writer.__init__, locals())
         self._encoding = Encoding(features, shapes, threads)
         super().__init__(
             path,

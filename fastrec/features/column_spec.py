@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
+
+from ..arguments import is_int, shown
 
 BYTES = np.dtype(object)
 KINDS = {"b": "int64", "i": "int64", "u": "int64", "f": "float", "O": "bytes"}
@@ -60,41 +62,45 @@ class ReadPlan(NamedTuple):
 RECORD = ReadPlan((ColumnSpec(b"record", "record", BYTES),), (Output("record", (0,), None),))
 
 
-def as_dtype(dtype: Any) -> np.dtype[Any]:
+def as_dtype(dtype: Any, name: str = "dtype") -> np.dtype[Any]:
     """Return a NumPy dtype in native byte order; accept those of TensorFlow, torch and JAX."""
     dtype = getattr(dtype, "as_numpy_dtype", dtype)
-    if dtype is None:
-        raise TypeError("dtype is missing")
     if dtype is str:
-        raise TypeError("dtype must be bytes for text, got str; decode the values, as UTF-8 mostly")
+        raise TypeError(
+            f"{name} must be bytes for text, got str; decode the values, as UTF-8 mostly"
+        )
     if dtype is bytes or (isinstance(dtype, str) and dtype in ("bytes", "string")):
         return BYTES
     if type(dtype).__module__ == "torch":
         dtype = str(dtype).removeprefix("torch.")
     try:
+        if dtype is None or isinstance(dtype, np.generic):  # which NumPy takes for float64
+            raise TypeError
         result: np.dtype[Any] = np.dtype(dtype)
-    except TypeError:
-        raise TypeError(f"dtype must be a NumPy dtype or bytes, got {dtype!r}") from None
+    except (TypeError, ValueError, AttributeError):
+        raise TypeError(f"{name} must be a NumPy dtype or bytes, got {shown(dtype)}") from None
     return BYTES if result.kind in "SUO" else result.newbyteorder("=")
 
 
-def as_shape(shape: Any) -> tuple[int, ...]:
-    if isinstance(shape, (int, np.integer)):
+def as_shape(shape: Any, name: str = "shape") -> tuple[int, ...]:
+    """Return a shape, which may be one int, as a tuple."""
+    if is_int(shape):
         shape = (shape,)
-    if not isinstance(shape, Iterable):
-        raise TypeError(f"shape must be an int or a sequence of ints, got {shape!r}")
+    has_order = isinstance(shape, Collection) and not isinstance(shape, (str, bytes, Mapping, Set))
+    if not has_order or getattr(shape, "shape", None) == ():
+        raise TypeError(f"{name} must be an int or a sequence of ints, got {shown(shape)}")
     shape = tuple(shape)
     for dim in shape:
-        if isinstance(dim, bool) or not isinstance(dim, (int, np.integer)):
+        if not is_int(dim):
             raise TypeError(
-                f"every dimension of shape must be a known int, got {shape!r}; a varying number of "
-                "values is a FixedLenSequenceFeature or a RaggedFeature"
+                f"every dimension of {name} must be a known int, got {shown(shape)}; a varying "
+                "number of values is a FixedLenSequenceFeature or a RaggedFeature"
             )
         if dim < 0:
-            raise ValueError(f"dimensions of shape must not be negative, got {shape!r}")
+            raise ValueError(f"{name} must have no negative dimension, got {shown(shape)}")
     dims = tuple(int(dim) for dim in shape)  # NumPy's integers would overflow
     if math.prod(dims) > 2**48:
-        raise ValueError(f"shape {shape!r} is larger than any record can be")
+        raise ValueError(f"{name} must not be larger than any record can be, got {shown(dims)}")
     return dims
 
 
@@ -127,7 +133,11 @@ def key_of(key: Any, what: str) -> bytes:
 
 def encode_key(key: str | bytes) -> bytes:
     """Encode a key as in the record; invalid UTF-8 is kept in str as surrogates."""
-    return key.encode("utf-8", "surrogateescape") if isinstance(key, str) else bytes(key)
+    if isinstance(key, str):
+        return key.encode("utf-8", "surrogateescape")
+    if not isinstance(key, bytes):
+        raise TypeError(f"the name of a feature must be str or bytes, got {shown(key)}")
+    return key
 
 
 class Feature:
@@ -210,9 +220,9 @@ def default_array(
 ) -> np.ndarray[Any, np.dtype[Any]]:
     array = np.asarray(default, dtype=BYTES if kind == "bytes" else None)
     if kind == "int64" and array.dtype.kind not in "biu" and array.size:
-        raise TypeError(f"default_value must be of {dtype}, got {default!r}")
+        raise TypeError(f"default_value must be of {dtype}, got {shown(default)}")
     if kind == "float" and array.dtype.kind not in "biuf" and array.size:
-        raise TypeError(f"default_value must be of {dtype}, got {default!r}")
+        raise TypeError(f"default_value must be of {dtype}, got {shown(default)}")
     if array.ndim == 0:
         return np.broadcast_to(array, shape)
     if array.size != math.prod(shape):

@@ -18,8 +18,9 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from .. import _core
+from ..arguments import check_fields, check_types, is_int, shown
 from ..columns import Arrays, Bytes, Ragged
-from ..errors import ExampleParseError, check_flags
+from ..errors import ExampleParseError
 from .column_spec import Feature, ItemSpec, column_of
 from .image_errors import DeepImageError, ListedImageError, explained, reason
 from .image_libraries import (
@@ -124,13 +125,14 @@ class ImageFeature(Feature):
     ragged: bool = False
 
     def __post_init__(self) -> None:
+        check_fields(self, skip=("shape", "transforms"))
         if self.channels not in (1, 3):
             raise ValueError(f"channels must be 3 or 1, got {self.channels}")
-        if self.fit not in (None, "crop_or_pad", "resize"):
-            raise ValueError(f"fit must be None, 'crop_or_pad' or 'resize', got {self.fit!r}")
         if self.reducing_gap is not None and not self.reducing_gap >= 1:
             raise ValueError(f"reducing_gap must be at least 1 or None, got {self.reducing_gap!r}")
-        check_flags(ragged=self.ragged)
+        if not isinstance(self.transforms, (list, tuple)):
+            text = f"transforms must be a list of fastrec.image, got {shown(self.transforms)}"
+            raise TypeError(text)
         object.__setattr__(self, "transforms", tuple(self.transforms))
         if self.dtype is not None:
             object.__setattr__(self, "dtype", self._checked_dtype())
@@ -159,7 +161,7 @@ class ImageFeature(Feature):
         except TypeError:
             name = ""
         if name not in _DTYPES:
-            raise ValueError(f"dtype must be one of {', '.join(_DTYPES)}, got {self.dtype!r}")
+            raise ValueError(f"dtype must be one of {', '.join(_DTYPES)}, got {shown(self.dtype)}")
         return name
 
     @property
@@ -257,6 +259,7 @@ class ImageFeature(Feature):
         ndarray, shape (n, height, width, channels) or (n, channels, height, width); or Arrays
             For a Ragged, a Ragged of these.
         """
+        check_types(ImageFeature.decode, {"name": name, "locate": locate, "seed": seed})
 
         def fail(row: int, error: Exception) -> None:
             cause = f"{name}: {reason(error)}"
@@ -281,7 +284,12 @@ class ImageFeature(Feature):
         """
         if isinstance(images, Ragged):
             return self._decode_lists(images, keys, seed, failed)
-        strings = images if isinstance(images, Bytes) else Bytes.from_list(_core.as_records(images))
+        try:
+            strings = (
+                images if isinstance(images, Bytes) else Bytes.from_list(_core.as_records(images))
+            )
+        except TypeError as error:
+            raise TypeError(f"images must be an iterable of bytes: {error}") from None
         if self.dtype not in ("uint8", "uint16"):
             for row in rows_of_16_bits(strings):
                 failed(row, DeepImageError())
@@ -492,8 +500,9 @@ def _as_arrays(rows: list[NDArray[Any]], dtype: DTypeLike) -> Arrays:
 
 
 def _height_and_width(shape: Sequence[int]) -> tuple[int, int]:
-    if not isinstance(shape, Sequence) or len(shape) != 2:
-        raise ValueError(f"shape must be (height, width), got {shape!r}; channels is separate")
+    if not isinstance(shape, (tuple, list)) or len(shape) != 2 or not all(map(is_int, shape)):
+        text = f"shape must be (height, width), got {shown(shape)}; channels is separate"
+        raise ValueError(text)
     height, width = (int(size) for size in shape)
     if not (0 < height <= MAX_PIXELS and 0 < width <= MAX_PIXELS // height):
         raise ValueError(f"shape must be (height, width), got {shape!r}")

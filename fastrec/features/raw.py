@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import check_fields
 from ..records.content.arrays import ArrayEncoding, extended_dtype
 from . import builders
 from .column_spec import (
@@ -87,9 +88,10 @@ class RawFeature(Feature):
     encoding: ArrayEncoding | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
+        check_fields(self)
         for name in ("pad", "crop_or_pad"):
             if getattr(self, name) is not None:
-                object.__setattr__(self, name, as_shape(getattr(self, name)))
+                object.__setattr__(self, name, as_shape(getattr(self, name), name))
         if self.shape is not None and not self._named():
             object.__setattr__(self, "shape", as_shape(self.shape))
         if isinstance(self.shape, list):
@@ -105,8 +107,6 @@ class RawFeature(Feature):
         return isinstance(shape, (list, tuple)) and any(isinstance(d, (str, bytes)) for d in shape)
 
     def _check_fit(self) -> None:
-        if self.encoding not in (None, "tensor", "npy"):
-            raise ValueError(f"encoding must be None, 'tensor' or 'npy', got {self.encoding!r}")
         if self.encoding is not None and (self._named() or not self.little_endian):
             raise ValueError(
                 f"encoding={self.encoding!r} is mutually exclusive with a shape that names "

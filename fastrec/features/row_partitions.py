@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arguments import shown
 from ..errors import ExampleParseError
 from .column_spec import key_of
 
@@ -66,7 +67,7 @@ class Partition:
     def uniform_row_length(cls, length: int) -> Partition:
         """Partition into rows of `length` values."""
         if isinstance(length, bool) or not isinstance(length, (int, np.integer)):
-            raise TypeError(f"length must be an int, got {length!r}")
+            raise TypeError(f"length must be an int, got {shown(length)}")
         if length < 0:
             raise ValueError(f"length must not be negative, got {length}")
         return cls("UniformRowLength", None, int(length))

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import check_fields, shown
 from . import builders
 from .column_spec import (
     KINDS,
@@ -81,6 +82,7 @@ class FixedLenFeature(Feature):
     default_value: Any = None
 
     def __post_init__(self) -> None:
+        check_fields(self)
         object.__setattr__(self, "shape", as_shape(self.shape))
         self._columns(b"")
 
@@ -116,6 +118,7 @@ class VarLenFeature(Feature):
     dtype: Any
 
     def __post_init__(self) -> None:
+        check_fields(self)
         list_dtype(self.dtype)
 
     def _columns(self, key: bytes) -> ItemSpec:
@@ -165,6 +168,7 @@ class SparseFeature(Feature):
     already_sorted: bool = False
 
     def __post_init__(self) -> None:
+        check_fields(self)
         keys, sizes = self._dimensions()
         if len(keys) != len(sizes) or not keys:
             raise ValueError(
@@ -178,7 +182,7 @@ class SparseFeature(Feature):
         if one != isinstance(self.size, (int, np.integer)):
             raise TypeError("index_key and size must both be single values, or both be lists")
         keys = [self.index_key] if one else list(self.index_key)
-        return [key_of(key, "index_key") for key in keys], as_shape(self.size)
+        return [key_of(key, "index_key") for key in keys], as_shape(self.size, "size")
 
     def _columns(self, key: bytes) -> ItemSpec:
         keys, sizes = self._dimensions()
@@ -232,15 +236,17 @@ class RaggedFeature(Feature):
     UniformRowLength = Partition.uniform_row_length
 
     def __post_init__(self) -> None:
+        check_fields(self)
         if not isinstance(self.partitions, (list, tuple)):
-            raise TypeError(f"partitions must be a list or tuple, got {self.partitions!r}")
+            raise TypeError(f"partitions must be a list or tuple, got {shown(self.partitions)}")
         object.__setattr__(self, "partitions", tuple(map(_as_partition, self.partitions)))
-        if as_dtype(self.row_splits_dtype) not in (np.dtype(np.int32), np.dtype(np.int64)):
+        if as_dtype(self.row_splits_dtype, "row_splits_dtype") not in (
+            np.dtype(np.int32),
+            np.dtype(np.int64),
+        ):
             raise ValueError(
                 f"row_splits_dtype must be int32 or int64, got {self.row_splits_dtype!r}"
             )
-        if not isinstance(self.validate, bool):
-            raise TypeError(f"validate must be a bool, got {self.validate!r}")
         self._columns(b"")
 
     def _columns(self, key: bytes, frames: bool = False) -> ItemSpec:
@@ -272,7 +278,9 @@ def _as_partition(part: Any) -> Partition:
         return Partition.uniform_row_length(part.length)
     if name in Partition.KINDS and hasattr(part, "key"):
         return Partition(name, key_of(part.key, "the key of a partition"))
-    raise TypeError(f"a partition must be RaggedFeature.RowSplits(key) or its like, got {part!r}")
+    raise TypeError(
+        f"partitions must be RaggedFeature.RowSplits(key) or its like, got {shown(part)}"
+    )
 
 
 @dataclass(frozen=True)
@@ -308,9 +316,10 @@ class FixedLenSequenceFeature(Feature):
     default_value: Any = None
 
     def __post_init__(self) -> None:
+        check_fields(self)
         object.__setattr__(self, "shape", as_shape(self.shape))
         if 0 in self.shape:
-            raise ValueError(f"rows of shape {self.shape} have no values to count")
+            raise ValueError(f"shape must have no dimension of 0, got {self.shape}")
         self._padding()
 
     def _padding(self) -> Any:
@@ -359,6 +368,7 @@ class SequenceFeatures:
     sequence: Mapping[str, Feature] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        check_fields(self)
         if not self.context and not self.sequence:
             raise ValueError("SequenceFeatures requires context, sequence, or both")
         plan_context(self.context)
@@ -387,6 +397,8 @@ def plan_frames(features: Mapping[str, Feature]) -> ReadPlan:
 
     The number of frames of each padded feature ``name`` is an output named ``(name,)``.
     """
+    if not isinstance(features, Mapping):
+        raise TypeError(f"features must map names to features, got {type(features).__name__}")
     planner = Planner()
     for key, feature in features.items():
         columns, build = check_feature(key, feature)._frame_columns(encode_key(key))

@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Union
 
+from ..arguments import check_fields
+
 __all__ = [
     "CenterCrop",
     "ColorJitter",
@@ -73,6 +75,7 @@ class Resize:
     antialias: bool = True
 
     def __post_init__(self) -> None:
+        check_fields(self)
         _pair(self.size, "size")
 
 
@@ -83,6 +86,7 @@ class CenterCrop:
     size: Size
 
     def __post_init__(self) -> None:
+        check_fields(self)
         _pair(self.size, "size")
 
 
@@ -93,6 +97,7 @@ class RandomCrop:
     size: Size
 
     def __post_init__(self) -> None:
+        check_fields(self)
         _pair(self.size, "size")
 
 
@@ -126,6 +131,7 @@ class RandomResizedCrop:
     sampling: Literal["torchvision", "tensorflow"] = "torchvision"
 
     def __post_init__(self) -> None:
+        check_fields(self)
         _pair(self.size, "size")
         _ascending(self.scale, "scale", 1e-9, 1)
         _ascending(self.ratio, "ratio", 1e-6, 1e6)
@@ -142,6 +148,7 @@ class Flip:
     p: float = 0.5
 
     def __post_init__(self) -> None:
+        check_fields(self)
         if not 0 <= self.p <= 1:
             raise ValueError(f"p must be 0 to 1, got {self.p!r}")
 
@@ -165,6 +172,7 @@ class ColorJitter:
     hue: Range = 0.0
 
     def __post_init__(self) -> None:
+        check_fields(self)
         self.ranges()
 
     def ranges(self) -> tuple[tuple[float, float], ...]:
@@ -198,6 +206,7 @@ class Normalize:
     std: Sequence[float]
 
     def __post_init__(self) -> None:
+        check_fields(self)
         if len(self.mean) != len(self.std) or not all(each > 0 for each in self.std):
             raise ValueError(
                 f"mean and std must be one number a channel, std positive, got {self!r}"

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import _core
+from ..arguments import check_fields
 from ..columns import Arrays
 
 __all__ = ["Augment", "distort"]
@@ -67,18 +68,15 @@ class Augment:
     floats: bool | None = None
 
     def __post_init__(self) -> None:
+        check_fields(self)
         changes = bool(self.brightness or self.contrast or self.standardize)
         if self.floats is None:
             object.__setattr__(self, "floats", changes)
         if changes and not self.floats:
             raise ValueError("brightness, contrast and standardize require floats=True")
-        if self.crop not in (None, "random", "center"):
-            raise ValueError(f"crop must be 'random' or 'center', got {self.crop!r}")
         if (self.shape is None) != (self.crop is None):
             raise ValueError("shape and crop require each other: crop='random' or crop='center'")
         if self.shape is not None:
-            if len(self.shape) != 2:
-                raise ValueError(f"shape must be (height, width), got {self.shape!r}")
             height, width = self.shape
             object.__setattr__(self, "shape", (int(height), int(width)))
         low, high = self.contrast or (1.0, 1.0)

@@ -15,11 +15,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ..arguments import check_int, check_types
 from ..encoding.writer import Writer
 from ..records.byte_sources import NamedFile
 from ..records.output_rules import check_replaceable, remove_shards, stale_shards
 from ..records.paths import shard_paths
 from ..records.targets import write_file
+from ..storage.urls import local_path
 from ..threads import usable_cpus
 from .files import MAX_PIXELS, ImageError, decode, find, inspect
 
@@ -143,7 +145,12 @@ def write_directory(
     >>> written.count, written.labels
     (2, ('cat', 'dog'))
     """
-    root = Path(directory)
+    check_types(write_directory, locals())
+    check_int("shards", shards, 1, 99999)
+    for name, value, most in (("threads", threads, 256), ("max_pixels", max_pixels, 2**40)):
+        if value is not None:
+            check_int(name, value, 1, most)
+    root, output = Path(os.fsdecode(local_path(directory))), os.fsdecode(local_path(output))
     paths = shard_paths(output, shards)
     result = ImageSet(paths)
     inputs = find(root)
@@ -210,14 +217,19 @@ def _numbered(texts: Iterable[str]) -> tuple[dict[str, int], tuple[str, ...]]:
 
 
 def _read_csv(path: str | os.PathLike[str]) -> dict[str, str]:
-    with open(path, newline="", encoding="utf-8-sig") as file:
-        rows = [row for row in csv.reader(file) if row]
+    try:
+        with open(path, newline="", encoding="utf-8-sig") as file:
+            rows = [row for row in csv.reader(file) if row]
+    except (UnicodeDecodeError, csv.Error) as error:
+        name = os.fsdecode(path)
+        raise ValueError(f"labels must be a CSV file of UTF-8, got {name!a}: {error}") from None
     if rows and rows[0][0].strip().lower() in ("filename", "file", "image", "path", "name"):
         rows = rows[1:]
     for number, row in enumerate(rows, 1):
         if len(row) < 2 or not row[0] or not row[1]:
             raise ValueError(
-                f"{os.fspath(path)!a}: row {number} is not filename,label: {row!a:.80}"
+                f"{os.fspath(path)!a}: row {number} of labels must be filename,label, got "
+                f"{row!a:.80}"
             )
     return {row[0].replace(os.sep, "/").removeprefix("./"): row[1].strip() for row in rows}
 

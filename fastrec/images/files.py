@@ -22,8 +22,12 @@ from fastrec.features.image_libraries import pillow, too_few
 from fastrec.records.byte_sources import NamedFile
 from fastrec.records.content import value_content
 
+from ..arguments import check_int, check_types
+from ..storage.urls import local_path
+
 if TYPE_CHECKING:
     from PIL import Image
+
 
 __all__ = [
     "MAX_PIXELS",
@@ -84,6 +88,8 @@ def find(
     OSError
         If `directory` itself is missing, is not a directory, or cannot be listed.
     """
+    check_types(find, locals())
+    directory = os.fsdecode(local_path(directory))
     os.listdir(directory)
     unwanted = os.path.realpath(exclude) if exclude is not None else None
     found = []
@@ -164,6 +170,9 @@ def decode(
     ImportError
         If Pillow is not installed.
     """
+    check_types(decode, locals())
+    check_int("max_pixels", max_pixels, 1, 2**40)
+    path = local_path(path)
     if isinstance(path, bytes) and value_content(path).name not in ("path", "text"):
         raise TypeError(
             f"path must be the path of an image, got {value_content(path).phrase}; "
@@ -193,6 +202,8 @@ def inspect(
     ImageError
         As :func:`decode`.
     """
+    check_types(inspect, locals())
+    check_int("max_pixels", max_pixels, 1, 2**40)
     with _opened(os.fsdecode(path), data, max_pixels) as image:
         return image.format or "", image.size
 

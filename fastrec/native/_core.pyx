@@ -21,7 +21,7 @@ from cpython.float cimport PyFloat_AS_DOUBLE
 from cpython.long cimport PyLong_AsLongLongAndOverflow
 from cpython.unicode cimport PyUnicode_AsUTF8AndSize
 from cpython.memoryview cimport PyMemoryView_FromObject
-from cpython.number cimport PyNumber_AsSsize_t
+from cpython.number cimport PyIndex_Check, PyNumber_AsSsize_t, PyNumber_Index
 from libc.errno cimport errno as last_errno
 from libc.stdint cimport INT32_MAX, INT64_MAX, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc

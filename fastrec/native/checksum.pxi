@@ -21,6 +21,8 @@ cdef inline uint32_t extend(const c.fr_crc32c_impl *impl, data, uint32_t value) 
 cdef uint32_t extend_any(const c.fr_crc32c_impl *impl, data, uint32_t value) except? 1:
     cdef Py_buffer view
     cdef Py_ssize_t done = 0, some
+    if not PyObject_CheckBuffer(data):
+        raise TypeError(f"data must be bytes-like, got {type(data).__name__}")
     PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
     try:
         if view.len < GIL_THRESHOLD:
@@ -36,10 +38,20 @@ cdef uint32_t extend_any(const c.fr_crc32c_impl *impl, data, uint32_t value) exc
         PyBuffer_Release(&view)
 
 
+cdef uint32_t as_checksum(value) except? 1:
+    """Return the argument `value` of crc32c() as an integer of 32 bits."""
+    if isinstance(value, bool) or isinstance(value, np.ndarray) or not PyIndex_Check(value):
+        raise TypeError(f"value must be an int, got {type(value).__name__}")
+    number = PyNumber_Index(value)
+    if not 0 <= number < 1 << 32:
+        raise ValueError(f"value must be 0 to 2**32 - 1, got {number}")
+    return number
+
+
 # A builtin function, which the interpreter calls the quickest way that it has.
 @cython.binding(False)
 @cython.embedsignature.format("clinic")
-def crc32c(data, uint32_t value=0):
+def crc32c(data, value=0):
     """CRC-32C (Castagnoli, RFC 3720) of bytes.
 
     Parameters
@@ -59,7 +71,7 @@ def crc32c(data, uint32_t value=0):
     >>> hex(crc32c(b"123456789"))
     '0xe3069283'
     """
-    return extend(chosen(), data, value)
+    return extend(chosen(), data, as_checksum(value))
 
 
 @cython.binding(False)

@@ -238,6 +238,9 @@ cdef class Dataset:
 
     cdef bytes at(self, number):
         cdef Py_ssize_t count = <Py_ssize_t>self.dataset.count
+        if not PyIndex_Check(number) or isinstance(number, np.ndarray):
+            kind = type(number).__name__
+            raise TypeError(f"a record index must be an int or a slice, got {kind}")
         cdef Py_ssize_t at = PyNumber_AsSsize_t(number, IndexError)
         if at < 0:
             at += count

@@ -312,7 +312,7 @@ def as_records(records):
                 continue
             if hasattr(record, "as_py"):  # a scalar of pyarrow
                 record = record.as_py()
-            if not PyObject_CheckBuffer(record):
+            if not PyObject_CheckBuffer(record) or isinstance(record, (np.number, np.bool_)):
                 raise TypeError(f"record {len(result)}: a record must be bytes, got "
                                 f"{type(record).__name__}")
         result.append(record)

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
+from ..arguments import check_int
 from ..columns import Bytes
-from ..errors import check_int
 from ..records.byte_sources import NamedFile
 from ..records.paths import PathLike, is_remote
 from ..storage.options import StorageOptions

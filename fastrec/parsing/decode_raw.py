@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
+from ..arguments import check_int, check_types, shown
 from ..columns import Bytes
 from ..errors import ExampleParseError
 from ..features.column_spec import as_dtype
@@ -57,7 +58,8 @@ def decode_raw(
     >>> decode_raw([b"\\1\\2", b"\\3"], np.uint8, fixed_length=2).tolist()
     [[1, 2], [3, 0]]
     """
-    dtype = as_dtype(out_type)
+    check_types(decode_raw, locals())
+    dtype = as_dtype(out_type, "out_type")
     if dtype.kind not in "biufc":
         raise TypeError(f"out_type must be a bool, integer, float or complex, got {out_type!r}")
     if fixed_length is not None:
@@ -93,6 +95,8 @@ def _flatten(input_bytes: Any) -> tuple[tuple[int, ...], Any]:
     if isinstance(input_bytes, _BYTES_LIKE):
         data = np.frombuffer(input_bytes, np.uint8)
         return (), Bytes(data, np.array([0, len(data)]))
+    if not isinstance(input_bytes, Iterable) or getattr(input_bytes, "shape", None) == ():
+        raise TypeError(f"input_bytes must be bytes, got {shown(input_bytes)}")
     if not hasattr(input_bytes, "__len__"):
         input_bytes = list(input_bytes)
     if len(input_bytes) == 0:
@@ -113,6 +117,8 @@ def _object_array(strings: Any) -> NDArray[np.object_]:
         raise TypeError(f"input_bytes must be bytes or object arrays of bytes, got {strings.dtype}")
     if hasattr(strings, "to_pylist"):  # an array of pyarrow
         strings = strings.to_pylist()
+    if not isinstance(strings, Iterable):
+        raise TypeError(f"input_bytes must be bytes, got {shown(strings)}")
     rows = [s if isinstance(s, _BYTES_LIKE) else _object_array(s) for s in strings]
     if isinstance(rows[0], np.ndarray):
         return np.stack(rows)
@@ -122,12 +128,11 @@ def _object_array(strings: Any) -> NDArray[np.object_]:
 
 
 def _check_length(length: int, itemsize: int) -> None:
+    check_int("fixed_length", length, 1, 2**40)
     if length % itemsize:
         raise ValueError(
             f"fixed_length must be a multiple of {itemsize}, the element's size, got {length}"
         )
-    if length <= 0:
-        raise ValueError(f"fixed_length must be greater than 0, got {length}")
 
 
 def _as_rows(strings: Bytes) -> NDArray[np.uint8]:

@@ -21,7 +21,7 @@ from ..records.targets import read_file, write_file
 from ..storage.options import StorageOptions
 from .column_builder import Column, ColumnBuilder
 from .column_file import Stamp, dump, load
-from .conditions import Name
+from .conditions import Name, WhereError
 from .where import parse_names
 
 __all__ = ["SUFFIX", "IndexColumns", "arrow_table", "columns_path", "names_of"]
@@ -109,7 +109,11 @@ class IndexColumns:
     ) -> tuple[IndexColumns, ExampleParseError | None]:
         """Return the columns of a file, and an error if none of its records has a feature."""
         stamp = Stamp.of(path, storage)
-        builder = ColumnBuilder(path, names_of(columns))
+        try:
+            names = names_of(columns)
+        except WhereError as error:
+            raise WhereError(f"columns must be features: {error}") from None
+        builder = ColumnBuilder(path, names)
         for block in Reader(path, storage_options=storage, shards="any").blocks(_BLOCK_RECORDS):
             builder.add(block)
         return cls(path, stamp, builder.finish(), builder.count), builder.absent()

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from .. import _core
+from ..arguments import check_int, check_types
 from ..columns import Bytes
-from ..errors import ExampleParseError, check_int
+from ..errors import ExampleParseError
 from ..features.column_spec import Feature
 from ..features.raw import RawFeature
 from ..features.spec import FixedLenFeature, RaggedFeature, plan_context, plan_frames
@@ -301,6 +302,7 @@ def infer_features(
     >>> next(iter(fastrec.Batcher(path, features, batch_size=3)))["image"].shape
     (3, 2, 3)
     """
+    check_types(infer_features, locals())
     if limit is not None:
         limit = check_int("limit", limit, 1, 2**62)
     options: dict[str, Any] = {

@@ -12,8 +12,9 @@ from typing import Any, Literal, Union
 import numpy.typing as npt
 
 from .. import _core
+from ..arguments import check_int, check_types, is_bytes_like, shown
 from ..columns import Bytes
-from ..errors import ExampleParseError, FastrecError, call_out, check_int
+from ..errors import ExampleParseError, FastrecError, call_out
 from ..features.column_spec import ReadPlan
 from ..features.spec import Feature, plan_example
 from ..records.reader import Reader, record_numbers
@@ -86,8 +87,8 @@ def check_records(records: Any) -> Bytes | tuple[Any, ...]:
     """
     if isinstance(records, (str, os.PathLike)):
         raise TypeError(
-            f"records must be an iterable of serialized messages, got {records!r}; if that is a "
-            f"file, pass fastrec.Reader(...) of it"
+            f"records must be an iterable of serialized messages, got {shown(records)}; if that "
+            "is a file, pass fastrec.Reader(...) of it"
         )
     if isinstance(records, (bytes, bytearray, memoryview)):
         raise TypeError(
@@ -99,9 +100,15 @@ def check_records(records: Any) -> Bytes | tuple[Any, ...]:
             iter(records)
     except TypeError:
         raise TypeError(
-            f"records must be an iterable of serialized messages, got {records!r}"
+            f"records must be an iterable of serialized messages, got {shown(records)}"
         ) from None
     return _core.as_records(records)
+
+
+def check_record(record: Any) -> None:
+    """Raise TypeError unless one record is bytes-like."""
+    if type(record) is not bytes and not is_bytes_like(record):
+        raise TypeError(f"record must be bytes-like, got {type(record).__name__}")
 
 
 Misfits = list[tuple[int, FastrecError]]  # number and error of records that do not fit
@@ -116,8 +123,8 @@ class Leniency:
     """
 
     def __init__(self, on_error: ParseOnError) -> None:
-        if on_error not in ("raise", "skip") and not callable(on_error):
-            raise ValueError(f"on_error must be 'raise', 'skip' or callable, got {on_error!r}")
+        if type(on_error) is not str or on_error not in ("raise", "skip"):
+            check_types(Leniency.__init__, {"on_error": on_error})
         self._on_error = on_error
         self.skips = on_error != "raise"
 
@@ -165,8 +172,7 @@ class ExampleParser:
 
     def single(self, record: bytes) -> dict[str, Any]:
         """The values of one record, as :func:`parse_single_example` gives them."""
-        if isinstance(record, (str, list, tuple)):
-            raise TypeError(f"a record must be bytes, got {type(record).__name__}")
+        check_record(record)
         return {key: column[0] for key, column in self._schema.parse([record]).items()}
 
 
@@ -272,6 +278,7 @@ def parse_many(
     >>> parse_many(reader, [5, 0, -2], {"square": fastrec.FixedLenFeature((), np.int64)})
     {'square': array([25,  0, 16])}
     """
+    check_types(parse_many, {"reader": reader})
     _check_threads(threads)
     dataset = reader._files.dataset()
     numbers = record_numbers(indices, len(dataset))

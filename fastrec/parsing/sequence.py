@@ -15,6 +15,7 @@ from .parse import (
     Misfits,
     ParseOnError,
     Records,
+    check_record,
     check_records,
     compile_schema,
 )
@@ -90,6 +91,10 @@ def _parse(
 ) -> tuple[_Columns, _Columns, _Columns]:
     if context is None and sequence is None:
         raise ValueError("parsing requires context_features, sequence_features, or both")
+    for name, features in (("context_features", context), ("sequence_features", sequence)):
+        if features is not None and not isinstance(features, Mapping):
+            kind = type(features).__name__
+            raise TypeError(f"{name} must map names to features, got {kind}")
     leniency, misfits = Leniency(on_error), Misfits()
     columns = SequenceParser(context or {}, sequence or {}, skips=leniency.skips)(records, misfits)
     leniency.settle(misfits, len(records))
@@ -173,6 +178,7 @@ def parse_single_sequence_example(
     >>> int(context["id"]), lists["x"].tolist()
     (7, [[1, 2], [3, 4]])
     """
+    check_record(record)
     context, lists, _ = _parse([record], context_features, sequence_features)
     return (
         {name: column[0] for name, column in context.items()},

@@ -10,6 +10,7 @@ import functools
 import zlib
 from typing import Any, Protocol
 
+from ..arguments import shown
 from .framing import HEADER_SIZE
 
 __all__ = ["compressor", "detect", "inflater_library", "normalize"]
@@ -37,7 +38,7 @@ def normalize(compression: str | None) -> str | None:
         return None
     kind = compression.upper() if isinstance(compression, str) else compression
     if kind not in _WINDOW_BITS:
-        raise ValueError(f"compression must be None, 'GZIP' or 'ZLIB', got {compression!r}")
+        raise ValueError(f"compression must be None, 'GZIP' or 'ZLIB', got {shown(compression)}")
     return kind
 
 

@@ -13,9 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
+from ..arguments import check_int, check_types
 from ..errors import IndexMismatchError, RandomAccessError
 from ..storage.options import StorageOptions
 from ..storage.remote import find_files
+from ..storage.urls import local_path
 from .byte_sources import NamedFile, head_of
 from .checkpoints import MAGIC, Checkpoints, Marks, Stamp, ends_crc32c, mismatch
 from .compression import detect
@@ -59,7 +61,8 @@ class Index:
     def __init__(
         self, path: PathLike, core: _core.FileIndex, checkpoints: Checkpoints | None = None
     ) -> None:
-        self.path = os.fspath(path)
+        check_types(Index.__init__, locals())
+        self.path = os.fspath(local_path(path))
         self._core = core
         self.checkpoints = checkpoints
         self._columns: Any = None  # an IndexColumns
@@ -93,6 +96,10 @@ class Index:
         ExampleParseError
             If a column is not one number for each record, or no record has the feature.
         """
+        check_types(Index.build, locals())
+        if max_record_bytes is not None:
+            check_int("max_record_bytes", max_record_bytes, 1, 2**63 - 1)
+        path = local_path(path)
         index = cls._built(path, max_record_bytes)
         if columns is not None:
             index._columns = _columns_module().IndexColumns.build(path, columns)
@@ -165,6 +172,8 @@ class Index:
         IndexMismatchError
             If it is not a fastrec index, is damaged, or does not match the file.
         """
+        check_types(Index.load, locals())
+        path = local_path(path)
         return cls._load(path, path, index_path(path) if index is None else index)
 
     @classmethod
@@ -179,7 +188,7 @@ class Index:
 
     @classmethod
     def _read(cls, path: PathLike, index: PathLike) -> Index:
-        with NamedFile(index) as file:
+        with NamedFile(local_path(index)) as file:
             return cls._parse(path, file.read())
 
     @classmethod
@@ -203,6 +212,7 @@ class Index:
         ------
         FileExistsError
         """
+        check_types(Index.save, locals())
         writer = self._writer(index, overwrite, StorageOptions())
         writer.close()
         if self._columns is not None and index is None:
@@ -285,6 +295,7 @@ class Index:
         RandomAccessError
             When the file is compressed.
         """
+        check_types(Index.write_text, locals())
         if self.checkpoints is not None:
             raise RandomAccessError(
                 f"an index as text requires an uncompressed file, got {os.fsdecode(self.path)!a}"
@@ -303,9 +314,11 @@ class Index:
         IndexMismatchError
             Unless the lines are numbers that cover the file from end to end.
         """
+        check_types(Index.read_text, locals())
+        path = local_path(path)
         status = os.stat(path)
         try:
-            offsets = _parse_text(index, status.st_size)
+            offsets = _parse_text(local_path(index), status.st_size)
             return cls(path, _core.FileIndex(offsets, status.st_size, status.st_mtime_ns))
         except IndexMismatchError:
             raise mismatch(path, "its entries are not where records can begin") from None

@@ -10,9 +10,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..arguments import check_path, check_types
 from ..errors import FastrecError, LimitExceededError, MissingRecordsError
 from ..storage.options import StorageOptions
-from .paths import PathLike, is_path
+from .paths import PathLike
 from .shard_sets import Shards, missing_text
 from .targets import read_file, write_file
 
@@ -74,6 +75,7 @@ class Manifest(Sequence[ManifestFile]):
     """
 
     def __init__(self, files: Iterable[ManifestFile]) -> None:
+        check_types(Manifest.__init__, locals())
         self._files = tuple(files)
         self._by_name = {each.name: each for each in self._files}
         if len(self._by_name) != len(self._files):
@@ -113,6 +115,7 @@ class Manifest(Sequence[ManifestFile]):
         ------
         CorruptRecordError, TruncatedFileError, MissingRecordsError, OSError
         """
+        check_types(Manifest.build, locals())
         from .record_files import RecordFiles
 
         files = RecordFiles(
@@ -138,6 +141,7 @@ class Manifest(Sequence[ManifestFile]):
         ------
         FileExistsError
         """
+        check_types(Manifest.save, locals())
         files = [{**each._asdict(), "crc32c": f"{each.crc32c:08x}"} for each in self._files]
         text = json.dumps({"format": _FORMAT, "version": _VERSION, "files": files}, indent=1)
         write_file(path, text.encode() + b"\n", storage_options, overwrite=overwrite)
@@ -159,6 +163,7 @@ class Manifest(Sequence[ManifestFile]):
             If it is longer than one of a million files.
         OSError
         """
+        check_types(Manifest.load, locals())
         text = read_file(path, storage_options, limit=_LONGEST + 1)
         if len(text) > _LONGEST:
             name = os.fsdecode(path)
@@ -184,8 +189,7 @@ class Manifest(Sequence[ManifestFile]):
         """Return a manifest as it is, or load that at a path."""
         if isinstance(manifest, Manifest):
             return manifest
-        if not is_path(manifest):
-            raise TypeError(f"manifest must be a Manifest or a path, got {manifest!a:.100}")
+        check_path("manifest", manifest)
         return cls.load(manifest, storage_options=storage_options)
 
     def entries(self, paths: Iterable[str | bytes]) -> list[ManifestFile]:

@@ -8,10 +8,12 @@ import glob
 import os
 import re
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Union
 
+from ..arguments import check_path, shown
 from ..storage.remote import RemoteFile
+from ..storage.urls import local_path
 from .patterns import brace_words, matching_files
 from .shard_sets import Shards, check_shards, check_shards_option, shard_count
 from .side_files import is_leftover, is_side_file
@@ -111,14 +113,21 @@ def resolve(
     """
     if is_path(source):
         entries: list[Any] = [source]
-    elif isinstance(source, Iterable):
+    elif isinstance(source, Iterable) and not _is_no_list(source):
         entries = list(source)
     else:
         raise TypeError(
-            f"source must be a path, a pattern, a list of these or a binary file, got {source!r}"
+            "source must be a path, a pattern, a list of these or a binary file, got "
+            f"{shown(source)}"
         )
+    for entry in entries:
+        check_path("source", entry)
     chosen: set[str] = set()
     return _files_of(entries, storage, chosen), chosen
+
+
+def _is_no_list(source: object) -> bool:
+    return isinstance(source, Mapping) or getattr(source, "shape", None) == ()
 
 
 def _files_of(entries: list[Any], storage: StorageOptions | None, chosen: set[str]) -> list[_File]:
@@ -145,13 +154,7 @@ def is_remote(path: PathLike, storage: StorageOptions | None) -> bool:
 
 def _local_files(source: PathLike, chosen: set[str]) -> list[_File]:
     """Return the local files that one entry names."""
-    path: str | bytes = os.fspath(source)
-    if isinstance(path, str) and path.startswith("file://") and not os.path.lexists(path):
-        from urllib.parse import unquote
-
-        path = unquote(path.removeprefix("file://").removeprefix("localhost"))
-        if os.name == "nt":
-            path = path.removeprefix("/")  # of file:///C:/folder/file
+    path: str | bytes = os.fspath(local_path(source))
     try:
         mode = os.stat(path).st_mode
     except OSError as error:

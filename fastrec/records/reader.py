@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
+from ..arguments import check_int, check_types, is_int, shown
 from ..columns import Bytes
 from ..storage.options import StorageOptions
 from .index import Index
@@ -113,6 +114,7 @@ class Reader(_core.Indexed, Sequence[bytes]):
         storage_options: StorageOptions | Mapping[str, Any] | None = None,
         manifest: Manifest | PathLike | None = None,
     ) -> None:
+        check_types(Reader.__init__, locals())
         self._files = RecordFiles(
             source,
             compression=compression,
@@ -160,8 +162,8 @@ class Reader(_core.Indexed, Sequence[bytes]):
         Bytes
             One buffer and offsets; no Python object a record.
         """
-        if count < 1:
-            raise ValueError(f"count must be at least 1, got {count}")
+        check_types(Reader.blocks, locals())
+        check_int("count", count, 1, 2**40)
         return _core.RecordChain(self._files.readers(), count)  # type: ignore[return-value]
 
     @property
@@ -221,7 +223,12 @@ class Reader(_core.Indexed, Sequence[bytes]):
     def path_of(self, index: int) -> str | bytes:
         """Return the path of the file that holds a record."""
         dataset = self._files.dataset()
-        return dataset.path_of(range(len(dataset))[index])
+        count = len(dataset)
+        if not is_int(index):
+            raise TypeError(f"index must be an int, got {shown(index)}")
+        if not -count <= index < count:
+            raise IndexError(f"record index {index} is out of range ({count} records)")
+        return dataset.path_of(index % count)
 
     # -- Life ----------------------------------------------------------------------------------
 
@@ -246,7 +253,10 @@ class Reader(_core.Indexed, Sequence[bytes]):
 
 def record_numbers(indices: Any, count: int) -> npt.NDArray[np.uint64]:
     """Record numbers, negative ones counted from the end, ready for the core to check."""
-    numbers = np.asarray(indices)
+    try:
+        numbers = np.asarray(indices)
+    except (TypeError, ValueError, OverflowError):
+        raise TypeError(f"indices must be integers, got {shown(indices)}") from None
     if numbers.ndim != 1:
         raise TypeError(f"indices must be one sequence of integers, got shape {numbers.shape}")
     if numbers.size == 0:

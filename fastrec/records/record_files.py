@@ -19,12 +19,8 @@ from functools import cached_property, partial
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, Union
 
 from .. import _core
-from ..errors import (
-    CorruptRecordError,
-    MissingRecordsError,
-    RandomAccessError,
-    check_int,
-)
+from ..arguments import check_int
+from ..errors import CorruptRecordError, MissingRecordsError, RandomAccessError
 from ..storage.ahead import run_all
 from ..storage.cache import ObjectCache, index_place
 from ..storage.options import StorageOptions

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, Union
 
+from ..arguments import check_int, shown
 from ..errors import CorruptRecordError, FastrecError, TruncatedFileError, call_out
 from .content import UNKNOWN
 
@@ -163,10 +164,10 @@ def skips_records(on_error: OnError) -> bool:
 
 def check_policy(on_error: object, max_bad: int | None) -> None:
     """Raise unless the policy is valid."""
-    if not callable(on_error) and on_error not in MODES:
+    if not callable(on_error) and not (isinstance(on_error, str) and on_error in MODES):
         names = ", ".join(map(repr, MODES))
-        raise ValueError(f"on_error must be {names} or callable, got {on_error!r}")
-    if max_bad is not None and max_bad < 0:
-        raise ValueError(f"max_bad must be at least 0, got {max_bad}")
+        raise ValueError(f"on_error must be {names} or callable, got {shown(on_error)}")
+    if max_bad is not None:
+        check_int("max_bad", max_bad, 0, 2**62)
     if max_bad is not None and on_error in MODES and on_error != "skip":
         raise ValueError("max_bad requires on_error='skip' or a callable")

@@ -17,12 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
+from ..arguments import check_types
 from ..columns import Bytes
 from ..errors import FastrecError
 from ..storage.ahead import run_all
 from ..storage.options import StorageOptions
 from ..storage.remote import RemoteFile
 from ..storage.stores import locate
+from ..storage.urls import local_path
 from .byte_sources import NamedFile
 from .compression import normalize
 from .dealing import Bucket, deal
@@ -146,6 +148,7 @@ def reshard(
     >>> sorted(fastrec.Reader(done.paths))
     [b'0', b'1', b'2', b'3', b'4', b'5', b'6', b'7', b'8']
     """
+    check_types(reshard, locals())
     compression = output_compression(target, compression)
     check_arguments(
         {"shards": shards, "shard_bytes": shard_bytes, "shard_records": shard_records},
@@ -155,7 +158,7 @@ def reshard(
         level=level,
         memory=memory,
     )
-    storage, name = StorageOptions.of(storage_options), os.fsdecode(target)
+    storage, name = StorageOptions.of(storage_options), os.fsdecode(local_path(target))
     job = _Work(
         expand(source, storage, shards=source_shards),  # type: ignore[arg-type]
         name,
@@ -191,7 +194,7 @@ def _folder_of(target: str, work: PathLike | None, storage: StorageOptions, resu
             raise ValueError("work requires a target that is a URL")
         return f"{target}.reshard"
     if work is not None:
-        return os.fsdecode(work)
+        return os.fsdecode(local_path(work))
     if resume:
         raise ValueError("resume requires work, a local directory, where the target is a URL")
     import tempfile

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from .. import _core
+from ..arguments import check_int
 from ..storage.options import StorageOptions
 from ..storage.stores import locate
 from .compression import normalize
@@ -69,12 +70,13 @@ def check_arguments(
 ) -> None:
     """Raise unless arguments go together; `files` has their number or size."""
     check_sizes(files, False)
-    if seed is not None and not (shuffle and 0 <= seed < 2**64):
-        raise ValueError(f"seed requires shuffle and must be 0 to 2**64 - 1, got {seed}")
+    if seed is not None:
+        check_int("seed", seed, 0, 2**64 - 1)
+        if not shuffle:
+            raise ValueError("seed requires shuffle")
     if level is not None and normalize(compression) is None:
         raise ValueError("level requires compression")
-    if memory < 1 << 20:
-        raise ValueError(f"memory must be at least 1 MiB, got {memory}")
+    check_int("memory", memory, 1 << 20, 2**62)
 
 
 def shard_sizes(total: int, shards: int | None, shard_records: int | None) -> Iterator[int]:

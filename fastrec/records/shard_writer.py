@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
+from ..arguments import check_int, check_path, shown
 from ..columns import Bytes
-from ..errors import check_flags, check_int
 from ..storage.options import StorageOptions
+from ..storage.urls import local_path
 from .compression import normalize
 from .framing import FRAME_OVERHEAD
 from .index import Index
@@ -89,8 +90,6 @@ class ShardWriter:
         self._turn = 0  # of shards that take records in turn
         self._pid = os.getpid()
         sizes = {"shards": shards, "shard_bytes": shard_bytes, "shard_records": shard_records}
-        flags = {"overwrite": overwrite, "append": append, "index": index, "fsync": fsync}
-        check_flags(**flags, verify_after_write=verify_after_write)
         check_sizes(sizes, append)
         kind = normalize(output_compression(path, compression))
         if level is not None and kind is None:
@@ -103,14 +102,18 @@ class ShardWriter:
         if append and verify_after_write:
             raise ValueError("append and verify_after_write are mutually exclusive")
         self._storage = StorageOptions.of(storage_options)
-        is_path = isinstance(path, (str, bytes, os.PathLike)) or not hasattr(path, "write")
+        is_path = isinstance(path, (str, bytes, os.PathLike))
+        if not is_path and not hasattr(path, "write"):
+            raise TypeError(f"path must be a path or a binary stream, got {shown(path)}")
+        if is_path:
+            check_path("path", path)
         stream: Any = None if is_path else path
         plain = not (append or index or verify_after_write or any(sizes.values()))
         if stream is not None and not plain:
             raise ValueError(
                 "shards, append, index and verify_after_write require a path, got an open stream"
             )
-        self._path = os.fsdecode(path) if is_path else ""  # type: ignore[arg-type]
+        self._path = os.fsdecode(local_path(path)) if is_path else ""
         self._most = shard_bytes, shard_records
         self._rolls = shard_bytes is not None or shard_records is not None
         self._sharded = self._rolls or shards is not None

@@ -15,10 +15,12 @@ from typing import Any
 import numpy as np
 
 from .. import _core
+from ..arguments import check_fields, check_int, check_path, check_types, shown
 from ..errors import IndexMismatchError
 from ..storage.ahead import run_all
 from ..storage.options import StorageOptions
 from ..storage.remote import Pause, RemoteFile
+from ..storage.urls import local_path
 from . import compression as streams
 from .byte_sources import head_of, is_regular
 from .framing import HEADER_SIZE
@@ -58,8 +60,9 @@ class FileRange:
     filesystem: Any = None
 
     def __post_init__(self) -> None:
-        if not is_path(self.path):
-            raise TypeError(f"path must be a path, got {type(self.path).__name__}")
+        check_fields(self)
+        check_path("path", self.path)
+        object.__setattr__(self, "path", local_path(self.path))
         if self.begin < 0 or (self.end is None and self.begin):
             raise ValueError(f"begin must be at least 0 and requires end, got {self.begin}")
         if self.end is not None and self.end <= self.begin:
@@ -179,8 +182,11 @@ def file_ranges(
     >>> list(fastrec.Reader(ranges[1]))
     [b'5', b'6', b'7', b'8', b'9']
     """
-    if size < 1:
-        raise ValueError(f"size must be at least 1, got {size}")
+    check_types(file_ranges, locals())
+    check_int("size", size, 1, 2**62)
+    opens = ("open", "open_input_file")
+    if filesystem is not None and not any(hasattr(filesystem, name) for name in opens):
+        raise TypeError(f"filesystem must be of pyarrow or fsspec, got {shown(filesystem)}")
     kind = compression if compression == "auto" else streams.normalize(compression)
     if filesystem is None:
         paths: Sequence[Any] = expand(source, StorageOptions.of(storage_options), shards=shards)

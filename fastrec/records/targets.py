@@ -15,6 +15,7 @@ from ..storage.ahead import Stopped, run_all
 from ..storage.options import StorageOptions
 from ..storage.remote import Pause, RemoteFile, find_files, retried
 from ..storage.stores import locate
+from ..storage.urls import local_path
 from .byte_sources import NamedFile
 from .object_rules import OBJECT_EXISTS, are_there, check_object
 from .output_rules import check_replaceable, exists_error
@@ -305,6 +306,7 @@ def open_writer(
     """
     if hasattr(path, "write"):
         return StreamWriter(path)
+    path = local_path(path)
     if is_remote(path, storage):
         if append:
             raise ValueError("append requires a local file: an object cannot be appended to")
@@ -337,7 +339,7 @@ def keep_file(path: str, kept: str, *, overwrite: bool) -> None:
 
 def read_file(path: PathLike, storage_options: Options = None, *, limit: int = -1) -> bytes:
     """The bytes of a local file, or of an object; of a larger one than `limit` the first ones."""
-    storage = StorageOptions.of(storage_options)
+    storage, path = StorageOptions.of(storage_options), local_path(path)
     if not is_remote(path, storage):
         with NamedFile(path) as local:
             return local.read(limit)

@@ -11,9 +11,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from ..arguments import check_types
 from ..errors import CorruptRecordError
 from ..storage.options import StorageOptions
 from ..storage.stores import locate
+from ..storage.urls import local_path
 from .content import LINE_ENDS
 from .manifest import Manifest, ManifestFile
 from .paths import PathLike, is_remote
@@ -133,6 +135,7 @@ def verify(
     >>> verify(path)
     Verified(records=1, bytes=4, files=1)
     """
+    check_types(verify, locals())
     storage = StorageOptions.of(storage_options)
     files = RecordFiles(
         source,
@@ -204,6 +207,7 @@ def count(
     >>> fastrec.count(io.BytesIO(b""))
     0
     """
+    check_types(count, locals())
     files = RecordFiles(
         source,
         compression=compression,
@@ -298,6 +302,8 @@ def repair(
     >>> os.path.basename(repaired.path), repaired.records, repaired.skipped[0].size
     ('words.repaired.tfrecord', 2, 14)
     """
+    check_types(repair, locals())
+    path = local_path(path)
     name = os.fsdecode(path)
     if in_place and output is not None:
         raise ValueError("in_place and output are mutually exclusive")
@@ -310,7 +316,7 @@ def repair(
         root, suffix = os.path.splitext(name)
         target = f"{root}.repaired{suffix}"
     else:
-        target = os.fsdecode(output)
+        target = os.fsdecode(local_path(output))
     if remote and is_remote(target, storage):
         same = locate(name, storage).name == locate(target, storage).name
     else:

@@ -7,6 +7,9 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
+from ..arguments import check_int, check_types, shown
+from .urls import local_path
+
 __all__ = ["StorageOptions"]
 
 # Options of stores that are no secrets: only these may go into a pickle.
@@ -19,6 +22,7 @@ _HARMLESS = frozenset(
     }
 )  # fmt: skip
 _MIB = 1 << 20
+_DAY = 86400
 
 
 class StorageOptions:
@@ -69,18 +73,17 @@ class StorageOptions:
         retries: int = 8,
         timeout: float = 30.0,
     ) -> None:
-        if options is not None and not isinstance(options, Mapping):
-            kind = type(options).__name__
-            raise TypeError(f"storage_options must be StorageOptions or a mapping, got {kind}")
-        if window_bytes < _MIB:
-            raise ValueError(f"window_bytes must be at least {_MIB}, got {window_bytes}")
-        if cache_bytes < 0 or retries < 0 or not timeout > 0:
-            raise ValueError("cache_bytes, retries and timeout must not be negative")
+        check_types(StorageOptions.__init__, locals())
+        check_int("window_bytes", window_bytes, _MIB, 2**62)
+        check_int("cache_bytes", cache_bytes, 0, 2**62)
+        check_int("retries", retries, 0, 2**16)
+        if not 0 < timeout <= _DAY:
+            raise ValueError(f"timeout must be above 0 and at most {_DAY} seconds, got {timeout}")
         if cache is not None and os.name == "nt":
             raise NotImplementedError("cache requires locks of files that Windows does not have")
         self.options = dict(options or {})
         self.filesystem = filesystem
-        self.cache = None if cache is None else os.path.abspath(os.fspath(cache))
+        self.cache = None if cache is None else os.path.abspath(os.fsdecode(local_path(cache)))
         self.cache_bytes = cache_bytes
         self.window_bytes = window_bytes
         self.retries = retries
@@ -90,7 +93,13 @@ class StorageOptions:
     @classmethod
     def of(cls, value: StorageOptions | Mapping[str, Any] | None) -> StorageOptions:
         """The options that a parameter ``storage_options`` stands for."""
-        return value if isinstance(value, StorageOptions) else cls(value)
+        if value is None or isinstance(value, Mapping):
+            return cls(value)
+        if not isinstance(value, StorageOptions):
+            raise TypeError(
+                f"storage_options must be StorageOptions or a mapping, got {shown(value)}"
+            )
+        return value
 
     @property
     def secrets(self) -> list[str]:

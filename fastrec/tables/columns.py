@@ -92,11 +92,11 @@ class Types:
         schema: Any,
     ) -> None:
         given = pa.schema(table)
-        names = set() if isinstance(text, bool) else set(text)
+        names = set() if isinstance(text, (bool, np.bool_)) else set(text)
         if odd := sorted(names - set(given.names)):
             raise ValueError(f"text: {odd[0]!a} is not a column")
         self._encoded, self.kind = base64, kind
-        every = text is True or (kind in TEXTUAL and not base64)
+        every = (not names and bool(text)) or (kind in TEXTUAL and not base64)
         self.asked = pa.schema(
             [
                 each.with_type(arrow.as_text(each.type)) if every or each.name in names else each
@@ -112,6 +112,8 @@ class Types:
             text_types = [each.with_type(arrow.as_text(each.type)) for each in given]
             self.written = pa.schema(text_types)
         if schema is not None:
+            if not isinstance(schema, pa.Schema):
+                raise TypeError(f"schema must be a pyarrow.Schema, got {type(schema).__name__}")
             self.written = schema
             if schema.names != given.names:
                 raise ValueError(f"schema must have the columns {given.names}, got {schema.names}")

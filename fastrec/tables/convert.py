@@ -11,10 +11,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from .. import arrow
+from ..arguments import check_int, check_types
 from ..features.spec import SequenceFeatures
 from ..records.paths import PathLike, is_remote
+from ..records.recovery import OnError
 from ..records.shard_sets import Shards
 from ..storage.options import StorageOptions
+from ..storage.urls import local_path
 from .formats import FORMATS, TEXTUAL, TFRECORD, files_of, packed, requested
 
 __all__ = ["Converted", "convert"]
@@ -57,7 +60,7 @@ def convert(
     shard_records: int | None = None,
     overwrite: bool = False,
     threads: int | None = None,
-    on_error: Any = "raise",
+    on_error: OnError = "raise",
     progress: Progress | None = None,
     storage_options: StorageOptions | Mapping[str, Any] | None = None,
     source_shards: Shards = "complete",
@@ -141,6 +144,12 @@ def convert(
     >>> pyarrow.parquet.read_table(target).to_pylist()
     [{'count': 1, 'word': 'one'}, {'count': 2, 'word': 'two'}]
     """
+    check_types(convert, locals())
+    if threads is not None:
+        check_int("threads", threads, 1, 256)
+    check_int("row_group_size", row_group_size, 1, 2**40)
+    if shard_records is not None:
+        check_int("shard_records", shard_records, 1, 2**62)
     try:
         from . import columns
     except ModuleNotFoundError as error:
@@ -148,9 +157,12 @@ def convert(
             raise
         message = "fastrec.convert requires pyarrow: pip install 'fastrec-io[arrow]'"
         raise ModuleNotFoundError(message, name=error.name) from None
-    storage = StorageOptions.of(storage_options)
+    storage, target = StorageOptions.of(storage_options), local_path(target)
     paths = files_of(source, storage, source_shards)
-    origin, goal = requested(source_format, paths), requested(target_format, [target])
+    origin, goal = (
+        requested("source_format", source_format, paths),
+        requested("target_format", target_format, [target]),
+    )
     if (origin == TFRECORD) == (goal == TFRECORD):
         raise ValueError(_same_side(paths, target, origin, goal))
     if raw and (features is not None or "csv" in (origin, goal)):

@@ -10,6 +10,7 @@ from typing import Any
 from ..records.paths import PACKED_SUFFIXES, PathLike, is_path, is_remote, resolve
 from ..records.shard_sets import Shards, check_shards, check_shards_option
 from ..storage.options import StorageOptions
+from ..storage.urls import local_path
 
 __all__ = [
     "FORMATS",
@@ -62,8 +63,8 @@ def packed(path: PathLike, kind: str, compression: str | None) -> str | None:
     return named
 
 
-def requested(name: str | None, paths: Sequence[PathLike]) -> str:
-    """The format `name`, or that of all `paths`.
+def requested(option: str, name: str | None, paths: Sequence[PathLike]) -> str:
+    """Return the format that an option names, or that of all `paths`.
 
     Raises
     ------
@@ -73,8 +74,10 @@ def requested(name: str | None, paths: Sequence[PathLike]) -> str:
     known = (TFRECORD, *FORMATS)
     found = {format_of(path) for path in paths} if name is None else {name}
     if len(found) != 1 or not found <= set(known):
-        got = " and ".join(map(repr, sorted(found)))
-        raise ValueError(f"a format must be one of {', '.join(map(repr, known))}, got {got}")
+        got = " and ".join(map(ascii, sorted(found)))
+        raise ValueError(
+            f"{option} must be one of {', '.join(map(repr, known))}, got {got or 'no files'}"
+        )
     return found.pop()
 
 
@@ -82,7 +85,7 @@ def files_of(source: Any, storage: StorageOptions, shards: Shards) -> list[Any]:
     """Return the files that a source names; of a directory of tables, the tables."""
     files: list[Any] = []
     chosen: set[str] = set()
-    for each in [source] if is_path(source) else source:
+    for each in map(local_path, [source] if is_path(source) else source):
         if tables := [] if is_remote(each, storage) else tables_in(each):
             files += tables
             continue

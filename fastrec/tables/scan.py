@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from .. import arrow
+from ..arguments import check_types
 from ..features.spec import SequenceFeatures
 
 __all__ = ["Scan", "scan"]
@@ -150,4 +151,5 @@ def scan(
     >>> words.scanner(columns=["count"]).to_table().to_pylist()
     [{'count': 1}, {'count': 2}]
     """
+    check_types(scan, locals())
     return Scan(source, features, options)

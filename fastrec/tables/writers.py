@@ -241,6 +241,13 @@ class TableWriter:
             raise
 
 
+_TEXT_COMPRESSIONS = ("gzip", "zstd", "bz2", "brotli", "lz4")
+_COMPRESSIONS = {
+    "parquet": ("snappy", "gzip", "brotli", "lz4", "zstd"),
+    "arrow": ("lz4", "zstd"),
+    "csv": _TEXT_COMPRESSIONS,
+    "jsonl": _TEXT_COMPRESSIONS,
+}
 _Opened = tuple[Any, Callable[[], object]]
 
 
@@ -249,6 +256,10 @@ def _opener(
 ) -> Callable[[_NewFile, Any], _Opened]:
     """A function that opens a writer of batches, and returns what ends the file after it."""
     name = None if compression in (None, "none") else str(compression).lower()
+    known = _COMPRESSIONS[kind]
+    if name is not None and name not in known:
+        choices = ", ".join(map(repr, known))
+        raise ValueError(f"compression must be one of {choices} for {kind}, got {compression!a}")
     if level is not None and name is None:
         raise ValueError("level requires compression")
 

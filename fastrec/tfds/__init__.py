@@ -17,7 +17,9 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..arguments import check_types
 from ..storage.options import StorageOptions
+from ..storage.urls import local_path
 from . import features
 from .columns import Structure
 from .dataset import Dataset, inferred
@@ -55,7 +57,8 @@ Directory = str | os.PathLike[str]
 
 def is_prepared(directory: Directory) -> bool:
     """Return whether a directory holds a prepared dataset, or several versions of one."""
-    return has_info(os.fspath(directory))
+    check_types(is_prepared, locals())
+    return has_info(os.fsdecode(local_path(directory)))
 
 
 def info(
@@ -66,16 +69,17 @@ def info(
 
     The parameters are those of :func:`load`. Only the metadata files are read.
     """
+    check_types(info, locals())
     storage = StorageOptions.of(storage_options)
-    if isinstance(directory, (str, os.PathLike)):
-        return load_info(find_directory(os.fspath(directory), name, version, storage), storage)
+    if isinstance(directory, (str, bytes, os.PathLike)):
+        directory = [directory]
     found = [
-        load_info(find_directory(os.fspath(each), name, version, storage), storage)
+        load_info(find_directory(os.fsdecode(local_path(each)), name, version, storage), storage)
         for each in directory
     ]
     if not found:
         raise ValueError("directory must name at least one directory")
-    return _merged(found)
+    return found[0] if len(found) == 1 else _merged(found)
 
 
 def _merged(infos: list[DatasetInfo]) -> DatasetInfo:
@@ -147,6 +151,7 @@ def load(
     ValueError
         If the dataset has no such split or feature.
     """
+    check_types(load, locals())
     found = info(directory, name=name, version=version, storage_options=storage_options)
     if split is None:
         parts: dict[str, str | Part] = {key: key for key in found.splits}

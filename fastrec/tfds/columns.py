@@ -13,6 +13,7 @@ import numpy as np
 
 import fastrec
 
+from ..arguments import check_types
 from ..columns import Bytes, Ragged
 from ..errors import ExampleParseError, printable
 from .features import Dataset, FeaturesDict, Image
@@ -289,17 +290,20 @@ class Structure:
         self, features: FeaturesDict, names: Sequence[str] | None = None, *, decode: bool = True
     ) -> None:
         self.features = features
+        check_types(Structure.__init__, {"names": names})
         leaves = list(features.leaves())
         chosen = leaves if names is None else [leaf for leaf in leaves if _is_of(leaf, names)]
         for name in names or ():
             if not any(_is_of(leaf, [name]) for leaf in leaves):
-                raise ValueError(f"there is no feature {name!r}: {[leaf.name for leaf in leaves]}")
+                raise ValueError(
+                    f"features must be in {[each.name for each in leaves]}, got {name!r}"
+                )
         self.columns = {leaf.path: Column(leaf, decode) for leaf in chosen}
         self.spec: dict[str, Any] = {}
         for column in self.columns.values():
             self.spec |= column.spec()
         if not self.spec:
-            raise ValueError("there must be at least one feature to read")
+            raise ValueError("features must name at least one feature")
         self._parts: dict[str, Any] = self._part(features, ())
 
     @functools.cached_property

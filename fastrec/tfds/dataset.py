@@ -14,6 +14,7 @@ import numpy as np
 
 import fastrec
 
+from ..arguments import check_types
 from ..columns import Bytes
 from ..errors import ExampleParseError, MissingRecordsError
 from ..storage.options import StorageOptions
@@ -185,7 +186,7 @@ class Dataset(Sequence[Any]):
 
     def batches(
         self,
-        batch_size: int = 1,
+        batch_size: int | None = 1,
         *,
         transform: Callable[[Any], Any] | None = None,
         **options: Any,
@@ -240,7 +241,10 @@ class Dataset(Sequence[Any]):
         return self._numbered(batch_size, transform, options)
 
     def _numbered(
-        self, batch_size: int, transform: Callable[[Any], Any] | None, options: dict[str, Any]
+        self,
+        batch_size: int | None,
+        transform: Callable[[Any], Any] | None,
+        options: dict[str, Any],
     ) -> fastrec.Batcher:
         """Yield batches of selected records of one file, identified by their record numbers."""
         paths = list(dict.fromkeys(span.path for span in self._spans))
@@ -273,6 +277,7 @@ class Dataset(Sequence[Any]):
         self, features: Sequence[str] | None = None, **options: Any
     ) -> dict[str, Statistics]:
         """Return statistics of numbers. See :func:`fastrec.tfds.statistics.make_statistics`."""
+        check_types(Dataset.statistics, {"features": features})
         from .statistics import make_statistics
 
         return make_statistics(self, features, **options)

@@ -11,7 +11,9 @@ import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
+
+from ..arguments import check_fields, check_int, check_types
 
 __all__ = [
     "Part",
@@ -152,23 +154,18 @@ class ReadInstruction(Part):
     split_name: str
     from_: float | None = None
     to: float | None = None
-    unit: str = "abs"
-    rounding: str = "closest"
+    unit: Literal["abs", "%", "shard"] = "abs"
+    rounding: Literal["closest", "pct1_dropremainder"] = "closest"
 
     def __post_init__(self) -> None:
-        if self.unit not in ("abs", "%", "shard"):
-            raise ValueError(f"unit must be 'abs', '%' or 'shard', got {self.unit!r}")
-        if self.rounding not in ("closest", "pct1_dropremainder"):
-            raise ValueError(
-                f"rounding must be 'closest' or 'pct1_dropremainder', got {self.rounding!r}"
-            )
+        check_fields(self)
         for bound in (self.from_, self.to):
             if bound is not None and self.unit == "%" and not abs(bound) <= 100:
                 raise ValueError(f"per cent must be from -100 to 100, got {bound}")
 
     def resolve(self, splits: Mapping[str, SplitInfo]) -> list[tuple[str, int, int]]:
         if self.split_name not in splits:
-            raise ValueError(f"split must be one of {list(splits)}, got {self.split_name!r}")
+            raise ValueError(f"split must be one of {list(splits)}, got {self.split_name!a}")
         split = splits[self.split_name]
         count = split.num_examples
         start = 0 if self.from_ is None else self._first(self.from_, split)
@@ -242,8 +239,8 @@ def even_splits(split: Part | str, n: int, *, drop_remainder: bool = False) -> l
     >>> [splits.resolve(part) for part in even_splits("train", 3)]
     [[('train', 0, 4)], [('train', 4, 8)], [('train', 8, 11)]]
     """
-    if n < 1:
-        raise ValueError(f"n must be at least 1, got {n}")
+    check_types(even_splits, locals())
+    check_int("n", n, 1, 2**20)
     part = as_part(split)
     return [_Even(part, index, n, drop_remainder) for index in range(n)]
 
@@ -256,16 +253,15 @@ def split_for_jax_process(
     drop_remainder: bool = False,
 ) -> Part:
     """Return this JAX process's part of :func:`even_splits` over all processes."""
+    check_types(split_for_jax_process, locals())
     if process_index is None or process_count is None:
         jax: Any = sys.modules.get("jax")
         if jax is None:
             raise ValueError("process_index and process_count are required where jax is not loaded")
         process_index = jax.process_index() if process_index is None else process_index
         process_count = jax.process_count() if process_count is None else process_count
-    if not 0 <= process_index < process_count:
-        raise ValueError(
-            f"process_index {process_index} is out of range (0 to {process_count - 1})"
-        )
+    check_int("process_count", process_count, 1, 2**20)
+    check_int("process_index", process_index, 0, process_count - 1)
     return even_splits(split, process_count, drop_remainder=drop_remainder)[process_index]
 
 
@@ -303,15 +299,15 @@ def _parsed(text: str) -> Part:
     if len(bounds) != 2 or all(value is None for value, _ in bounds):
         raise _refuse(text)
     # As in TFDS, both boundaries have the same unit, and the first unit applies if they differ.
-    unit = bounds[0][1] or bounds[1][1] or "abs"
+    counts: Any = bounds[0][1] or bounds[1][1] or "abs"
     try:
         start, stop = (
-            None if value is None else float(value) if unit == "%" else int(value)
+            None if value is None else float(value) if counts == "%" else int(value)
             for value, _ in bounds
         )
     except ValueError:
         raise _refuse(text) from None
-    return ReadInstruction(name, start, stop, unit)
+    return ReadInstruction(name, start, stop, counts)
 
 
 def _bound(text: str, whole: str) -> tuple[str | None, str]:
@@ -323,7 +319,7 @@ def _bound(text: str, whole: str) -> tuple[str | None, str]:
 
 def _refuse(text: str) -> ValueError:
     return ValueError(
-        f"a split must be as 'train[10%:]', 'train[:100]' or 'train[0shard]', got {text!r}"
+        f"a split must be as 'train[10%:]', 'train[:100]' or 'train[0shard]', got {text!a}"
     )
 
 

@@ -15,9 +15,11 @@ import numpy as np
 import fastrec
 
 from .. import _core
+from ..arguments import check_int, check_types, shown
 from ..columns import Bytes
 from ..records.output_folder import output_folder
 from ..records.targets import write_file
+from ..storage.urls import local_path
 from .documents import Document
 from .features import Dataset, FeaturesDict, as_connector
 from .features import Sequence as SequenceOf
@@ -88,18 +90,20 @@ def write(
     >>> load(path, split="train")[0]
     {'text': b'good', 'stars': np.int64(5)}
     """
+    check_types(write, locals())
+    check_int("shard_bytes", shard_bytes, 1, 2**62)
     described = as_connector(features)
     if not isinstance(described, FeaturesDict):
         raise TypeError(f"features must be a mapping, got {type(features).__name__}")
     if not re.fullmatch(r"[a-z_][a-z0-9_]*", name):
-        raise ValueError(f"name must be of lower-case letters, digits and '_', got {name!r}")
+        raise ValueError(f"name must be of lower-case letters, digits and '_', got {name!a}")
     if not re.fullmatch(r"\d+\.\d+\.\d+", version):
-        raise ValueError(f"version must be as '1.0.0', got {version!r}")
+        raise ValueError(f"version must be as '1.0.0', got {version!a}")
     if config and not re.fullmatch(r"[\w.+-]+", config):
-        raise ValueError(f"config must be of letters, digits, '.', '+' and '-', got {config!r}")
-    if shard_bytes < 1:
-        raise ValueError(f"shard_bytes must be at least 1, got {shard_bytes}")
-    target = os.path.join(os.fspath(directory), *filter(None, (name, config, version)))
+        raise ValueError(f"config must be of letters, digits, '.', '+' and '-', got {config!a}")
+    target = os.path.join(
+        os.fsdecode(local_path(directory)), *filter(None, (name, config, version))
+    )
     with output_folder(target) as unfinished:
         written = [
             _write_split(unfinished, name, split, examples, described, shard_bytes)
@@ -136,8 +140,10 @@ def _write_split(
     directory: str, name: str, split: str, examples: Iterable[Mapping[str, Any]],
     features: FeaturesDict, shard_bytes: int,
 ) -> dict[str, Any]:  # fmt: skip
-    if not re.fullmatch(r"[\w-]*\w[\w-]*", split) or split == "all":
-        raise ValueError(f"a split must be named by letters and digits, got {split!r}")
+    if not isinstance(split, str) or not re.fullmatch(r"[\w-]*\w[\w-]*", split) or split == "all":
+        raise ValueError(f"splits must be named by letters and digits, got {split!a}")
+    if not isinstance(examples, Iterable) or isinstance(examples, (str, bytes, Mapping)):
+        raise TypeError(f"splits must have lists of examples, got {shown(examples)}")
     records = _records(split, examples, features)
     parts: list[str] = []
     lengths: list[int] = []

@@ -11,6 +11,7 @@ import torch
 import torch.utils.data
 
 from .. import Bytes, ExampleParseError, Reader, parse_sequence_example
+from ..arguments import check_int
 from ..images.keyed import KeyedParser
 from .rows import Rows
 
@@ -84,8 +85,7 @@ class Dataset(torch.utils.data.Dataset):  # type: ignore[misc,type-arg,unused-ig
 
     def set_epoch(self, epoch: int) -> None:
         """Draw what random transforms do in this epoch; workers follow, persistent ones too."""
-        if not 0 <= as_index(epoch) < 2**62:
-            raise ValueError(f"epoch is out of range (0 to 2**62), got {epoch}")
+        epoch = check_int("epoch", epoch, 0, 2**62 - 1)
         self._epoch[0] = epoch
 
     def __len__(self) -> int:

@@ -206,7 +206,7 @@ def test_what_has_no_arrow_form_is_refused_by_name(column: Any, message: str) ->
 def test_columns_of_several_lengths_are_refused() -> None:
     with pytest.raises(ValueError, match="column 'b' has 2 rows, others have 3"):
         pa.table(arrow.batch({"a": np.zeros(3), "b": np.zeros(2)}))
-    with pytest.raises(TypeError, match="columns must be a mapping, got ndarray"):
+    with pytest.raises(TypeError, match="columns must be a mapping, got array"):
         arrow.batch(np.zeros(3))  # type: ignore[arg-type]
 
 

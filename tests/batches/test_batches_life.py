@@ -160,26 +160,33 @@ def test_a_consumer_that_stops_asking_is_waited_for_in_bounded_memory(path: Path
         assert len(made) <= 1 + 2 + 3
 
 
-def test_after_close_there_are_no_more_batches(path: Path, packed: Path) -> None:
+def test_a_closed_iterator_says_so_and_does_not_seem_to_end(path: Path, packed: Path) -> None:
     for source, transform in ((path, None), (path, total), (packed, None)):
         batcher = Batcher(source, NUMBER, 10, transform=transform)
         with iter(batcher) as batches:
             next(batches)
-        assert list(batches) == []
         unused = iter(batcher)
         unused.close()
-        assert list(unused) == []
+        for closed in (batches, unused):
+            with pytest.raises(ValueError, match="the iterator is closed"):
+                next(closed)
+        whole = iter(batcher)
+        assert list(whole)
+        whole.close()
+        assert list(whole) == []  # at the end of its pass, which is no loss
         assert len(list(batcher)) == 100
 
 
 @pytest.mark.parametrize("transform", [None, total])
-def test_a_closed_batcher_ends_its_iterators_and_can_begin_anew(path: Path, transform: Any) -> None:
+def test_a_closed_batcher_closes_its_iterators(path: Path, transform: Any) -> None:
     batcher = Batcher(path, NUMBER, 10, transform=transform, shuffle=True, seed=3)
     with batcher:
         begun, waiting = iter(batcher), iter(batcher)
         expected = [str(next(begun)) for _ in range(30)]
         state = begun.state_dict()
-    assert list(begun) == list(waiting) == []
+    for batches in (begun, waiting):
+        with pytest.raises(ValueError, match="the iterator is closed"):
+            next(batches)
     batcher.close()
     assert begun.state_dict() == state
     batcher.set_epoch(0)
@@ -203,19 +210,23 @@ def test_threads_that_share_an_iterator_get_every_batch_once(
 
 
 @pytest.mark.parametrize("kind", ["native", "transformed", "streamed"])
-def test_closing_ends_the_iterator_for_all_threads_that_ask(
-    path: Path, packed: Path, kind: str
-) -> None:
+def test_closing_is_an_error_for_all_threads_that_ask(path: Path, packed: Path, kind: str) -> None:
     source, transform = packed if kind == "streamed" else path, dict if kind != "native" else None
     for turn in range(20):
         batches = iter(Batcher(source, NUMBER, 4, transform=transform, threads=2, epochs=None))
         with ThreadPoolExecutor(4) as pool:
-            taken = [pool.submit(list, batches) for _ in range(4)]
+            taken = [pool.submit(until_closed, batches) for _ in range(4)]
             time.sleep(0.001 * (turn % 5))
             batches.close()
             for each in taken:
                 assert all(len(batch["i"]) == 4 for batch in each.result(10))
-        assert list(batches) == []
+
+
+def until_closed(batches: Any) -> list[Any]:
+    taken: list[Any] = []
+    with pytest.raises(ValueError, match="the iterator is closed"):
+        taken.extend(batches)
+    return taken
 
 
 def in_child(function: Any) -> bytes:

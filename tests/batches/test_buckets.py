@@ -184,7 +184,9 @@ def test_what_cannot_be_padded_or_measured_says_so(path: Path) -> None:
         _core.pad_rows(np.zeros(1), no, no.reshape(0, 0), [], 0)
     with pytest.raises(TypeError, match="'i' must be a ragged"):
         list(Batcher(path, FEATURES, 4, buckets=Buckets("i")))
-    for bounds in ([3, 2], [0], [2, 2]):
+    with pytest.raises(ValueError, match="lengths must be at least 1, got 0"):
+        Buckets("tokens", [0])
+    for bounds in ([3, 2], [2, 2]):
         with pytest.raises(ValueError, match="ascending"):
             Buckets("tokens", bounds)
     with pytest.raises(ValueError, match="tokens must be"):

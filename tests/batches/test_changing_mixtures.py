@@ -145,13 +145,13 @@ def test_weights_by_tokens_count_the_records_that_where_leaves(sources: list[str
     [
         ({"until": "first"}, "schedule requires until"),
         ({"until": 0}, "until"),
-        ({"until": "never"}, "until must be 'first', 'last' or a number of steps"),
+        ({"until": "never"}, "until must be 'first', 'last' or an int"),
         ({"schedule": [(0, [1, 1, 1])]}, "ascending steps above 0"),
         ({"schedule": [(5, [1, 1, 1]), (5, [1, 1, 1])]}, "ascending steps above 0"),
         ({"schedule": [(5, [1, 1])]}, "3 weights at step 5"),
         ({"schedule": [(5, [0, 0, 0])]}, "not all 0"),
         ({"schedule": [(5, [-1, 1, 1])]}, "at least 0"),
-        ({"schedule": [(5, [float("nan"), 1, 1])]}, "at least 0"),
+        ({"schedule": [(5, [float("nan"), 1, 1])]}, "must be a finite number"),
     ],
     ids=repr,
 )

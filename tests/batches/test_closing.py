@@ -41,7 +41,12 @@ def release(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
 def hang(batcher: Batcher) -> Any:
     """An iterator all of whose threads are inside of the transform."""
     batches = iter(batcher)
-    threading.Thread(target=lambda: next(batches, None), daemon=True).start()
+
+    def ask() -> None:
+        with pytest.raises(ValueError, match="the iterator is closed"):
+            next(batches)
+
+    threading.Thread(target=ask, daemon=True).start()
     time.sleep(0.02)
     return batches
 

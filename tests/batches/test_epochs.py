@@ -138,9 +138,9 @@ def test_set_epoch_begins_that_epoch(paths: list[Path]) -> None:
     assert epochs_of(batcher, 1) == orders[1:2]
     batcher.set_epoch(2**61)
     assert sorted(epochs_of(batcher, 1)[0]) == list(range(60))
-    with pytest.raises(ValueError, match="out of range"):
+    with pytest.raises(ValueError, match="epoch must be at"):
         batcher.set_epoch(-1)
-    with pytest.raises(TypeError, match="integer"):
+    with pytest.raises(TypeError, match="must be an int"):
         batcher.set_epoch(1.5)  # type: ignore[arg-type]
 
 

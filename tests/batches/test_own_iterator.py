@@ -75,7 +75,7 @@ def test_fewer_threads_than_asked_for_do_all(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_buckets_of_another_type_are_refused(path: Path) -> None:
     for wrong in (5, "a", [10, 20], {"by": "a"}):
-        with pytest.raises(TypeError, match="buckets must be a Buckets, got"):
+        with pytest.raises(TypeError, match="buckets must be a Buckets or None, got"):
             fastrec.Batcher(path, FEATURES, batch_size=4, buckets=wrong)  # type: ignore[arg-type]
 
 

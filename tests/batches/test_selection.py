@@ -199,7 +199,7 @@ def test_weights_draw_records_in_proportion(source: str) -> None:
     [
         ({"seed": "x"}, "seed must be an int"),
         ({"seed": None}, "seed must be an int"),
-        ({"by": 3}, "by must be a column or None"),
+        ({"by": 3}, "by must be a str or None"),
         ({"complement": "yes"}, "complement"),
         ({"part": "x"}, "part must be an int"),
     ],

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import struct
 import time
@@ -161,3 +162,55 @@ def test_a_hostile_file_has_its_status_and_moves_no_cursor(
         for made in set(directory.iterdir()) - before:
             shutil.rmtree(made) if made.is_dir() else made.unlink()
     assert found == dict(zip(FILES, map(int, STATUSES[command].split()), strict=True))
+
+
+def outcome(words: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
+    """Run a command, and return its status and what it says about errors."""
+    try:
+        status = cli.main(words)
+    except SystemExit as error:
+        status = int(str(error.code))
+    return status, capsys.readouterr().err
+
+
+EMPTY = [
+    "count", "verify SRC --write-manifest", "view SRC --html", "index SRC -o", "merge SRC -o",
+    "cat SRC --where", "reshard SRC --shards 1 --output=", "convert SRC -o", "clean",
+    "extract SRC --feature x -o",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("words", EMPTY)
+def test_an_empty_word_is_refused(
+    words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As ``"$FILE"`` is where the variable is not set."""
+    monkeypatch.chdir(tmp_path)
+    write_examples(tmp_path / "a.tfrecord", [{"x": 1}])
+    given = words.replace("SRC", "a.tfrecord").split() + ([] if words.endswith("=") else [""])
+    status, said = outcome(given, capsys)
+    assert status == 2
+    assert "an argument must not be empty" in said
+    assert [path.name for path in tmp_path.iterdir()] == ["a.tfrecord"]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="requires named pipes")
+@pytest.mark.parametrize("place", ["/dev/null", "/dev/full", "file:///dev/null", "PIPE"])
+@pytest.mark.parametrize(
+    "words", ["index -o", "verify --write-manifest", "view --html", "merge -o"]
+)
+def test_a_device_as_output_is_one_line(
+    words: str,
+    place: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_examples(tmp_path / "a.tfrecord", [{"x": 1}])
+    os.mkfifo(tmp_path / "PIPE")
+    verb, option = words.split()
+    status, said = outcome([verb, "a.tfrecord", option, place, "--overwrite"], capsys)
+    assert status != 0
+    assert len(said.splitlines()) == 1
+    assert "regular file" in said

@@ -116,7 +116,7 @@ def test_reshard_shuffles_as_a_batcher_does(pets: Path, capsys: Captured) -> Non
     ("words", "status", "message"),
     [
         (["pets.tfrecord", "-o", "a", "--seed", "3"], 2, "seed requires shuffle"),
-        (["pets.tfrecord", "-o", "a", "--memory", "1k"], 2, "memory must be at least 1 MiB"),
+        (["pets.tfrecord", "-o", "a", "--memory", "1k"], 2, "memory must be at least 1048576"),
         (["pets.tfrecord", "-o", "changed.tfrecord"], 74, "changed.tfrecord: the file exists"),
         (["damaged.tfrecord", "-o", "a"], 1, "record at 103510"),
         (["-", "-o", "a", "--resume"], 2, "--resume and standard input"),

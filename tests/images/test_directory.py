@@ -143,7 +143,7 @@ def test_labels_that_are_integers_are_kept(pets: Path) -> None:
 
 def test_a_file_that_holds_no_labels_is_refused(pets: Path) -> None:
     (pets / "labels.csv").write_text("dog/0.jpg\n")
-    with pytest.raises(ValueError, match="row 1 is not filename,label"):
+    with pytest.raises(ValueError, match="row 1 of labels must be"):
         image.write_directory(pets, pets / "x.tfrecord", labels=pets / "labels.csv")
 
 

@@ -48,14 +48,16 @@ def by_pillow(pixels: Any, size: tuple[int, int], box: Any = None, how: Any = No
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("method", ["bilinear", "bicubic"])
 def test_resize_is_pillows_but_for_rounding(kind: str, method: Any) -> None:
-    how = getattr(Image.Resampling, method.upper())
+    # Pillow resizes floats in one precision; between the two passes over bytes it rounds, and clips
+    # what bicubic weights carry past 255, by up to 4 in these images.
+    how, rng = getattr(Image.Resampling, method.upper()), np.random.default_rng(11)
     for _ in range(20):
-        rows, columns, height, width = (int(n) for n in RNG.integers(2, 200, 4))
-        data = encode(photo(RNG, rows, columns), kind)
+        rows, columns, height, width = (int(n) for n in rng.integers(2, 200, 4))
+        data = encode(photo(rng, rows, columns), kind)
         found = one(data, Resize((height, width), method), reducing_gap=None)
-        expected = by_pillow(decoded(data), (height, width), how=how)
-        assert np.abs(found.astype(int) - expected).max() <= 2
-        assert np.abs(found.astype(float) - expected).mean() < 0.3
+        channels = np.moveaxis(decoded(data).astype(np.float32), -1, 0)
+        precise = np.stack([by_pillow(each, (height, width), how=how) for each in channels], -1)
+        assert np.abs(found - np.clip(np.rint(precise), 0, 255)).max() <= 1
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -91,12 +91,12 @@ MISTAKES: dict[str, tuple[Callable[[Path], Any], type[Exception], str]] = {
     "a batch size that is no whole number": (
         lambda d: fastrec.Batcher(write(d, RECORD), batch_size=4.0),  # type: ignore[arg-type]
         TypeError,
-        "batch_size must be an int, got 4.0",
+        "batch_size must be an int or None, got 4.0",
     ),
     "a batch size that is text": (
         lambda d: fastrec.Batcher(write(d, RECORD), batch_size="4"),  # type: ignore[arg-type]
         TypeError,
-        "batch_size must be an int, got '4'",
+        "batch_size must be an int or None, got '4'",
     ),
     "a batch size of nothing": (
         lambda d: fastrec.Batcher(write(d, RECORD), batch_size=0),
@@ -137,7 +137,7 @@ MISTAKES: dict[str, tuple[Callable[[Path], Any], type[Exception], str]] = {
     "several records as one": (
         lambda d: fastrec.parse_single_example([RECORD], {"label": INT}),  # type: ignore[arg-type]
         TypeError,
-        "a record must be bytes, got list",
+        "record must be bytes-like, got list",
     ),
     "text to parse": (
         lambda d: fastrec.parse_example(["x"], {"label": INT}),  # type: ignore[list-item]

@@ -433,8 +433,8 @@ def test_a_reader_can_be_pickled(memory: Any) -> None:
     [
         ({"options": 3}, TypeError, "mapping"),
         ({"window_bytes": 5}, ValueError, "window_bytes"),
-        ({"timeout": 0}, ValueError, "negative"),
-        ({"retries": -1}, ValueError, "negative"),
+        ({"timeout": 0}, ValueError, "timeout must be above 0"),
+        ({"retries": -1}, ValueError, "retries must be at least 0"),
     ],
 )
 def test_options_are_checked(options: Any, error: type[Exception], text: str) -> None:

@@ -320,7 +320,12 @@ def test_json_of_others_is_read(tmp_path: Path) -> None:
     [
         (("a.tfrecord", "b.tfrecord"), {}, ValueError, "fastrec.reshard"),
         (("a.parquet", "b.csv"), {}, ValueError, "must be a record file, got two tables: "),
-        (("a.tfrecord", "b.xls"), {"target_format": "xls"}, ValueError, "a format must be one of"),
+        (
+            ("a.tfrecord", "b.xls"),
+            {"target_format": "xls"},
+            ValueError,
+            "target_format must be one of",
+        ),
         (("a.tfrecord", "b.parquet"), {"shards": 2}, TypeError, "shards requires a target"),
         (("a.tfrecord", "b.csv"), {"raw": True}, ValueError, "mutually exclusive"),
         (("a.tfrecord", "b.csv"), {}, TypeError, "column 'v' has lists, which CSV has not"),

@@ -185,6 +185,100 @@ def test_columns_of_every_dtype_come_back(dtype: str, tmp_path: Path) -> None:
     np.testing.assert_array_equal(found, np.concatenate([column, column]))
 
 
+ODD_NAMES = st.sampled_from(
+    ["a", "\udcff", "caf\udce9", "\U0001f600", " ", "\n", "a,b", '"', "x" * 300, "-1", "\u202e"]
+)
+
+
+def described(path: str) -> Any:
+    return fastrec.infer_features(path, None)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    rows=st.lists(st.dictionaries(ODD_NAMES, INTS.filter(len), min_size=1, max_size=3), min_size=1),
+    kind=st.sampled_from(["parquet", "arrow", "jsonl", "csv"]),
+)
+def test_odd_names_come_back_or_are_named_in_an_error(
+    rows: list[dict[str, list[int]]], kind: str
+) -> None:
+    names = sorted({name for row in rows for name in row})
+    if kind == "csv":
+        rows = [{name: values[:1] for name, values in row.items()} for row in rows]
+    features: Any = {name: fastrec.RaggedFeature(np.int64) for name in names}
+    with tempfile.TemporaryDirectory() as folder:
+        path, table, back = (os.path.join(folder, f"x.{end}") for end in ("rec", kind, "back"))
+        write(path, rows)
+        assert sorted(described(path)) == names
+        columns = fastrec.parse_example(list(fastrec.Reader(path)), features)
+        for name in names:
+            assert columns[name].to_list() == [row.get(name, []) for row in rows]
+        if kind == "csv":
+            features = {name: fastrec.arrow.Optional(np.int64) for name in names}
+        if any("\udc80" <= letter <= "\udcff" for name in names for letter in name):
+            with pytest.raises(ValueError, match="not UTF-8") as caught:
+                fastrec.convert(path, table, features=features)
+            assert any(ascii(name) in str(caught.value) for name in names)
+            assert not os.path.exists(table)
+            return
+        fastrec.convert(path, table, features=features)
+        fastrec.convert(table, back, features=features, target_format="tfrecord")
+        assert read(back) == list(map(values_of, rows))
+
+
+@settings(max_examples=30, deadline=None)
+@given(rows=tables(), kinds=st.permutations(["parquet", "arrow", "jsonl"]))
+def test_rows_come_back_after_every_format(rows: list[dict[str, list[Any]]], kinds: Any) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "0.rec")
+        write(path, [{n: v if v else None for n, v in row.items()} for row in rows])
+        features: Any = dict(described(path))
+        if not features or not any(rows):
+            return
+        for number, kind in enumerate(kinds):
+            table, back = (
+                os.path.join(folder, f"x.{kind}"),
+                os.path.join(folder, f"{number + 1}.rec"),
+            )
+            base64: Any = {"base64": True} if kind == "jsonl" else {}
+            fastrec.convert(path, table, features=features, **base64)
+            fastrec.convert(table, back, features=features, target_format="tfrecord", **base64)
+            path = back
+        assert same(read(path), list(map(values_of, rows)))
+
+
+@settings(max_examples=40, deadline=None)
+@given(data=st.data())
+def test_columns_come_back_from_npz_files(data: Any) -> None:
+    count = data.draw(st.integers(0, 4))
+    dtypes = data.draw(st.dictionaries(NAMES, st.sampled_from(NUMBERS), min_size=1, max_size=3))
+    columns = {
+        name: np.array(data.draw(st.lists(st.integers(0, 100), min_size=count, max_size=count)))
+        .astype(dtype)
+        .reshape(count, 1)
+        for name, dtype in dtypes.items()
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        path, file = os.path.join(folder, "a.rec"), os.path.join(folder, "a.npz")
+        np.savez(file, **{str(number): each for number, each in enumerate(columns.values())})
+        with np.load(file) as archive, fastrec.Writer(path) as writer:
+            writer.write_batch(archive)
+        features = {
+            str(number): fastrec.RawFeature((1,), each.dtype)
+            if each.dtype.itemsize == 1 and each.dtype.kind == "u"
+            else fastrec.FixedLenFeature((1,), each.dtype)
+            for number, each in enumerate(columns.values())
+        }
+        found = fastrec.parse_example(fastrec.Reader(path), features)
+        for number, column in enumerate(columns.values()):
+            assert found[str(number)].dtype == column.dtype.newbyteorder("=")
+            np.testing.assert_array_equal(found[str(number)], column)
+        np.savez(file, **found)
+        with np.load(file) as archive:
+            again = fastrec.encode_examples(archive)
+        assert list(again) == list(fastrec.Reader(path))
+
+
 def _itself(value: Any) -> Any:
     return value
 
