@@ -65,6 +65,8 @@ const char *fr_fault_name(fr_fault fault) {
             return "unsynced";
         case FR_FAULT_LOCKED:
             return "locked";
+        case FR_FAULT_GROWN:
+            return "grown";
     }
     return "";
 }

@@ -44,7 +44,8 @@ typedef enum {
     FR_FAULT_CUT,         /* a range of a file begins inside a record */
     FR_FAULT_CHANGED,     /* the file was replaced or written to while it was read */
     FR_FAULT_UNSYNCED,    /* FR_ERR_IO: a file is in its place, its directory not on the disk */
-    FR_FAULT_LOCKED       /* FR_ERR_IO: the lock of a file cannot be had */
+    FR_FAULT_LOCKED,      /* FR_ERR_IO: the lock of a file cannot be had */
+    FR_FAULT_GROWN        /* FR_ERR_IO: a file was appended to that a writer was to replace */
 } fr_fault;
 
 #define FR_FEATURE_TEXT_SIZE 128

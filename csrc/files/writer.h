@@ -38,7 +38,8 @@ typedef struct {
     bool in_place;
     bool was_there; /* and there was something */
     bool created;   /* the file that is appended to was not there */
-    uint64_t start; /* its size when it was opened */
+    uint64_t target_device, target_inode, target_size; /* of the file to be replaced, at opening */
+    uint64_t start;                                    /* its size when it was opened */
     fr_buffer buffer;
     bool reserves;     /* has blocks for the file before they are written to */
     uint64_t reserved; /* up to there */

@@ -44,6 +44,9 @@ static int open_temporary(fr_writer *writer, fr_error *err) {
     fr_file_info there;
     FR_TRY(fr_writer_look(writer, &there, err));
     if (there.kind == FR_FILE_NONE) return create_temporary(writer, 0666, err);
+    writer->target_device = there.device;
+    writer->target_inode = there.inode;
+    writer->target_size = there.size;
     FR_TRY(create_temporary(writer, 0600, err));
     if (fr_fd_set_mode(writer->fd, there.mode) == 0) return FR_OK;
     const bool fixed = errno == EPERM || errno == ENOTSUP || errno == ENOSYS || errno == EINVAL;
@@ -151,8 +154,20 @@ static int keep_replaced(fr_writer *writer, fr_error *err) {
     return FR_OK;
 }
 
+/* Records that another writer has appended since this one was opened are not replaced. */
+static int check_target(const fr_writer *writer, fr_error *err) {
+    fr_file_info there;
+    if (writer->target_inode == 0 || fr_file_stat(writer->path, &there) != 0) return FR_OK;
+    const bool same = there.device == writer->target_device && there.inode == writer->target_inode;
+    if (!same || there.size <= writer->target_size) return FR_OK;
+    fr_fail_io(err, EBUSY, "putting it in its place");
+    if (err) err->fault = FR_FAULT_GROWN;
+    return FR_ERR_IO;
+}
+
 int fr_writer_move(fr_writer *writer, bool keep, fr_error *err) {
     if (!writer->temporary) return FR_OK;
+    FR_TRY(check_target(writer, err));
     if (keep && !writer->options.exclusive) FR_TRY(keep_replaced(writer, err));
     if (fr_file_rename(writer->temporary, writer->path, !writer->options.exclusive) != 0)
         return fr_fail_io(err, errno, "putting it in its place");

@@ -29,6 +29,7 @@ cdef extern from "base/status.h" nogil:
         FR_FAULT_UNSYNCED
         FR_FAULT_CHANGED
         FR_FAULT_LOCKED
+        FR_FAULT_GROWN
 
     ctypedef struct fr_error:
         int status

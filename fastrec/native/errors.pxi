@@ -144,6 +144,9 @@ cdef int check(int status, c.fr_error *err, path=None, content=None) except -1:
         elif err.fault == c.FR_FAULT_CHANGED:
             text = "the file was replaced or removed while a writer appended to it; the records " \
                    "that it appended are lost"
+        elif err.fault == c.FR_FAULT_GROWN:
+            text = "another writer appended to the file while this one wrote a new one, which was " \
+                   "not put in its place"
         raise OSError(err.sys_errno, text, path)
     if status == c.FR_ERR_ARG or status == c.FR_ERR_STATE:
         raise ValueError(problem_of(err) + _where(path))

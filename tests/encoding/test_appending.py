@@ -320,3 +320,18 @@ SUBINTERPRETER = """
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="NumPy there warns of every interpreter")
 def test_a_subinterpreter_gets_the_package_or_an_import_error() -> None:
     run_python(SUBINTERPRETER)
+
+
+def test_records_appended_while_a_file_is_rewritten_are_not_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "log.tfrecord"
+    with fastrec.Writer(path) as writer:
+        writer.write(b"old")
+    replacing = fastrec.Writer(path, overwrite=True)
+    replacing.write(b"new")
+    with fastrec.Writer(path, append=True) as writer:
+        writer.write(b"appended")
+    with pytest.raises(OSError, match="another writer appended to the file") as caught:
+        replacing.close()
+    assert caught.value.filename == str(path)
+    assert list(fastrec.Reader(path)) == [b"old", b"appended"]
+    assert os.listdir(tmp_path) == ["log.tfrecord"]

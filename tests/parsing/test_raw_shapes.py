@@ -199,7 +199,7 @@ def test_a_fixed_length_cuts_and_fills() -> None:
     assert decode_raw([b""], np.int16, fixed_length=4).tolist() == [[0, 0]]
     with pytest.raises(ValueError, match="multiple of 4"):
         decode_raw([b""], np.int32, fixed_length=7)
-    with pytest.raises(ValueError, match="greater than 0"):
+    with pytest.raises(ValueError, match="fixed_length must be at least 1"):
         decode_raw([b""], np.int32, fixed_length=0)
 
 
