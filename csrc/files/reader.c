@@ -60,7 +60,7 @@ static inline int next_frame(fr_reader *reader, bool verify, fr_record *record, 
     if (FR_UNLIKELY(reader->stop && source->offset >= reader->stop)) return stop_at(reader, err);
     if (source->offset >= reader->guard_at) {
         reader->guard_at = source->offset + GUARDED;
-        if (source->map.entry) fr_file_map_guard();
+        if (source->mapped) fr_file_map_guard();
     }
     fr_frame frame = {{0}, 0};
     const fr_frame_options options = {.verify = verify, .max_record = reader->options.max_record};
@@ -249,6 +249,7 @@ static void step_over(fr_reader *reader, size_t size) {
 
 int fr_reader_find(fr_reader *reader, fr_error *err) {
     if (!reader->credit) reader->credit = FR_RESYNC_CREDIT(reader->source.map.bytes.size);
+    fr_source_show_all(&reader->source);
     reader->source.stalls = true; /* nothing was damaged whose data could have frames */
     reader->skipping.begin = UINT64_MAX;
     if (search_on(reader) == FR_AGAIN) return FR_AGAIN;
@@ -276,6 +277,7 @@ int fr_reader_skip(fr_reader *reader, fr_skipped *skipped, fr_error *err) {
         if (err) *err = reader->failed;
         return reader->failed.status;
     }
+    fr_source_show_all(source);
     if (reader->skipping.end == 0) {
         reader->skipping = (fr_skipped){.begin = source->offset, .end = UINT64_MAX};
         if (!reader->credit) reader->credit = FR_RESYNC_CREDIT(source->map.bytes.size);

@@ -68,7 +68,7 @@ FR_NODISCARD int fr_reader_copy(fr_reader *reader, const fr_record *record, uint
 void fr_reader_stage(fr_reader *reader);
 
 static inline bool fr_reader_is_near(const fr_reader *reader) {
-    return reader->source.map.entry == NULL ||
+    return !reader->source.mapped ||
            reader->source.offset + reader->pending + FR_READER_STAGED / 2 <= reader->near;
 }
 

@@ -8,7 +8,10 @@
 
 /* One read(2): large enough that the call is cheap, small enough to stay in the second-level
    cache on its way to the parser. */
-#define READ_SIZE ((size_t)1 << 20)
+#define READ_SIZE ((size_t)256 << 10)
+
+/* Longer records are looked at in the map: a buffer of their size would only be one more copy. */
+#define BUFFERED_MAX ((size_t)4 << 20)
 
 /* Pages are given back so many bytes at a time. */
 #define RELEASE_SIZE ((size_t)1 << 22)
@@ -26,14 +29,20 @@ int fr_source_open_fd(fr_source *source, int fd, fr_error *err) {
         source->fd = -1;
         return status;
     }
-    bool whole = info.kind == FR_FILE_REGULAR && fr_fd_tell(fd) == 0;
-    if (whole && fr_file_map_open_fd(&source->map, fd, NULL) == FR_OK && source->map.bytes.size) {
-        source->window = source->map.bytes;
-        source->ended = true;
-    } else {
-        source->reads = true;
-    }
+    source->reads = true;
+    source->seekable = info.kind == FR_FILE_REGULAR && fr_fd_tell(fd) == 0;
+    if (source->seekable && fr_file_map_open_fd(&source->map, fd, NULL) != FR_OK)
+        source->map = (fr_file_map){0};
     return FR_OK;
+}
+
+void fr_source_show_all(fr_source *source) {
+    if (!source->map.entry || source->mapped) return;
+    const fr_span all = source->map.bytes;
+    source->window =
+        fr_span_after(all, source->offset < all.size ? (size_t)source->offset : all.size);
+    source->mapped = source->ended = true;
+    fr_buffer_free(&source->buffer);
 }
 
 static int open_file(const char *path, int *fd, fr_error *err) {
@@ -57,18 +66,14 @@ int fr_source_follow(fr_source *source, const char *path, fr_error *err) {
 }
 
 int fr_source_seek(fr_source *source, uint64_t offset, fr_error *err) {
-    if (source->map.entry) {
-        size_t size = source->window.size;
-        fr_source_consume(source, offset < size ? (size_t)offset : size);
-    } else if (offset && source->reads && fr_fd_seek(source->fd, offset) != 0) {
+    if (offset && source->reads && !source->seekable && fr_fd_seek(source->fd, offset) != 0)
         return fr_fail_io(err, errno, "lseek");
-    }
     source->offset = offset;
     return FR_OK;
 }
 
 void fr_source_release(fr_source *source) {
-    if (!source->map.entry) return;
+    if (!source->mapped) return;
     const size_t page = fr_page_size();
     const size_t done = (source->map.bytes.size - source->window.size) / page * page;
     if (done - source->released < RELEASE_SIZE) return;
@@ -100,21 +105,34 @@ static int still_there(const fr_source *source, fr_error *err) {
     return FR_ERR_TRUNCATED;
 }
 
+/* Of a file that is mapped too, the bytes that it had when it was opened. */
+static size_t bytes_left(const fr_source *source, uint64_t at) {
+    if (!source->map.entry) return READ_SIZE;
+    const uint64_t left = at < source->map.bytes.size ? source->map.bytes.size - at : 0;
+    return left < READ_SIZE ? (size_t)left : READ_SIZE;
+}
+
 static int read_more(fr_source *source, fr_error *err) {
-    FR_TRY(make_room(source, READ_SIZE, err));
-    int64_t got = fr_fd_read(source->fd, source->buffer.data + source->buffer.size, READ_SIZE);
+    const uint64_t at = source->offset + source->window.size;
+    const size_t size = bytes_left(source, at);
+    FR_TRY(make_room(source, size, err));
+    uint8_t *dst = source->buffer.data + source->buffer.size;
+    int64_t got = source->seekable ? fr_fd_read_at(source->fd, dst, size, at)
+                                   : fr_fd_read(source->fd, dst, size);
     if (got < 0) {
         if (errno == EINTR) return FR_AGAIN;
         return fr_fail_io(err, errno, "read");
     }
     if (got == 0 && source->follows) return still_there(source, err);
-    if (got == 0) source->ended = true;
+    if (got == 0 && size > 0) FR_TRY(fr_source_check(source, err));
     source->buffer.size += (size_t)got;
     source->window.size += (size_t)got;
+    source->ended = got == 0 || bytes_left(source, at + (uint64_t)got) == 0;
     return FR_OK;
 }
 
 int fr_source_fill(fr_source *source, size_t want, fr_error *err) {
+    if (want > BUFFERED_MAX) fr_source_show_all(source);
     while (source->window.size < want && !source->ended) {
         if (!source->reads) return FR_AGAIN;
         FR_TRY(read_more(source, err));

@@ -41,6 +41,7 @@ typedef struct {
     uint64_t target_device, target_inode, target_size; /* of the file to be replaced, at opening */
     uint64_t start;                                    /* its size when it was opened */
     fr_buffer buffer;
+    size_t piece;      /* bytes that are written together; 0 without a buffer */
     bool reserves;     /* has blocks for the file before they are written to */
     uint64_t reserved; /* up to there */
     uint64_t written;  /* bytes that the system has */

@@ -7,7 +7,6 @@ out as aligned plain text, fit for a log, ``grep`` and ``awk``.
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import re
@@ -20,6 +19,8 @@ from contextlib import contextmanager
 from typing import Any, TextIO
 
 from fastrec.errors import CorruptRecordError, FastrecError, MissingRecordsError
+from fastrec.records.object_rules import OBJECT_EXISTS
+from fastrec.records.output_rules import EXISTS
 from fastrec.records.shard_sets import ANY_SHARDS
 from fastrec.storage.stores import public
 
@@ -37,6 +38,12 @@ __all__ = [
 ]
 
 Advance = Callable[[int], object]
+
+_REASONS = {
+    EXISTS: "the file exists; --overwrite replaces it",
+    OBJECT_EXISTS: "the object exists; --overwrite replaces it",
+}
+"""Reasons of an OSError in the words of the command line."""
 
 _NOT_REPAIRED = ("shrunk", "changed", "cut")
 """Kinds of damage that are not in the file."""
@@ -297,8 +304,7 @@ def explained(error: BaseException, *, hints: bool = True) -> str:
     """Describe an error in one line for a shell, with the file, and with what to do about it."""
     if isinstance(error, OSError) and error.strerror:
         where = f"{shown(os.fsdecode(error.filename))}: " if _is_name(error.filename) else ""
-        exists = "the file exists; --overwrite replaces it"
-        return where + (exists if error.errno == errno.EEXIST else error.strerror)
+        return where + _REASONS.get(error.strerror, error.strerror)
     if isinstance(error, MemoryError):
         return "out of memory"
     text = str(error)

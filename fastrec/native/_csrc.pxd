@@ -127,6 +127,7 @@ cdef extern from "files/source.h" nogil:
         uint64_t offset
         bint ended
         bint reads
+        bint seekable
         bint stalls
         fr_file_map map
 
@@ -135,6 +136,7 @@ cdef extern from "files/source.h" nogil:
     int fr_source_open(fr_source *source, const char *path, fr_error *err) noexcept
     int fr_source_follow(fr_source *source, const char *path, fr_error *err) noexcept
     int fr_source_seek(fr_source *source, uint64_t offset, fr_error *err) noexcept
+    void fr_source_show_all(fr_source *source) noexcept
     void fr_source_release(fr_source *source) noexcept
     int fr_source_feed(fr_source *source, fr_span bytes, fr_error *err) noexcept
 

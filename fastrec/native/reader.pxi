@@ -64,6 +64,8 @@ cdef class RecordReader:
             self._open(path_bytes(path if place is None else place))
         cdef c.fr_error err
         check(c.fr_source_seek(&self.reader.source, begin, &err), &err, path)
+        if views:
+            c.fr_source_show_all(&self.reader.source)
         self.begin = begin
         self.reader.stop = end
 
@@ -98,6 +100,7 @@ cdef class RecordReader:
         cdef c.fr_source *source = &self.reader.source
         cdef int feeds = 0
         self.explained = True
+        c.fr_source_show_all(source)
         if <uint64_t>err.offset != source.offset or self.begin:
             return None
         if self.read is not None:  # the first bytes come alone
@@ -182,7 +185,9 @@ cdef class RecordReader:
     cdef int _enter(self) except -1:
         if self.calling and self.calling == <unsigned long>get_ident():
             raise ValueError("the reader cannot be used by the function that it calls")
-        if self.forks != forks and (self.once or self.reader.source.reads):  # at an offset that is shared
+        cdef c.fr_source *source = &self.reader.source
+        # The offset of a pipe is shared with the parent.
+        if self.forks != forks and (self.once or (source.reads and not source.seekable)):
             raise ValueError("a pipe or stream can only be read in the process that opened it"
                              + _where(self.path))
         return 0

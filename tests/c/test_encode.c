@@ -283,7 +283,7 @@ static void check_refused(const fr_value *value, size_t rows, int expected, int6
     CHECK(fr_buffer_append(&offsets, "12345678", 8, NULL) == FR_OK);
     int status = fr_encode_rows(both, 2, (fr_rows){0, rows, 1}, true, &out, &offsets, &err);
     CHECK_CASE(status == expected && err.status == expected, "%d, %s", status, err.cause);
-    CHECK_CASE(strstr(err.cause, "'k\\x0a'"), "%s", err.cause);
+    CHECK_CASE(strcmp(err.feature, "k\\x0a") == 0, "%s", err.feature);
     CHECK(err.record == row);
     CHECK(out.size == 6 && memcmp(out.data, "before", 6) == 0 && offsets.size == 8);
     fr_buffer_free(&out);
@@ -421,7 +421,7 @@ static void features_are_sorted_by_the_bytes_of_their_keys(void) {
             CHECK(fr_span_equal(values[i].key, text(expected[i])));
         values[3].key = text("B");
         fr_error err;
-        CHECK(fr_encode_sort(values, 8, &err) == FR_ERR_ARG && strstr(err.cause, "'B'"));
+        CHECK(fr_encode_sort(values, 8, &err) == FR_ERR_ARG && strcmp(err.feature, "B") == 0);
     }
     CHECK(fr_encode_sort(NULL, 0, NULL) == FR_OK);
 }

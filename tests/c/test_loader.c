@@ -122,7 +122,7 @@ static void an_example_of_another_kind_is_located(void) {
     fr_error err;
     uint64_t number = s.options.start * 7 - RECORDS;
     CHECK(next(loader, &batch, &err) == FR_ERR_SCHEMA);
-    CHECK(err.file == 1 && err.record == (int64_t)number && strstr(err.cause, TEXT));
+    CHECK(err.file == 1 && err.record == (int64_t)number && strcmp(err.feature, TEXT) == 0);
     CHECK(err.offset == (int64_t)fr_index_offset(&s.dataset.files[1].index, number));
     fr_loader_free(loader);
     tear_down(&s);

@@ -495,7 +495,7 @@ int main(void) {
     CHECK(test_mkdir(folder) == 0);
     int before = open_descriptors();
     static const size_t sizes[] = {0,       1,       3,       1000,    65536,
-                                   1048559, 1048560, 1048561, 1048576, 3000000};
+                                   2097135, 2097136, 2097137, 2097152, 5000000};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         records_of_any_size_are_framed(sizes[i], sizes[i] < 10 ? 100000 : 5);
     frames_mix_with_records(10);

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import io
 import os
+import subprocess
 import sys
 import threading
 from collections.abc import Callable
@@ -309,3 +311,48 @@ def test_a_file_that_cannot_be_opened_is_not_passed_over(tmp_path: Path) -> None
             next(records)
     (tmp_path / "away").rename(paths[1])
     assert list(records) == [b"b", b"c"]
+
+
+WINDOW, LONGEST = 256 << 10, 4 << 20  # bytes that are read together; of a record that is not mapped
+AROUND = [size + more for size in (WINDOW, LONGEST) for more in (-17, -16, -12, -1, 0, 1)]
+
+
+@pytest.mark.parametrize("damage", [None, 0, WINDOW - 3, WINDOW + 5, -5])
+def test_records_around_the_size_of_a_window_are_those_of_a_stream(
+    tmp_path: Path, damage: int | None
+) -> None:
+    path = str(tmp_path / "a.tfrecord")
+    with fastrec.Writer(path, fsync=False) as writer:
+        writer.write_many([bytes([65 + i]) * size for i, size in enumerate([1, *AROUND, 0, 7])])
+    if damage is not None:
+        with open(path, "r+b") as file:
+            file.seek(damage, os.SEEK_END if damage < 0 else os.SEEK_SET)
+            file.write(b"\xff\xff")
+    data = Path(path).read_bytes()
+    results = []
+    for source in (path, io.BytesIO(data)):
+        reader = fastrec.Reader(source, on_error="skip")
+        records = [hash(record) for record in reader]
+        results.append((records, [(each.begin, each.end, each.kind) for each in reader.skipped]))
+    assert results[0] == results[1]
+    assert len(results[0][0]) == len(AROUND) + 3 - (damage is not None)
+    assert [hash(record) for record in fastrec.Reader(path, on_error="skip").views()] == (
+        results[0][0]
+    )
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork()")
+def test_a_reader_of_a_file_goes_on_in_parent_and_child(tmp_path: Path) -> None:
+    path = str(tmp_path / "a.tfrecord")
+    with fastrec.Writer(path, fsync=False) as writer:
+        writer.write_many([i.to_bytes(2, "little") * 5000 for i in range(200)])
+    code = (
+        "import fastrec, os, sys\n"
+        f"records = iter(fastrec.Reader({path!r}))\n"
+        "next(records)\n"
+        "child = os.fork()\n"
+        "numbers = [int.from_bytes(record[:2], 'little') for record in records]\n"
+        "assert numbers == list(range(1, 200))\n"
+        "if child: sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
