@@ -6,6 +6,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import pydoc
+import re
 import runpy
 import subprocess
 import sys
@@ -141,3 +142,11 @@ def test_a_type_checker_knows_names_and_parameters(tmp_path: Path) -> None:
     )
     lines = {line.split(":")[1] for line in done.stdout.splitlines() if ": error:" in line}
     assert lines == {"7", "8", "9"}, done.stdout
+
+
+def test_the_page_about_the_architecture_names_files_that_exist() -> None:
+    page = (ROOT / "docs" / "compat-architecture.md").read_text()
+    paths = re.findall(r"`((?:_tf|v1|v2|extra|tfrecord)/[\w/]*(?:\.py)?)`", page)
+    assert len(paths) > 15
+    for path in paths:
+        assert (ROOT / "fastrec" / "compat" / path).exists(), path

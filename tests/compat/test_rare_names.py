@@ -12,8 +12,8 @@ import pytest
 
 import fastrec.compat.v1 as v1
 import fastrec.compat.v2 as v2
-from fastrec.compat._tf.kernels import functions
 from fastrec.compat._tf.ops.formatting import FORMAT
+from fastrec.compat.extra import special as functions
 
 
 def of_v1(dataset: Any) -> list[Any]:

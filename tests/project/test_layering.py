@@ -273,7 +273,7 @@ def test_versions_of_tensorflow_share_only_what_is_common() -> None:
         for name in imported_of_ours(file):
             other = name.split(".")
             if own[0] == other[0] == "compat" and len(own) > 1 and len(other) > 1:
-                common = other[1] == own[1] or other[1].startswith("_")
+                common = other[1] in (own[1], "extra") or other[1].startswith("_")
                 assert common, f"{module_of(file)} must not import {name}"
 
 
@@ -368,6 +368,8 @@ def test_importing_a_drop_in_module_leaves_to_functions_what_few_programs_need(
     own = loaded_by(f"import fastrec.compat.{version}")
     assert f"fastrec.compat.{version}" in own
     assert not late.intersection(own - loaded_by("import numpy, threading, importlib"))
+    rare = {name for name in own if name.startswith("fastrec.compat.extra")}
+    assert not rare, "rare families are imported when one of their names is used"
 
 
 def test_importing_version_2_loads_under_half_of_its_modules() -> None:

@@ -9,7 +9,8 @@ from typing import Any
 
 from .._tf import settings
 from .._tf.faces import functions_of, in_order, one_of
-from . import control_flow_ops, math_ops, queues, random_ops, scopes, variables
+from . import math_ops, queues, random_ops, scopes, variables
+from .control_flow_ops import merge, switch
 from .graph import get_seed, set_random_seed
 from .math_ops import math, reductions
 from .string_ops import strings
@@ -100,7 +101,7 @@ MADE: dict[str, Callable[[], dict[str, Any]]] = {
     "nn": _nn,
     "queue": lambda: {name: getattr(queues, name) for name in queues.__all__},
     "random": _random,
-    "raw_ops": lambda: {"Merge": control_flow_ops.merge, "Switch": control_flow_ops.switch},
+    "raw_ops": lambda: {"Merge": merge, "Switch": switch},
     "signal": dict,
     "strings": lambda: functions_of(strings),
 }

@@ -17,8 +17,9 @@ half = _dtypes.float16
 cast = math_ops.FUNCTIONS["cast"]
 saturate_cast = math_ops.FUNCTIONS["saturate_cast"]
 as_string = string_ops.strings.as_string
-complex = _late.found("", "complex")
 
 
 def __getattr__(name: str) -> Any:
+    if name == "complex":
+        return _late.found("", name)
     raise uncovered("v1", "dtypes", name)

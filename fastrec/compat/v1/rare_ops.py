@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .._tf.dtypes import as_dtype
-from .._tf.ops.boxes import GLIMPSE
+from ..extra.boxes import GLIMPSE
 from . import sparse
 from ._ops import record
 from .constants import convert_to_tensor

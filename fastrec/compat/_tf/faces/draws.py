@@ -11,8 +11,7 @@ import numpy as np
 
 from ..dtypes import DType, as_dtype, float32
 from ..ops import arithmetic as rows
-from ..ops import candidates, draws
-from ..ops.boxes import DISTORTED_BOX, options
+from ..ops import draws
 from ..ops.filling import FILLED_LIKE
 from ..ops.joining import PACK
 from . import Faces, Version
@@ -41,8 +40,8 @@ def _is_plain(low: Any, high: Any) -> bool:
     return type(low) is int and type(high) is int and (low, high) == (0, 1)
 
 
-def _sampler(op: draws.Drawing) -> Callable[..., Candidates]:
-    """A function that draws classes below a bound."""
+def _sampler(distribution: str) -> Callable[..., Candidates]:
+    """Return a function that draws classes below a bound."""
 
     def sampler(
         self: Draws,
@@ -55,6 +54,9 @@ def _sampler(op: draws.Drawing) -> Callable[..., Candidates]:
         name: str | None = None,
     ) -> Candidates:
         """Classes below `range_max`, and how often each, and each true one, is expected."""
+        from ...extra import candidates  # few programs draw candidates
+
+        op: draws.Drawing = getattr(candidates, distribution)
         for each in (num_true, num_sampled, range_max):
             if each < 1:
                 raise ValueError(f"{op.name}: numbers must be at least 1, got {each}")
@@ -322,8 +324,8 @@ class Draws(Faces):
         least = self._tensor(np.finfo(element.numpy).tiny, element)
         return self._apply(rows.MAXIMUM, [least, self._apply(rows.DIV, [found, rate])], name)
 
-    log_uniform_candidate_sampler = _sampler(candidates.LOG_UNIFORM)
-    uniform_candidate_sampler = _sampler(candidates.UNIFORM)
+    log_uniform_candidate_sampler = _sampler("LOG_UNIFORM")
+    uniform_candidate_sampler = _sampler("UNIFORM")
 
     # Parts of images.
 
@@ -340,6 +342,8 @@ class Draws(Faces):
         name: str | None = None,
     ) -> DistortedBox:
         """A part of an image, drawn by `draw`: where it begins, its size, and its box."""
+        from ...extra.boxes import DISTORTED_BOX, options  # few programs draw boxes
+
         inputs = [self._tensor(image_size)]
         inputs += [self._tensor(each, float32) for each in (bounding_boxes, min_object_covered)]
         ratios, areas = aspect_ratio_range, area_range

@@ -7,7 +7,6 @@ from typing import Any
 
 from ..dtypes import DType, as_dtype, float32, int32
 from ..ops import Op, colours, geometry
-from ..ops.boxes import CROP_AND_RESIZE, DRAW_BOXES, SUPPRESSED
 from ..ops.codecs import ADJUST_JPEG_QUALITY
 from . import Faces, Version
 
@@ -183,6 +182,8 @@ class Images(Faces):
         self, images: Any, boxes: Any, colors: Any = None, name: str | None = None
     ) -> Any:
         """Images with the outlines of boxes."""
+        from ...extra.boxes import DRAW_BOXES  # few programs work on boxes
+
         inputs = [self._tensor(images), self._tensor(boxes, float32)]
         if colors is None:
             return self._apply(DRAW_BOXES, inputs, name, "DrawBoundingBoxes")
@@ -199,6 +200,8 @@ class Images(Faces):
         name: str | None = None,
     ) -> Any:
         """Parts of images scaled to one size."""
+        from ...extra.boxes import CROP_AND_RESIZE  # few programs work on boxes
+
         inputs = [self._tensor(image), self._tensor(boxes, float32)]
         inputs += [self._tensor(each, int32) for each in (box_indices, crop_size)]
         how = {"method": method, "outside": extrapolation_value}
@@ -214,6 +217,8 @@ class Images(Faces):
         name: str | None = None,
     ) -> Any:
         """The numbers of the boxes of best score that overlap none of a better one too much."""
+        from ...extra.boxes import SUPPRESSED  # few programs work on boxes
+
         types: tuple[DType, ...] = (float32, float32, int32, float32, float32)
         values = boxes, scores, max_output_size, iou_threshold, score_threshold
         inputs = [self._given(value, dtype) for value, dtype in zip(values, types, strict=True)]

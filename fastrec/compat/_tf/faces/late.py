@@ -31,16 +31,16 @@ _IN_RAW_OPS = "ImageProjectiveTransformV2 ImageProjectiveTransformV3"
 
 #: By name space: the module and the class, and the names; all of the class by default.
 _TOPICS: dict[str, tuple[str, str, str]] = {
-    "": ("various", "Various", _AT_TOP),
-    "audio": ("audio", "Audio", ""),
-    "debugging": ("checks", "Checks", ""),
-    "image": ("measures", "Measures", ""),
-    "linalg": ("matrices", "RareMatrices", ""),
-    "math": ("special", "Special", _IN_MATH),
-    "nn": ("special", "Special", _IN_NN),
-    "raw_ops": ("warps", "Warps", _IN_RAW_OPS),
-    "signal": ("signals", "Signals", ""),
-    "strings": ("characters", "Characters", ""),
+    "": ("extra.special_functions", "Various", _AT_TOP),
+    "audio": ("extra.signal", "Audio", ""),
+    "debugging": ("_tf.faces.checks", "Checks", ""),
+    "image": ("extra.measure_functions", "Measures", ""),
+    "linalg": ("_tf.faces.matrices", "RareMatrices", ""),
+    "math": ("extra.special_functions", "Special", _IN_MATH),
+    "nn": ("extra.special_functions", "Special", _IN_NN),
+    "raw_ops": ("extra.warps", "Warps", _IN_RAW_OPS),
+    "signal": ("extra.signal", "Signals", ""),
+    "strings": ("_tf.faces.characters", "Characters", ""),
 }
 
 
@@ -75,7 +75,7 @@ class Late:
     def _topic(self, where: str) -> Any:
         module, kind, _ = _TOPICS[where]
         if kind not in self._topics:
-            faces = importlib.import_module(f".{module}", __package__)
+            faces = importlib.import_module(f"fastrec.compat.{module}")
             more = [self._ragged] if where == "strings" else []
             self._topics[kind] = getattr(faces, kind)(self._version, *more)
         return self._topics[kind]

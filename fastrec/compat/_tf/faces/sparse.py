@@ -10,7 +10,7 @@ import numpy as np
 
 from ..dtypes import DType, as_dtype, int32
 from ..methods import Functions, SparseMethods
-from ..ops import Op, crosses
+from ..ops import Op
 from ..ops import sparse as of_sparse
 from ..ops import sparse_arithmetic as arithmetic
 from ..ops.picking import GATHER
@@ -247,7 +247,9 @@ class SparseFunctions(Functions):
         parts = self._features(inputs, "Tensor or SparseTensor.")
         between = "_X_" if separator is None else separator
         between = between if isinstance(between, bytes) else between.encode()
-        return self._call(crosses.CROSS, parts, name, separator=between)
+        from ...extra.crosses import CROSS  # few programs cross features
+
+        return self._call(CROSS, parts, name, separator=between)
 
     def cross_hashed(
         self,
@@ -259,7 +261,9 @@ class SparseFunctions(Functions):
         """The fingerprints of the combinations of the values of each row."""
         parts = self._features(inputs, "SparseTensors")
         how = {"buckets": int(num_buckets), "key": 0xDECAFCAFFE if hash_key is None else hash_key}
-        return self._call(crosses.CROSS_HASHED, parts, name, **how)
+        from ...extra.crosses import CROSS_HASHED  # few programs cross features
+
+        return self._call(CROSS_HASHED, parts, name, **how)
 
     def mask(self, a: IndexedSlices, mask_indices: Any, name: str | None = None) -> IndexedSlices:
         """Slices without those of some numbers."""

@@ -11,10 +11,10 @@ import numpy as np
 import fastrec
 from fastrec import _tensor
 
-from ..dtypes import DType
-from ..specs import SparseTensorSpec, TypeSpec
-from ..tensor import as_array
-from . import Array, Op
+from .._tf.dtypes import DType
+from .._tf.ops import Array, Op
+from .._tf.specs import SparseTensorSpec, TypeSpec
+from .._tf.tensor import as_array
 
 __all__ = ["CROSS", "CROSS_HASHED"]
 

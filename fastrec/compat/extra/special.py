@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of numbers that few programs use."""
+"""Special functions and rare operations on numbers."""
 
 from __future__ import annotations
 
@@ -11,13 +11,9 @@ import numpy as np
 
 from fastrec import _tensor
 
-from ..dtypes import DType, as_dtype, float32
-from ..kernels import functions
-from ..kernels.functions import special
-from ..specs import TensorSpec, TypeSpec
-from ..tensor import as_array
-from . import Array, Op, constant_of, invalid, same_spec
-from .arithmetic import (
+from .._tf.dtypes import DType, as_dtype, float32
+from .._tf.ops import Array, Op, constant_of, invalid, same_spec
+from .._tf.ops.arithmetic import (
     binary,
     broadcast_sizes,
     elementwise,
@@ -25,7 +21,60 @@ from .arithmetic import (
     selected,
     unary,
 )
-from .reductions import one_number
+from .._tf.ops.reductions import one_number
+from .._tf.specs import TensorSpec, TypeSpec
+from .._tf.tensor import as_array
+
+
+def special(name: str) -> Callable[..., Array]:
+    """Return a native special function, whose result has the type of its first operand."""
+
+    def function(*operands: Array) -> Array:
+        dtype = operands[0].dtype
+        wide = np.float64 if dtype == np.float64 else np.float32
+        values = [each.astype(wide, copy=False) for each in operands]
+        return _tensor.special(name, *values).astype(dtype, copy=False)
+
+    return function
+
+
+def erfcinv(y: Array) -> Array:
+    """What the share of a normal distribution beyond it is `y` of, as ``erfc`` has it."""
+    part = np.minimum(y, 2 - y)
+    inside = (part > 0) & (part <= 1)
+    given = np.where(inside, part, 0.5).astype(float)
+    logs = np.log(given) + np.log(2 - given)
+    middle = 2 / (np.pi * 0.147) + logs / 2
+    x = np.sqrt(np.sqrt(middle**2 - logs / 0.147) - middle)
+    for _ in range(4):
+        slope = -2 / math.sqrt(math.pi) * np.exp(-x * x)
+        step = np.divide(
+            _tensor.special("erfc", x) - given, slope, out=np.zeros_like(x), where=slope != 0
+        )
+        x = x - step / (1 + x * step)
+    x = np.where(part == 0, np.inf, np.where(inside, x, np.nan))
+    return np.where(y > 1, -x, x)
+
+
+def erfinv(z: Array) -> Array:
+    """What ``erf`` is `z` of."""
+    size = np.abs(z).astype(float)
+    small = size < 0.5
+    given = np.where(small, size, 0.25)
+    x = given * math.sqrt(math.pi) / 2
+    for _ in range(5):
+        step = (_tensor.special("erf", x) - given) * math.sqrt(math.pi) / 2 * np.exp(x * x)
+        x = x - step / (1 + x * step)
+    return np.copysign(np.where(small, x, erfcinv(1 - np.where(small, 0.0, size))), z)
+
+
+def ndtri(p: Array) -> Array:
+    """What the share of a standard normal distribution below it is `p` of."""
+    p = p.astype(float)
+    middle = np.abs(p - 0.5) < 0.25
+    near = erfinv(np.where(middle, 2 * p - 1, 0.0))
+    return math.sqrt(2) * np.where(middle, near, -erfcinv(np.where(middle, 1.0, 2 * p)))
+
 
 _SELU_SCALE, _SELU_ALPHA = 1.0507009873554804934193349852946, 1.6732632423543772848170429916717
 
@@ -53,9 +102,9 @@ UNARY = {
     "bessel_i1": unary("BesselI1", special("i1"), "f"),
     "bessel_i1e": unary("BesselI1e", special("i1e"), "f"),
     "digamma": unary("Digamma", special("digamma"), "f"),
-    "erfcinv": float_function("Erfcinv", functions.erfcinv, "f"),
-    "erfinv": float_function("Erfinv", functions.erfinv, "f"),
-    "ndtri": float_function("Ndtri", functions.ndtri, "f"),
+    "erfcinv": float_function("Erfcinv", erfcinv, "f"),
+    "erfinv": float_function("Erfinv", erfinv, "f"),
+    "ndtri": float_function("Ndtri", ndtri, "f"),
     "acosh": float_function("Acosh", np.arccosh),
     "asinh": float_function("Asinh", np.arcsinh),
     "atanh": unary("Atanh", np.arctanh, "fc"),

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from ..dtypes import float32, int64
-from ..kernels import philox
-from ..specs import TensorSpec, TypeSpec
-from . import Array, invalid
-from .draws import Drawing
+from .._tf.dtypes import float32, int64
+from .._tf.kernels import philox
+from .._tf.ops import Array, invalid
+from .._tf.ops.draws import Drawing
+from .._tf.specs import TensorSpec, TypeSpec
 
 __all__ = ["LOG_UNIFORM", "UNIFORM"]
 

@@ -7,11 +7,11 @@ from collections import namedtuple
 from collections.abc import Sequence
 from typing import Any
 
-from ..dtypes import float32, int32
-from ..ops import Op, arithmetic
-from ..ops import measures as rows
-from . import Faces
-from .images import Images
+from .._tf.dtypes import float32, int32
+from .._tf.faces import Faces
+from .._tf.faces.images import Images
+from .._tf.ops import Op, arithmetic
+from . import measures as rows
 
 __all__ = ["Measures"]
 

@@ -1,21 +1,201 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of ``tf.signal``: spectrograms of sound, and the like."""
+"""Transforms of signals, their frames and windows, and sound files."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import struct
+from collections import namedtuple
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from ..dtypes import as_dtype, float32
-from ..ops import Op, constant_of
-from ..ops.arithmetic import MUL
-from ..ops.signals import DCT, FFT, FRAME, IFFT, IRFFT, RFFT
-from ..tracing.recording import raw_of
-from . import Faces
+from .._tf.dtypes import DType, as_dtype, float32, int32, string
+from .._tf.faces import Faces
+from .._tf.ops import Array, Block, Op, constant_of, invalid
+from .._tf.ops.arithmetic import MUL
+from .._tf.specs import TensorSpec, TypeSpec
+from .._tf.tensor import as_array
+from .._tf.tracing.recording import raw_of
 
-__all__ = ["Signals"]
+__all__ = ["DCT", "FFT", "FRAME", "IFFT", "IRFFT", "RFFT", "Audio", "Signals", "frame_count"]
+
+_PCM, _EXTENSIBLE = 1, 0xFFFE
+
+
+def _chunks(data: bytes) -> dict[bytes, bytes]:
+    """The chunks of a RIFF file, up to the samples."""
+    if len(data) < 12 or data[:4] != b"RIFF":
+        raise invalid(f"Header mismatch: Expected RIFF but found {data[:4]!r}")
+    if data[8:12] != b"WAVE":
+        raise invalid(f"Header mismatch: Expected WAVE but found {data[8:12]!r}")
+    found: dict[bytes, bytes] = {}
+    at = 12
+    while b"data" not in found:
+        if len(data) - at < 8:
+            raise invalid(f"Data too short when trying to read a chunk at offset {at}")
+        name, size = data[at : at + 4], struct.unpack_from("<I", data, at + 4)[0]
+        if size > len(data) - at - 8:
+            raise invalid(f"Data too short when trying to read {size} bytes at offset {at + 8}")
+        found[name] = data[at + 8 : at + 8 + size]
+        at += 8 + size + size % 2
+    return found
+
+
+def _decode_wav(contents: Any, *, channels: int, samples: int) -> tuple[Array, Array]:
+    text = as_array(contents)
+    if text.ndim:
+        raise invalid(f"contents must be scalar, got shape {list(text.shape)}")
+    found = _chunks(bytes(text[()]))
+    head = found.get(b"fmt ", b"")
+    if len(head) < 16:
+        raise invalid("No fmt chunk before the data of a WAV file")
+    kind, stored, rate, _, step, bits = struct.unpack_from("<HHIIHH", head)
+    if kind not in (_PCM, _EXTENSIBLE):
+        raise invalid(f"Bad audio format for WAV: Expected 1 (PCM), but got {kind}")
+    if bits != 16:
+        raise invalid(f"Can only read 16-bit WAV files, but received {bits}")
+    if not stored or step != 2 * stored:
+        raise invalid(f"Bad bytes per sample in WAV header: Expected {2 * stored} but got {step}")
+    data = found[b"data"]
+    whole = np.frombuffer(data, "<i2", len(data) // step * stored).reshape(-1, stored)
+    sound = (whole * np.float32(1 / 32768)).astype(np.float32)
+    if channels > 0:
+        sound = sound[:, np.minimum(np.arange(channels), stored - 1)]
+    if samples > 0:
+        sound = np.pad(sound[:samples], ((0, max(0, samples - len(sound))), (0, 0)))
+    return np.ascontiguousarray(sound), np.array(rate, np.int32)
+
+
+def _decode_wav_spec(specs: Sequence[Any], *_: Any, channels: int, samples: int) -> list[TypeSpec]:
+    if specs[0].shape.ndims not in (0, None):
+        raise ValueError(f"Shape must be rank 0 but is rank {specs[0].shape.ndims} for 'DecodeWav'")
+    sizes = [None if n < 0 else n for n in (samples, channels)]
+    return [TensorSpec(sizes, float32), TensorSpec([], int32)]
+
+
+DECODE_WAV = Op("DecodeWav", _decode_wav, _decode_wav_spec)
+
+
+def frame_count(size: int | None, length: int, step: int, pad_end: bool) -> int | None:
+    """How many frames a signal of `size` numbers has; None where that is not known."""
+    if size is None:
+        return None
+    return -(-size // step) if pad_end else max(0, 1 + (size - length) // step)
+
+
+def _along_the_end(kernel: Callable[..., Array]) -> Callable[..., Any]:
+    """What does the same for signals of many elements at once, which keep their last axes."""
+
+    def block(_: int, x: Block, *others: Block, **how: Any) -> Any:
+        if not x.many or not isinstance(x.value, np.ndarray) or x.value.ndim < 2:
+            return None
+        if any(each.many for each in others) or how.get("axis", -1) >= 0:
+            return None
+        return kernel(x.value, *[each.value for each in others], **how)
+
+    return block
+
+
+def _frames(x: Array, filler: Array, *, length: int, step: int, pad_end: bool, axis: int) -> Array:
+    at = axis % x.ndim
+    count = frame_count(x.shape[at], length, step, pad_end) or 0
+    more = max(0, length + step * (count - 1) - x.shape[at]) if count else 0
+    if more:
+        sizes = [(0, more if n == at else 0) for n in range(x.ndim)]
+        x = np.pad(x, sizes, constant_values=filler)
+    if not count:
+        return np.zeros((*x.shape[:at], 0, length, *x.shape[at + 1 :]), x.dtype)
+    rows = np.lib.stride_tricks.sliding_window_view(x, length, at)
+    rows = rows[(*[slice(None)] * at, slice(0, (count - 1) * step + 1, step))]
+    return np.ascontiguousarray(np.moveaxis(rows, -1, at + 1))
+
+
+def _frames_spec(specs: Sequence[Any], *_: Any, length: int, axis: int, **how: Any) -> list[Any]:
+    sizes = specs[0].shape.sizes
+    if sizes is None:
+        return [TensorSpec(None, specs[0].dtype)]
+    at = axis % len(sizes)
+    count = frame_count(sizes[at], length, **how)
+    return [TensorSpec([*sizes[:at], count, length, *sizes[at + 1 :]], specs[0].dtype)]
+
+
+FRAME = Op("Frame", _frames, _frames_spec, _along_the_end(_frames))
+
+
+def _other(dtype: DType) -> DType:
+    """The complex type of a real one, and the other way round."""
+    pairs = {"float32": "complex64", "float64": "complex128"}
+    pairs.update({wide: real for real, wide in pairs.items()})
+    return as_dtype(pairs[dtype.name])
+
+
+def _complex(dtype: DType) -> DType:
+    return _other(dtype) if dtype.is_floating else dtype
+
+
+def _transform(
+    name: str,
+    function: Callable[..., Any],
+    kinds: str,
+    result: Callable[[DType], DType],
+    size: Callable[[int], int],
+) -> Op:
+    """A transform of the last axis, which is cut or filled with zeros to a length."""
+
+    def kernel(x: Array, *, length: int | None) -> Array:
+        if not x.ndim:
+            raise invalid(f"Input must have rank of at least 1 but got: {list(x.shape)}")
+        found: Array = function(x, length)
+        return found.astype(result(as_dtype(x.dtype)).numpy, copy=False)
+
+    def infer(specs: Sequence[Any], *_: Any, length: int | None) -> list[TypeSpec]:
+        sizes, dtype = specs[0].shape.sizes, result(specs[0].dtype)
+        if sizes is None:
+            return [TensorSpec(None, dtype)]
+        count = sizes[-1] if length is None else length
+        last = None if count is None else size(count)
+        return [TensorSpec([*sizes[:-1], last], dtype)]
+
+    return Op(name, kernel, infer, _along_the_end(kernel), kinds=kinds)
+
+
+def _cosines(x: Array, _: int | None) -> Array:
+    count = x.shape[-1]
+    turned = 2 * np.exp(-0.5j * np.pi * np.arange(count) / count)
+    found: Array = (np.fft.rfft(x, 2 * count)[..., :count] * turned).real
+    return found
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+RFFT = _transform("RFFT", np.fft.rfft, "f", _other, lambda n: n // 2 + 1)
+IRFFT = _transform("IRFFT", np.fft.irfft, "c", _other, _same)
+FFT = _transform("FFT", np.fft.fft, "fc", _complex, _same)
+IFFT = _transform("IFFT", np.fft.ifft, "fc", _complex, _same)
+DCT = _transform("DCT", _cosines, "f", _same, _same)
+
+
+DecodeWav = namedtuple("DecodeWav", ["audio", "sample_rate"])
+
+
+class Audio(Faces):
+    """The functions, for one of the versions."""
+
+    def decode_wav(
+        self,
+        contents: Any,
+        desired_channels: int = -1,
+        desired_samples: int = -1,
+        name: str | None = None,
+    ) -> DecodeWav:
+        """The samples of a WAV file of 16 bits, from -1 to 1, and how many there are a second."""
+        how = {"channels": int(desired_channels), "samples": int(desired_samples)}
+        inputs = [self._tensor(contents, string)]
+        return DecodeWav(*self._version.apply_all(DECODE_WAV, inputs, name, **how))
+
 
 _BREAK, _HIGH_Q = 700.0, 1127.0  # of the mel scale
 
