@@ -86,7 +86,7 @@ lowest: build/wheel/built
 	@touch $@
 
 quick: .venv-quick/installed
-	.venv-quick/bin/python setup.py --quiet build_ext --inplace
+	FASTREC_QUICK=1 .venv-quick/bin/python setup.py --quiet build_ext --inplace
 	.venv-quick/bin/python tests/tools/quick.py
 
 ## make coverage     lines that the tests reach, of Python and of C (gcov), into build/coverage
@@ -280,7 +280,7 @@ wheel-check: dist
 	               dist/*.whl && ls wheelhouse/*manylinux*.whl ;; \
 	    *) mkdir wheelhouse && cp dist/*.whl wheelhouse ;; \
 	esac
-	$(BIN)/python tests/tools/release_check.py wheelhouse/*.whl
+	$(BIN)/python tests/tools/release_check.py dist/*
 	$(BIN)/cibuildwheel --print-build-identifiers --platform linux --archs x86_64,aarch64
 	$(BIN)/cibuildwheel --print-build-identifiers --platform macos --archs x86_64,arm64
 	$(PYTHON) -m venv .venv-wheel

@@ -35,7 +35,9 @@ class OwnedBuffer: ...
 class FileIndex:
     size: int
     mtime_ns: int
-    def __new__(cls, offsets: Any, size: int, mtime_ns: int, *, gaps: bool = False) -> Self: ...
+    def __new__(
+        cls, offsets: Any, size: int = 0, mtime_ns: int = 0, *, gaps: bool = False
+    ) -> Self: ...
     @staticmethod
     def load(data: Buffer, path: Any = None) -> FileIndex: ...
     def compare(self, place: PathLike, path: Any) -> None: ...
@@ -142,11 +144,19 @@ class Indexed:
 class RecordSpans:
     count: int
     done: int
-    def __new__(cls, records: Bytes | Iterable[Buffer]) -> Self: ...
+    def __new__(
+        cls,
+        records: Bytes | Iterable[Buffer],
+        start: int = 0,
+        stop: int | None = None,
+        step: int = 1,
+    ) -> Self: ...
 
 @final
 class Frames:
-    def __new__(cls, records: Iterable[Any], *part: int | None) -> Self: ...
+    def __new__(
+        cls, records: Iterable[Any], start: int = 0, stop: int | None = None, step: int = 1
+    ) -> Self: ...
     def __iter__(self) -> Frames: ...
     def __next__(self) -> tuple[OwnedBuffer, int]: ...
 
@@ -530,7 +540,15 @@ class ShuffleRing:
 
 @final
 class ArrowNode:
-    def __new__(cls, *args: Any, **kwargs: Any) -> Self: ...
+    def __new__(
+        cls,
+        format: bytes,
+        length: int,
+        buffers: list[npt.NDArray[Any] | None],
+        children: list[ArrowNode] | None = None,
+        metadata: bytes | None = None,
+        nulls: int = 0,
+    ) -> Self: ...
 
 @final
 class ArrowStream: ...

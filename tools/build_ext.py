@@ -15,6 +15,7 @@ from libraries import compile_probe
 from setuptools.command.build_ext import build_ext
 
 WINDOWS = sys.platform == "win32"
+QUICK = os.environ.get("FASTREC_QUICK") == "1"
 UCRT = "#include <stdio.h>\n#ifndef _UCRT\n#error fastrec shares descriptors with Python\n#endif"
 CLANG = "#ifndef __clang__\n#error this is GCC\n#endif"
 
@@ -91,10 +92,11 @@ class BuildExt(build_ext):  # type: ignore[misc]
 
         def compile_one(name: str) -> None:
             source, suffix = build[name]
-            command = repr((compiler.compiler_so, arguments, extra, source))
+            flags = [*extra, "-O0"] if QUICK and "native" in Path(source).parts else extra
+            command = repr((compiler.compiler_so, arguments, flags, source))
             if is_stale(Path(name), command):
                 listing = ["-MMD", "-MF", str(Path(name).with_suffix(".d"))]
-                compiler._compile(name, source, suffix, arguments, [*extra, *listing], options)
+                compiler._compile(name, source, suffix, arguments, [*flags, *listing], options)
                 Path(name).with_suffix(".command").write_text(command)
 
         with ThreadPoolExecutor(self.jobs) as pool:

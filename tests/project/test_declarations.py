@@ -2,11 +2,14 @@
 """The declarations in _csrc.pxd and _ctensor.pxd equal those of the C headers.
 
 The C compiler checks the declarations only where Cython's output happens to use them, and converts
-silently between integers; here every one is compared, type by type.
+silently between integers; here every one is compared, type by type. `make lint` runs stubtest,
+which compares `_core.pyi` and `_tensor.pyi` with the extensions except for constructors: Python
+cannot see the signature of a ``__cinit__``, so that is compared here.
 """
 
 from __future__ import annotations
 
+import ast
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -203,3 +206,46 @@ def test_headers_are_read_as_a_compiler_reads_them() -> None:
         "fr_is": ("bool",),
     }
     assert found.variables == {"fr_all": "fr_x*"}
+
+
+def constructors_of_sources(text: str) -> dict[str, list[str]]:
+    """Class -> parameters of its ``__cinit__``: ``name``, ``name=default`` or ``*``, ``*name``."""
+    found = {}
+    text = re.sub(r"\[[:1, ]+\]", "", text)  # of the types of memory views
+    for body in re.split(r"^(?=\S)", text, flags=re.MULTILINE):
+        if opened := re.match(r"cdef class (\w+)", body):
+            call = re.search(r"def __cinit__\(\s*(.*?)\s*\):$", body, re.MULTILINE | re.DOTALL)
+            pieces = [piece.strip() for piece in split(call.group(1))[1:]] if call else []
+            found[opened.group(1)] = [
+                re.sub(r"^[\w\s.]*?(\w+)( not None| or None)?(=.*)?$", r"\1\3", piece)
+                for piece in pieces
+            ]
+    return found
+
+
+def constructors_of_stub(text: str) -> dict[str, list[str]]:
+    """Class -> parameters of its ``__new__``, in the same form."""
+    found = {}
+    for node in ast.parse(text).body:
+        if isinstance(node, ast.ClassDef):
+            arguments = ast.arguments([], [], None, [], [], None, [])
+            for each in node.body:
+                if isinstance(each, ast.FunctionDef) and each.name == "__new__":
+                    arguments = each.args
+            for argument in ast.walk(arguments):
+                if isinstance(argument, ast.arg):
+                    argument.annotation = None
+            found[node.name] = [piece.strip() for piece in split(ast.unparse(arguments))[1:]]
+    return found
+
+
+@pytest.mark.parametrize("name", ["_core", "_tensor"])
+def test_the_stub_has_the_parameters_of_each_constructor(name: str) -> None:
+    native = ROOT / "fastrec" / "native"
+    included = re.findall(r'^include "(.*)"$', (native / f"{name}.pyx").read_text(), re.MULTILINE)
+    assert included
+    real = constructors_of_sources("".join((native / file).read_text() for file in included))
+    promised = constructors_of_stub((ROOT / "fastrec" / f"{name}.pyi").read_text())
+    for kind in promised.keys() & real.keys():
+        assert promised[kind] == real[kind], kind
+    assert len(promised.keys() & real.keys()) >= 3
