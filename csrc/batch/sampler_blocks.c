@@ -104,7 +104,9 @@ static void choose_rows(const fr_sampler_blocks *blocks, fr_sampler_window *wind
         window->rows = 1;
         return;
     }
-    const uint64_t size = order->window, shift = shard % size, number = (row + shift) / size;
+    const uint64_t size = order->window;
+    const uint64_t shift = shard * size / blocks->shards; /* differs between the ranks of a shard */
+    const uint64_t number = (row + shift) / size;
     window->number = number;
     window->row = number ? number * size - shift : 0;
     window->rows = least((number + 1) * size - shift, blocks->even) - window->row;

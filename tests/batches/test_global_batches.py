@@ -17,7 +17,8 @@ from verbs import gzipped, write_examples
 
 import fastrec
 import fastrec.batches.block_shuffle
-from fastrec import Batcher, BlockShuffle, Buckets, Mixture
+from fastrec import Batcher, BlockShuffle, Buckets, Mixture, _core
+from fastrec.batches.order import OrderSpec
 
 SIZES = [301, 0, 57, 250, 311, 1]
 COUNT = sum(SIZES)
@@ -225,3 +226,21 @@ def test_blocks_are_planned_by_bytes_and_not_by_shards() -> None:
             assert blocks >= shards
             assert shards & (shards - 1) == 0
             assert block * (size / count) >= min(mib, size) or size > count * mib
+
+
+def test_blocks_mix_sorted_records_almost_as_a_permutation_does() -> None:
+    count = 200_000
+    block, shards = fastrec.batches.block_shuffle.plan_blocks(0, 4, count, count * 5000)
+    blocks = {"block": block, "window": 4, "virtual_shards": shards}
+    labels, medians = [], []
+    for options in ({"shuffle": "records"}, {"shuffle": "blocks", **blocks}):
+        spec = OrderSpec(**options, seed=0, batch_size=256)
+        sampler = _core.Sampler(_core.Order([count], spec))
+        found = [sampler.numbers(serial) for serial in range(0, 600, 3)]
+        numbers = [each[1].astype(np.int64) for each in found if each is not None]
+        labels.append(np.mean([len(np.unique(each * 1000 // count)) for each in numbers]))
+        distances = np.concatenate([np.abs(np.diff(each)) for each in numbers])
+        medians.append(np.median(distances) / count)
+    assert labels[0] == pytest.approx(226, abs=2)
+    assert labels[1] >= 150  # of 1,000 that the records are sorted by
+    assert medians == pytest.approx([0.293, 0.293], abs=0.02)

@@ -7,6 +7,7 @@ import json
 import pickle
 import random
 import re
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -297,3 +298,24 @@ def test_the_example_of_the_readme_works_with_a_url(memory: Any) -> None:
         exec(compile(code, "README.md", "exec"), names)
     assert len(fastrec.Reader(f"{memory.url}/train.tfrecord")) == 1000
     assert names["batch"]["image"].shape[1:] == (32, 32, 3)
+
+
+@pytest.mark.parametrize("shuffle", [True, "blocks", False])
+def test_one_warning_says_what_a_uniform_shuffle_costs_remotely(
+    memory: Any, tmp_path: Path, shuffle: Any
+) -> None:
+    path = tmp_path / "x.tfrecord"
+    with fastrec.Writer(path) as writer:
+        for number in range(20):
+            writer.write({"n": number, "x": bytes(100_000)})
+    url = memory.put(path.name, path.read_bytes())
+    for window_bytes, count in ((1 << 20, 1 if shuffle is True else 0), (1 << 22, 0)):
+        options = StorageOptions(window_bytes=window_bytes)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            batcher = fastrec.Batcher(
+                url, FEATURES, 4, shuffle=shuffle, seed=0, storage_options=options
+            )
+            assert sum(map(len, rows(batcher))) == sum(map(len, rows(batcher))) == 20
+        assert len(caught) == count
+        assert all("shuffle='blocks' fetches whole blocks" in str(each.message) for each in caught)
