@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random chains of stages give equal elements and errors for any number of rows together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import fastrec.compat.v2 as tf
+from fastrec.compat._tf.data.streams import to_values
+from fastrec.compat._tf.seeds import running
+
+Stage = Callable[[Any], Any]
+
+MOST = 200  # elements and errors that are compared
+REQUESTED = (1, 7, 64, 1024)
+
+
+def failing(at: int) -> Stage:
+    return lambda data: data.map(lambda x: x + 10 // (x - at) * 0)
+
+
+def varied(data: Any) -> Any:
+    return data.map(lambda x: tf.range(x % 4)).padded_batch(3).unbatch().map(tf.reduce_sum)
+
+
+# Each maps a dataset of int64 scalars to another one.
+STAGES: dict[str, Stage] = {
+    "fails at 3": failing(3),
+    "fails at 8": failing(8),
+    "doubled": lambda data: data.map(lambda x: x * 2 - 7, num_parallel_calls=2),
+    "kept": lambda data: data.filter(lambda x: x % 3 != 1),
+    "filter fails at 5": lambda data: data.filter(lambda x: 10 // (x - 5) != 2),
+    "batches": lambda data: data.batch(4).unbatch(),
+    "whole batches": lambda data: data.batch(3, drop_remainder=True).unbatch(),
+    "sums of batches": lambda data: data.batch(3).map(tf.reduce_sum),
+    "padded": varied,
+    "shuffled": lambda data: data.shuffle(5, seed=4),
+    "taken": lambda data: data.take(9),
+    "skipped": lambda data: data.skip(2),
+    "repeated": lambda data: data.repeat(2),
+    "sharded": lambda data: data.shard(2, 1),
+    "numbered": lambda data: data.enumerate().map(lambda number, x: number + x),
+    "zipped": lambda data: tf.data.Dataset.zip((data, data.skip(1))).map(lambda a, b: a - b),
+    "concatenated": lambda data: data.concatenate(tf.data.Dataset.range(3)),
+    "flat": lambda data: data.flat_map(lambda x: tf.data.Dataset.range(x % 3)),
+    "interleaved": lambda data: data.interleave(
+        lambda x: tf.data.Dataset.range(x, x + 2), cycle_length=2
+    ),
+    "windows": lambda data: data.window(3, 2).flat_map(lambda rows: rows.batch(3)).unbatch(),
+    "random": lambda data: data.map(lambda x: x + tf.random.uniform([], 0, 5, tf.int64, seed=9)),
+    "if": lambda data: data.map(lambda x: x // 2 if x % 2 == 0 else x * 3),
+    "loop": lambda data: data.map(
+        lambda x: tf.while_loop(lambda y: y > 9, lambda y: [y // 2], [tf.abs(x)])[0]
+    ),
+    "prefetched": lambda data: data.prefetch(2),
+    "errors ignored": lambda data: data.ignore_errors(),
+}
+
+
+def is_comparable(names: list[str]) -> bool:
+    """Return whether no error precedes a shuffle, which would move the error."""
+    return "shuffled" not in names or not any("fails" in name for name in names)
+
+
+CHAINS = st.lists(st.sampled_from(sorted(STAGES)), min_size=1, max_size=5).filter(is_comparable)
+
+
+def made(names: list[str]) -> Any:
+    tf.random.set_seed(3)
+    data = tf.data.Dataset.range(20)
+    for name in names:
+        data = STAGES[name](data)
+    return data
+
+
+def outcomes(values: Iterator[Any]) -> list[Any]:
+    """Return the elements, with the class and text of an error in its place."""
+    found: list[Any] = []
+    while len(found) < MOST:
+        try:
+            found.append(np.asarray(next(values)).tolist())
+        except StopIteration:
+            break
+        except tf.errors.OpError as error:
+            found.append((type(error).__name__, error.message.splitlines()[0]))
+    return found
+
+
+def plain(names: list[str]) -> list[Any]:
+    before = tf.data.set_lowering(False)
+    try:
+        return outcomes(iter(made(names)))
+    finally:
+        tf.data.set_lowering(before)
+
+
+@settings(max_examples=60, deadline=None)
+@given(CHAINS)
+def test_a_random_pipeline_has_the_elements_and_errors_of_plain_execution(names: list[str]) -> None:
+    assert outcomes(iter(made(names))) == plain(names)
+
+
+@settings(max_examples=40, deadline=None)
+@given(CHAINS, st.sampled_from(REQUESTED))
+def test_any_requested_number_of_rows_gives_the_same(names: list[str], rows: int) -> None:
+    node = made(names)._node
+    token = running.set({})
+    try:
+        blocks = node.blocks(rows)
+        if blocks is not None:
+            found = outcomes(map(itemgetter(0), to_values(blocks)))
+            assert found == plain(names)
+    finally:
+        running.reset(token)
+
+
+@pytest.mark.parametrize("name", STAGES)
+def test_each_stage_has_the_elements_and_errors_of_plain_execution(name: str) -> None:
+    for names in ([name], ["fails at 3", name], [name, "fails at 8", "batches"]):
+        if is_comparable(names):
+            assert outcomes(iter(made(names))) == plain(names)
