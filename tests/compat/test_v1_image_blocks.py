@@ -13,7 +13,6 @@ import pytest
 import fastrec.compat.v1 as tf
 import fastrec.compat.v2 as v2
 from fastrec.compat._tf.kernels import pixels
-from fastrec.compat.v1 import lowering
 from fastrec.compat.v1.lowering import BlockPlan, set_lowering
 
 HEIGHT, WIDTH, RECORDS = 9, 8, 60
@@ -108,14 +107,14 @@ def test_large_images_are_the_same_on_blocks_and_on_single_records(
 ) -> None:
     """They are processed by threads; in columns, if none takes longer than `limit`."""
     counts: list[int] = []
-    real = BlockPlan._late
+    real = BlockPlan._row_by_row
 
-    def counted(self: Any, count: int, columns: Any) -> Any:
-        counts.append(count)
-        return real(self, count, columns)
+    def counted(self: Any, count: int, columns: Any, threads: bool) -> Any:
+        counts.extend([count] if threads else [])
+        return real(self, count, columns, threads)
 
-    monkeypatch.setattr(BlockPlan, "_late", counted)
-    monkeypatch.setattr(lowering, "_LONG_S", limit)
+    monkeypatch.setattr(BlockPlan, "_row_by_row", counted)
+    monkeypatch.setattr("fastrec.compat._tf.width._SLOW", limit)
     quick, slow = batches(path, True, views), batches(path, False, views)
     assert len(counts) == 1 if limit else sum(counts) >= RECORDS > len(counts)
     for a, b in zip(quick, slow, strict=True):

@@ -244,7 +244,7 @@ def test_few_records_give_what_single_records_give(
     records: Path, way: str, blocks: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slow = all_batches(records, WAYS[way], lowered=False)
-    monkeypatch.setattr(lowering, "_MOST_RECORDS", 3)
+    monkeypatch.setattr("fastrec.compat._tf.width._MOST", 3)
     columns: list[int] = []
     real = Trace.run_block
 

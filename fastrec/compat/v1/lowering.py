@@ -24,13 +24,13 @@ from fastrec.threads import usable_cpus
 
 from .._tf.columns import rows_of, size_of
 from .._tf.data.explaining import explain_step, explaining
-from .._tf.data.streams import elements
 from .._tf.ops import Block as Columns
 from .._tf.specs import TensorSpec
 from .._tf.tensor import as_array
 from .._tf.tracing.calls import Unfit, calling
 from .._tf.tracing.recording import Recording
 from .._tf.tracing.trace import Trace
+from .._tf.width import RunnerWidth
 from ._draws import state_of
 from ._functions import Effects, Way, dependent, drawing, emit, is_avoidable
 from ._nodes import Operation, Tensor
@@ -44,12 +44,6 @@ if TYPE_CHECKING:
 
 __all__ = ["BlockPlan", "enqueuer", "set_lowering"]
 
-_FIRST_RECORDS, _MOST_RECORDS = 16, 512
-_FEW_RECORDS = 8  # which take less time one after the other than in columns
-_BLOCK_BYTES = 1 << 23  # of all that is made of a block
-_BLOCK_S = 0.05
-_LONG_S = 2e-4  # below which threads gain nothing, and columns are better
-_LONGER_S = 2e-3  # below which threads gain nothing for few records
 _TRIED = 3  # records; the first takes long where something is made for all of them
 
 _ENQUEUES = ("QueueEnqueueV2", "QueueEnqueueManyV2")
@@ -129,9 +123,7 @@ class BlockPlan:
         used = {slot for is_slot, slot in references + self._trace.outputs if is_slot}
         self._wanted = [slot in used for slot in range(len(self.outputs))]
         self._drawing = drawing(code)
-        self._count = _FIRST_RECORDS
-        self._seconds: float | None = None  # what is done for one record takes
-        self._share: float | None = None  # bytes that are made for each that is enqueued
+        self._width = RunnerWidth()
 
     def _traced(self, code: Sequence[Operation], answers: Any = None) -> Trace:
         way = Way(lambda: self._step, lambda op: state_of(op, self._step), False, True)
@@ -153,7 +145,7 @@ class BlockPlan:
     def run(self, step: Any, feeds: Any) -> list[Any]:
         """Take a block and enqueue its rows."""
         queue: Queue = self._queue.kernel(step)[0]
-        count = min(self._count, max(queue.capacity, _FIRST_RECORDS))
+        count = self._width.limited(queue.capacity)
         try:
             count = self.source.take(step, count)
         except Exception as error:
@@ -176,29 +168,18 @@ class BlockPlan:
         return []
 
     def _columns(self, step: Any, count: int) -> list[Any]:
-        self._step, trace = step, self._trace
-        seconds = self._seconds or 0.0
-        few = self._share is not None and count <= _FEW_RECORDS and seconds < _LONGER_S
+        """Return the components of `count` rows to enqueue."""
+        self._step, trace, width = step, self._trace, self._width
+        few = width.is_few(count)
         taken = self.source.columns(self._wanted, few)
         blocks = [Columns(column, True) for column in taken]
         given = [*taken, *trace.draws_of(count, blocks, {})]
         trace.made = sum(map(size_of, given))
-        if few:
-            parts = [[None] * count if column is None else rows_of(column) for column in given]
-            values = zip(*parts, strict=True)
-            rows = [trace(row, together=True) for row in values]
-            columns = [list(column) for column in zip(*rows, strict=True)]
-        elif trace.has_late and (self._seconds is None or seconds > _LONG_S):
-            columns = self._late(count, trace.early(count, given))
+        if few or (trace.is_large and trace.is_pure and width.is_slow):
+            columns = self._row_by_row(count, given, threads=not few)
         else:
             columns = trace.run_block(count, given)
-        size = sum(map(size_of, columns))
-        if not few or self._share is None:
-            self._share = (trace.made + size) / max(size, 1)
-        most = int(_BLOCK_BYTES * count / max(size * self._share, 1))
-        if self._seconds is not None and self._seconds > _LONG_S:  # others wait for all of them
-            most = min(most, max(2 * usable_cpus(), int(_BLOCK_S / self._seconds)))
-        self._count = max(1, min(_MOST_RECORDS, 4 * self._count, most))
+        width.update(count, trace.made, sum(map(size_of, columns)))
         return columns
 
     def _parts(self, queue: Queue, columns: list[Any], count: int) -> Any:
@@ -220,18 +201,20 @@ class BlockPlan:
             queue.check(part)
         return parts, queue.enqueue
 
-    def _late(self, count: int, columns: list[Any]) -> list[Any]:
-        """Columns of what is left to be done for each record; in threads, if that takes long."""
-        each, values = self._trace.late, elements((count, columns))
+    def _row_by_row(self, count: int, columns: list[Any], threads: bool) -> list[Any]:
+        """Return the components of rows, each run alone; in threads if allowed and worthwhile."""
+        width, run = self._width, functools.partial(self._trace, together=True)
+        parts = [[None] * count if column is None else rows_of(column) for column in columns]
+        values = zip(*parts, strict=True)
         rows: list[tuple[Any, ...]] = []
-        if self._seconds is None:
+        if threads and width.seconds is None:
             times = [time.perf_counter()]
             for value in itertools.islice(values, _TRIED):
-                rows.append(each(value))
+                rows.append(run(value))
                 times.append(time.perf_counter())
-            self._seconds = float(np.diff(times).min())
-        # Most of what takes long, as decoding an image, holds no lock.
-        rows += _pool().map(each, values) if self._seconds > _LONG_S else map(each, values)
+            width.seconds = float(np.diff(times).min())
+        # Operations that take long, such as decoding an image, release the GIL.
+        rows += _pool().map(run, values) if threads and width.is_slow else map(run, values)
         return [list(column) for column in zip(*rows, strict=True)]
 
 

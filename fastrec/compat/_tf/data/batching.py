@@ -22,6 +22,7 @@ from ..specs import (
 )
 from ..tensor import as_array
 from ..tracing.trace import Trace
+from ..width import batched_rows
 from .mapping import Map, Parsable
 from .native import parsed_batches, with_fallback
 from .pipeline import UNKNOWN, Node, invalid
@@ -30,8 +31,6 @@ from .streams import Block, Blocks, Value, Values, flattened, in_blocks, rechunk
 from .untraced import EagerMap
 
 __all__ = ["Batch", "Grouped", "RaggedBatch", "Unbatch", "ragged_rows"]
-
-_LEAST = 64  # elements of a block, for which its operations are called once
 
 
 class Grouped(Node):
@@ -66,7 +65,7 @@ class Grouped(Node):
     def _chunks(self) -> Blocks | None:
         """The elements as columns, where these are not asked for before their batch is."""
         node = self._source
-        blocks = node.fast_blocks(self._size * max(1, _LEAST // self._size))
+        blocks = node.fast_blocks(batched_rows(node.specs, self._size))
         if blocks is not None or not isinstance(node, (Map, EagerMap)):
             return blocks
         if isinstance(node, Map) and node.trace.is_large:

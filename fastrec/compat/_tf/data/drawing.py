@@ -14,10 +14,10 @@ from ..seeds import kept_for_run
 from ..specs import TypeSpec
 from ..tracing.calls import drawing
 from ..tracing.trace import Trace
+from ..width import AHEAD, DRAWS
 from .functions import failed
 from .pipeline import Node
 from .streams import (
-    AHEAD,
     Block,
     Blocks,
     Value,
@@ -28,8 +28,6 @@ from .streams import (
 )
 
 __all__ = ["Drawn"]
-
-_MOST_AHEAD = 1 << 16  # random numbers
 
 
 class Drawn(Node):
@@ -42,7 +40,7 @@ class Drawn(Node):
         self._trace = trace
         # The time of a draw is not visible: draw several at a time, unless they are large.
         most = max(draw.spec.shape.num_elements() or 0 for draw in trace.draws)
-        self._ahead = max(1, min(AHEAD, _MOST_AHEAD // max(most, 1)))
+        self._ahead = max(1, min(AHEAD, DRAWS // max(most, 1)))
 
     @property
     def specs(self) -> list[TypeSpec]:

@@ -21,10 +21,10 @@ from ..tracing.branching import Branches
 from ..tracing.calls import CALLERS, Called, Unfit, calling
 from ..tracing.recording import Mistake, Undecided, raw_of, wrap
 from ..tracing.trace import Trace, sketched, traced
+from ..width import AHEAD
 from .explaining import explain, explaining
 from .pipeline import Node, Once, lowering
 from .streams import (
-    AHEAD,
     Block,
     Value,
     Values,

@@ -9,15 +9,15 @@ from typing import Any
 
 from ..columns import size_of
 from ..errors import OpError
-from ..specs import TensorSpec, TypeSpec
+from ..specs import TypeSpec
 from ..tracing.trace import Into, Trace
+from ..width import PARSED, limited_rows
 from .drawing import Drawn
 from .functions import Function, failed
 from .native import with_fallback
 from .pipeline import Node, lowering
 from .rooms import Place, Row, places
 from .streams import (
-    AHEAD,
     Block,
     Blocks,
     Value,
@@ -34,13 +34,7 @@ from .untraced import EagerMap
 
 __all__ = ["Map", "Parsable", "mapped"]
 
-_FEW = 16  # elements, which may have encoded images
-_SMALL = 1 << 14  # bytes of an element
-_LARGE = 1 << 18
-_CACHED = 1 << 22
-
-_Part = tuple[Any, Value]  # an element, and how far its function has come
-_BEGUN, _DONE = object(), object()
+_Row = tuple[bool, Value]  # whether the column segment has run, and the values after it
 
 
 def mapped(node: Node, function: Callable[..., Any], parallel: int | None) -> Node:
@@ -61,17 +55,6 @@ class Parsable(Node):
         raise NotImplementedError
 
 
-def _bytes_of(spec: Any) -> int:
-    """Of a part of an element; as much as a cache has where that is not known."""
-    known = isinstance(spec, TensorSpec) and spec.dtype.name != "string"
-    count = spec.shape.num_elements() if known else None
-    return _CACHED if count is None else count * spec.dtype.size
-
-
-def _whole(value: Value) -> _Part:
-    return None, value
-
-
 class Map(Node):
     """A function that consists of operations."""
 
@@ -86,7 +69,7 @@ class Map(Node):
         super().__init__(node)
         self.trace, self._structure, self.parallel = trace, structure, parallel
         self._name = name  # in messages
-        self._most: int | None = None  # elements at a time, if what was made of some is large
+        self._most: int | None = None  # rows to run together, once the bytes of some are known
 
     structure = property(lambda self: self._structure)
 
@@ -122,58 +105,33 @@ class Map(Node):
         return with_fallback(found, lambda: self._values(fast))
 
     def _values(self, fast: bool) -> Values:
-        if fast and (parts := self._divided(AHEAD)) is not None:
-            return in_order(self._rest, parts, self._workers())
-        count = self._workers() if fast else 0
-        return in_order(self._of_one, self.inputs[0].stream(fast), count)
+        if not fast:
+            return map(self._of_one, self.inputs[0].stream(fast))
+        return in_order(self._run, self._rows(), self._workers())
 
-    def _divided(self, most: int) -> Iterator[_Part] | None:
-        """Elements of which all but images is done, many at once; None where that cannot be.
+    def _rows(self) -> Iterator[_Row]:
+        """Return the elements, parsed together where records have to be parsed."""
+        blocks = None
+        if lowering() and self.trace.is_divided:
+            blocks = self.inputs[0].fast_blocks(PARSED)
+        if blocks is None:
+            return zip(itertools.repeat(False), self.inputs[0].stream())
+        return flattened(map(self._early, blocks))
 
-        Up to `most`, where what they are made of is known to stay in a cache.
-        """
-        node, trace = self.inputs[0], self.trace
-        if not lowering() or not (trace.is_divided or trace.may_be_small):
-            return None
-        size = sum(map(_bytes_of, node.specs))
-        blocks = node.fast_blocks(max(_FEW, min(most, _CACHED // max(size, 1))))
-        if blocks is not None:
-            return flattened(map(self._early, blocks))
-        return self._measured(node.stream()) if trace.may_be_small and node.pure else None
-
-    def _measured(self, values: Values) -> Iterator[_Part]:
-        """The elements, several at a time as soon as one of them is found to be small."""
-        small, blocks = False, to_blocks(values, _FEW)
-
-        def step() -> Iterator[_Part]:
-            nonlocal small
-            if small:
-                return self._early(next(blocks))
-            value = next(values)
-            small = sum(map(size_of, value)) <= _SMALL
-            return iter([_whole(value)])
-
-        return flattened(steps(step))
-
-    def _early(self, block: Block) -> Iterator[_Part]:
-        count, columns = block
-        may_be_small = self.trace.may_be_small and self._most is None
+    def _early(self, block: Block) -> Iterator[_Row]:
         try:
-            if may_be_small and sum(map(size_of, columns)) <= _SMALL * count:
-                return zip(itertools.repeat(_DONE), elements(self._of_block(count, columns)))
-            if self.trace.is_divided:
-                done = elements((count, self.trace.early(count, columns)))
-                return zip(itertools.repeat(_BEGUN), done)
-        except Exception:  # which one it is of, the elements tell
-            pass
-        return map(_whole, elements(block))
+            done = elements((block[0], self.trace.early(*block)))
+        except Exception:  # each row then raises its own error
+            return zip(itertools.repeat(False), elements(block))
+        return zip(itertools.repeat(True), done)
 
-    def _rest(self, part: _Part, into: Into | None = None) -> Value:
-        done, value = part
-        if done is not _BEGUN:
-            return value if done is _DONE else self._of_one(value, into)
+    def _run(self, row: _Row, into: Into | None = None) -> Value:
+        """Return the result for an element after the column segment, or for the whole function."""
+        is_parsed, value = row
         try:
-            return self.trace.late(value, into)
+            if is_parsed:
+                return self.trace.late(value, into)
+            return self.trace(value, together=lowering(), into=into)
         except OpError as error:
             raise failed(error, self._name) from error.__cause__
 
@@ -185,21 +143,15 @@ class Map(Node):
         if not lowering() or not self.trace.is_large:
             return None
         following = places(size, *room)
-        if (parts := self._divided(size)) is None:
-            parts = map(_whole, self.inputs[0].stream())
-
-        jobs = ((next(following), part) for part in parts)
+        jobs = zip(self._rows(), following, strict=False)  # an error takes no place
         return in_order(self._put, jobs, self._workers())
 
-    def _put(self, job: tuple[Row, _Part]) -> Place:
-        row, part = job
-        return row, row.put(self._rest(part, row.part))
+    def _put(self, job: tuple[_Row, Row]) -> Place:
+        row, place = job
+        return place, place.put(self._run(row, place.part))
 
-    def _of_one(self, value: Value, into: Into | None = None) -> Value:
-        try:
-            return self.trace(value, together=lowering(), into=into)
-        except OpError as error:
-            raise failed(error, self._name) from error.__cause__
+    def _of_one(self, value: Value) -> Value:
+        return self._run((False, value))
 
     def _parsed(self) -> Values | None:
         """Batches of records, parsed natively as this would do."""
@@ -243,6 +195,5 @@ class Map(Node):
 
     def _of_block(self, count: int, columns: list[Any]) -> Block:
         found = self.trace.run_block(count, columns)
-        size = sum(map(size_of, found)) // count
-        self._most = max(1, _CACHED // size) if size > _LARGE else None
+        self._most = limited_rows(sum(map(size_of, found)) / count)
         return count, found

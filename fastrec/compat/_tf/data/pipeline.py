@@ -20,7 +20,8 @@ from ..seeds import in_use
 from ..specs import DatasetSpec, NoneTensorSpec, TensorSpec, TypeSpec
 from ..structure import LEAF, pack
 from ..tracing.recording import wrap
-from .streams import AHEAD, Blocks, Values, steps, to_blocks, to_values
+from ..width import AHEAD
+from .streams import Blocks, Values, steps, to_blocks, to_values
 
 __all__ = [
     "INFINITE",

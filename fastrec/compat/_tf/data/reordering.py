@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -17,11 +18,12 @@ from fastrec.errors import FastrecError
 from ..record_errors import data_error
 from ..seeds import SeedSource
 from ..specs import TensorSpec
+from ..width import AHEAD, READ_BYTES
 from .mapping import Map
 from .native import plain_files
 from .pipeline import UNKNOWN, Node, invalid
 from .sources import Slices
-from .streams import AHEAD, Block, Blocks, Value, Values, in_blocks, to_blocks, to_values
+from .streams import Block, Blocks, Value, Values, in_blocks, to_blocks, to_values
 
 __all__ = ["Shuffle"]
 
@@ -94,6 +96,9 @@ class _Reordered(Node):
             total = len(reader)
         except (FastrecError, OSError):  # what is damaged comes in its place
             return to_blocks(self._reorder(self.inputs[0].stream()), count)
+
+        record_bytes = sum(map(os.path.getsize, paths)) // max(total, 1)
+        count = min(count, max(AHEAD, READ_BYTES // max(record_bytes, 1)))
 
         def record(number: Value) -> Value:
             try:

@@ -20,14 +20,13 @@ from ..specs import TensorSpec, TypeSpec, unbatched
 from ..structure import LEAF
 from ..tensor import convert_to_tensor
 from ..tracing.recording import Symbol, spec_of
+from ..width import READ
 from .pipeline import INFINITE, UNKNOWN, Node, loose_spec
 from .streams import Block, Blocks, Values, steps
 
 __all__ = ["Files", "Numbers", "Records", "Slices", "Tensors"]
 
 T = TypeVar("T")
-
-_READ = 1024  # records at a time, where batches are larger
 
 
 class Tensors(Node):
@@ -201,7 +200,7 @@ class Records(Node):
         return self._read(zip)
 
     def blocks(self, count: int) -> Blocks | None:
-        size = min(count, _READ)
+        size = min(count, READ)
 
         def in_batches(reader: fastrec.Reader) -> Blocks:
             return map(_as_block, reader.blocks(size))

@@ -15,9 +15,9 @@ from typing import Any, TypeVar
 
 from .. import errors as _errors
 from ..columns import column_of, joined, rows_of
+from ..width import AHEAD
 
 __all__ = [
-    "AHEAD",
     "Block",
     "Blocks",
     "Value",
@@ -34,8 +34,6 @@ __all__ = [
     "to_blocks",
     "to_values",
 ]
-
-AHEAD = 64  # elements to have ready where no batches are requested
 
 T = TypeVar("T")
 

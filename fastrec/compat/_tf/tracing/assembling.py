@@ -16,7 +16,7 @@ from ..kernels.pieces import whole
 from ..ops import Op
 from .recording import Node
 
-__all__ = ["assembled", "inside_of"]
+__all__ = ["assembled"]
 
 _JOINING = {"ConcatV2"}
 _LEAST = 1 << 12  # numbers, which take longer to copy than to say where they are
@@ -74,20 +74,6 @@ def assembled(nodes: Sequence[Node], outputs: Sequence[Reference]) -> list[Node]
         whole_group = [node for node in nodes if id(node) in order] if len(group) > 1 else group
         found.append(_assembly(whole_group) if len(group) > 1 else last)
     return found[::-1]
-
-
-def inside_of(found: Sequence[Node], nodes: Sequence[Node]) -> set[int]:
-    """The slots of `nodes` that operations of :func:`assembled` make of what these take."""
-    makers = {slot: node for node in nodes for slot in node.slots}
-    inside: set[int] = set()
-    for each in found:
-        if isinstance(each.op, _Assembly):
-            taken, ahead = {slot for _, slot in each.inputs}, list(each.slots)
-            while ahead:
-                if (slot := ahead.pop()) not in taken | inside:
-                    inside.add(slot)
-                    ahead += [value for late, value in makers[slot].inputs if late]
-    return inside
 
 
 def _is_worth_it(node: Node) -> bool:

@@ -58,8 +58,6 @@ class Trace:
     is_large : bool
         Whether elements are images or others of some size, which are best worked on one by one:
         what a block of them takes fits in no cache, and each takes longer than a call.
-    may_be_small : bool
-        Whether it is only said to be large since the sizes of arrays are not known.
     made : int, optional
         Those who set it find the bytes of columns added that were made since, but for views.
 
@@ -89,7 +87,6 @@ class Trace:
         references = [ref for node in self.nodes for ref in node.inputs] + self.outputs
         self._find_draws(recording, {slot for is_slot, slot in references if is_slot})
         self.is_large = self._makes_large(specs)
-        self.may_be_small = self._may_be_small(specs)
         self._specs = specs
         self._fuse()
 
@@ -106,7 +103,7 @@ class Trace:
     def of_large(self) -> Trace:
         """The same, where it is known from elsewhere that elements are large."""
         found = copy.copy(self)
-        found.is_large, found.may_be_small = True, False
+        found.is_large = True
         found._fuse()
         return found
 
@@ -128,8 +125,7 @@ class Trace:
         specs = self._specs
         self._numbers = {slot: at for at, (is_slot, slot) in enumerate(self.outputs) if is_slot}
         self._steps = self._fused = self._columns = with_last_uses(self.nodes, self.outputs)
-        self._late = with_last_uses([], [])
-        self._early: list[Node] = []
+        self._early, self._late = with_last_uses([], []), with_last_uses([], [])
 
         def joined(nodes: Sequence[Node]) -> list[Node]:
             return with_formulas(nodes, self.outputs, specs, spec_of)
@@ -141,7 +137,7 @@ class Trace:
             if self.is_pure and len(self.nodes) > 1:
                 self._fused = self._columns = steps(joined(self.nodes))
             return
-        from .assembling import assembled, inside_of
+        from .assembling import assembled
         from .fusing import Distortion, Pixels, fused  # which others do without
         from .raw_images import with_images
 
@@ -155,9 +151,8 @@ class Trace:
         self._columns = steps(chained(imaged, Distortion))
         if self.is_pure:
             self._fused = alone(self.nodes)
-        if self.is_large and self.is_pure:
-            joint = inside_of(assembled(chained(imaged, Pixels), self.outputs), imaged)
-            self._late = alone(self._divide(imaged, specs, joint))
+        if self.is_large and self.parsing is not None:
+            self._late = alone(self._divide(imaged))
 
     def _find_draws(self, recording: Recording, needed: set[int]) -> None:
         """Tell apart what decides which of its parts draw."""
@@ -218,50 +213,36 @@ class Trace:
                         slots[slot] = block
         return [slots[slot].value for slot in self.drawn]
 
-    def _divide(
-        self, nodes: Sequence[Node], specs: Sequence[TypeSpec], joint: set[int]
-    ) -> list[Node]:
-        """Tell what does not come to images apart, to do it for many elements at once.
-
-        Returns the rest, with all that makes the slots in `joint`.
-        """
-        ready = set(self.given)
-        joint = joint.union(
-            *[node.slots for node in _leading_to_large(nodes, specs) if not node.op.cheap]
-        )
+    def _divide(self, nodes: Sequence[Node]) -> list[Node]:
+        """Make the column segment of the operations on small values; return the others."""
+        ready, early = set(self.given), []
         for node in nodes:
             needs = {slot for is_slot, slot in node.inputs if is_slot}
-            small = not any(map(_is_large, [*node.specs, *(specs[slot] for slot in needs)]))
-            small = small and joint.isdisjoint(node.slots)
-            if node.op.block is not None and small and needs and needs <= ready:
-                self._early.append(node)
+            specs = [*node.specs, *(self._specs[slot] for slot in needs)]
+            if node.op.block is not None and needs <= ready and not any(map(_is_large, specs)):
+                early.append(node)
                 ready.update(node.slots)
-        done = {id(node) for node in self._early}
+        done = {id(node) for node in early}
         late = [node for node in nodes if id(node) not in done]
         references = [ref for node in late for ref in node.inputs] + self.outputs
         self._carried = sorted(ready.intersection(slot for is_slot, slot in references if is_slot))
-        self._early_steps = with_last_uses(self._early, [(True, slot) for slot in self._carried])
+        self._early = with_last_uses(early, [(True, slot) for slot in self._carried])
         return late
 
     @property
     def is_divided(self) -> bool:
-        """Whether part of it is done for many elements at once, and the rest one by one."""
+        """Whether a segment over columns parses records before each row runs alone."""
         return bool(self._early)
 
-    @property
-    def has_late(self) -> bool:
-        """Whether anything is left to be done one by one."""
-        return bool(self._late)
-
     def early(self, count: int, columns: Sequence[Any]) -> list[Any]:
-        """Columns of what :meth:`late` takes, from columns of `count` elements."""
+        """Run the column segment on `count` elements; return what :meth:`late` takes."""
         wanted = [(True, slot) for slot in self._carried]
-        given = [Block(column, True) for column in columns]
-        found = self._run_blocks(self._early_steps, self.given, wanted, count, given)
+        blocks = [Block(column, True) for column in columns]
+        found = self._run_blocks(self._early, self.given, wanted, count, blocks)
         return [as_column(block, count) for block in found]
 
     def late(self, values: Sequence[Any], into: Into | None = None) -> tuple[Any, ...]:
-        """Run the rest of it on the values of one element; see :meth:`__call__` for `into`."""
+        """Run the row segment on the values of one element; see :meth:`__call__` for `into`."""
         return self._run(self._late, self._carried, values, into)
 
     @property
@@ -286,13 +267,6 @@ class Trace:
             found.update(slot for slot in node.slots if large(specs[slot]) and not small)
         returned = {slot for is_slot, slot in self.outputs if is_slot}
         return any(slot in returned or slot not in self.values for slot in found)
-
-    def _may_be_small(self, specs: Sequence[TypeSpec]) -> bool:
-        numbers = all(specs[slot].dtype.name != "string" for slot in self.values)
-        made = [spec for node in self.nodes for spec in node.specs]
-        known = any(_is_large(spec) and spec.shape.num_elements() is not None for spec in made)
-        parts = any(node.op.large for node in self.nodes)
-        return self.is_large and self.is_pure and numbers and not known and not parts
 
     @property
     def parsing(self) -> Parsing | None:
@@ -402,21 +376,6 @@ class Trace:
 def _is_large(spec: TypeSpec) -> bool:
     count = None if spec.dtype.name == "string" else spec.shape.num_elements()
     return _is_image(spec) or (count is not None and count >= LARGE)
-
-
-def _leading_to_large(nodes: Sequence[Node], specs: Sequence[TypeSpec]) -> list[Node]:
-    """What makes numbers, how many is not known, of which something large is made."""
-    found: list[Node] = []
-    leading: set[int] = set()
-    unclear = [spec.dtype.name != "string" and spec.shape.num_elements() is None for spec in specs]
-    for node in reversed(nodes):
-        leads = not leading.isdisjoint(node.slots)
-        if leads:
-            found.append(node)
-        if leads or any(map(_is_large, node.specs)):
-            taken = [slot for is_slot, slot in node.inputs if is_slot]
-            leading.update(slot for slot in taken if unclear[slot])
-    return found
 
 
 def _is_image(spec: TypeSpec) -> bool:
