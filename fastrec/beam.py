@@ -35,7 +35,7 @@ from apache_beam.io.filesystems import FileSystems
 from apache_beam.options.value_provider import ValueProvider
 
 from . import FileRange, Reader, Writer, file_ranges
-from .errors import check_int
+from .arguments import check_int
 from .records.shard_sets import check_shards
 from .records.side_files import is_side_file
 
