@@ -129,7 +129,7 @@ sanitize-python: .venv/installed-test
 	ASAN_OPTIONS=detect_leaks=0:log_path=$(CURDIR)/build/report \
 	UBSAN_OPTIONS=print_stacktrace=1:log_path=$(CURDIR)/build/report PYTHONMALLOC=malloc \
 	PYTHONPATH=$(CURDIR)/build/sanitize $(BIN)/pytest -p no:cacheprovider -n auto --dist worksteal \
-	    -m "not unsanitized$(MARK:%= and (%))" tests --ignore=tests/project \
+	    -m "not unsanitized$(if $(MARK), and ($(MARK)))" tests --ignore=tests/project \
 	    || { cat build/report.* 2>/dev/null; exit 1; }
 
 ## make lint         formats, types, warnings and layers
