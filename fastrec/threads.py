@@ -1,18 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The number of threads to use."""
+"""Threads of Python: how many to use, and a function over an iterator, with results in its order.
+
+:class:`Pipeline` pays for functions that give up the interpreter's lock: parsing, inflating, NumPy,
+decoders. As in the native loader, no thread runs further ahead than the ring is long, and an error
+comes where its result would have been.
+"""
 
 from __future__ import annotations
 
+import atexit
 import functools
 import math
 import os
-from collections.abc import Iterator
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Any, ClassVar
 
-__all__ = ["usable_cpus"]
+from .errors import call_out
+
+__all__ = ["Pipeline", "close_together", "is_in_pipeline", "usable_cpus"]
 
 _MEMBERSHIP = Path("/proc/self/cgroup")
 _GROUPS = Path("/sys/fs/cgroup")
+
+_here = threading.local()  # the ring that the thread works for
+
+_WAIT_S = 0.1  # between looks at whether anybody is still there
+_JOIN_S = 5.0  # for all threads that are inside of the caller's function, together
+_NEXT_JOIN_S = 0.1  # the same, after a wait that timed out
 
 
 def usable_cpus() -> int:
@@ -70,3 +88,207 @@ def _ratio(*paths: Path) -> float:
         return int(quota) / int(period) if int(quota) > 0 else math.inf
     except (OSError, ValueError, ZeroDivisionError):  # "max" is not a number
         return math.inf
+
+
+class _Ring:
+    """State that the threads share. It holds no reference to the consumer."""
+
+    def __init__(self, source: Iterator[Any], function: Callable[[Any], Any], depth: int) -> None:
+        self.source = source
+        self.function = function
+        self.depth = depth
+        self.pulling = threading.Lock()  # the source is for one thread at a time
+        lock = threading.Lock()  # guards what follows
+        self.ready = threading.Condition(lock)
+        self.has_space = threading.Condition(lock)
+        self.results: dict[int, Any] = {}
+        self.next = 0
+        self.claimed = 0
+        self.end: int | None = None  # serial of the result that will not come, ...
+        self.error: BaseException | None = None  # ... and why, unless the source is through
+        self.stopping = False
+        self.consumer_s = 0.0
+        self.workers_s = 0.0
+
+    def pull(self) -> tuple[int, Any] | None:
+        """The next of the source with its serial; None when there is nothing more to do."""
+        with self.pulling:
+            with self.has_space:
+                began = time.perf_counter()
+                while self._goes_on() and self.claimed - self.next >= self.depth:
+                    self.has_space.wait()
+                self.workers_s += time.perf_counter() - began
+                if not self._goes_on():
+                    return None
+            serial = self.claimed
+            try:
+                item = next(self.source)
+            except StopIteration:
+                self.end_at(serial, None)
+                return None
+            except BaseException as error:
+                self.end_at(serial, error)
+                return None
+            self.claimed += 1
+            return serial, item
+
+    def _goes_on(self) -> bool:
+        return not self.stopping and self.end is None
+
+    def end_at(self, serial: int, error: BaseException | None) -> None:
+        with self.ready:
+            if self.end is None or serial < self.end:
+                self.end, self.error = serial, error
+            self.ready.notify_all()
+            self.has_space.notify_all()
+
+    def work(self) -> None:
+        _here.ring = self
+        while (task := self.pull()) is not None:
+            serial, item = task
+            try:
+                result = call_out(self.function, item)
+            except BaseException as error:
+                self.end_at(serial, error)
+            else:
+                with self.ready:
+                    self.results[serial] = result
+                    if serial == self.next:
+                        self.ready.notify()
+                del result  # nothing waits for more with the memory of a batch in its hands
+            del task, item
+
+    def take(self) -> Any:
+        with self.ready:
+            if self.next not in self.results:
+                began = time.perf_counter()
+                while self.next not in self.results and (self.end is None or self.next < self.end):
+                    if self.stopping:
+                        raise StopIteration
+                    self.ready.wait(_WAIT_S)
+                self.consumer_s += time.perf_counter() - began
+            if self.next not in self.results:
+                if self.error is not None:
+                    raise self.error
+                raise StopIteration
+            result = self.results.pop(self.next)
+            self.next += 1
+            self.has_space.notify()
+            return result
+
+    def stop(self) -> None:
+        with self.ready:
+            self.stopping = True
+            self.results.clear()
+            self.ready.notify_all()
+            self.has_space.notify_all()
+
+
+def is_in_pipeline() -> bool:
+    """Whether the calling thread works for some :class:`Pipeline`."""
+    return hasattr(_here, "ring")
+
+
+class Pipeline(Iterator[Any]):
+    """``map(function, source)``, by `threads` threads, at most `depth` results ahead.
+
+    Parameters
+    ----------
+    source : iterator
+        Asked by one thread at a time. Where it has them, ``interrupt()`` is called to end a wait
+        inside of it, from another thread, and then ``close()``.
+    function : callable
+        Called by any of the threads.
+    """
+
+    _live: ClassVar[weakref.WeakSet[Pipeline]] = weakref.WeakSet()
+
+    def __init__(
+        self,
+        source: Iterator[Any],
+        function: Callable[[Any], Any],
+        *,
+        threads: int,
+        depth: int,
+    ) -> None:
+        self._pid = os.getpid()
+        self._ring = _Ring(source, function, max(depth, threads))
+        self._threads = [
+            threading.Thread(target=self._ring.work, name=f"fastrec-{i}", daemon=True)
+            for i in range(threads)
+        ]
+        self._live.add(self)
+        for number, thread in enumerate(self._threads):
+            try:
+                thread.start()
+            except RuntimeError:  # the system has no more threads: those that run do all
+                del self._threads[number:]
+                if not number:
+                    raise
+                break
+
+    def __next__(self) -> Any:
+        if self._pid != os.getpid():
+            raise ValueError(f"made in process {self._pid}; make a new iterator in the child")
+        return self._ring.take()
+
+    def is_worker(self) -> bool:
+        """Whether the calling thread is one of the workers."""
+        return getattr(_here, "ring", None) is self._ring
+
+    @property
+    def waited_s(self) -> tuple[float, float]:
+        """Seconds that the consumer, and all threads together, have waited."""
+        return self._ring.consumer_s, self._ring.workers_s
+
+    def close(self) -> None:
+        """Stop the threads and wait for them. A child of fork() has none, and leaves them be."""
+        close_together([self])
+
+    def _stop(self) -> None:
+        """Tell the threads to end."""
+        self._ring.stop()
+        source: Any = self._ring.source
+        if hasattr(source, "interrupt"):
+            source.interrupt()
+
+    def _join(self, deadline: float) -> bool:
+        """Wait for the threads; return whether all have ended."""
+        # One whose start() was interrupted is not alive yet, and ends by itself.
+        others = [each for each in self._threads if each is not threading.current_thread()]
+        for thread in others:
+            if thread.is_alive():
+                thread.join(max(deadline - time.monotonic(), 0))
+        source: Any = self._ring.source
+        if hasattr(source, "close") and not self._ring.pulling.locked():
+            source.close()
+        return not any(thread.is_alive() for thread in others)
+
+    def __del__(self) -> None:
+        if hasattr(self, "_threads"):
+            self.close()
+
+
+_gave_up_at = -_JOIN_S  # time of the last wait for threads that timed out
+
+
+def close_together(pipelines: Iterable[Pipeline]) -> None:
+    """Stop the threads of all pipelines, and wait for them until one common deadline.
+
+    The garbage collector closes pipelines one after the other. These share a deadline, too: after
+    a wait that timed out, the next one is short.
+    """
+    global _gave_up_at
+    own = [pipeline for pipeline in pipelines if pipeline._pid == os.getpid()]
+    for pipeline in own:
+        pipeline._stop()
+    now = time.monotonic()
+    deadline = now + (_NEXT_JOIN_S if now - _gave_up_at < _JOIN_S else _JOIN_S)
+    hung = [pipeline for pipeline in own if not pipeline._join(deadline)]
+    if hung:
+        _gave_up_at = time.monotonic()
+
+
+@atexit.register
+def _close_all() -> None:
+    close_together(list(Pipeline._live))

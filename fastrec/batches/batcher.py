@@ -22,6 +22,7 @@ from ..records.recovery import OnError, Skipped, skips_records
 from ..records.remote_dataset import RemoteDataset
 from ..records.shard_sets import Shards
 from ..storage.options import StorageOptions
+from ..threads import Pipeline
 from .audit import Audit, AuditLog
 from .block_shuffle import Shuffle
 from .bucket_plans import BucketPass, BucketPlans
@@ -41,7 +42,6 @@ from .remote_feed import RemoteFeed
 from .selection import Selection, Split, Weights
 from .shard import find_rank, shard_within, torch_worker
 from .stream import stream
-from .thread_map import Pipeline
 
 __all__ = ["Batcher"]
 

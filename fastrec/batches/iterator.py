@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import _core
 from ..errors import FastrecError
+from ..threads import Pipeline, close_together, is_in_pipeline
 from .checkpoint import Position, Start
 from .progress import Progress
-from .thread_map import Pipeline, close_together, is_in_pipeline
 
 if TYPE_CHECKING:
     from .audit import Audit

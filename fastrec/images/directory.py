@@ -10,7 +10,7 @@ import json
 import os
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from ..records.output_rules import check_replaceable, remove_shards, stale_shard
 from ..records.paths import shard_paths
 from ..records.targets import write_file
 from ..storage.urls import local_path
-from ..threads import usable_cpus
+from ..threads import Pipeline, usable_cpus
 from .files import MAX_PIXELS, ImageError, decode, find, inspect
 
 __all__ = ["ImageSet", "write_directory"]
@@ -396,15 +396,21 @@ def _in_parallel(
     work: _Work, parts: Mapping[str, list[_Image]], threads: int
 ) -> list[dict[str, Any]]:
     """Yield the result of every shard in order. A failure stops the others and is raised."""
-    pool = ThreadPoolExecutor(min(threads, len(parts)))
-    try:
-        futures = [pool.submit(work.shard, path, part) for path, part in parts.items()]
-        wait(futures, return_when=FIRST_EXCEPTION)
-        for future in futures:  # The failure itself comes before the tasks that it cancelled.
-            if future.done() and future.exception() is not None:
-                work.stopping.set()
-                future.result()
-        return [future.result() for future in futures]
-    finally:
-        work.stopping.set()
-        pool.shutdown(wait=True, cancel_futures=True)
+    failures: list[BaseException] = []
+
+    def attempt(item: tuple[str, list[_Image]]) -> dict[str, Any]:
+        try:
+            return work.shard(*item)
+        except BaseException as error:
+            failures.append(error)  # the first is the failure; others are shards that it stops
+            work.stopping.set()
+            raise
+
+    threads = min(threads, len(parts))
+    with closing(Pipeline(iter(parts.items()), attempt, threads=threads, depth=threads)) as done:
+        try:
+            return list(done)
+        except BaseException as error:
+            first = failures[0] if failures else error
+            work.stopping.set()
+            raise first from None

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from ..records.paths import PathLike
 from ..records.record_files import RecordFiles
 from ..storage.options import StorageOptions
 from ..storage.remote import RemoteFile
-from ..threads import usable_cpus
+from ..threads import Pipeline, usable_cpus
 from .column_builder import Column
 from .conditions import Name, Values
 from .index_columns import IndexColumns
@@ -102,11 +102,15 @@ def columns_of(files: RecordFiles, names: Sequence[Name], option: str) -> dict[s
                 RuntimeWarning,
                 stacklevel=2,
             )
-        with ThreadPoolExecutor(usable_cpus()) as pool:
-            paths = [files.paths[number] for number in missing]
-            built = pool.map(
-                lambda path: IndexColumns._build(path, map(str, names), files.storage), paths
+        threads = min(usable_cpus(), len(missing))
+        with closing(
+            Pipeline(
+                (files.paths[number] for number in missing),
+                lambda path: IndexColumns._build(path, map(str, names), files.storage),
+                threads=threads,
+                depth=2 * threads,
             )
+        ) as built:
             errors = []
             for number, (part, absent) in zip(missing, built, strict=True):
                 parts[number] = part

@@ -26,7 +26,7 @@ from verbs import gzipped, native_threads, run_python, write_examples
 import fastrec
 from fastrec import Batcher
 from fastrec.batches.progress import Progress
-from fastrec.batches.thread_map import Pipeline
+from fastrec.threads import Pipeline
 
 pytestmark = pytest.mark.slow
 

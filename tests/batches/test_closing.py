@@ -15,8 +15,7 @@ import numpy as np
 import pytest
 
 import fastrec
-from fastrec import Batcher
-from fastrec.batches import thread_map
+from fastrec import Batcher, threads
 
 FEATURES = {"x": fastrec.FixedLenFeature((), np.int64)}
 
@@ -31,8 +30,8 @@ def path(tmp_path: Path) -> Path:
 @pytest.fixture
 def release(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
     """Ends the transforms that hang; a wait for them is short here."""
-    monkeypatch.setattr(thread_map, "_JOIN_S", 0.5)
-    monkeypatch.setattr(thread_map, "_gave_up_at", -10.0)
+    monkeypatch.setattr(threads, "_JOIN_S", 0.5)
+    monkeypatch.setattr(threads, "_gave_up_at", -10.0)
     release = threading.Event()
     yield release
     release.set()
@@ -92,8 +91,8 @@ def test_iterators_that_are_closed_one_after_the_other(
 def test_leaving_the_interpreter(path: Path) -> None:
     program = f"""
 import threading, time, fastrec, numpy as np
-from fastrec.batches import thread_map
-thread_map._JOIN_S = 0.5
+from fastrec import threads
+threads._JOIN_S = 0.5
 batcher = fastrec.Batcher({str(path)!r}, {{"x": fastrec.FixedLenFeature((), np.int64)}}, 4,
                           threads=4, transform=lambda batch: time.sleep(60))
 kept = [iter(batcher) for _ in range(6)]

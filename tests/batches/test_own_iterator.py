@@ -13,7 +13,7 @@ import pytest
 from verbs import write_examples
 
 import fastrec
-from fastrec.batches.thread_map import Pipeline
+from fastrec.threads import Pipeline
 
 FEATURES = {"a": fastrec.FixedLenFeature((), np.int64)}
 

@@ -175,6 +175,18 @@ def test_every_folder_of_the_core_is_in_the_table() -> None:
     assert {path.name for path in CSRC.iterdir()} == set(FOLDERS)
 
 
+BELONGS = ("_x86", "_arm64", "_posix", "_windows", "_internal", "_tables", "_packets")
+"""Ends of the names of files that belong to the part whose name comes before."""
+
+
+def test_every_file_of_the_core_is_in_the_architecture() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    names = {file.stem for file in (ROOT / "csrc").rglob("*.[ch]")}
+    for end in BELONGS:
+        names = {name.removesuffix(end) for name in names}
+    assert sorted(name for name in names if f"`{name}`" not in page) == []
+
+
 def test_headers_do_not_include_each_other_in_a_circle() -> None:
     seen: dict[Path, set[Path]] = {}
 
