@@ -32,7 +32,8 @@ FOLDERS = {
 # Packages from left to right: a module imports from its own package and from those before it.
 # The command line loads the demonstration and the benchmarks by name.
 PACKAGES = (
-    ("arguments", "errors", "threads"),
+    ("arguments", "errors"),
+    ("threads",),
     ("columns",),
     ("storage",),
     ("records",),
