@@ -112,7 +112,7 @@ def suppress(
     most: int,
     limit: float,
     least: float,
-    sigma: float = 0,
+    sigma: float = 0.0,
     *,
     boxes: npt.NDArray[Any] | None = None,
     overlaps: npt.NDArray[Any] | None = None,
@@ -124,7 +124,7 @@ def crop_boxes(
     size: tuple[int, int],
     *,
     nearest: bool = False,
-    outside: float = 0,
+    outside: float = 0.0,
 ) -> npt.NDArray[np.float32]: ...
 def combine_segments(
     kind: str, rows: npt.NDArray[Any], ids: npt.NDArray[Any], count: int
