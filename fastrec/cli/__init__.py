@@ -51,7 +51,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _run(list(sys.argv[1:] if argv is None else argv))
 
 
-# Errors whose text is for the user; any other is a fault of the program, with a traceback.
+# The text of these errors is for the user; any other error is a bug, shown with its traceback.
 _ERRORS = (Failure, FastrecError, OSError, ImportError, MemoryError, TypeError, ValueError)
 
 
@@ -117,7 +117,7 @@ def _warnings_on(report: Report) -> Iterator[None]:
 
 
 def _accept_any_name(stream: object) -> None:
-    """File names may hold what the terminal's encoding does not: print those escaped."""
+    """Escape characters of file names that the terminal's encoding lacks."""
     reconfigure = getattr(stream, "reconfigure", None)
     if reconfigure is not None:
         reconfigure(errors="backslashreplace")

@@ -34,7 +34,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def line_of(found: Found, *, json: bool, number: bool) -> str:
-    """One record as a line of text."""
+    """Format one record as a line of text."""
     row = None if found.row is None else typed_row(found.path, found.row, named=not json)
     values: Any = (whole_row if json else brief_row)(row, found.record)
     path = name_of(found.path)
@@ -47,7 +47,7 @@ def line_of(found: Found, *, json: bool, number: bool) -> str:
 
 
 def run(arguments: argparse.Namespace, report: Report) -> int:
-    """Print a line a record; 1 if there is damage."""
+    """Print one line per record; return 1 if there is damage."""
     selector = Selector.of(arguments, report)
     files, missing = expand(arguments.paths, any_shards=arguments.any_shards)
     for found in selector.records(files, missing):

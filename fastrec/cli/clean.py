@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, report: Report) -> int:
-    """Print a line for each leftover, and a total."""
+    """Print one line per leftover file, and a total."""
     check_local(arguments.paths, "clean")
     count = size = 0
     for folder in arguments.paths:

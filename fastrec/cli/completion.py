@@ -18,7 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, report: Report) -> int:
-    """Print a script, which the shell reads when it starts."""
+    """Print a script that the shell reads when it starts."""
     write = {"bash": _bash, "zsh": _zsh, "fish": _fish}[arguments.shell]
     for line in write():
         report.line(line)
@@ -26,7 +26,7 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
 
 
 def _options(verb: str) -> Iterator[tuple[str, str]]:
-    """Each option of a verb, with its help."""
+    """Yield each option of a verb, with its help."""
     for action in verb_parser(verb)._actions:
         for option in action.option_strings:
             yield option, (action.help or "").replace("%%", "%")

@@ -58,7 +58,7 @@ def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
-# Words of messages about the arguments of fastrec.convert.
+# Replacements for the names of fastrec.convert's arguments in messages.
 _OPTIONS = {
     "fastrec.reshard": "`fastrec reshard`",
     "source_format and target_format": "--from and --to",
@@ -68,7 +68,7 @@ _OPTIONS = {
 
 
 def run(arguments: argparse.Namespace, report: Report) -> int:
-    """Write the file, or nothing, and print what it has; 1 if there is damage."""
+    """Write the whole file or nothing, and print a summary; return 1 if there is damage."""
     if arguments.output == STDIN:
         raise Failure("--output must be a file name, got standard output", USAGE)
     files, missing = expand(arguments.paths, any_shards=arguments.any_shards, tables=True)

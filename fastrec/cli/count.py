@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, report: Report) -> int:
-    """Print a count a file and, for several, their total; headers are read, data is not checked.
+    """Print one count per file and, for several files, a total. Only headers are read.
 
     The first word of a line is a plain number. A file that cannot be counted has no line.
     """
@@ -49,7 +49,7 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
 
 
 def _is_here(path: str) -> bool:
-    """Whether this thread counts: the headers of plain files are read by threads of the core."""
+    """Return whether this thread counts a file; threads of the core count several plain files."""
     try:
         return path == STDIN or not RecordFiles(path).sequential
     except OSError:

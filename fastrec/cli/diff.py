@@ -58,7 +58,7 @@ class _Differences:
         return self.only["a"] + self.only["b"] + self.different
 
     def only_in(self, side: str, found: Found) -> None:
-        """`found` has nothing to be compared with."""
+        """Report a record that has no counterpart."""
         self.only[side] += 1
         if self.some > self._limit:
             return
@@ -69,7 +69,7 @@ class _Differences:
             self._report.line(f"only in {side.upper()}: {_place(found)}: {json_text(row)}")
 
     def compare(self, a: Found, b: Found) -> None:
-        """Compare two records that belong together."""
+        """Compare two corresponding records."""
         if a.record == b.record:
             self.same += 1
             return
@@ -95,7 +95,7 @@ class _Differences:
 
 
 def run(arguments: argparse.Namespace, report: Report) -> int:
-    """Print the first differences and a summary; 1 if there are some."""
+    """Print the first differences and a summary; return 1 if there are differences."""
     if arguments.key is not None and arguments.unordered:
         raise Failure("--key and --unordered are mutually exclusive", USAGE)
     if arguments.limit < 0:
@@ -155,7 +155,7 @@ def _in_order(
 
 
 class _Stream:
-    """The records of one side, of which some are at hand."""
+    """The records of one side; some of them are loaded."""
 
     def __init__(self, selector: Selector, files: list[str]) -> None:
         self._blocks = selector.blocks(files)
@@ -163,7 +163,7 @@ class _Stream:
         self._begin = 0
 
     def fill(self) -> bool:
-        """Have at least one record at hand; False at the end."""
+        """Load at least one record; return False at the end."""
         while self._block is None or self._begin == len(self._block.records):
             self._block = next(self._blocks, None)
             self._begin = 0
@@ -247,8 +247,9 @@ def _differing(a: Found, b: Found) -> list[str]:
 
 
 def _canonical(record: bytes) -> bytes:
-    """The record as protobuf would write it, with whatever it does not know, to compare."""
-    from fastrec.train import SequenceExample  # an Example is one without feature lists
+    """Return the record as protobuf writes it, with unknown fields, for comparison."""
+    # An Example is a SequenceExample without feature lists.
+    from fastrec.train import SequenceExample
 
     try:
         return bytes(SequenceExample.FromString(record).SerializeToString(deterministic=True))
@@ -270,7 +271,7 @@ def _equal(a: Any, b: Any) -> bool:
 
 
 def _first_difference(a: Found, b: Found, name: str) -> str:
-    """Place of the first difference of values that look the same in brief."""
+    """Return the position of the first difference between values whose short forms are equal."""
     one, other = (None if each.row is None else each.row.get(name) for each in (a, b))
     if one is None or other is None or isinstance(one, Frames):
         return ""

@@ -23,7 +23,7 @@ __all__ = ["add_arguments", "run"]
 
 _SUFFIXES = {"JPEG": ".jpg", "PNG": ".png", "GIF": ".gif", "BMP": ".bmp", "WebP": ".webp"}
 _UNSAFE = re.compile(r"[^\w.=@+-]+")
-_LONGEST = 100  # bytes of a part; two of them are in a name of up to 255
+_LONGEST = 100  # bytes of one part of a name; a name of up to 255 bytes has two
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -43,9 +43,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, report: Report) -> int:
-    """Write a file for each value and print how many; existing files are an error.
+    """Write one file per value and print their number; existing files are an error.
 
-    Names begin with the record's number. Nothing that a record holds leads out of the directory.
+    Names begin with the number of the record. No content of a record can lead out of the directory.
     """
     if arguments.features is not None:
         raise Failure("extract requires --feature, got --features", USAGE)
@@ -83,7 +83,7 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
 
 
 def _with_images(row: Row) -> str:
-    """The feature whose first value is an image."""
+    """Return the feature whose first value is an image."""
     of_bytes = {name: _flat(values) for name, values in row.items()}
     of_bytes = {name: values for name, values in of_bytes.items() if isinstance(values, Bytes)}
     for name, values in of_bytes.items():
@@ -95,7 +95,7 @@ def _with_images(row: Row) -> str:
 
 
 def _flat(values: Any) -> Any:
-    """The values of all frames of a feature list, one after the other."""
+    """Return the values of all frames of a feature list, concatenated."""
     if not isinstance(values, Frames):
         return values
     strings = [frame for frame in values.frames if isinstance(frame, Bytes)]
@@ -114,7 +114,7 @@ def _place(found: Found) -> str:
 
 
 def _prefixes(files: list[str]) -> dict[str, str]:
-    """What the names begin with, for each of several files: its name, or its place among them."""
+    """Return the prefix of the names for each file: its name, or its position if names repeat."""
     if len(files) < 2:
         return dict.fromkeys(files, "")
     names = [_safe(os.path.basename(path)) for path in files]
@@ -131,7 +131,7 @@ def _stem(found: Found, prefix: str, feature: str | None) -> str:
 
 
 def _text(row: Row, feature: str | None) -> str:
-    """The first value of a feature, as part of a name."""
+    """Return the first value of a feature as part of a file name."""
     values: Any = row.get(feature) if feature is not None else None
     if values is None or not hasattr(values, "__len__") or not len(values):
         return ""
@@ -142,7 +142,7 @@ def _text(row: Row, feature: str | None) -> str:
 
 
 def _safe(text: str) -> str:
-    """`text` without separators, and not hidden, ``..`` or too long."""
+    """Return `text` as a file name: without separators, not hidden, not ``..``, not too long."""
     safe = _UNSAFE.sub("_", text).lstrip(".").encode("utf-8", "replace")[:_LONGEST]
     return safe.decode("utf-8", "ignore")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Expansion of command-line arguments to files, and where records go to and come from."""
+"""Expand command-line arguments to files, and open inputs and outputs."""
 
 from __future__ import annotations
 
@@ -49,17 +49,17 @@ def expand(
 ) -> tuple[list[str], list[OSError | MissingRecordsError]]:
     """Return the files that `words` name, in that order, and an error for each missing file.
 
-    A word is ``-`` for standard input, or what :func:`fastrec.records.paths.expand` accepts; the
-    directory of a dataset that TFDS has prepared yields the files of its splits. Several words
-    may be a pattern that the shell has expanded, so side files among them are left out, and several
-    shards of a set have to be all of it, unless with `any_shards`. With `tables`, a directory
-    with tables in it yields these.
+    A word is ``-`` for standard input, or any source of :func:`fastrec.records.paths.expand`. The
+    directory of a dataset that TFDS has prepared yields the files of its splits. Several words may
+    come from a pattern that the shell has expanded. Side files among them are therefore left out,
+    and several shards of a set must be complete unless `any_shards` is set. With `tables`, a
+    directory that contains tables yields these.
     """
     files: list[str] = []
     missing: list[OSError | MissingRecordsError] = []
     chosen: set[str] = set()
     kept = [word for word in words if not is_side_file(os.path.basename(word))]
-    for word in kept or words:  # side files that are named alone are errors when they are read
+    for word in kept or words:  # reading a side file that was named alone raises an error
         try:
             if word == STDIN:
                 files.append(word)
@@ -79,7 +79,7 @@ def expand(
 
 @contextlib.contextmanager
 def spooled(files: Sequence[str], suffix: str = ".tfrecord") -> Iterator[list[str]]:
-    """Replace ``-`` by a temporary file with all of standard input, for what reads files twice."""
+    """Replace ``-`` by a temporary file with all of standard input, to read it twice."""
     if STDIN not in files:
         yield [*files]
         return
@@ -99,47 +99,47 @@ def _meant_by(word: str, chosen: set[str]) -> list[str]:
     chosen |= exact
     if len(found) == 1 and isinstance(found[0], RemoteFile) and public(word) != word:
         chosen.add(word)
-        return [word]  # with what its name in messages leaves out
+        return [word]  # includes the parts of a URL that messages omit
     return [os.fsdecode(path) for path in found]
 
 
 def reader_of(path: str, **options: Any) -> fastrec.Reader:
-    """A reader of one of the files, or of standard input."""
+    """Return a reader of one of the files, or of standard input."""
     return fastrec.Reader(sys.stdin.buffer if path == STDIN else path, **options)
 
 
 def size_of(paths: Iterable[str]) -> int:
-    """Bytes of all files, for progress; 0 if one is a stream, or is compressed."""
+    """Return the size of all files for progress; 0 if one is a stream or compressed."""
     total = 0
     try:
         for path in paths:
             if path == STDIN or not os.path.isfile(path) or reader_of(path).is_compressed(path):
                 return 0
             total += os.path.getsize(path)
-    except OSError:  # the verb says it, when it comes to the file
+    except OSError:  # the verb reports it when it reads the file
         return 0
     return total
 
 
 def check_local(paths: Iterable[str], what: str) -> None:
-    """Raise unless no path is a URL."""
+    """Raise an error if a path is a URL."""
     if urls := [path for path in paths if is_remote(path, None)]:
         raise Failure(f"{what} requires local files, got {shown(urls[0])}", USAGE)
 
 
 def name_of(path: str) -> str:
-    """The name of a file, or of standard input, as messages have it."""
+    """Return the name of a file, or of standard input, for messages."""
     return "<stdin>" if path == STDIN else public(path)
 
 
 def is_empty(path: str) -> bool:
-    """Whether a file or an object has no bytes."""
+    """Return whether a file or an object is empty."""
     [found], _ = resolve(path)
     return found.size == 0 if isinstance(found, RemoteFile) else os.path.getsize(found) == 0
 
 
 def check_output(path: str, overwrite: bool, inputs: Sequence[str]) -> None:
-    """Raise unless a file that does not hold records may be written, before the work begins."""
+    """Raise an error before the work begins if a file without records may not be written."""
     if path != STDIN and not is_remote(path, None):
         check_replaceable(path, overwrite=overwrite, inputs=inputs)
 
@@ -153,7 +153,7 @@ def write_output(path: str, text: str, overwrite: bool, inputs: Sequence[str] = 
 
 
 class _Stdout:
-    """Writes records to standard output as they come."""
+    """Writes records to standard output as they arrive."""
 
     count = 0
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names, options and exit status common to all verbs."""
+"""Names, options and exit status that all verbs share."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ STATUS = (
 
 
 class Parser(argparse.ArgumentParser):
-    """An argparse parser whose errors suggest what was meant."""
+    """An argparse parser whose errors suggest similar words."""
 
     def error(self, message: str) -> NoReturn:
         found = re.match(r"(?s)(argument \S+: invalid choice|unrecognized arguments): '?(\S+?)'?"
@@ -129,7 +129,7 @@ def is_verb(word: str) -> bool:
 
 
 def program() -> Parser:
-    """Make the parser of the program's own words, which lists all verbs."""
+    """Return the parser of the program's own options, which lists all verbs."""
     parser = Parser(
         prog="fastrec", epilog=STATUS,
         description="Look into, check, repair, compare and write TFRecord files.",
@@ -145,7 +145,7 @@ def program() -> Parser:
 
 
 def verb_parser(verb: str) -> Parser:
-    """Make the parser of one verb; no other is imported."""
+    """Return the parser of one verb, without importing the others."""
     module = importlib.import_module(VERBS[verb].module)
     parser = Parser(prog=f"fastrec {verb}", description=VERBS[verb].summary, epilog=STATUS)
     module.add_arguments(parser)
@@ -156,7 +156,7 @@ def verb_parser(verb: str) -> Parser:
 
 
 def status_of(error: BaseException) -> int:
-    """The exit status for an error that ended a verb or a file."""
+    """Return the exit status for an error that ended a verb or a file."""
     if isinstance(error, Failure):
         return error.status
     if isinstance(error, (OSError, MemoryError)):
@@ -169,7 +169,7 @@ def status_of(error: BaseException) -> int:
 
 
 def whole_number(least: int, most: int = 2**63 - 1) -> Callable[[str], int]:
-    """Make the type of an option that is a number from `least` to `most`."""
+    """Return the type of an option that is an integer from `least` to `most`."""
 
     def number(text: str) -> int:
         try:
@@ -235,7 +235,7 @@ def add_overwrite(parser: argparse.ArgumentParser) -> None:
 
 
 def add_selection(parser: argparse.ArgumentParser, *, limit: int | None = None) -> None:
-    """Options that say which records, and what of them."""
+    """Add the options that select records and features."""
     many = "all" if limit is None else str(limit)
     parser.add_argument(
         "-n", "--limit", type=whole_number(0), metavar="N",

@@ -36,14 +36,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, report: Report) -> int:
-    """Print a line a record that matches; 1 if none does.
+    """Print one line per matching record; return 1 if none matches.
 
-    Values of bytes are searched; those with zeros, such as images, only of features that
-    ``--features`` names. Of a record that is no Example all is searched.
+    Bytes values are searched. Values with zero bytes, such as images, are searched only in features
+    that ``--features`` names. A record that is not an Example is searched as a whole.
     """
     matches = _matcher(arguments)
     is_named = arguments.features is not None
-    # The limit is one of matches.
+    # The limit counts matches.
     limit, arguments.limit = arguments.limit, None
     if arguments.sample is not None:
         raise Failure("grep and --sample are mutually exclusive; use cat --where", USAGE)

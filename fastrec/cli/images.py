@@ -63,7 +63,7 @@ def _steps(advance: Callable[[int], object]) -> Callable[[int, int], None]:
 
 
 def run(arguments: argparse.Namespace, report: Report) -> int:
-    """Print a line for each file that was left out, and a total; 1 if nothing could be written."""
+    """Print one line per file that was left out, and a total; return 1 if nothing was written."""
     check_local([arguments.directory, arguments.output], "images")
     found = image.find(arguments.directory)
     total = len(found)

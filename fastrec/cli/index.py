@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, report: Report) -> int:
-    """Print a line a file."""
+    """Print one line per file."""
     files, missing = expand(arguments.paths, any_shards=True)
     if arguments.output and len(files) + len(missing) > 1:
         raise Failure("--output and several files are mutually exclusive", USAGE)

@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, report: Report) -> int:
-    """Write fastrec.1 and a page for each verb."""
+    """Write fastrec.1 and one page per verb."""
     os.makedirs(arguments.directory, exist_ok=True)
     for verb in (None, *VERBS):
         name = "fastrec.1" if verb is None else f"fastrec-{verb}.1"
@@ -34,7 +34,7 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
 
 
 def page(verb: str | None) -> str:
-    """The manual page of a verb, or of the program, in the language of man(7)."""
+    """Return the manual page of a verb, or of the program, in the language of man(7)."""
     return "\n".join(_lines(verb)) + "\n"
 
 
@@ -72,6 +72,6 @@ def _options(parser: Parser) -> Iterator[str]:
 
 
 def _roff(text: str) -> str:
-    """`text` so that no character of it is a command."""
+    """Escape `text` so that none of its characters is a command."""
     escaped = text.replace("\\", "\\e").replace("-", "\\-").replace("'", "\\(aq")
     return f"\\&{escaped}" if escaped[:1] in (".", "'") else escaped

@@ -20,9 +20,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, report: Report) -> int:
-    """Write the selected records, as they are, in the order of the files.
+    """Write the selected records unchanged, in the order of the files.
 
-    An error leaves no output, unless ``--skip-damage`` has it go on.
+    An error leaves no output, unless ``--skip-damage`` continues after it.
     """
     if arguments.features is not None:
         raise Failure("--features is an option of cat; merge writes whole records", USAGE)

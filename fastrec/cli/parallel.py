@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Work on files or blocks by several threads, with the results in order."""
+"""Process files or blocks on several threads, with the results in order."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Check = Callable[[], None]
 
 
 class _Ending(Exception):
-    """Ends the work of a thread whose result nobody waits for."""
+    """Ends the work of a thread whose result is no longer needed."""
 
 
 def mapped(
@@ -32,10 +32,10 @@ def mapped(
     here: Callable[[_Item], bool] = lambda _: False,
     stopping: threading.Event | None = None,
 ) -> Iterator[tuple[_Item, _Result]]:
-    """Yield each item with its result; no more items are taken than twice the threads ahead.
+    """Yield each item with its result; at most twice the number of threads are taken ahead.
 
-    Items for which `here` holds are worked on by this thread, where Ctrl-C interrupts a system
-    call. `stopping` is set when the results are not wanted any more.
+    Items for which `here` holds are processed by this thread, where Ctrl-C interrupts a system
+    call. `stopping` is set when the results are no longer needed.
     """
     pool = ThreadPoolExecutor(threads)
     waiting: deque[tuple[_Item, Future[_Result] | None]] = deque()
@@ -64,7 +64,7 @@ def in_order(
     *,
     here: Callable[[str], bool] = lambda _: False,
 ) -> Iterator[tuple[str, _Result | Exception]]:
-    """Yield each file with the result for it, or with the error that ended it."""
+    """Yield each file with its result, or with the error that ended it."""
     stopping = threading.Event()
 
     def check() -> None:

@@ -35,9 +35,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, report: Report) -> int:
-    """Print what was lost and what was saved; 0 if every file is sound now, or has a sound copy.
+    """Print what was lost and saved; return 0 if every file is intact or has an intact copy.
 
-    Nothing is written for a sound file, and for one without a single record.
+    Nothing is written for an intact file, and for a file without any valid record.
     """
     files, missing = expand(arguments.paths, any_shards=True)
     if arguments.output and (arguments.in_place or len(files) + len(missing) > 1):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Output of commands: lines, tables and progress, with rich or without.
 
-Rich is used where it is installed and the stream is a terminal; everywhere else the same words come
-out as aligned plain text, fit for a log, ``grep`` and ``awk``.
+Rich is used if it is installed and the stream is a terminal. Everywhere else the same words are
+printed as aligned plain text, which suits logs, ``grep`` and ``awk``.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _GAP = 3
 
 
 class Failure(Exception):
-    """A command cannot go on: one line for stderr, and the exit status."""
+    """Ends a command with one line on standard error and an exit status."""
 
     def __init__(self, message: str, status: int = 1) -> None:
         super().__init__(message)
@@ -68,17 +68,16 @@ class Failure(Exception):
 
 
 class Report:
-    """Writes to `out`, and complaints to `err`.
+    """Writes results to `out`, and messages to `err`.
 
     Parameters
     ----------
     out, err : text stream, optional
         Standard output and standard error by default.
     rich : bool, optional
-        Whether to use rich; by default where it is installed and the stream is a terminal.
+        Whether to use rich; by default if it is installed and the stream is a terminal.
     quiet : bool
-        Show no progress.
-
+        Whether to hide progress.
     """
 
     def __init__(
@@ -98,25 +97,25 @@ class Report:
 
     @property
     def width(self) -> int | None:
-        """Columns of the terminal; None where lines may be of any length."""
+        """Columns of the terminal; None if lines may have any length."""
         if self._console is not None:
             return int(self._console.width)
         return shutil.get_terminal_size().columns if self._out.isatty() else None
 
     def write(self, text: str) -> None:
-        """Many lines at once, without flushing."""
+        """Write many lines in one call, without flushing."""
         self._hide_bar()
         self._out.write(text)
 
     def json(self, value: Any) -> None:
-        """One line of JSON."""
+        """Write one line of JSON."""
         self._hide_bar()
         if isinstance(value, dict) and isinstance(value.get("path"), str):
             value = {**value, "path": public(value["path"])}
         print(json_text(value), file=self._out, flush=True)
 
     def line(self, text: str = "", style: str = "") -> None:
-        """One line; `style`, such as ``"bold"``, is for terminals only."""
+        """Write one line; `style`, such as ``"bold"``, applies to terminals only."""
         self._hide_bar()
         if self._console is None:
             print(text, file=self._out, flush=True)
@@ -124,12 +123,12 @@ class Report:
             self._console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
 
     def complain(self, text: str) -> None:
-        """One line on stderr, beginning with the program's name."""
+        """Write one line to standard error, beginning with the program's name."""
         self._hide_bar()
         print(f"fastrec: {text}", file=self._err, flush=True)
 
     def _hide_bar(self) -> None:
-        """The next step shows it again, below what is printed now."""
+        """Hide the progress bar; the next step shows it again below the printed text."""
         if self._bar is not None:
             self._bar.hide()
 
@@ -141,9 +140,9 @@ class Report:
         right: Sequence[int] = (),
         spare: Sequence[int] = (),
     ) -> None:
-        """Rows under headers; the columns numbered in `right` are set flush right.
+        """Print rows under headers; the columns whose numbers are in `right` are right-aligned.
 
-        Those in `spare` are left out, in this order, where the terminal is too narrow for all.
+        If the terminal is too narrow, the columns in `spare` are left out, in this order.
         """
         kept = list(range(len(headers)))
         for column in spare:
@@ -161,12 +160,12 @@ class Report:
 
     @contextmanager
     def progress(self, what: str, total: int) -> Iterator[Advance]:
-        """A bar on standard error that appears once the body has taken a second.
+        """Show a progress bar on standard error once the body has taken a second.
 
-        Yields a function to call with the number of steps just done. Without a terminal there is a
-        plain line from time to time instead. A `total` of 0 is unknown.
+        Yields a function to call with the number of steps just done. Without a terminal, a plain
+        line is printed from time to time instead. A `total` of 0 means unknown.
         """
-        if self._quiet or self._bar is not None:  # one bar at a time
+        if self._quiet or self._bar is not None:  # only one bar at a time
             yield _ignore
             return
         if self._progress_console is None:
@@ -204,7 +203,7 @@ class _Bar:
         self._progress.start()
 
     def hide(self) -> None:
-        """Clear the line that it is on; the next step shows it again."""
+        """Clear the line of the bar; the next step shows it again."""
         if self._progress is not None:
             self._progress.stop()
             self._progress = None
@@ -229,7 +228,7 @@ class _Lines:
 
 
 def _ignore(_: int) -> None:
-    """Stand in for progress that nobody wants to see."""
+    """Do nothing, in place of progress."""
 
 
 def _console(stream: TextIO, wanted: bool | None) -> Any:
@@ -265,7 +264,7 @@ def _table_width(headers: Sequence[str], rows: Sequence[Sequence[str]], kept: Se
 def plain_table(
     headers: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()
 ) -> list[str]:
-    """The lines of a table: headers, a rule, rows; columns two spaces apart."""
+    """Yield the lines of a table: headers, a rule, and rows, with two spaces between columns."""
     widths = [max(len(cell) for cell in column) for column in zip(headers, *rows, strict=True)]
     rule = ["-" * width for width in widths]
     return [
@@ -278,16 +277,16 @@ def plain_table(
 
 
 def shown(path: str | os.PathLike[str]) -> str:
-    """`path` for a person: no control characters, nothing that a stream might refuse.
+    """Format `path` for a person: without control characters and unencodable ones.
 
-    Of URLs there are no credentials.
+    The credentials of URLs are left out.
     """
     text = public(os.fsencode(path).decode("utf-8", "backslashreplace"))
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
 def json_text(value: Any) -> str:
-    """`value` as JSON on one line, in which nothing can move a terminal's cursor."""
+    """Format `value` as JSON on one line, without control characters of terminals."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(", ", ": "))
     return text if text.isprintable() else _UNPRINTABLE.sub(_escape, text)
 
@@ -301,7 +300,7 @@ def _escape(found: re.Match[str]) -> str:
 
 
 def explained(error: BaseException, *, hints: bool = True) -> str:
-    """Describe an error in one line for a shell, with the file, and with what to do about it."""
+    """Describe an error in one line for a shell, with the file and the remedy."""
     if isinstance(error, OSError) and error.strerror:
         where = f"{shown(os.fsdecode(error.filename))}: " if _is_name(error.filename) else ""
         return where + _REASONS.get(error.strerror, error.strerror)
@@ -328,7 +327,7 @@ def _hint(error: FastrecError) -> str:
 
 
 def damage_text(lost: Any) -> str:
-    """Describe damage in one line: record, offset, kind, numbers, and how much is lost."""
+    """Describe damage in one line: record, offset, kind, numbers, and the size of the loss."""
     if lost.record < 0:
         return shown(lost.reason)
     return f"record {lost.record} at offset {lost.begin}: {lost.kind}: {shown(lost.reason)}"
@@ -339,17 +338,17 @@ def _is_name(filename: object) -> bool:
 
 
 def count_text(count: int) -> str:
-    """``1797`` as ``1,797``."""
+    """Format a count: ``1797`` as ``1,797``."""
     return f"{count:,}"
 
 
 def counted(count: int, noun: str) -> str:
-    """``1 record``, ``1,797 records``."""
+    """Format a count with its noun: ``1 record``, ``1,797 records``."""
     return f"{count_text(count)} {noun}" + ("" if count == 1 else "s")
 
 
 def bytes_text(size: float) -> str:
-    """A size with a decimal unit: ``1.64 MB``."""
+    """Format a size with a decimal unit: ``1.64 MB``."""
     if size < 1000:
         return f"{int(size)} B"
     for unit in ("kB", "MB", "GB"):

@@ -55,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser, *, shuffle: bool = False) -> 
 
 
 class Steps:
-    """Progress that is told as how much is done of how much."""
+    """Progress that is reported as a part of a total."""
 
     def __init__(self, report: Report, what: str) -> None:
         self._report, self._what = report, what
@@ -77,7 +77,7 @@ class Steps:
 
 
 class Skip:
-    """Goes on after damage, and names each place once, however often the files are read.
+    """Continues after damage, and reports each damaged place once, even if files are read twice.
 
     Attributes
     ----------
@@ -98,7 +98,7 @@ class Skip:
 
 
 def run(arguments: argparse.Namespace, report: Report) -> int:
-    """Write the files, all of them or none, and print how many there are; 1 if there is damage."""
+    """Write all files or none, and print their number; return 1 if there is damage."""
     if arguments.output == STDIN:
         raise Failure("--output must be a file name, got standard output", USAGE)
     if STDIN in arguments.paths and arguments.resume:

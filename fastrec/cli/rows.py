@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records as rows: the values of every feature, without a specification.
+"""Convert records to rows: the values of every feature, without a specification.
 
-A block of records is surveyed and parsed natively into one :class:`~fastrec.Ragged` column a
-feature. Where that cannot be, because records are no Examples or differ in the kind of a feature,
-the block is halved until it can, down to single records.
+A block of records is surveyed and parsed natively to one :class:`~fastrec.Ragged` column per
+feature. If this is not possible, because records are not Examples or differ in the kind of a
+feature, the block is halved repeatedly, down to single records.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["Frames", "Piece", "Row", "pieces", "rows_of", "sequence_mask"]
 Row = dict[str, Any]
 """Values by feature, sorted: a Bytes, an array, or Frames; those without values are left out."""
 
-_MOST_CELLS = 1 << 18  # features x records, so that hostile names cost no quadratic time
+_MOST_CELLS = 1 << 18  # features x records; bounds the time for hostile names
 _DTYPES: tuple[Any, ...] = (bytes, np.float32, np.int64)
 
 
@@ -36,7 +36,7 @@ class Frames(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """Some records, and their columns; None if they are no Examples."""
+    """Several records, and their columns; None if they are not Examples."""
 
     records: Bytes
     columns: dict[str, Ragged] | None
@@ -67,7 +67,7 @@ def _columns(records: Bytes, names: Collection[str] | None) -> dict[str, Ragged]
 
 
 def _kinds(seen: dict[bytes, Any], names: Collection[str] | None) -> _Kinds:
-    """The kind of each feature; bytes where no record has a value."""
+    """Return the kind of each feature; bytes if no record has a value."""
     kinds = []
     for raw, (counts, *_) in sorted(seen.items()):
         key = raw.decode("utf-8", "surrogateescape")
@@ -96,7 +96,7 @@ def pieces(records: Bytes, names: Collection[str] | None = None) -> Iterator[Pie
 
 
 def rows_of(records: Bytes, names: Collection[str] | None = None) -> Iterator[Row | None]:
-    """Yield the values of each record, or None for one that is neither kind of Example."""
+    """Yield the values of each record; None for a record that is not an Example."""
     for piece in pieces(records, names):
         if piece.columns is None:
             yield from (_message_row(record, names) for record in piece.records)
@@ -111,7 +111,7 @@ def rows_of(records: Bytes, names: Collection[str] | None = None) -> Iterator[Ro
                 for name, values, splits in items
                 if splits[index] < splits[index + 1]
             }
-            # A message of fields that no Example has is of another kind.
+            # A message with only unknown fields is of another kind.
             yield None if not row and _is_other(piece.records[index]) else row
 
 
@@ -122,12 +122,12 @@ def _row_values(values: Any, begin: int, end: int) -> Any:
 
 
 def _is_other(record: bytes) -> bool:
-    """Whether a record without values is something else than an Example without values."""
+    """Return whether a record without values is something other than an empty Example."""
     return bool(record) and record[0] not in (0x0A, 0x12)
 
 
 def _message_row(record: bytes, names: Collection[str] | None) -> Row | None:
-    """The values of a SequenceExample whose frames differ in kind, or whose names are not unique.
+    """Return the values of a SequenceExample with frames of several kinds, or repeated names.
 
     A feature of the context with the name of a feature list is called ``NAME (context)``.
     """
@@ -159,10 +159,10 @@ def _values(feature: Any) -> Any:
 
 
 def sequence_mask(records: Bytes) -> NDArray[np.bool_]:
-    """Tell which records have feature lists after their context, or instead of it.
+    """Return a mask of the records that contain feature lists.
 
-    The tags are those that a SequenceExample begins with when it is written in the order of its
-    fields, as every library does.
+    A SequenceExample begins with these tags if its fields are written in order, as every library
+    does.
     """
     data, begins, ends = records.data, records.offsets[:-1], records.offsets[1:]
     place = begins.astype(np.int64)
@@ -174,12 +174,12 @@ def sequence_mask(records: Bytes) -> NDArray[np.bool_]:
         size += (byte & 0x7F) << shift
         place = place + going
         going &= byte >= 0x80
-    # Python's numbers have no limits, but these have: what is out of the record has no tag.
+    # Python's integers do not overflow, but NumPy's do; positions outside the record have no tag.
     return np.asarray(_byte(data, place + np.where(context, size, 0), ends) == 0x12, np.bool_)
 
 
 def _byte(data: NDArray[np.uint8], places: NDArray[Any], ends: NDArray[Any]) -> NDArray[np.uint8]:
-    """The bytes at some places; 0 for those that are out of their record."""
+    """Return the bytes at given positions; 0 for those outside their record."""
     inside = places < ends
     found = np.zeros(len(places), np.uint8)
     found[inside] = data[places[inside]]

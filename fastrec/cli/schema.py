@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, report: Report) -> int:
-    """Print what :func:`fastrec.infer_features` finds, and the code that reads it."""
+    """Print the result of :func:`fastrec.infer_features`, and code that reads the file."""
     paths = arguments.paths
     if len(paths) == 1 and os.path.isdir(paths[0]) and fastrec.tfds.is_prepared(paths[0]):
         if arguments.json:
@@ -115,7 +115,7 @@ def _prepared_json(info: Any) -> dict[str, Any]:
 
 
 def show_prepared(path: str, report: Report) -> int:
-    """Print what a dataset that TFDS has prepared says of itself."""
+    """Print the description of a dataset that TFDS has prepared."""
     info = fastrec.tfds.info(path)
     report.line(shown(info.full_name))
     report.line()
@@ -134,14 +134,14 @@ def show_prepared(path: str, report: Report) -> int:
 
 
 def leaf_row(leaf: Any) -> tuple[str, str, str, str]:
-    """Name, connector, dtype and shape of a feature of TFDS, with None for sizes that vary."""
+    """Return name, connector, dtype and shape of a TFDS feature, with None for varying sizes."""
     kind = type(leaf.value).__name__
     dtype = "bytes" if leaf.value.dtype.kind == "O" else leaf.value.dtype.name
     return shown(leaf.name), kind, dtype, f"{leaf.shape}"
 
 
 def feature_row(name: str, feature: Any) -> tuple[str, str, str, str]:
-    """Name, kind, dtype and shape of a feature, as they go into a table."""
+    """Return name, kind, dtype and shape of a feature for a table."""
     kind = type(feature).__name__.removesuffix("Feature")
     shape = shape_of(feature)
     extent = "any length" if shape is None else f"{shape}"
@@ -156,7 +156,7 @@ def features_code(
     *,
     shuffle: bool = True,
 ) -> list[str]:
-    """Python that batches `path` with `features`."""
+    """Return Python code that batches `path` with `features`."""
     if isinstance(features, fastrec.SequenceFeatures):
         entries = [
             "features = fastrec.SequenceFeatures(",
@@ -191,7 +191,7 @@ def _entries(features: Mapping[str, Any], indent: int) -> list[str]:
 
 
 def _image_hint(features: Mapping[str, Any], name: str) -> str:
-    """Return a comment beside a feature whose values have a format."""
+    """Return a comment about the format of a feature's values."""
     if not isinstance(features, Features):
         return ""
     stats = features.stats.get(name)
@@ -206,7 +206,7 @@ def _image_hint(features: Mapping[str, Any], name: str) -> str:
 
 
 def feature_code(feature: Any) -> str:
-    """The expression that makes `feature`: ``fastrec.FixedLenFeature((), np.int64)``."""
+    """Return the expression that creates `feature`: ``fastrec.FixedLenFeature((), np.int64)``."""
     dtype = dtype_code(feature.dtype)
     name = f"fastrec.{type(feature).__name__}"
     if not hasattr(feature, "shape"):
@@ -226,19 +226,19 @@ def feature_code(feature: Any) -> str:
 
 
 def quoted(text: str) -> str:
-    """`text` as a literal, in double quotes unless it has some itself."""
+    """Return `text` as a literal, in double quotes unless it contains some."""
     literal = repr(text)
     return literal if '"' in text else f'"{literal[1:-1]}"'
 
 
 def shape_of(feature: Any) -> tuple[int | str, ...] | str | None:
-    """The shape of a record's value, or the features that hold it; None if it varies."""
+    """Return the shape of a value, or the features that store it; None if it varies."""
     shape: tuple[int | str, ...] | str | None = getattr(feature, "shape", None)
     return shape
 
 
 def dtype_code(dtype: Any) -> str:
-    """``np.int64``, ``bytes``: what to write for `dtype`."""
+    """Return the code for a dtype: ``np.int64``, ``bytes``."""
     if dtype in (bytes, str):
         return str(dtype.__name__)
     numpy_dtype = np.dtype(dtype)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The records that a command line asks for, from files in order or drawn at random."""
+"""Select the records that a command line requests, in order or at random."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _MOST_NAMES = 10_000
 
 
 class Found(NamedTuple):
-    """One record: its file, its number there, its bytes, and its values if it is an Example."""
+    """One record: its file, its number there, its bytes, and its values if it has any."""
 
     path: str
     number: int
@@ -41,7 +41,7 @@ class Found(NamedTuple):
 
 
 class Block(NamedTuple):
-    """Some records of one file, with their numbers there."""
+    """Several records of one file, with their numbers in the file."""
 
     path: str
     numbers: Sequence[int]
@@ -49,7 +49,7 @@ class Block(NamedTuple):
 
 
 def parsed_where(text: str | None) -> Where | None:
-    """Parse what ``--where`` says."""
+    """Parse the condition of ``--where``."""
     try:
         return None if text is None else parse(text)
     except WhereError as error:
@@ -58,14 +58,14 @@ def parsed_where(text: str | None) -> Where | None:
 
 @dataclass
 class Selector:
-    """Goes through files for the records that are asked for, and complains about what is damaged.
+    """Selects records from files, and reports damage.
 
     Attributes
     ----------
     status : int
         The exit status for the files so far.
     strict : bool
-        Raise what ends a file, so that nothing is written.
+        Whether to raise errors that end a file, so that nothing is written.
     """
 
     report: Report
@@ -81,7 +81,7 @@ class Selector:
 
     @classmethod
     def of(cls, arguments: argparse.Namespace, report: Report) -> Selector:
-        """Make one of the options that :func:`~fastrec.cli.grammar.add_selection` adds."""
+        """Create a selector from the options of :func:`~fastrec.cli.grammar.add_selection`."""
         limit = arguments.limit
         if arguments.sample is not None:
             if limit is not None:
@@ -102,7 +102,7 @@ class Selector:
     # -- Records, with their values --------------------------------------------------------------
 
     def records(self, files: Sequence[str], missing: Sequence[Exception] = ()) -> Iterator[Found]:
-        """Yield the records in the order of the files, with the values that were asked for."""
+        """Yield the records in the order of the files, with the requested values."""
         for error in missing:
             self.complain(error)
         known: set[str] = set()
@@ -117,11 +117,12 @@ class Selector:
                         row = {name: row[name] for name in self.names if name in row}
                 yield Found(block.path, number, record, row)
         if self.names is not None and self.status == 0 and known:
-            # Of few records, others may have it: it is then a mistake if it is nearly another.
+            # With a limit, later records may have the feature, so only a similar name is a
+            # mistake.
             self.name_unknown(self.names, known, only_close=self.limit is not None)
 
     def blocks(self, files: Sequence[str]) -> Iterator[Block]:
-        """Yield the records, many at a time, without parsing more than the condition needs."""
+        """Yield blocks of records, parsing only the features of the condition."""
         if self.sample is not None:
             yield from self._sampled(files)
             return
@@ -139,12 +140,12 @@ class Selector:
                     return
 
     def _see(self, names: Iterable[str]) -> None:
-        """Remember the features for a hint; of a hostile file not all of them."""
+        """Remember the names of features for a hint; for a hostile file, only some of them."""
         if len(self._seen) < _MOST_NAMES:
             self._seen.update(names)
 
     def complain(self, error: Exception) -> None:
-        """One line for what ended a file; the others are still read."""
+        """Report the error that ended a file; the other files are still read."""
         self.report.complain(f"error: {explained(error)}")
         self.status = max(self.status, status_of(error))
 
@@ -166,7 +167,7 @@ class Selector:
             self.name_unknown(self.where.names)
 
     def _kept(self, block: Block) -> NDArray[np.int64]:
-        """The places of the records for which the condition holds."""
+        """Return the positions of the records that satisfy the condition."""
         assert self.where is not None
         masks = []
         for piece in pieces(block.records, None if not self._seen else self.where.names):
@@ -228,7 +229,7 @@ class Selector:
                     yield Block(os.fsdecode(path), [number], records)
                 return
             except RandomAccessError:
-                pass  # a compressed file is gone through once
+                pass  # a compressed file is read once, in sequence
             except (FastrecError, OSError) as error:
                 if self.strict:
                     raise
@@ -249,7 +250,7 @@ class Selector:
     def name_unknown(
         self, names: Iterable[str], known: Collection[str] = (), *, only_close: bool = False
     ) -> None:
-        """Say which features no record has; it may be a mistake in typing one that is known."""
+        """Report the features that no record has, with similar names as hints."""
         known = known or self._seen
         for name in sorted(set(names) - self._seen):
             close = difflib.get_close_matches(name, sorted(known)[:_MOST_NAMES], 1)

@@ -53,7 +53,7 @@ def size_of(text: str) -> int:
 
 
 def run(arguments: argparse.Namespace, report: Report) -> int:
-    """Write the files, all of them or none, and print how many there are."""
+    """Write all files or none, and print their number."""
     if arguments.features is not None:
         raise Failure("--features is an option of cat; split writes whole records", USAGE)
     if arguments.output == STDIN:
@@ -73,7 +73,7 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
 
 
 class _EvenWriter(ShardWriter):
-    """Writes `total` records into its shards one after the other, as evenly as possible."""
+    """Writes `total` records to its shards, one shard after the other, as evenly as possible."""
 
     def __init__(self, path: str, total: int, shards: int, **options: Any) -> None:
         super().__init__(path, shards=shards, **options)

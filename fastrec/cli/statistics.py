@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Statistics of every feature of whole files, in one pass and bounded memory.
+"""Compute statistics of every feature of whole files, in one pass with bounded memory.
 
-A block of records gives the statistics of its features; those of all blocks are merged in order, so
-that the result does not depend on the number of threads. Counts, ranges, means and deviations are
-exact. Quantiles are those of a uniform sample of 16,384 values, of fewer values exact. The number
-of distinct values is exact up to 2,048 and otherwise an estimate within a few percent.
+Each block of records has separate statistics, which are merged in order, so that the result does
+not depend on the number of threads. Counts, ranges, means and deviations are exact. Quantiles are
+those of a uniform sample of 16,384 values, and exact for fewer values. The number of distinct
+values is exact up to 2,048, and otherwise an estimate within a few percent.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ U64 = NDArray[np.uint64]
 
 
 class Sample:
-    """A uniform sample of values: those with the smallest of random priorities."""
+    """A uniform sample of values: those with the smallest random priorities."""
 
     def __init__(self, values: NDArray[Any], draw: np.random.Generator) -> None:
         count = len(values)
         if count <= _SAMPLE:
             self.values, self.priorities = values.copy(), draw.random(count)
             return
-        # The smallest of `count` uniform numbers, without drawing the others.
+        # These are the smallest of `count` uniform numbers, without drawing the others.
         steps = draw.exponential(size=_SAMPLE).cumsum()
         self.priorities = steps / (steps[-1] + draw.gamma(count + 1 - _SAMPLE))
         self.values = values[draw.choice(count, _SAMPLE, replace=count > 4 * _SAMPLE)]
@@ -66,11 +66,13 @@ class Numbers:
     Attributes
     ----------
     count, zeros, nan, infinite : int
+        Numbers of all values, of zeros, of NaN, and of infinities.
     low, high : number or None
-        Of the finite ones, as are mean and deviation.
+        Smallest and largest finite value.
     mean, deviation : float
+        Mean and standard deviation of the finite values.
     sample : Sample
-        Of the finite ones.
+        A sample of the finite values.
     """
 
     def __init__(self, values: NDArray[Any], draw: np.random.Generator) -> None:
@@ -109,7 +111,7 @@ class Numbers:
         self.sample.merge(other.sample)
 
     def quantiles(self, points: Iterable[float]) -> list[float]:
-        """The values below which these shares of the values lie; none if there are no values."""
+        """Return quantiles at the given fractions; empty if there are no values."""
         values = self.sample.values
         if not len(values):
             return []
@@ -117,7 +119,7 @@ class Numbers:
 
 
 class Distinct:
-    """Hashes of values, the smallest of them, from which the number of different ones follows."""
+    """The smallest hashes of values, from which the number of distinct values is estimated."""
 
     def __init__(self, hashes: U64) -> None:
         self.smallest = np.unique(hashes)[: _DISTINCT + 1]
@@ -137,7 +139,7 @@ class Distinct:
 
 
 class Top:
-    """The commonest values, with counts that are exact unless there are very many values."""
+    """The most common values; counts are exact unless there are very many distinct values."""
 
     def __init__(self, counts: Counter[Any]) -> None:
         self.counts: Counter[Any] | None = counts
@@ -152,32 +154,33 @@ class Top:
         if len(self.counts) > _TOP:
             kept = self.counts.most_common(_TOP // 2)
             self.exact = False
-            # Where even the commonest is rare there is no top.
+            # If even the most common value is rare, the list is empty.
             self.counts = None if kept[0][1] * _RARE < total else Counter(dict(kept))
 
 
 class FeatureSummary:
-    """Statistics of one feature, of one kind.
+    """Statistics of one feature of one kind.
 
     Attributes
     ----------
     kind : {"bytes", "float", "int64", "none"}
-        ``"none"`` of a feature without values.
+        ``"none"`` for a feature without values.
     of_frames : bool
         Whether this is a feature list; its lengths are numbers of frames.
     records : int
-        In how many records it is.
+        Number of records with the feature.
     lengths : Numbers
-        Of the numbers of values, in the records that have some.
+        Numbers of values, over the records that have some.
     values : Numbers
-        Of bytes, of their sizes.
+        The values; for bytes, their sizes.
     distinct, top
+        Distinct and most common values.
     formats : Counter
-        Of images: how many of each format.
+        Number of images of each format.
     widths, heights : Numbers or None
-        Of images whose header says it.
+        Sizes of images whose header contains them.
     connector : Connector or None
-        What TFDS says of the feature.
+        The feature connector of TFDS.
     """
 
     def __init__(
@@ -207,7 +210,7 @@ class FeatureSummary:
         self.distinct = Distinct(_mixed(unsigned.astype(np.uint64)))
         self.top = Top(Counter())
         if top:
-            numbers = values[values == values]  # no two of NaN are equal
+            numbers = values[values == values]  # leaves out NaN, because NaN != NaN
             different, counts = np.unique(numbers, return_counts=True)
             self.top = Top(Counter(dict(zip(different.tolist(), counts.tolist(), strict=True))))
         else:
@@ -254,14 +257,15 @@ class Summary:
     Attributes
     ----------
     records, bytes : int
+        Number and size of the records.
     others : int
-        Records that are no Examples.
+        Number of records that are not Examples.
     sequences : int
-        Records with feature lists.
+        Number of records with feature lists.
     features : dict
-        By name and kind; of more than 4,096 the others are left out.
+        Statistics by name and kind, for at most 4,096 features.
     left_out : bool
-        Whether there are more.
+        Whether there are more features.
     """
 
     def __init__(self) -> None:
@@ -271,7 +275,7 @@ class Summary:
         self.features: dict[tuple[str, str], FeatureSummary] = {}
 
     def rare(self) -> frozenset[tuple[str, str]]:
-        """The features whose values are too different for the commonest to mean something."""
+        """The features whose values are too diverse for a list of common ones."""
         return frozenset(key for key, each in self.features.items() if each.top.counts is None)
 
     def merge(self, other: Summary) -> None:
@@ -286,7 +290,7 @@ class Summary:
             self.add(key, feature)
 
     def add(self, key: tuple[str, str], feature: FeatureSummary) -> None:
-        """Statistics of more values of a feature."""
+        """Add statistics of more values of a feature."""
         if key in self.features:
             self.features[key].merge(feature)
         elif len(self.features) < _FEATURES:
@@ -299,7 +303,7 @@ def summarize(
     records: Bytes, seed: int, rare: frozenset[tuple[str, str]] = frozenset(),
     names: tuple[str, ...] | None = None, types: Types = MappingProxyType({}),
 ) -> Summary:  # fmt: skip
-    """Statistics of one block of records; `seed` is that of its samples."""
+    """Return statistics of one block of records; `seed` determines its samples."""
     draw = np.random.default_rng(seed)
     found = Summary()
     found.records, found.bytes = len(records), records.nbytes
@@ -333,12 +337,13 @@ def _kind_of(column: Ragged, present: tuple[int, ...]) -> str:
 
 
 def histogram(numbers: Numbers, bins: int) -> tuple[list[int], list[float]]:
-    """Counts and edges: of the values, or of their sample in proportion."""
+    """Return counts and edges, computed from the values or scaled from their sample."""
     values = numbers.sample.values.astype(np.float64)
     if not len(values):
         return [], []
     low, high = values.min(), values.max()
-    if not (np.diff(np.linspace(low, high, bins + 1)) > 0).all():  # too close for so many bins
+    # The values are too close for this number of bins.
+    if not (np.diff(np.linspace(low, high, bins + 1)) > 0).all():
         return [len(values)], [float(low), float(high)]
     counts, edges = np.histogram(values, bins)
     return counts.tolist(), edges.tolist()

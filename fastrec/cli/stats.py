@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, report: Report) -> int:
-    """Print a row a feature, and the commonest values; 1 if there is damage."""
+    """Print one row per feature, and the most common values; return 1 if there is damage."""
     selector = Selector.of(arguments, report)
     files, missing = expand(arguments.paths, any_shards=arguments.any_shards)
     for error in missing:
@@ -70,9 +70,9 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
 
 
 def survey(selector: Selector, files: Sequence[str], threads: int) -> Summary:
-    """Statistics of the records that are selected, by several threads."""
+    """Return statistics of the selected records, computed on several threads."""
     total, types = Summary(), common_types(files)
-    # What is rare is asked for here, by the thread that merges.
+    # The merging thread decides which features have too diverse values.
     items = ((seed, block.records, total.rare())
              for seed, block in enumerate(selector.blocks(files)))  # fmt: skip
 
@@ -141,7 +141,7 @@ def top_text(each: FeatureSummary) -> str:
     counts = each.top.counts
     total = each.values.count
     different = each.distinct.count
-    # Where all are about as common as each other, none is worth a mention.
+    # If all values are about equally common, none is listed.
     if not counts or (different > 20 and 2 * total > counts.most_common(1)[0][1] * different):
         return ""
     found = [
@@ -153,7 +153,7 @@ def top_text(each: FeatureSummary) -> str:
 
 
 def _ranked(each: FeatureSummary) -> list[tuple[Any, int]]:
-    """By count, and equal ones by value."""
+    """Sort values by count, and equal counts by value."""
     return sorted((each.top.counts or {}).items(), key=lambda item: (-item[1], item[0]))
 
 
@@ -218,7 +218,7 @@ def _bars(values: Numbers) -> str:
 
 
 def as_json(found: Summary) -> dict[str, Any]:
-    """All statistics as JSON has them."""
+    """Return all statistics for JSON."""
     features = [{"name": name, **_feature_json(each)} for name, each in _sorted(found)]
     return {
         "records": found.records,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Standard streams that are closed, or whose reader has gone away."""
+"""Handle standard streams that are closed, or whose reader has exited."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 __all__ = ["name_stream", "silence_stdout", "standard_streams"]
 
-# A closed stream is opened in the wrong direction: reading from or writing to it is then an error.
+# A closed stream is replaced by one opened in the wrong direction, so that using it is an error.
 # Messages to a closed standard error are dropped.
 _STREAMS = (
     ("stdin", "r", os.O_WRONLY),

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values as the dataset means them, where TFDS has described it beside the files.
+"""Convert values to the types in the ``features.json`` of TFDS, if the directory has one.
 
-A record has integers of 64 bits for all of them: booleans, unsigned ones, numbers of classes.
+A record stores booleans, unsigned integers and class numbers as 64-bit integers.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ _NONE: Types = MappingProxyType({})
 
 
 def types_of(path: str) -> Types:
-    """The types of the features of a local file; none where ``features.json`` does not say."""
+    """Return the types of the features of a local file; empty without ``features.json``."""
     if path in (STDIN, name_of(STDIN)) or is_remote(path, None):
         return _NONE
     return _described(os.path.dirname(path))
 
 
 def common_types(paths: Iterable[str]) -> Types:
-    """The types of the features of several files, if they are of one dataset."""
+    """Return the types of the features of several files, if they belong to one dataset."""
     found = [types_of(path) for path in paths]
     return found[0] if found and all(each is found[0] for each in found) else _NONE
 
@@ -57,7 +57,7 @@ def _described(directory: str) -> Types:
 
 
 def typed_row(path: str, row: Row, *, named: bool) -> Row:
-    """The values of a record of a file; with `named`, classes as ``3 (cat)``."""
+    """Return the typed values of a record; with `named`, classes as ``3 (cat)``."""
     types = types_of(path)
     if not types:
         return row
@@ -74,7 +74,7 @@ def _typed(values: Any, kind: Any, named: bool) -> Any:
 
 
 def numbers(values: NDArray[Any], kind: Any) -> NDArray[Any]:
-    """Integers of a record as those that were written."""
+    """Convert the integers of a record to the type that was written."""
     if kind.dtype == np.uint64 and values.dtype == np.int64:
         return values.view(np.uint64)
     if kind.dtype == np.bool_ and values.dtype == np.int64 and not (values & ~1).any():
@@ -83,7 +83,7 @@ def numbers(values: NDArray[Any], kind: Any) -> NDArray[Any]:
 
 
 def class_text(kind: Any, number: int) -> str:
-    """``3 (cat)``; nothing where that class has no name."""
+    """Return ``3 (cat)``; an empty text if the class has no name."""
     try:
         name = kind.int2str(number)
     except (AttributeError, ValueError):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values as JSON, whole for programs and in brief for people."""
+"""Convert values to JSON: complete for programs, and shortened for people."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ __all__ = ["brief", "brief_row", "whole", "whole_row"]
 _MOST_VALUES = 8
 _ENDS = 3
 _MOST_TEXT = 80
-_MOST_IN_LIST = 24  # of each of many strings
-_CERTAIN = ("JPEG", "PNG", "GIF")  # the others begin as texts and sounds may
+_MOST_IN_LIST = 24  # largest number of strings of a shown list
+_CERTAIN = ("JPEG", "PNG", "GIF")  # other formats begin as texts or sounds may
 
 
 def whole_row(row: Row | None, record: bytes) -> dict[str, Any]:
-    """A record as JSON has it, for programs."""
+    """Convert a record to complete JSON, for programs."""
     if row is None:
         return {"record": _whole_bytes(record)}
     return {name: whole(values) for name, values in row.items()}
 
 
 def brief_row(row: Row | None, record: bytes) -> Any:
-    """A record as JSON has it, for people."""
+    """Convert a record to short JSON, for people."""
     if row is None:
         return {"record": brief_bytes(record)}
     return {name: brief(values) for name, values in row.items()}
 
 
 def whole(values: Any) -> Any:
-    """One value as a scalar, several as a list.
+    """Return one value as a scalar, several as a list.
 
-    Text is a string and other bytes are ``{"base64": ...}``; numbers that JSON does not have are
+    Text is a string and other bytes are ``{"base64": ...}``. Numbers that JSON cannot represent are
     the strings that protobuf writes. A float is the shortest number that reads as the same float32.
     """
     if isinstance(values, Frames):
@@ -68,7 +68,7 @@ def _floats(values: NDArray[np.float32]) -> list[Any]:
 
 
 def brief(values: Any) -> Any:
-    """As :func:`whole`, but long lists are summarized, images described and bytes counted."""
+    """Return values as :func:`whole` does, with long lists, images and bytes summarized."""
     if isinstance(values, Frames):
         return _brief_list([brief(frame) for frame in values.frames], "frames")
     if isinstance(values, Bytes):
@@ -88,7 +88,7 @@ def brief(values: Any) -> Any:
 
 
 def _brief_list(items: list[Any], noun: str, count: int | None = None) -> Any:
-    """`items` are all of them, or with `count` the first and the last."""
+    """Summarize a list; `items` are all of it, or with `count` its first and last items."""
     total = len(items) if count is None else count
     if total <= _MOST_VALUES and count is None:
         return items
@@ -98,7 +98,7 @@ def _brief_list(items: list[Any], noun: str, count: int | None = None) -> Any:
 
 
 def brief_bytes(value: bytes, most: int = _MOST_TEXT) -> str:
-    """A text, the size of an image, or some of the bytes."""
+    """Return a text, the size of an image, or the first bytes."""
     kind = image_format(value)
     size = image_size(value) if kind else None
     if kind in _CERTAIN or size:

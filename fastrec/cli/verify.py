@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, report: Report) -> int:
-    """Print a line a file, a line for each damaged region, and a total; 1 if there is damage."""
+    """Print one line per file and per damaged region, and a total; return 1 if there is damage."""
     files, missing = expand(
         arguments.paths, any_shards=arguments.any_shards or bool(arguments.manifest)
     )
@@ -72,7 +72,8 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
             if isinstance(result, OSError):
                 failures.append(result)
                 continue
-            if isinstance(result, Exception):  # not as its manifest has it, or not to be read
+            # The file differs from its manifest, or cannot be read.
+            if isinstance(result, Exception):
                 found = FileReport(path, 0, 0, (_whole(path, result),))
             else:
                 found, entry = result
