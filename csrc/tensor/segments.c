@@ -23,9 +23,8 @@ size_t fr_segments_check(const fr_segment_ids *ids, size_t limit, bool allow_neg
     INLINE type name##_of(fr_segment_kind kind, type a, type b) {                                  \
         if (kind == FR_SEGMENT_SUM) return (type)((sum)a + (sum)b);                                \
         if (kind == FR_SEGMENT_PROD) return (type)((sum)a * (sum)b);                               \
-        if (a != a || b != b) return a != a ? a : b;                                               \
-        if (kind == FR_SEGMENT_MAX) return b > a ? b : a;                                          \
-        return b < a ? b : a;                                                                      \
+        if (kind == FR_SEGMENT_MAX) return a >= b || a != a ? a : b; /* NaN of either */           \
+        return a <= b || a != a ? a : b;                                                           \
     }                                                                                              \
                                                                                                    \
     INLINE void name##_rows(const fr_segment_ids *ids, fr_segment_kind kind, const type *rows,     \

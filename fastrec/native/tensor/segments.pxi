@@ -65,8 +65,10 @@ def combine_segments(str kind, rows, ids, size_t count):
     if ids.ndim != 1 or not rows.ndim or len(rows) != len(ids):
         raise ValueError(f"ids of shape {ids.shape} do not fit rows of shape {rows.shape}")
     check_ids(&given, count, True)
-    limits = np.finfo(rows.dtype) if rows.dtype.kind == "f" else np.iinfo(rows.dtype)
-    neutral = (0, 1, limits.min, limits.max)[code]
+    neutral = code
+    if code >= 2:
+        limits = np.finfo(rows.dtype) if rows.dtype.kind == "f" else np.iinfo(rows.dtype)
+        neutral = limits.min if kind == "Max" else limits.max
     result = np.full((count, *rows.shape[1:]), neutral, rows.dtype)
     if result.size and rows.size:
         width = result[0].size

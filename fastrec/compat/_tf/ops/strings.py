@@ -27,6 +27,7 @@ from .cutting import SPACE
 from .reductions import sizes_left
 
 UNITS = ("BYTE", "UTF8_CHAR")
+_LONG = 1 << 12  # bytes of a string that native kernels are worth
 
 
 def of_rows(kernel: Callable[..., Any], x: Block, attributes: dict[str, Any]) -> Any:
@@ -76,8 +77,13 @@ def mapped(
 
     def kernel(x: Any, **attributes: Any) -> Any:
         texts = None if many is None else as_texts(x)
+        if type(x) is bytes and many is not None and len(x) > _LONG:
+            texts = fastrec.Bytes.from_list([x])
         at_once = None if many is None or texts is None else many(texts, **attributes)
         if at_once is not None:
+            if type(x) is bytes:
+                first = at_once[0]
+                return first if type(first) is bytes else np.asarray(first)
             return at_once if isinstance(at_once, fastrec.Bytes) else at_once.reshape(x.shape)
         one = functools.partial(function, **attributes) if attributes else function
         numpy = attributes.get("out_type", wanted).numpy
