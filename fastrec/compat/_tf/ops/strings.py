@@ -77,11 +77,12 @@ def mapped(
 
     def kernel(x: Any, **attributes: Any) -> Any:
         texts = None if many is None else as_texts(x)
-        if type(x) is bytes and many is not None and len(x) > _LONG:
-            texts = fastrec.Bytes.from_list([x])
+        single = x.item() if isinstance(x, np.ndarray) and not x.ndim else x
+        if many is not None and type(single) is bytes and len(single) > _LONG:
+            texts = fastrec.Bytes.from_list([single])
         at_once = None if many is None or texts is None else many(texts, **attributes)
         if at_once is not None:
-            if type(x) is bytes:
+            if type(single) is bytes:
                 first = at_once[0]
                 return first if type(first) is bytes else np.asarray(first)
             return at_once if isinstance(at_once, fastrec.Bytes) else at_once.reshape(x.shape)
