@@ -46,7 +46,7 @@ typedef struct {
 
 /*
  * The next record. FR_END after the last, which has to end at `stop` where that is given; FR_AGAIN
- * when fr_reader_fill() has to run first, which never happens on a mapped file.
+ * when fr_reader_fill() has to run first, which never happens once the window is in the map.
  */
 FR_NODISCARD int fr_reader_next(fr_reader *reader, fr_record *record, fr_error *err);
 
