@@ -260,7 +260,8 @@ def test_columns_come_back_from_npz_files(data: Any) -> None:
     }
     with tempfile.TemporaryDirectory() as folder:
         path, file = os.path.join(folder, "a.rec"), os.path.join(folder, "a.npz")
-        np.savez(file, **{str(number): each for number, each in enumerate(columns.values())})
+        arrays: dict[str, Any] = {str(n): each for n, each in enumerate(columns.values())}
+        np.savez(file, **arrays)
         with np.load(file) as archive, fastrec.Writer(path) as writer:
             writer.write_batch(archive)
         features = {

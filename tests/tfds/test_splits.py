@@ -96,9 +96,9 @@ def test_whole_per_cent_leave_out_the_remainder() -> None:
     with pytest.raises(ValueError, match="requires at least 100 records, got 99"):
         splits.resolve(ReadInstruction("few", 0, 1, "%", "pct1_dropremainder"))
     with pytest.raises(ValueError, match="rounding must be"):
-        ReadInstruction("train", rounding="up")
+        ReadInstruction("train", rounding="up")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="unit must be"):
-        ReadInstruction("train", unit="kg")
+        ReadInstruction("train", unit="kg")  # type: ignore[arg-type]
 
 
 def test_parts_of_processes() -> None:

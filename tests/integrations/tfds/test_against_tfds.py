@@ -88,7 +88,7 @@ def test_whole_per_cent_are_those_of_tfds(tool: Any) -> None:
         theirs = {"train": tfds.core.SplitInfo(name="train", shard_lengths=[count], num_bytes=0)}
         for start in range(-100, 101, 7):
             for stop in range(start if start >= 0 else -100, 101, 9):
-                arguments = ("train", start, stop, "%", "pct1_dropremainder")
+                arguments: Any = ("train", start, stop, "%", "pct1_dropremainder")
                 keys = ("split_name", "from_", "to", "unit", "rounding")
                 their = tfds.core.ReadInstruction(
                     **dict(zip(keys, arguments, strict=True))
