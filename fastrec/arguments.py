@@ -123,7 +123,9 @@ def _check(name: str, value: Any, kinds: tuple[_Kind, ...]) -> None:
         raise ValueError(f"{name} {problem}")
     text = f"{name} must be {_joined([kind.text for kind in kinds])}, got {shown(value)}"
     choices = [kind for kind in kinds if kind.text[0] == "'"]
-    raise (ValueError if choices and isinstance(value, str) else TypeError)(text)
+    others = [kind for kind in kinds if kind not in choices and kind.text not in _WORDLESS]
+    is_word = isinstance(value, str) or not others
+    raise (ValueError if choices and is_word else TypeError)(text)
 
 
 def _joined(texts: list[str]) -> str:
@@ -179,6 +181,7 @@ def _is_path(value: Any) -> bool:
 
 
 _PATH = _Kind("a path", _is_path)
+_WORDLESS = ("None", "callable")  # beside which choices are words
 _NONE = _Kind("None", lambda value: value is None)
 _PLAIN: dict[Any, _Kind] = {
     None: _NONE,

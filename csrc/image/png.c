@@ -67,12 +67,18 @@ typedef struct {
     const fr_png_format *format;
     uint8_t *out;
     size_t row_step;
+    bool in_last_row;
+    size_t rest_limit; /* bytes of the file that may be read in the last row and behind it */
     char reason[128];
 } decoder;
 
 static void give(png_structp png, png_bytep out, size_t size) {
     decoder *d = png_get_io_ptr(png);
     if (size > d->data.size) png_error(png, "the file is truncated");
+    if (d->in_last_row) {
+        if (size > d->rest_limit) png_error(png, "IDAT goes on behind the last row");
+        d->rest_limit -= size;
+    }
     memcpy(out, d->data.data, size);
     d->data = fr_span_after(d->data, size);
 }
@@ -170,9 +176,14 @@ static void decode(decoder *d) {
     const size_t size =
         d->header->width * (size_t)d->format->channels * (size_t)d->format->bits / 8;
     if (png_get_rowbytes(d->png, d->info) != size) png_error(d->png, "rows are of another size");
+    /* With the last row, libpng inflates all of IDAT that follows it. */
+    d->rest_limit = 2 * size + REST_MAX;
     for (int pass = 0; pass < passes; pass++)
-        for (size_t y = 0; y < d->header->height; y++)
+        for (size_t y = 0; y < d->header->height; y++) {
+            d->in_last_row = pass + 1 == passes && y + 1 == d->header->height;
             png_read_row(d->png, d->out + y * d->row_step, NULL);
+        }
+    d->in_last_row = false;
     read_end(d);
 }
 

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import io
+import threading
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,6 +27,7 @@ __all__ = [
     "decode_by_simplejpeg",
     "decoders",
     "pillow",
+    "quiet",
     "rows_of_16_bits",
     "too_few",
 ]
@@ -137,6 +140,35 @@ def pillow() -> Any:
     return Image
 
 
+class Quiet:
+    """Suppresses Pillow's warnings about odd metadata, and about sizes, which max_pixels limits.
+
+    Warning filters belong to the process. If every thread restored the filters that it found, they
+    could remain changed. The first thread therefore changes them, and the last one restores them.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._inside = 0
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._inside == 0:
+                self._before = warnings.catch_warnings()
+                self._before.__enter__()
+                warnings.simplefilter("ignore")
+            self._inside += 1
+
+    def __exit__(self, *exc_info: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if self._inside == 0:
+                self._before.__exit__(None, None, None)
+
+
+quiet = Quiet()
+
+
 def decode_by_pillow(
     data: bytes, channels: int, dtype: str | None, *, upright: bool
 ) -> NDArray[Any]:
@@ -147,7 +179,7 @@ def decode_by_pillow(
     DeepImageError
         If samples have 16 bits and `dtype` is neither uint8 nor uint16.
     """
-    with pillow().open(io.BytesIO(data), formats=FORMATS) as image:
+    with quiet, pillow().open(io.BytesIO(data), formats=FORMATS) as image:
         width, height = image.size
         if width * height > MAX_PIXELS:
             raise ValueError(f"{width}x{height} pixels exceed the limit of {MAX_PIXELS}")

@@ -7,8 +7,6 @@ import contextlib
 import io
 import os
 import stat
-import threading
-import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +16,7 @@ import numpy.typing as npt
 
 from fastrec.errors import FastrecError, one_line
 from fastrec.features.image_errors import FORMATS
-from fastrec.features.image_libraries import pillow, too_few
+from fastrec.features.image_libraries import pillow, quiet, too_few
 from fastrec.records.byte_sources import NamedFile
 from fastrec.records.content import value_content
 
@@ -111,35 +109,6 @@ def _is_regular(path: Path) -> bool:
         return False
 
 
-class _Quiet:
-    """Suppresses Pillow's warnings about odd metadata, and about sizes, which max_pixels limits.
-
-    Warning filters belong to the process. If every thread restored the filters that it found, they
-    could remain changed. The first thread therefore changes them, and the last one restores them.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._inside = 0
-
-    def __enter__(self) -> None:
-        with self._lock:
-            if self._inside == 0:
-                self._before = warnings.catch_warnings()
-                self._before.__enter__()
-                warnings.simplefilter("ignore")
-            self._inside += 1
-
-    def __exit__(self, *exc_info: object) -> None:
-        with self._lock:
-            self._inside -= 1
-            if self._inside == 0:
-                self._before.__exit__(None, None, None)
-
-
-_quiet = _Quiet()
-
-
 def decode(
     path: str | os.PathLike[str], *, max_pixels: int = MAX_PIXELS, upright: bool = False
 ) -> UInt8Array:
@@ -170,14 +139,14 @@ def decode(
     ImportError
         If Pillow is not installed.
     """
-    check_types(decode, locals())
-    check_int("max_pixels", max_pixels, 1, 2**40)
-    path = local_path(path)
     if isinstance(path, bytes) and value_content(path).name not in ("path", "text"):
         raise TypeError(
             f"path must be the path of an image, got {value_content(path).phrase}; "
             f"fastrec.ImageFeature().decode([data]) decodes bytes"
         )
+    check_types(decode, locals())
+    check_int("max_pixels", max_pixels, 1, 2**40)
+    path = local_path(path)
     name = os.fsdecode(path)
     with NamedFile(path) as file:
         data = file.read()
@@ -213,7 +182,7 @@ def _opened(name: str, data: bytes, max_pixels: int) -> Iterator[Image.Image]:
     """Open an image; any failure, also within the ``with`` block, becomes an ImageError."""
     image_module = pillow()
     try:
-        with _quiet, image_module.open(io.BytesIO(data), formats=_FORMATS) as image:
+        with quiet, image_module.open(io.BytesIO(data), formats=_FORMATS) as image:
             width, height = image.size
             if width > max_pixels // max(height, 1):
                 raise ImageError(name, f"{width}x{height} pixels exceed the limit of {max_pixels}")

@@ -394,7 +394,7 @@ def test_arguments_of_the_wrong_type_are_named(tmp_path: Path) -> None:
     with fastrec.Writer(path, overwrite=True) as writer:
         writer.write(fastrec.train.Example())
     assert list(fastrec.Reader(path)) == [b""]
-    with pytest.raises(TypeError, match="seed must be an integer or None, got '0'"):
+    with pytest.raises(TypeError, match="seed must be an int or None, got '0'"):
         fastrec.Batcher(path, None, 1, seed="0")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"shape must be \(height, width\), got 64"):
         fastrec.ImageFeature(64)  # type: ignore[arg-type]

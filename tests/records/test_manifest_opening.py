@@ -263,7 +263,7 @@ def test_what_cannot_be_combined(paths: list[str], manifest: Manifest) -> None:
         fastrec.Reader(ranges, manifest=manifest)
     with open(paths[0], "rb") as file, pytest.raises(ValueError, match="manifest requires paths"):
         fastrec.Reader(file, manifest=manifest)
-    with pytest.raises(TypeError, match="manifest must be a Manifest or a path, got 5"):
+    with pytest.raises(TypeError, match="manifest must be a Manifest, a path or None, got 5"):
         fastrec.Reader(paths, manifest=5)  # type: ignore[arg-type]
 
 

@@ -296,9 +296,9 @@ def test_a_job_that_was_publishing_goes_on_with_its_own_arguments(
     ("options", "message"),
     [
         ({"seed": 1}, "seed requires shuffle"),
-        ({"shuffle": True, "seed": -1}, "must be 0 to"),
+        ({"shuffle": True, "seed": -1}, "seed must be at least 0"),
         ({"level": 3}, "level requires compression"),
-        ({"memory": 5}, "memory must be at least 1 MiB, got 5"),
+        ({"memory": 5}, "memory must be at least 1048576, got 5"),
         ({"shards": 2, "shard_records": 3}, "mutually exclusive"),
         ({"shards": 0}, "shards must be at least 1, got 0"),
     ],

@@ -213,7 +213,7 @@ def test_a_range_is_a_source_of_batches(tmp_path: Path) -> None:
     [
         (("x", 5), "begin must be at least 0 and requires end, got 5"),
         (("x", 5, 5), "end must be greater than begin, 5, got 5"),
-        ((3,), "path must be a path, got int"),
+        ((3,), "path must be a path, got 3"),
     ],
 )
 def test_a_range_that_cannot_be_is_refused(arguments: Any, message: str) -> None:
