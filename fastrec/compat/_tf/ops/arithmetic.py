@@ -139,6 +139,17 @@ def unary(
     return elementwise(name, lambda x: _array(function(as_array(x))), kinds, infer)
 
 
+def _texts_equal(texts: fastrec.Bytes, text: bytes) -> Array:
+    """Return which strings of a column are `text`."""
+    result = np.diff(texts.offsets) == len(text)
+    places = np.flatnonzero(result)
+    if text and len(places):
+        begins = texts.offsets[places]
+        own = texts.data[begins[:, np.newaxis] + np.arange(len(text))]
+        result[places] = (own == np.frombuffer(text, np.uint8)).all(axis=1)
+    return result.reshape(texts.shape)
+
+
 def binary(
     name: str,
     function: Callable[[Array, Array], Any],
@@ -148,6 +159,10 @@ def binary(
     """A function of each two elements."""
 
     def kernel(x: Any, y: Any) -> Array:
+        if type(x) is fastrec.Bytes and function in (np.equal, np.not_equal):
+            text = y if type(y) is bytes else y.item() if np.size(y) == 1 else None
+            if type(text) is bytes and np.ndim(y) <= len(x.shape):
+                return _texts_equal(x, text) == (function is np.equal)
         if type(x) is not np.ndarray:
             x = as_array(x)
         if type(y) is not np.ndarray:
