@@ -13,8 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fastrec.compat.v2 as tf
+from fastrec import encode_example
 from fastrec.compat._tf.data.streams import to_values
 from fastrec.compat._tf.seeds import running
+from fastrec.compat._tf.tracing.rules import RULES, without
 
 Stage = Callable[[Any], Any]
 
@@ -105,6 +107,47 @@ def plain(names: list[str]) -> list[Any]:
 @given(CHAINS)
 def test_a_random_pipeline_has_the_elements_and_errors_of_plain_execution(names: list[str]) -> None:
     assert outcomes(iter(made(names))) == plain(names)
+
+
+@pytest.mark.parametrize("rule", RULES)
+@settings(max_examples=10, deadline=None)
+@given(names=CHAINS)
+def test_a_rule_can_be_disabled_without_a_difference(rule: str, names: list[str]) -> None:
+    with without(rule):
+        found = outcomes(iter(made(names)))
+    assert found == outcomes(iter(made(names)))
+
+
+def test_an_unknown_rule_is_refused() -> None:
+    with pytest.raises(ValueError, match="got 'pixel'"), without("pixel"):
+        pass
+
+
+def image(record: Any) -> Any:
+    kinds = {"image": tf.io.FixedLenFeature([], tf.string), "x": tf.io.VarLenFeature(tf.float32)}
+    found = tf.io.parse_single_example(record, kinds)
+    pixels = tf.cast(tf.io.decode_png(found["image"], 3), tf.float32)
+    pixels = tf.image.flip_left_right(tf.image.resize(pixels, [9, 8])) / 255.0 - 0.5
+    return pixels, tf.sparse.to_dense(found["x"]) * 2.0 + 1.0, tf.shape(pixels)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_images_are_the_same_without_a_rule(rule: str) -> None:
+    rows = np.random.default_rng(2).integers(0, 256, (20, 7, 6, 3), np.uint8)
+    records = [
+        encode_example({"image": [tf.io.encode_png(row).numpy()], "x": [0.5] * (number % 3)})
+        for number, row in enumerate(rows)
+    ]
+
+    def batches() -> list[Any]:
+        data = tf.data.Dataset.from_tensor_slices(records).shuffle(7, seed=3).map(image)
+        return list(data.padded_batch(6).as_numpy_iterator())
+
+    expected = batches()
+    with without(rule):
+        for ours, theirs in zip(batches(), expected, strict=True):
+            for one, other in zip(ours, theirs, strict=True):
+                np.testing.assert_array_equal(one, other)
 
 
 @settings(max_examples=40, deadline=None)

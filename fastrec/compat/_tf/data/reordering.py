@@ -18,6 +18,7 @@ from fastrec.errors import FastrecError
 from ..record_errors import data_error
 from ..seeds import SeedSource
 from ..specs import TensorSpec
+from ..tracing.rules import enabled
 from ..width import AHEAD, READ_BYTES
 from .mapping import Map
 from .native import plain_files
@@ -55,7 +56,7 @@ class Shuffle(Node):
 
     def blocks(self, count: int) -> Blocks | None:
         node = self.inputs[0]
-        if not node.pure:
+        if not node.pure or not enabled("shuffle first"):
             return None
         maps: list[Map] = []
         while isinstance(node, Map):  # shuffling what a function is given shuffles what it gives

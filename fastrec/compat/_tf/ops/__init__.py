@@ -83,8 +83,6 @@ class Op:
         The kinds of types that it takes, as NumPy's letters; all of them for the empty string.
     into : callable, optional
         The kernel, after an argument that gives memory for an array of a shape and type, or None.
-    piece : callable, optional
-        The kernel, but what it takes and gives may be a :class:`.kernels.pieces.Piece`.
     """
 
     def __init__(
@@ -102,12 +100,11 @@ class Op:
         only: Callable[[Sequence[int]], tuple[Op, list[int]]] | None = None,
         kinds: str = "",
         into: Callable[..., Any] | None = None,
-        piece: Callable[..., Any] | None = None,
     ) -> None:
         self.name, self.kernel, self.infer, self.block = name, kernel, infer, block
         self.pure, self.cheap, self.parsing, self.only = pure, cheap, parsing, only
         self.large, self.draws, self.passes, self.kinds = large, draws, passes, kinds
-        self.into, self.piece = into, piece
+        self.into = into
 
     def but(self: Self, **changes: Any) -> Self:
         """The same operation with other attributes."""

@@ -10,7 +10,6 @@ import numpy as np
 
 from ..columns import are_numbers, rows_of_shapes, shapes_of
 from ..dtypes import DType
-from ..kernels.pieces import Filled, whole
 from ..shape import in_messages
 from ..specs import TensorSpec, TypeSpec
 from ..tensor import as_array
@@ -51,11 +50,7 @@ def _fill_block(_: int, dims: Block, value: Block) -> Any:
     return rows_of_shapes(np.repeat(value.value, sizes.prod(1).sum()), sizes.astype(np.int64))
 
 
-def _fill_piece(*values: Any) -> Filled:
-    return Filled(*_filled(*map(whole, values)))
-
-
-FILL = Op("Fill", _fill, _fill_spec, _fill_block, piece=_fill_piece)
+FILL = Op("Fill", _fill, _fill_spec, _fill_block)
 
 
 def _like(x: Any, *, value: Any, dtype: DType) -> Array:

@@ -21,7 +21,6 @@ from ..columns import (
     rows_of_shapes,
     shapes_of,
 )
-from ..kernels.pieces import Joined, Piece, whole
 from ..kernels.shaping import joined
 from ..shape import TensorShape as Shape
 from ..shape import in_messages
@@ -151,11 +150,6 @@ def _concat(dim: Array, *values: Any) -> Array:
     return joined(parts, _axis_of(dim, parts))
 
 
-def _concat_pieces(dim: Array, *values: Any) -> Piece:
-    parts = [value if isinstance(value, Piece) else as_array(value) for value in values]
-    return Joined(parts, _axis_of(whole(dim), parts) % parts[0].ndim)
-
-
 def _axis_of(dim: Array, parts: Sequence[Any]) -> int:
     """The dimension along which arrays or pieces are joined, which fit."""
     axis, rank = one_number(dim, "ConcatOp : Concat dim tensor"), parts[0].ndim
@@ -246,7 +240,7 @@ def _concat_block(count: int, dim: Block, *blocks: Block) -> Any:
     return np.concatenate(columns, axis % rank + 1) if -rank <= axis < rank else None
 
 
-CONCAT = Op("ConcatV2", _concat, _concat_spec, _concat_block, piece=_concat_pieces)
+CONCAT = Op("ConcatV2", _concat, _concat_spec, _concat_block)
 
 
 def part_sizes(lengths: Array | None, num: int, size: int, axis: int) -> list[int]:

@@ -15,7 +15,6 @@ from fastrec.columns import Arrays
 from ..columns import rows_of_shapes
 from ..dtypes import DType
 from ..kernels import slicing
-from ..kernels.pieces import whole
 from ..kernels.shaping import room
 from ..shape import in_messages
 from ..specs import TensorSpec, TypeSpec
@@ -296,11 +295,7 @@ def _slice_block(count: int, x: Block, begin: Block, size: Block) -> Any:
     return result
 
 
-def _slice_piece(x: Any, begin: Any, size: Any) -> Any:
-    return slicing.slice_array(x, whole(begin), whole(size))
-
-
-SLICE = Op("Slice", _slice, _slice_spec, _slice_block, piece=_slice_piece)
+SLICE = Op("Slice", _slice, _slice_spec, _slice_block)
 
 
 def _gather(x: Any, indices: Array, axis: Array, *, batch_dims: int) -> Any:

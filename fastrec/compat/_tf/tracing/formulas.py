@@ -17,7 +17,6 @@ import numpy as np
 
 from fastrec import _tensor
 
-from ..kernels.pieces import Calculated, whole
 from ..ops import Block, Op
 from ..ops.arithmetic import aligned, of_rows
 from ..specs import TypeSpec
@@ -135,7 +134,7 @@ class _Formula:
         alone = len(self.specs) == 1 and self.specs[0].dtype.name == "float32"
         op = Op(name, self._one, block=self._block)
         if alone:
-            op = op.but(piece=self._piece, into=self._into)
+            op = op.but(into=self._into)
         return Node(op, tuple(self.inputs), {}, self.slots, self.specs)
 
     def _one(self, *values: Any) -> Any:
@@ -146,14 +145,14 @@ class _Formula:
             found = self._apart(values, _kernel_of)
         return found if len(found) > 1 else found[0]
 
-    def _piece(self, *values: Any) -> Any:
-        arrays = list(map(whole, values))
-        known = all(type(array) is np.ndarray for array in arrays)
-        shape = self._formula.shape_of(arrays) if known else None
-        return self._one(*arrays) if shape is None else Calculated(self._formula, arrays, shape)
-
     def _into(self, room: Callable[..., Any], *values: Any) -> Any:
-        return whole(self._piece(*values), room)
+        """Return the result, in the memory that `room` has for its shape and type if it has any."""
+        known = all(type(value) is np.ndarray for value in values)
+        shape = self._formula.shape_of(list(values)) if known else None
+        out = None if shape is None else room(shape, np.dtype(np.float32))
+        if out is None or self._formula(list(values), out) is None:
+            return self._one(*values)
+        return out
 
     def _block(self, count: int, *blocks: Block) -> Any:
         arrays = aligned(blocks)

@@ -20,6 +20,7 @@ from .calls import CALLERS, DrawOfPart, Unfit, calling
 from .earlier import moved_to_front
 from .needs import live, needed_of, with_last_uses
 from .recording import Node, Recording, raw_of, reference, spec_of
+from .rules import enabled
 from .running import as_column, blocks_of, columns_of, run_node
 
 __all__ = ["LARGE", "Into", "Trace", "sketched", "traced"]
@@ -80,9 +81,9 @@ class Trace:
             for node in recording.nodes
         ]
         self._recorded = len(specs)
-        self.nodes = live(
-            moved_to_front(live(known, self.outputs), self.outputs, specs), self.outputs
-        )
+        self.nodes = live(known, self.outputs)
+        if enabled("shapes first"):
+            self.nodes = live(moved_to_front(self.nodes, self.outputs, specs), self.outputs)
         self._count = len(specs)
         references = [ref for node in self.nodes for ref in node.inputs] + self.outputs
         self._find_draws(recording, {slot for is_slot, slot in references if is_slot})
@@ -128,6 +129,8 @@ class Trace:
         self._early, self._late = with_last_uses([], []), with_last_uses([], [])
 
         def joined(nodes: Sequence[Node]) -> list[Node]:
+            if not enabled("formulas"):
+                return list(nodes)
             return with_formulas(nodes, self.outputs, specs, spec_of)
 
         def steps(nodes: Sequence[Node]) -> list[tuple[Node, list[int]]]:
@@ -137,21 +140,24 @@ class Trace:
             if self.is_pure and len(self.nodes) > 1:
                 self._fused = self._columns = steps(joined(self.nodes))
             return
-        from .assembling import assembled
         from .fusing import Distortion, Pixels, fused  # which others do without
         from .raw_images import with_images
 
         def chained(nodes: Sequence[Node], kind: type[Any]) -> list[Node]:
+            if not enabled("pixels"):
+                return joined(nodes)
             return joined(fused(nodes, self.outputs, specs, spec_of, kind))
 
         def alone(nodes: Sequence[Node]) -> list[tuple[Node, list[int]]]:
-            return steps(assembled(chained(nodes, Pixels), self.outputs))
+            return steps(chained(nodes, Pixels))
 
-        imaged = with_images(self.nodes, self.outputs)
+        imaged = self.nodes
+        if enabled("raw images"):
+            imaged = with_images(self.nodes, self.outputs)
         self._columns = steps(chained(imaged, Distortion))
         if self.is_pure:
             self._fused = alone(self.nodes)
-        if self.is_large and self.parsing is not None:
+        if self.is_large and self.parsing is not None and enabled("parse together"):
             self._late = alone(self._divide(imaged))
 
     def _find_draws(self, recording: Recording, needed: set[int]) -> None:
