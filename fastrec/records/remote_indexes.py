@@ -23,6 +23,7 @@ from .remote_dataset import index_mismatch, reserve
 __all__ = ["Kept", "load_indexes", "save_index"]
 
 _WARN_BYTES = 1 << 30
+_INDEX_HEADER = 1 << 10  # bytes of an index that do not depend on the number of records
 
 
 def load_indexes(
@@ -155,8 +156,8 @@ def _cached(file: RemoteFile, storage: StorageOptions) -> _core.FileIndex | None
 def _beside(file: RemoteFile, required: bool, pause: Any) -> _core.FileIndex | None:
     """The index that is stored beside a file; a damaged one is not used unless it is required."""
     try:
-        there = file.beside(INDEX_SUFFIX, pause)
-        index = _core.FileIndex.load(there.read(0, there.size, pause), file.name)
+        limit = _INDEX_HEADER + 2 * file.size  # eight bytes a record, of 16 bytes at least
+        index = _core.FileIndex.load(file.read_beside(INDEX_SUFFIX, limit, pause), file.name)
         if index.size != file.size:
             raise index_mismatch(file, index)
         return index

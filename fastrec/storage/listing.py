@@ -12,7 +12,7 @@ from typing import Any
 from .ahead import run_all
 from .options import StorageOptions
 from .remote import Pause, RemoteFile, find_files, retried
-from .stores import Location, locate
+from .stores import Location, Stat, locate
 
 __all__ = ["expand_urls"]
 
@@ -79,7 +79,7 @@ def _object_or_folder(
 
 def _listed(
     location: Location, folder: str, deep: bool, options: StorageOptions
-) -> list[tuple[str, int]]:
+) -> list[tuple[str, Stat]]:
     where = location.at(folder)
     if location.begin.startswith(("http://", "https://")):
         raise OSError(
@@ -89,19 +89,22 @@ def _listed(
             location.name,
         )
 
-    def ask(pause: Pause) -> list[tuple[str, int]]:
+    def ask(pause: Pause) -> list[tuple[str, Stat]]:
         return retried(options.retries, where, lambda: list(where.store.list(folder, deep)), pause)
 
     return sorted(run_all([ask])[0])
 
 
 def _files(
-    location: Location, found: Iterable[tuple[str, int]], options: StorageOptions
+    location: Location, found: Iterable[tuple[str, Stat]], options: StorageOptions
 ) -> list[RemoteFile]:
     files = []
-    for key, size in found:
-        there = location.at(key)
-        files.append(RemoteFile(_url_of(location, key, options), options, there.name, size))
+    for key, stat in found:
+        name = location.at(key).name
+        file = RemoteFile(_url_of(location, key, options), options, name, stat.size)
+        if stat.version is not None:
+            file.pin(stat)
+        files.append(file)
     return files
 
 

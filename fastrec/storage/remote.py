@@ -39,8 +39,8 @@ class RemoteFile:
         For messages: the URL without credentials.
     size : int
     version : str or None
-        ETag, or what else changes with the contents. None: the store says nothing of the kind, or
-        nothing was read yet of an object whose size a listing gave.
+        ETag, or what else changes with the contents. None: the store does not have one, or
+        nothing was read yet of an object that a listing without versions has named.
     """
 
     def __init__(self, url: str, options: StorageOptions, name: str, size: int) -> None:
@@ -180,8 +180,35 @@ class RemoteFile:
 
     def beside(self, suffix: str, pause: Pause = time.sleep) -> RemoteFile:
         """Open the object whose name has a suffix more."""
+        return RemoteFile.open(self._url_beside(suffix), self._options, pause)
+
+    def read_beside(self, suffix: str, limit: int, pause: Pause = time.sleep) -> bytes:
+        """Return the object whose name has a suffix more, which one request fetches.
+
+        Raises
+        ------
+        OSError
+            When there is none, and ``EFBIG`` when it has more bytes than `limit`.
+        """
+        location = locate(self._url_beside(suffix), self._options)
+
+        def attempt() -> bytes:
+            stat, pieces = location.store.read_all(location.key)
+            data = bytearray()
+            for piece in pieces:
+                data += memoryview(piece).cast("B")
+                if len(data) > limit:
+                    text = f"the object has more than {limit} bytes"
+                    raise OSError(errno.EFBIG, text, location.name)
+            if stat is not None and len(data) != stat.size:
+                raise OSError(errno.EIO, f"the server sent {len(data)} bytes of {stat.size}")
+            return bytes(data)
+
+        return retried(self._options.retries, location, attempt, pause)
+
+    def _url_beside(self, suffix: str) -> str:
         path, mark, query = self._url.partition("?") if "://" in self._url else (self._url, "", "")
-        return RemoteFile.open(f"{path}{suffix}{mark}{query}", self._options, pause)
+        return f"{path}{suffix}{mark}{query}"
 
     def stream(self, begin: int = 0, end: int | None = None) -> RemoteStream:
         """The bytes of the object from `begin` on, fetched ahead up to `end`."""
@@ -253,7 +280,7 @@ def retried(
             location.store.answered = True
             return result
         except OSError as error:
-            if error.errno in (errno.ESTALE, errno.EOPNOTSUPP):
+            if error.errno in (errno.ESTALE, errno.EOPNOTSUPP, errno.EFBIG):
                 raise
             failure = location.store.failed(error, location.name)
         except Exception as error:

@@ -97,8 +97,11 @@ class Store(Protocol):
     def read_all(self, key: str) -> tuple[Stat | None, Iterable[Any]]:
         """Return buffers with all bytes of an object, and its stat if the answer has it."""
 
-    def list(self, folder: str, deep: bool) -> Iterator[tuple[str, int]]:
-        """Keys and sizes of the objects in a folder, or everywhere below it."""
+    def list(self, folder: str, deep: bool) -> Iterator[tuple[str, Stat]]:
+        """Yield the keys and stats of the objects in a folder, or everywhere below it.
+
+        A version is None unless it is the one that the answers to other requests have.
+        """
 
     def put(self, key: str, pieces: Iterator[bytes], size: int, *, exclusive: bool) -> None:
         """Store `size` bytes: all of them become visible, or nothing, if `pieces` raises."""
@@ -356,7 +359,7 @@ class ObstoreStore:
         found = self._library.get(self._reader, key)
         return _stat_of(found.meta), found.stream(min_chunk_size=_PIECE)
 
-    def list(self, folder: str, deep: bool) -> Iterator[tuple[str, int]]:
+    def list(self, folder: str, deep: bool) -> Iterator[tuple[str, Stat]]:
         prefix = folder.rstrip("/") or None
         if deep:
             batches: Iterable[Any] = self._library.list(self._reader, prefix)
@@ -364,7 +367,7 @@ class ObstoreStore:
             batches = [self._library.list_with_delimiter(self._reader, prefix)["objects"]]
         for batch in batches:
             for meta in batch:
-                yield meta["path"], meta["size"]
+                yield meta["path"], _stat_of(meta)
 
     def put(self, key: str, pieces: Iterator[bytes], size: int, *, exclusive: bool) -> None:
         data = b"".join(pieces) if size <= _PART else None
@@ -425,6 +428,8 @@ class ObstoreStore:
 
 def _stat_of(meta: Any) -> Stat:
     version, changed = meta["e_tag"] or meta["version"], meta["last_modified"]
+    if meta["e_tag"] and not version.endswith('"'):
+        version = f'"{version}"'  # Azure's listings leave out the quotation marks
     if version is None and changed is not None and changed.timestamp() > 0:
         version = changed.isoformat()
     return Stat(meta["size"], version)
@@ -462,7 +467,7 @@ class FsspecStore:
     def read_all(self, key: str) -> tuple[Stat | None, Iterable[Any]]:
         return None, [self._fs.cat_file(key)]
 
-    def list(self, folder: str, deep: bool) -> Iterator[tuple[str, int]]:
+    def list(self, folder: str, deep: bool) -> Iterator[tuple[str, Stat]]:
         self._fs.invalidate_cache()
         try:
             if deep:
@@ -476,7 +481,7 @@ class FsspecStore:
                 name: str = info["name"]
                 if name.startswith(f"/{folder}"):  # memory:// puts a slash before every name
                     name = name[1:]
-                yield name, info["size"]
+                yield name, Stat(info["size"], None)
 
     def put(self, key: str, pieces: Iterator[bytes], size: int, *, exclusive: bool) -> None:
         if exclusive and self._fs.exists(key):
@@ -541,13 +546,13 @@ class ArrowStore:
     def read_all(self, key: str) -> tuple[Stat | None, Iterable[Any]]:
         return self.read(key, 0, self.stat(key).size)
 
-    def list(self, folder: str, deep: bool) -> Iterator[tuple[str, int]]:
+    def list(self, folder: str, deep: bool) -> Iterator[tuple[str, Stat]]:
         from pyarrow.fs import FileSelector
 
         selector = FileSelector(folder.rstrip("/"), recursive=deep, allow_not_found=True)
         for info in self._fs.get_file_info(selector):
             if info.is_file:
-                yield info.path, info.size
+                yield info.path, Stat(info.size, None)
 
     def put(self, key: str, pieces: Iterator[bytes], size: int, *, exclusive: bool) -> None:
         if exclusive and self._fs.get_file_info(key).is_file:
