@@ -51,6 +51,7 @@ __all__ = [
     "Bytes",
     "Converted",
     "CorruptRecordError",
+    "DatasetIndex",
     "ExampleParseError",
     "FastrecError",
     "FileRange",
@@ -158,6 +159,7 @@ if TYPE_CHECKING:
         parse_single_example,
     )
     from .parsing.sequence import parse_sequence_example, parse_single_sequence_example
+    from .records.dataset_index import DatasetIndex
     from .records.index import Index
     from .records.manifest import Manifest, ManifestFile
     from .records.reader import Reader
@@ -197,6 +199,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "SparseFeature",
         "VarLenFeature",
     ),
+    "records.dataset_index": ("DatasetIndex",),
     "records.index": ("Index",),
     "parsing.infer": ("infer_features",),
     "records.manifest": ("Manifest", "ManifestFile"),

@@ -539,7 +539,7 @@ class Batcher:
 
     def __reduce__(self) -> Any:
         """Another process gets the same batches, from where this Batcher would start."""
-        for file in self._order.files.remote:
+        for file in self._order.files.remote[: 1 if self._order.files.described else None]:
             file.check_secrets()
         rank = find_rank() if self._options.shard == "auto" else (0, 1)
         rank = rank if rank[1] > 1 else self._rank

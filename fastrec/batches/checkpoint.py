@@ -5,10 +5,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 from ..errors import FastrecError
+from ..records.byte_sources import NamedFile
 from ..records.record_files import RecordFiles
+from ..storage.ahead import run_all
+from ..storage.remote import RemoteFile
 
 __all__ = ["Position", "Start", "make_state", "read_state", "source_identity"]
 
@@ -45,7 +49,8 @@ def source_identity(files: RecordFiles) -> dict[str, Any]:
     """Names and sizes of files, and how each ends (in a checksum): what tells them from others.
 
     Directories do not count, so that a copy of the files elsewhere is the same source. Of files
-    that a manifest lists, its checksums take the place of their ends: they are not opened for that.
+    that a manifest lists, or a dataset index describes, its checksums take the place of their ends:
+    they are not opened for that.
 
     Raises
     ------
@@ -61,11 +66,32 @@ def source_identity(files: RecordFiles) -> dict[str, Any]:
             digest.update(b"%d:%s%d:%08x" % (len(name), name, file.size, file.crc32c))
             size += file.size
         return {"files": len(files.listed), "bytes": size, "manifest": digest.hexdigest()[:32]}
-    for path, length, tail in files.tails(_TAIL):
+    if files.described is not None:
+        described = files.described
+        size = int(described.sizes.sum())
+        return {"files": len(described), "bytes": size, "dataset": described.digest}
+    for path, length, tail in _tails(files):
         size += length
         name = os.fsencode(path)
         digest.update(b"%d:%s%d:%d:%s" % (len(name), name, length, len(tail), tail))
     return {"files": len(files.paths), "bytes": size, "digest": digest.hexdigest()[:32]}
+
+
+def _tails(files: RecordFiles) -> list[tuple[str | bytes, int, bytes]]:
+    """Return the name without folders, the size and the last bytes of each file."""
+
+    def tail_of(place: str | bytes | RemoteFile, pause: Any) -> tuple[str | bytes, int, bytes]:
+        if isinstance(place, RemoteFile):
+            data = bytes(place.read(max(0, place.size - _TAIL), place.size, pause))
+            return os.path.basename(place.name), place.size, data
+        with NamedFile(place) as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - _TAIL))
+            return os.path.basename(place), size, file.read(_TAIL)
+
+    if files.remote:
+        return run_all(partial(tail_of, place) for place in files.places)
+    return [tail_of(place, None) for place in files.places]
 
 
 def make_state(start: Start, order: Mapping[str, Any], source: Mapping[str, Any]) -> dict[str, Any]:

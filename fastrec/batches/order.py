@@ -223,8 +223,7 @@ class Ordering:
         RandomAccessError
             Naming the first file that is read from end to end only.
         """
-        total = sum(file.size for file in self.files.remote)
-        few = self.files.is_local or total <= self.files.storage.window_bytes
+        few = self.files.is_local or self.files.remote_size <= self.files.storage.window_bytes
         if self.spec.shuffle == "records" and not few:
             warnings.warn(
                 "shuffle=True asks an object store for every record by itself: shuffle='blocks' "

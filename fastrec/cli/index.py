@@ -11,7 +11,7 @@ from fastrec.cli.grammar import USAGE, add_json, add_overwrite, add_paths, statu
 from fastrec.cli.parallel import Check, in_order
 from fastrec.cli.report import Failure, Report, counted, explained, shown
 from fastrec.parsing.index_columns import names_of
-from fastrec.records.paths import beside
+from fastrec.records.paths import DATASET_SUFFIX, beside
 
 __all__ = ["add_arguments", "run"]
 
@@ -30,13 +30,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="also keep numbers of each record, for where=, weights= and packing=, in "
         "FILE.frcolumns: 'label,len(tokens),size(image)'; reads and verifies every record",
     )
+    parser.add_argument(
+        "--dataset",
+        metavar="INDEX",
+        help="write one index of all files, whose name ends in .frdataset, and none for each; every"
+        "  command and function reads the files that it describes",
+    )
     parser.add_argument("-o", "--output", metavar="INDEX", help="write it there; for one file")
     add_overwrite(parser)
     add_json(parser)
 
 
 def run(arguments: argparse.Namespace, report: Report) -> int:
-    """Print one line per file."""
+    """Print a line for each index."""
+    if arguments.dataset is not None:
+        return _dataset(arguments, report)
     files, missing = expand(arguments.paths, any_shards=True)
     if arguments.output and len(files) + len(missing) > 1:
         raise Failure("--output and several files are mutually exclusive", USAGE)
@@ -65,6 +73,24 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
     for error in failures:
         report.complain(f"error: {explained(error)}")
     return max(map(status_of, failures), default=0)
+
+
+def _dataset(arguments: argparse.Namespace, report: Report) -> int:
+    """Write one index of all files."""
+    if arguments.text or arguments.output or arguments.columns is not None:
+        raise Failure("--dataset and --text, --output or --columns are mutually exclusive", USAGE)
+    if not arguments.dataset.endswith(DATASET_SUFFIX):
+        raise Failure(f"--dataset must end in {DATASET_SUFFIX}, got {arguments.dataset}", USAGE)
+    index = fastrec.DatasetIndex.build(
+        arguments.paths, arguments.dataset, overwrite=arguments.overwrite
+    )
+    if arguments.json:
+        line = {"index": index.path, "files": len(index), "records": index.records}
+        report.json(line)
+    else:
+        files, records = counted(len(index), "file"), counted(index.records, "record")
+        report.line(f"{shown(arguments.dataset)}: {files}, {records}")
+    return 0
 
 
 def _checked(columns: str) -> str:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 from ..arguments import check_types
 from ..columns import Bytes
@@ -69,8 +69,10 @@ class Writer(ShardWriter):
         :func:`fastrec.repair` fixes. An exception in the ``with`` block, and :meth:`abort`,
         truncate the file to its previous size; a killed process does not. Other appending writers
         are locked out. GZIP files get another member.
-    index : bool, default False
-        Whether to write an :class:`Index` next to each file.
+    index : bool or "dataset", default False
+        True: write an :class:`Index` next to each file. ``"dataset"``: write one
+        :class:`DatasetIndex` of all files instead; for ``train.tfrecord`` it is
+        ``train.frdataset``.
     fsync : bool, default True
         Sync the file to the disk before it is renamed into place. Without it, a power failure soon
         after may leave an empty or incomplete file.
@@ -114,7 +116,7 @@ class Writer(ShardWriter):
         shard_bytes: int | None = None,
         shard_records: int | None = None,
         append: bool = False,
-        index: bool = False,
+        index: bool | Literal["dataset"] = False,
         fsync: bool = True,
         verify_after_write: bool = False,
         features: Mapping[str, Feature] | None = None,

@@ -21,7 +21,7 @@ from .framing import FRAME_OVERHEAD
 from .index import Index
 from .inflate import inflate
 from .paths import PathLike
-from .remote_dataset import Plan, RemoteDataset
+from .remote_dataset import IndexList, Plan, RemoteDataset
 
 __all__ = ["InflatedDataset", "InflatedFile"]
 
@@ -178,7 +178,7 @@ class InflatedDataset(RemoteDataset):
         self, files: Sequence[InflatedFile], options: dict[str, Any], threads: int
     ) -> None:
         storage = StorageOptions(window_bytes=_WINDOW)
-        super().__init__(files, [file.index for file in files], storage, options)
+        super().__init__(files, IndexList([file.index for file in files]), storage, options)
         self.inflated = files
         self._threads = threads
         longest = max((min(file.longest(), _WHOLE) for file in files), default=1)
@@ -206,7 +206,7 @@ class InflatedDataset(RemoteDataset):
         file, begin, end = self.frame_of(number)
         data = iter([bytes(self._fetch([(file, begin, end)], None))])
         reader = _core.RecordReader(
-            self.paths[file], read=lambda _: next(data, b""), begin=begin, **self.options
+            self.files[file].name, read=lambda _: next(data, b""), begin=begin, **self.options
         )
         record: Any = next(reader, b"")
         return record if len(record) == end - begin - FRAME_OVERHEAD else None

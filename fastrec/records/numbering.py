@@ -20,7 +20,7 @@ from .index import Index
 from .inflated_dataset import InflatedDataset, InflatedFile
 from .passes import Pass
 from .paths import index_path
-from .remote_dataset import RemoteDataset
+from .remote_dataset import IndexList, RemoteDataset
 from .remote_indexes import Kept, load_indexes
 
 if TYPE_CHECKING:
@@ -51,6 +51,10 @@ def dataset_of(files: RecordFiles) -> _core.Dataset | RemoteDataset:
     if files.are_packed:
         return _make_inflated(files, places)
     make = partial(_core.Dataset, files.paths, places=places, **files.options)
+    if files.described is not None and files.index is not True and files.on_error == "raise":
+        listed = np.stack([files.described.sizes, files.described.counts], axis=1)
+        listed = np.ascontiguousarray(listed, np.uint64)
+        return make(listed=listed, beside=None if files.index is False else _warn)
     if files.opens_late:
         assert files.listed is not None
         listed = np.array([(file.size, file.records) for file in files.listed], np.uint64)
@@ -114,6 +118,8 @@ def _inflated_index(
     option, refused = files.index, None
     if isinstance(option, Index):
         return option, None
+    if files.described is not None and files.uses_checkpoints:
+        return files.described.inflated_index(files.paths.index(path), place), None
     if option is not False and files.uses_checkpoints:
         beside = index_path(place) if option is True or option == "auto" else option
         assert not isinstance(beside, bool)
@@ -146,23 +152,28 @@ def _make_remote(files: RecordFiles) -> RemoteDataset:
     if files.on_error != "raise":
         _warn_of_reading(files)
         found = _damaged_indexes(files)
+    elif files.described is not None:
+        described = files.described.sections()
+        return RemoteDataset(
+            files.remote, described, files.storage, files.options, files.remote_size
+        )
     elif isinstance(files.index, bool) or files.index == "auto":
         beside = None if files.index == "auto" else bool(files.index)
         run = None if files.begun is None else files.begun()
         kept: dict[int, Kept] | None = None if run is None or run.started else {}
         found = load_indexes(
-            files.remote, files.storage, beside, files.options, known=files.indexes, kept=kept
+            [*files.remote], files.storage, beside, files.options, known=files.indexes, kept=kept
         )
         if run is not None and kept:
             run.kept = kept
     else:
         found = [index for index in _given_index(files) or [] if index is not None]
     files.indexes = {}
-    return RemoteDataset(files.remote, found, files.storage, files.options)
+    return RemoteDataset(files.remote, IndexList(found), files.storage, files.options)
 
 
 def _warn_of_reading(files: RecordFiles) -> None:
-    size = sum(file.size for file in files.remote)
+    size = files.remote_size
     if len(files.indexes) < len(files.paths) and size > files.storage.window_bytes:
         warnings.warn(
             f"on_error={files.on_error!a} reads all {len(files.paths)} remote files "
@@ -174,7 +185,7 @@ def _warn_of_reading(files: RecordFiles) -> None:
 
 
 def _local_places(files: RecordFiles) -> list[str | bytes]:
-    copies = iter(() if files.cache is None else files.cache.paths(files.remote, keep=True))
+    copies = iter(() if files.cache is None else files.cache.paths([*files.remote], keep=True))
     return [next(copies) if isinstance(p, RemoteFile) else p for p in files.places]
 
 

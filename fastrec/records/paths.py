@@ -22,12 +22,15 @@ if TYPE_CHECKING:
     from ..storage.options import StorageOptions
 
 __all__ = [
+    "DATASET_SUFFIX",
     "INDEX_SUFFIX",
     "PACKED_SUFFIXES",
     "PathLike",
     "beside",
+    "dataset_path",
     "expand",
     "index_path",
+    "is_dataset_index",
     "is_path",
     "is_record_name",
     "is_remote",
@@ -36,6 +39,7 @@ __all__ = [
 ]
 
 INDEX_SUFFIX = ".frindex"
+DATASET_SUFFIX = ".frdataset"
 PACKED_SUFFIXES = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".lz4": "lz4"}
 
 _RECORD_NAME = re.compile(
@@ -54,6 +58,14 @@ _File = str | bytes | RemoteFile
 
 def is_path(source: object) -> bool:
     return isinstance(source, (str, bytes, os.PathLike))
+
+
+def is_dataset_index(source: object) -> bool:
+    """Return whether a source is one dataset index, which stands for the files it describes."""
+    if not is_path(source):
+        return False
+    name = os.fsdecode(source).partition("?")[0]  # type: ignore[call-overload]
+    return name.endswith(DATASET_SUFFIX) and not glob.has_magic(name)
 
 
 def is_record_name(name: str) -> bool:
@@ -80,7 +92,8 @@ def expand(
     * a name with ``*``, ``?`` or ``[`` is a pattern, whose matches come sorted (``**`` goes through
       directories);
     * braces (``{a,b}``, ``{00..15}``) and commas separate names;
-    * ``name@10``, ``name@10.gz`` and ``name@*`` are the shards ``name-00000-of-00010`` and so on.
+    * ``name@10``, ``name@10.gz`` and ``name@*`` are the shards ``name-00000-of-00010`` and so on;
+    * ``name.frdataset``, a dataset index, stands for the files that it describes.
 
     A directory yields its files whose names :func:`is_record_name` accepts. A pattern and a
     directory leave out side files. `shards`: see :mod:`fastrec.records.shard_sets`.
@@ -132,15 +145,27 @@ def _is_no_list(source: object) -> bool:
 
 def _files_of(entries: list[Any], storage: StorageOptions | None, chosen: set[str]) -> list[_File]:
     """Return the files of all entries; those that are named exactly are added to `chosen`."""
-    remote = [each for each in entries if is_remote(each, storage)]
+    described = {n: _described(each, storage) for n, each in enumerate(entries)
+                 if is_dataset_index(each)}  # fmt: skip
+    plain = [each for n, each in enumerate(entries) if n not in described]
+    remote = [each for each in plain if is_remote(each, storage)]
     objects = iter(_objects_of(remote, storage, chosen) if remote else ())
-    return [
-        path
-        for each in entries
-        for path in (
-            next(objects) if remote and is_remote(each, storage) else _local_files(each, chosen)
-        )
-    ]
+    files: list[_File] = []
+    for number, each in enumerate(entries):
+        if number in described:
+            files += described[number]
+        elif remote and is_remote(each, storage):
+            files += next(objects)
+        else:
+            files += _local_files(each, chosen)
+    return files
+
+
+def _described(path: PathLike, storage: StorageOptions | None) -> list[_File]:
+    """Return the files that a dataset index describes."""
+    from .dataset_index import DatasetIndex
+
+    return [*DatasetIndex.open(path, storage_options=storage).checked_files()]
 
 
 def is_remote(path: PathLike, storage: StorageOptions | None) -> bool:
@@ -314,6 +339,17 @@ def beside(path: str, suffix: str) -> str:
         return path + suffix
     place, mark, query = path.partition("?")
     return f"{place}{suffix}{mark}{query}"
+
+
+def dataset_path(path: PathLike) -> str:
+    """``train.tfrecord`` and ``train.tfrecord.gz`` become ``train.frdataset``; a query stays."""
+    name, mark, query = os.fsdecode(path), "", ""
+    if name.startswith(("http://", "https://")):
+        name, mark, query = name.partition("?")
+    root, suffix = os.path.splitext(name)
+    if suffix.lower() in PACKED_SUFFIXES:
+        root = os.path.splitext(root)[0]
+    return f"{root}{DATASET_SUFFIX}{mark}{query}"
 
 
 def shard_paths(path: PathLike, shards: int, number: int | None = None) -> list[str]:

@@ -134,7 +134,7 @@ class Reader(_core.Indexed, Sequence[bytes]):
     @property
     def paths(self) -> list[str | bytes]:
         """The files, in the order in which they are read; none for a file object."""
-        return self._files.paths
+        return [*self._files.paths]
 
     # -- One pass ------------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ import math
 import os
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, Union
 
@@ -29,6 +29,7 @@ from ..storage.stores import public
 from ..threads import usable_cpus
 from . import compression as streams
 from .byte_sources import NamedFile, NamedPipe, Patience, Stream, Summed, head_of, regular_head
+from .dataset_index import DatasetFiles, DatasetIndex, DatasetNames
 from .framing import HEADER_SIZE
 from .index import Index
 from .inflated import Inflated
@@ -37,7 +38,7 @@ from .inflated_dataset import InflatedDataset
 from .numbering import dataset_of
 from .packed import has_checkpoints, inflate_whole
 from .passes import Pass
-from .paths import INDEX_SUFFIX, PathLike, expand, is_path
+from .paths import INDEX_SUFFIX, PathLike, expand, is_dataset_index, is_path
 from .recovery import Damage, OnError, Skipped, check_policy
 from .remote_dataset import RemoteDataset
 from .remote_indexes import save_index
@@ -68,6 +69,8 @@ class RecordFiles:
         Those of them that URLs name.
     file : binary file object or None
         Read instead of `paths`, once.
+    described : DatasetIndex or None
+        The dataset index that the source is; it has the sizes and counts of all files.
     listed : list of ManifestFile or None
         What a manifest says of each file, which has to be so.
     options, limits : dict
@@ -108,23 +111,32 @@ class RecordFiles:
         if isinstance(self.file, io.TextIOBase):
             raise TypeError("the file is open in text mode; open it with mode 'rb'")
         self._ranges = ranges_of(source)
-        found: list[str | bytes | RemoteFile] = []
+        self.described: DatasetIndex | None = None
+        found: Sequence[str | bytes | RemoteFile] = []
         if self._ranges is not None:
-            found += [
+            found = [
                 each.path if each.end is None else os.fspath(each.path) for each in self._ranges
             ]
+        elif is_dataset_index(source):
+            self.described = DatasetIndex.open(source, storage_options=self.storage)  # type: ignore[arg-type]
+            found = self.described.checked_files()
         elif self.file is None:
             named = shards if manifest is None else "any"  # the manifest has the names
             found = expand(source, self.storage, shards=named)  # type: ignore[arg-type]
         if self.file is None and not found:
             raise FileNotFoundError(errno.ENOENT, "no files to read: the list of paths is empty")
-        self.paths: list[str | bytes] = [os.fspath(path) for path in found]
-        self.places: list[str | bytes | RemoteFile] = [
-            path if isinstance(path, RemoteFile) else os.path.abspath(path) for path in found
-        ]
-        self.remote = [place for place in self.places if isinstance(place, RemoteFile)]
-        if self._ranges is not None and follow is not False:
-            raise ValueError("follow and ranges are mutually exclusive")
+        lazy = isinstance(found, DatasetFiles)  # objects, of which there may be millions
+        self.paths: Sequence[str | bytes] = (
+            DatasetNames(found) if lazy else [*map(os.fspath, found)]
+        )
+        self.places: Sequence[str | bytes | RemoteFile] = (
+            found
+            if lazy
+            else [p if isinstance(p, RemoteFile) else os.path.abspath(p) for p in found]
+        )
+        self.remote: Sequence[RemoteFile] = (
+            found if lazy else [p for p in self.places if isinstance(p, RemoteFile)]  # type: ignore[assignment]
+        )
         if self.remote and follow is not False:
             raise ValueError("follow requires local files")
         self.cache = ObjectCache.of(self.storage) if self.remote else None
@@ -289,7 +301,7 @@ class RecordFiles:
             read = Inflated(read, kind, name, close=file.close, seek=file.seek, **self.limits)
         return _core.RecordReader(os.fspath(part.path), read=read, **options)
 
-    def streams(self, files: list[RemoteFile]) -> Iterator[Any]:
+    def streams(self, files: Sequence[RemoteFile]) -> Iterator[Any]:
         """The bytes of each remote file, or the path of its copy in the cache, to be opened."""
         if self.cache is not None:
             return self.cache.paths(files)
@@ -398,6 +410,10 @@ class RecordFiles:
         """What the first bytes of the files say."""
         if self._looked is None and self.opens_late:
             self._looked = _Look(None, 0, None)
+        if self._looked is None and self.described is not None and self.compression == "auto":
+            packed_files = self.described.packed.tolist()
+            name = self.paths[packed_files[0]] if packed_files else None
+            self._looked = _Look(None, len(packed_files), name)
         if self._looked is None:
             irregular = first_packed = None
             packed = 0
@@ -445,6 +461,8 @@ class RecordFiles:
         """The compression of a file, by the `compression` option or its first bytes."""
         if self.compression != "auto":
             return self.compression
+        if self.described is not None:
+            return self.described.kind_of(self.paths.index(path))
         heads = self._remote_heads()
         name = public(os.fsdecode(path))
         return streams.detect(heads[name] if name in heads else head_of(path))
@@ -463,6 +481,13 @@ class RecordFiles:
         return self._heads or {file.name: b"" for file in self.remote}
 
     @property
+    def remote_size(self) -> int:
+        """Bytes of all remote files."""
+        if self.described is not None and self.described.is_remote:
+            return int(self.described.sizes.sum())
+        return sum(file.size for file in self.remote)
+
+    @property
     def is_local(self) -> bool:
         """Whether records by number are read from local files, copies of remote ones among them."""
         return not self.remote or self.cache is not None
@@ -470,7 +495,7 @@ class RecordFiles:
     @property
     def is_indexed(self) -> bool:
         """Whether random access does not begin with a pass over remote files."""
-        if self.is_local or self._dataset is not None:
+        if self.is_local or self._dataset is not None or self.described is not None:
             return True
         places = [index_place(file, self.storage) for file in self.remote]
         return all(place is not None and os.path.exists(place) for place in places)
@@ -478,6 +503,8 @@ class RecordFiles:
     @cached_property
     def has_index_beside(self) -> bool:
         """Whether the store has an index of the first remote file, and so probably of all."""
+        if self.described is not None:
+            return True
         with contextlib.suppress(OSError):
             return bool(self.remote[0].beside(INDEX_SUFFIX).size)
         return False
@@ -533,22 +560,6 @@ class RecordFiles:
         if isinstance(place, RemoteFile):
             place = next(self.streams([place]))
         return place if hasattr(place, "read") else NamedFile(place, self.paths[number])
-
-    def tails(self, size: int) -> list[tuple[str | bytes, int, bytes]]:
-        """Name without folders, size and last bytes of each file."""
-
-        def tail_of(place: str | bytes | RemoteFile, pause: Any) -> tuple[str | bytes, int, bytes]:
-            if isinstance(place, RemoteFile):
-                data = bytes(place.read(max(0, place.size - size), place.size, pause))
-                return os.path.basename(place.name), place.size, data
-            with NamedFile(place) as file:
-                length = file.seek(0, os.SEEK_END)
-                file.seek(max(0, length - size))
-                return os.path.basename(place), length, file.read(size)
-
-        if self.remote:
-            return run_all(partial(tail_of, place) for place in self.places)
-        return [tail_of(place, None) for place in self.places]
 
     # -- Life ------------------------------------------------------------------------------------
 

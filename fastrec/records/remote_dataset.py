@@ -23,7 +23,7 @@ from ..errors import IndexMismatchError
 from ..storage.ahead import Ahead, Job, run_all
 from ..storage.options import StorageOptions
 
-__all__ = ["Extract", "RemoteDataset", "index_mismatch", "reserve"]
+__all__ = ["Extract", "IndexList", "RemoteDataset", "index_mismatch", "reserve"]
 
 _GAP = 1 << 17  # bytes between two records that are fetched with them
 _LONG = 1 << 16  # bytes without gaps that are worth a request of their own
@@ -48,6 +48,31 @@ class RangedFile(Protocol):
     def identify(self, pause: Any) -> None: ...
 
 
+class Indexes(Protocol):
+    """Where the records of each file begin."""
+
+    @property
+    def counts(self) -> NDArray[np.uint64]: ...
+    def prepare(self, numbers: Iterable[int]) -> None:
+        """Fetch what is not in memory yet of the indexes of files."""
+
+    def __getitem__(self, number: int, /) -> _core.FileIndex: ...
+
+
+class IndexList:
+    """Indexes that are in memory."""
+
+    def __init__(self, indexes: Sequence[_core.FileIndex]) -> None:
+        self._indexes = indexes
+        self.counts = np.array([*map(len, indexes)], np.uint64)
+
+    def prepare(self, numbers: Iterable[int]) -> None:
+        pass
+
+    def __getitem__(self, number: int, /) -> _core.FileIndex:
+        return self._indexes[number]
+
+
 class RemoteDataset:
     """The records of remote files under one numbering, as ``_core.Dataset`` has local ones.
 
@@ -57,7 +82,7 @@ class RemoteDataset:
     Parameters
     ----------
     files : sequence of RangedFile
-    indexes : list of FileIndex
+    indexes : Indexes
     storage : StorageOptions
     options : mapping
         ``verify`` and ``max_record`` of ``_core.Dataset``.
@@ -66,37 +91,35 @@ class RemoteDataset:
     def __init__(
         self,
         files: Sequence[RangedFile],
-        indexes: Sequence[_core.FileIndex],
+        indexes: Indexes,
         storage: StorageOptions,
         options: dict[str, Any],
+        size: int | None = None,
     ) -> None:
         self.files = files
         self.storage = storage
         self.options = options
-        self.paths = tuple(file.name for file in files)
-        for file, index in zip(files, indexes, strict=True):
-            if index.size != file.size:
-                raise index_mismatch(file, index)
         self._indexes = indexes
-        self._kept = _KeptFiles(files, storage)
-        self._firsts = np.cumsum([0, *map(len, indexes)])
+        if isinstance(indexes, IndexList):
+            for number, file in enumerate(files):
+                if indexes[number].size != file.size:
+                    raise index_mismatch(file, indexes[number])
+        self.size = sum(file.size for file in files) if size is None else size
+        self._kept = _KeptFiles(files, storage, self.size)
+        self._firsts = np.concatenate([[0], np.cumsum(indexes.counts)]).astype(np.int64)
 
     def __len__(self) -> int:
         return int(self._firsts[-1])
 
     def file_counts(self) -> list[int]:
         """Records of each file."""
-        return list(map(len, self._indexes))
-
-    @property
-    def size(self) -> int:
-        """Bytes of all files."""
-        return sum(file.size for file in self.files)
+        counts: list[int] = self._indexes.counts.tolist()
+        return counts
 
     def position_of(self, number: int) -> tuple[str, int, int]:
         """File, number within it and offset of a record."""
         file, begin, _ = self.frame_of(number)
-        return self.paths[file], number - int(self._firsts[file]), begin
+        return self.files[file].name, number - int(self._firsts[file]), begin
 
     def frame_of(self, number: int) -> tuple[int, int, int]:
         """Number of the file that a record is in, begin and end of its frame there."""
@@ -128,6 +151,9 @@ class RemoteDataset:
         files = np.searchsorted(self._firsts, numbers, "right") - 1
         begins, ends = np.empty_like(numbers), np.empty_like(numbers)
         cuts = np.flatnonzero(np.diff(files)) + 1
+        self._indexes.prepare(
+            files[np.append(cuts - 1, len(files) - 1)].tolist() if len(files) else []
+        )
         for first, last in pairwise([0, *cuts.tolist(), len(numbers)]):
             if first < last:
                 file = files[first]
@@ -151,11 +177,13 @@ class RemoteDataset:
             raise IndexError(f"record index {wanted[-1]} is out of range ({len(self)} records)")
         return Plan(wanted, *self._frames(wanted))
 
-    def table_of(self, plan: Plan) -> NDArray[np.uint64]:
-        """Return the table of ``_core.MemoryRecords`` for the records of a plan."""
+    def table_of(self, plan: Plan) -> tuple[tuple[str, ...], NDArray[np.uint64]]:
+        """Return the paths and the table of ``_core.MemoryRecords`` for the records of a plan."""
+        used, files = np.unique(plan.files, return_inverse=True)
         within = plan.numbers - self._firsts[plan.files].astype(np.uint64)
-        columns = (plan.files, within, plan.begins, plan.places, plan.sizes)
-        return np.stack([np.asarray(column, np.uint64) for column in columns], axis=1)
+        columns = (files, within, plan.begins, plan.places, plan.sizes)
+        table = np.stack([np.asarray(column, np.uint64) for column in columns], axis=1)
+        return tuple(self.files[number].name for number in used.tolist()), table
 
     def jobs(self, plan: Plan) -> Iterator[Job]:
         """What fetches the ranges of a plan."""
@@ -204,10 +232,9 @@ class _KeptFiles:
     Calls for fewer records do so after four ranges.
     """
 
-    def __init__(self, files: Sequence[RangedFile], storage: StorageOptions) -> None:
-        self._files = files
-        self._size = sum(file.size for file in files)
-        self._fits = self._size <= storage.window_bytes
+    def __init__(self, files: Sequence[RangedFile], storage: StorageOptions, size: int) -> None:
+        self._files, self._size = files, size
+        self._fits = size <= storage.window_bytes
         self._reset()
 
     def _reset(self) -> None:
@@ -353,8 +380,8 @@ class Extract:
                 size += len(piece)
             if file is not None:
                 pieces.append(mmap.mmap(file, plan.size, access=mmap.ACCESS_READ))
-        table = dataset.table_of(plan)
-        self._records = _core.MemoryRecords(dataset.paths, pieces, table, **dataset.options)
+        paths, table = dataset.table_of(plan)
+        self._records = _core.MemoryRecords(paths, pieces, table, **dataset.options)
 
     def take(self, numbers: NDArray[np.uint64]) -> Bytes:
         """Records of the plan, verified.

@@ -8,7 +8,7 @@ import os
 import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,12 +19,13 @@ from ..columns import Bytes
 from ..storage.options import StorageOptions
 from ..storage.urls import local_path
 from .compression import normalize
+from .dataset_building import describe, open_dataset_writer, place_of
 from .framing import FRAME_OVERHEAD
 from .index import Index
 from .object_rules import check_outputs, remove_outputs, stale_outputs
 from .output_file import Output
 from .output_rules import output_compression
-from .paths import PathLike, shard_paths
+from .paths import PathLike, dataset_path, shard_paths
 from .record_files import RecordFiles
 from .targets import Writable
 
@@ -77,7 +78,7 @@ class ShardWriter:
         shard_bytes: int | None = None,
         shard_records: int | None = None,
         append: bool = False,
-        index: bool = False,
+        index: bool | Literal["dataset"] = False,
         fsync: bool = True,
         verify_after_write: bool = False,
         storage_options: StorageOptions | Mapping[str, Any] | None = None,
@@ -305,7 +306,9 @@ class ShardWriter:
                 self.paths = shard_paths(self._path, len(self._shards))
                 for file, path in zip(files, self.paths, strict=True):
                     file.rename(path)
-            if self._index:
+            if self._index == "dataset":
+                files.append(self._dataset_writer())
+            elif self._index:
                 pairs = list(zip(self.paths, files, strict=True))
                 for path, file in pairs:
                     place, kind = file.place or path, self._compression[0]
@@ -329,6 +332,17 @@ class ShardWriter:
             raise
         _close_all(files)
         remove_outputs(stale, self._storage)
+
+    def _dataset_writer(self) -> Any:
+        """Return a finished writer of the index of all shards."""
+        kind = self._compression[0]
+        described = (
+            describe(path, shard.file.place or path, kind)
+            for path, shard in zip(self.paths, self._shards, strict=True)
+        )
+        names = [place_of(path, self._storage) for path in self.paths]
+        target = dataset_path(self._path)
+        return open_dataset_writer(target, names, described, self._storage, overwrite=True)
 
     def abort(self) -> None:
         """Publish nothing of what is not published yet."""

@@ -12,6 +12,7 @@ __all__ = ["is_leftover", "is_side_file"]
 _SUFFIXES = (
     ".frindex",
     ".frcolumns",
+    ".frdataset",
     ".idx",
     ".json",
     "-labels.txt",

@@ -71,6 +71,11 @@ class RemoteFile:
         return locate(self._url, self._options)
 
     @property
+    def url(self) -> str:
+        """The URL with credentials, or the path in the file system of the options."""
+        return self._url
+
+    @property
     def options(self) -> StorageOptions:
         return self._options
 

@@ -17,7 +17,7 @@ import numpy as np
 
 import fastrec
 from fastrec import _core
-from fastrec.records.remote_dataset import RemoteDataset
+from fastrec.records.remote_dataset import IndexList, RemoteDataset
 from fastrec.storage.options import StorageOptions
 
 TIMES = 24
@@ -49,7 +49,7 @@ def remote(file: Stored) -> RemoteDataset:
 
     index = _core.RecordReader(file.name, read=read, verify=False).index()
     options = {"verify": True, "max_record": 0}
-    return RemoteDataset([file], [index], StorageOptions(), options)
+    return RemoteDataset([file], IndexList([index]), StorageOptions(), options)
 
 
 def _held() -> int:

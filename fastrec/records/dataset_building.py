@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Dataset indexes of files that are there, and of files that a writer is about to publish."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from typing import IO, Any
+
+import numpy as np
+
+from .. import _core
+from ..storage.ahead import run_all
+from ..storage.options import StorageOptions
+from ..storage.remote import RemoteFile
+from .compression import detect
+from .dataset_table import BAD_NAME, KINDS, Head, is_etag
+from .framing import HEADER_SIZE
+from .index import Index
+from .paths import PathLike, is_remote
+from .targets import open_writer
+
+__all__ = ["Described", "describe", "described_files", "open_dataset_writer", "place_of"]
+
+_AT_ONCE = 1000  # files that are indexed before their sections go to the disk
+
+
+class Described:
+    """What a table says of one file, with its section."""
+
+    def __init__(
+        self, size: int, count: int, kind: str | None, version: str | None, section: Any
+    ) -> None:
+        self.size, self.count, self.kind = size, count, kind
+        self.version, self.section = version, section
+
+
+def described_files(
+    places: Sequence[Any], options: dict[str, Any], storage: StorageOptions
+) -> Iterator[Described]:
+    """Index files, some at a time, so that their sections need not be in memory together."""
+    from .remote_indexes import load_indexes
+
+    for first in range(0, len(places), _AT_ONCE):
+        some = places[first : first + _AT_ONCE]
+        if not isinstance(some[0], RemoteFile):
+            yield from (_described_file(place, options) for place in some)
+            continue
+        heads = run_all(partial(each.read, 0, min(each.size, HEADER_SIZE)) for each in some)
+        kinds = [detect(bytes(head)) for head in heads]
+        plain = [file for file, kind in zip(some, kinds, strict=True) if kind is None]
+        found = iter(load_indexes(plain, storage, None, options, known={}, kept=None))
+        for file, kind in zip(some, kinds, strict=True):
+            version = file.version if is_etag(file.version) else None
+            if kind is None:
+                index = next(found)
+                count, section = len(index), memoryview(index.save())  # type: ignore[arg-type]
+            else:
+                count, section = _count_packed(file, storage), b""
+            yield Described(file.size, count, kind, version, section)
+
+
+def _count_packed(file: RemoteFile, storage: StorageOptions) -> int:
+    from .record_files import RecordFiles
+
+    files = RecordFiles([file], storage_options=storage, verify=False)
+    return sum(part.walk()[0] for part in files.readers())
+
+
+def _described_file(place: str | bytes, options: dict[str, Any]) -> Described:
+    index = Index._built(place, options["max_record"] or None)
+    kind = None if index.checkpoints is None else index.checkpoints.kind
+    return Described(index.data_size, len(index), kind, None, memoryview(index._saved()))
+
+
+def _relative(path: PathLike, places: Sequence[Any]) -> Iterator[bytes]:
+    """Yield the name of each file relative to the folder of an index.
+
+    Raises
+    ------
+    ValueError
+        When a file is in another folder.
+    """
+    for place in places:
+        name, here = os.fsdecode(place), os.fsdecode(path)
+        if isinstance(place, RemoteFile):
+            from urllib.parse import unquote
+
+            name = place.url.partition("?")[0]
+            here = here.partition("?")[0]
+            folder = here[: here.rfind("/") + 1]
+            relative = name[len(folder) :] if name.startswith(folder) else ""
+            if name.startswith(("http://", "https://")):
+                relative = unquote(relative)
+        else:
+            folder = os.path.join(os.path.dirname(os.path.abspath(here)), "")
+            relative = name[len(folder) :] if name.startswith(folder) else ""
+            relative = relative.replace(os.sep, "/")
+        encoded = os.fsencode(relative) + b"\0"
+        if not relative or BAD_NAME.search(encoded) or encoded.count(b"\0") != 1:
+            raise ValueError(
+                f"the files of a dataset index must be in its folder or below, {name!a} is not in "
+                f"that of {here!a}: write the index into the folder of the files"
+            )
+        yield encoded
+
+
+def describe(path: PathLike, place: PathLike, kind: str | None) -> Described:
+    """Describe a file that is at `place` as yet."""
+    if kind is None:
+        index = Index._of(path, place)
+    else:
+        index = Index._inflated(path, place, kind, {"verify": False})
+    section = memoryview(index._saved())
+    return Described(index.data_size, len(index), kind, None, section)
+
+
+def place_of(path: str, storage: StorageOptions) -> str | RemoteFile:
+    """Return an absolute path, or an object that need not be there yet."""
+    return RemoteFile(path, storage, path, 0) if is_remote(path, storage) else os.path.abspath(path)
+
+
+def open_dataset_writer(
+    path: PathLike,
+    places: Sequence[Any],
+    described: Iterable[Described],
+    storage: StorageOptions,
+    *,
+    overwrite: bool,
+) -> Any:
+    """Return a finished writer of the index of some files, which `close` publishes."""
+    names = b"".join(_relative(path, places))
+    sizes, counts, sections, kinds, versions = [], [], [], bytearray(), bytearray()
+    writer = open_writer(path, storage, overwrite=overwrite, inputs=places)
+    try:
+        with tempfile.TemporaryFile(prefix="fastrec-") as spool:
+            for each in described:
+                sizes.append(each.size)
+                counts.append(each.count)
+                sections.append(len(each.section))
+                kinds.append(KINDS.index(each.kind))
+                versions += (each.version or "").encode("utf-8", "surrogateescape") + b"\0"
+                spool.write(each.section)
+            columns = np.array([sizes, counts, sections], "<u8").tobytes()
+            raw = b"".join([columns, kinds, names, versions])
+            table = zlib.compress(raw, 6)
+            head = Head(len(sizes), len(raw), len(names), len(table), _core.crc32c(table))
+            writer.write_frames(head.pack() + table, 0)
+            _copy(spool, writer)
+        writer.finish()
+    except BaseException:
+        writer.abort()
+        raise
+    return writer
+
+
+def _copy(spool: IO[bytes], writer: Any) -> None:
+    spool.seek(0)
+    while data := spool.read(1 << 20):
+        writer.write_frames(data, 0)

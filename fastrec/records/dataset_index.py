@@ -1,0 +1,318 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Dataset indexes: one file that describes all files of a dataset and where their records begin.
+
+The table of files is read when an index is opened. The sections, which say where the records of one
+file begin, are fetched when a record is needed.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import IndexMismatchError
+from ..storage.options import StorageOptions
+from ..storage.remote import RemoteFile, find_files
+from ..storage.stores import Stat
+from .dataset_building import described_files, open_dataset_writer
+from .dataset_sections import Sections
+from .dataset_table import KINDS, Table, is_etag, refused
+from .index import Index
+from .paths import DATASET_SUFFIX, PathLike, is_remote
+from .shard_sets import Shards
+
+__all__ = ["DatasetFiles", "DatasetIndex", "DatasetNames"]
+
+
+class DatasetIndex:
+    """The files of a dataset: names, sizes, versions, record counts, and where records begin.
+
+    A source like a path: ``Reader("train.frdataset")``, ``Batcher("s3://bucket/train.frdataset")``
+    and the other functions read the files that it describes. Of many objects in a store, a process
+    makes a few requests before its first batch, instead of a few for each object. The names are
+    relative to the folder of the index, so that it moves with the files.
+
+    Files are held to the size in the index, and objects to their ETag as well. A file that differs
+    raises an error that names it.
+
+    Made by :meth:`build` and ``Writer(index="dataset")``.
+
+    Attributes
+    ----------
+    path : str
+        The index, as messages name it.
+    sizes, counts : ndarray of uint64, shape (files,)
+        Bytes and records of each file.
+
+    Examples
+    --------
+    >>> import os, tempfile, fastrec
+    >>> folder = tempfile.mkdtemp()
+    >>> with fastrec.Writer(os.path.join(folder, "train.tfrecord"), shards=3) as writer:
+    ...     writer.write_many([b"a", b"few", b"words", b"more"])
+    >>> index = DatasetIndex.build(writer.paths, os.path.join(folder, "train.frdataset"))
+    >>> len(index), index.counts.tolist()
+    (3, [2, 1, 1])
+    >>> fastrec.Reader(os.path.join(folder, "train.frdataset"))[1]
+    b'more'
+    """
+
+    def __init__(self, path: str, place: str | bytes | RemoteFile, table: Table) -> None:
+        self.path, self._place, self._table = path, place, table
+        self.sizes, self.counts = table.sizes, table.counts
+
+    # -- Making ----------------------------------------------------------------------------------
+
+    @classmethod
+    def build(
+        cls,
+        source: Any,
+        path: PathLike,
+        *,
+        overwrite: bool = False,
+        max_record_bytes: int | None = None,
+        shards: Shards = "complete",
+        storage_options: StorageOptions | Mapping[str, Any] | None = None,
+    ) -> DatasetIndex:
+        """Describe files, write that to `path`, and return the index.
+
+        An index that is beside an object, or in the local cache, is used; another object is read
+        from end to end. Of local files the headers are read.
+
+        Parameters
+        ----------
+        source : path, URL, glob pattern, directory, or list of these
+            As for :class:`Reader`. All files have to be in the folder of `path`, or below it.
+        path : path or URL
+            The new index, whose name ends in ``.frdataset``.
+        overwrite : bool, default False
+            Replace an existing file, unless it holds records.
+        max_record_bytes : int, optional
+            Longest record that is accepted, in bytes.
+        shards, storage_options
+            As for :class:`Reader`.
+
+        Raises
+        ------
+        ValueError
+            When a file is not below the folder of the index.
+        OSError, CorruptRecordError, TruncatedFileError, LimitExceededError
+            When a file cannot be read, or is not sound.
+        """
+        from .record_files import RecordFiles
+
+        storage = StorageOptions.of(storage_options)
+        if not os.fsdecode(path).endswith(DATASET_SUFFIX):
+            raise ValueError(
+                f"the name of a dataset index must end in {DATASET_SUFFIX}, got {os.fspath(path)!a}"
+            )
+        files = RecordFiles(
+            source, shards=shards, storage_options=storage, max_record_bytes=max_record_bytes
+        )
+        if files.file is not None:
+            raise ValueError("a dataset index requires paths, got a file object")
+        described = described_files(files.places, files.options, storage)
+        writer = open_dataset_writer(path, files.places, described, storage, overwrite=overwrite)
+        writer.close()
+        return cls.open(path, storage_options=storage)
+
+    # -- Opening ---------------------------------------------------------------------------------
+
+    @classmethod
+    def open(
+        cls,
+        path: PathLike,
+        *,
+        storage_options: StorageOptions | Mapping[str, Any] | None = None,
+    ) -> DatasetIndex:
+        """Read the table of files; this takes at most three requests.
+
+        Raises
+        ------
+        OSError
+            When the index cannot be read.
+        IndexMismatchError
+            When it is not a dataset index, or is damaged.
+        """
+        storage = StorageOptions.of(storage_options)
+        place: str | bytes | RemoteFile
+        if is_remote(path, storage):
+            there = path if isinstance(path, RemoteFile) else None
+            place = there or find_files([os.fsdecode(path)], storage)[0]
+            name = place.name
+        else:
+            name, place = os.fsdecode(path), os.path.abspath(os.fspath(path))
+        return cls(name, place, Table.read(place))
+
+    def __len__(self) -> int:
+        return len(self.sizes)
+
+    @property
+    def records(self) -> int:
+        """Number of records in all files."""
+        return int(self.counts.sum())
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether the index and its files are objects in a store."""
+        return isinstance(self._place, RemoteFile)
+
+    @property
+    def packed(self) -> NDArray[np.intp]:
+        """Numbers of the compressed files."""
+        return np.flatnonzero(self._table.kinds)
+
+    def kind_of(self, number: int) -> str | None:
+        """The compression of a file."""
+        return KINDS[self._table.kinds[number]]
+
+    def name_of(self, number: int) -> str:
+        """The name of a file, relative to the folder of the index."""
+        return self._table.name_of(number)
+
+    @cached_property
+    def files(self) -> Sequence[Any]:
+        """The files: paths, or objects that are held to their versions."""
+        return DatasetFiles(self)
+
+    @cached_property
+    def digest(self) -> str:
+        """A checksum of the names, sizes, counts and versions."""
+        import hashlib  # slow to import, and most programs need it never
+
+        return hashlib.sha256(self._table.raw).hexdigest()[:32]
+
+    def file_at(self, number: int) -> str | RemoteFile:
+        """Return a file by its number."""
+        name = self.name_of(number)
+        if isinstance(self._place, RemoteFile):
+            return DescribedFile(self, self._place, number, name)
+        folder = os.path.dirname(self.path)
+        return os.path.join(folder, *name.split("/"))
+
+    def checked_files(self) -> Sequence[Any]:
+        """Return the files; local ones must be as long as the index says.
+
+        Raises
+        ------
+        OSError, IndexMismatchError
+        """
+        if self.is_remote:
+            return self.files
+        for path, size in zip(self.files, self.sizes.tolist(), strict=True):
+            if (here := os.stat(path).st_size) != size:
+                self._refuse(path, f"has {here} bytes, the index says {size}")
+        return [*self.files]
+
+    def _refuse(self, name: str, what: str) -> NoReturn:
+        """Raise the error about a file that the index does not describe any more."""
+        error = IndexMismatchError(
+            f"{name!a} {what}: the dataset index {self.path!a} is older than the file or damaged; "
+            "build it again with fastrec index --dataset"
+        )
+        error.path = name
+        raise error
+
+    def inflated_index(self, number: int, place: PathLike) -> Index:
+        """Return the index of a compressed local file, whose bytes are compared with it.
+
+        Raises
+        ------
+        IndexMismatchError
+        """
+        path = self.file_at(number)
+        index = Index._parse(path, bytes(self.sections().bytes_of(number)))
+        if index.checkpoints is None or len(index) != self.counts[number]:
+            raise refused(self.path, f"its section of {os.fspath(path)!a} is of another file")
+        index.checkpoints.compare(place, path)
+        return index
+
+    def sections(self) -> Sections:
+        """Return where the records of each file begin; sections are fetched when needed."""
+        return Sections(self._place, self._table, self.files)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return DatasetIndex, (self.path, self._place, self._table)
+
+    def __repr__(self) -> str:
+        return f"<fastrec.DatasetIndex of {len(self)} files, {self.records} records>"
+
+
+class DescribedFile(RemoteFile):
+    """An object that a dataset index describes, held to the version that was indexed."""
+
+    def __init__(self, index: DatasetIndex, place: RemoteFile, number: int, name: str) -> None:
+        url, shown = (_replaced(each, name) for each in (place.url, place.name))
+        super().__init__(url, place.options, shown, int(index.sizes[number]))
+        self._dataset = index.path
+        version = index._table.version_of(number)
+        self.version, self._indexed = version, version
+
+    def pin(self, stat: Stat) -> None:
+        """Hold the object to the version of the index, as far as the store says versions."""
+        if not self._pinned and not (is_etag(self._indexed) and is_etag(stat.version)):
+            self.version = stat.version
+            if stat.size == self.size:
+                self._pinned = True
+                return
+        elif not self._pinned:
+            self._pinned = True
+        super().pin(stat)
+
+    def _changed(self) -> OSError:
+        text = (
+            f"the object is not the one that the dataset index {self._dataset!a} describes: it was "
+            "replaced, or the index is old; build the index again with fastrec index --dataset"
+        )
+        return OSError(errno.ESTALE, text, self.name)
+
+
+def _replaced(url: str, name: str) -> str:
+    """Return a URL with another name in place of its last part; the query stays."""
+    path, mark, query = url.partition("?") if "://" in url else (url, "", "")
+    if path.startswith(("http://", "https://")):
+        from urllib.parse import quote
+
+        name = quote(os.fsencode(name))
+    return f"{path[: path.rfind('/') + 1]}{name}{mark}{query}"
+
+
+class DatasetFiles(Sequence[Any]):
+    """The files of a dataset index, made when they are asked for."""
+
+    def __init__(self, index: DatasetIndex) -> None:
+        self._index = index
+        self._used: dict[int, Any] = {}
+
+    def __len__(self) -> int:
+        return len(self._index)
+
+    def __getitem__(self, number: Any) -> Any:
+        if isinstance(number, slice):
+            return [self[each] for each in range(len(self))[number]]
+        number = range(len(self))[number]
+        file = self._used.get(number)
+        if file is None:
+            file = self._used.setdefault(number, self._index.file_at(number))
+        return file
+
+
+class DatasetNames(Sequence[str]):
+    """The names of the files of a dataset index, as messages have them."""
+
+    def __init__(self, files: Sequence[Any]) -> None:
+        self._files = files
+
+    def __len__(self) -> int:
+        return len(self._files)
+
+    def __getitem__(self, number: Any) -> Any:
+        if isinstance(number, slice):
+            return [self[each] for each in range(len(self))[number]]
+        return os.fspath(self._files[number])

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The head and the table of a dataset index, as ``csrc/format/FORMAT.md`` describes them."""
+
+from __future__ import annotations
+
+import os
+import re
+import struct
+import zlib
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import _core
+from ..errors import IndexMismatchError
+from ..storage.ahead import run_all
+from ..storage.remote import RemoteFile
+from .byte_sources import NamedFile
+from .framing import FRAME_OVERHEAD
+
+__all__ = ["BAD_NAME", "KINDS", "Head", "Table", "is_etag", "place_name", "refused"]
+
+_MAGIC = b"\x89FRD\r\n\x1a\n"
+_HEAD = struct.Struct("<8sIIQQQQQII")
+_VERSION = 1
+_ROW = 25  # bytes of a file in the table, without its name and version
+KINDS: tuple[str | None, ...] = (None, "GZIP", "ZLIB")
+_MOST_TABLE = 1 << 32  # bytes of a table that is inflated, of some 30 million files
+_MOST_RATIO = 1032  # of inflated bytes to bytes, which zlib cannot exceed
+_FIRST_READ = 1 << 20  # of an index in a store; the table of a few thousand files is in it
+_MOST_SIZE = 1 << 57
+# An absolute or empty name, and a name that leads out of the folder of the index.
+BAD_NAME = re.compile(rb"(?:\A|\0)[/\0]|(?:\A|[\0/])\.\.[/\0]")
+
+
+def place_name(place: str | bytes | RemoteFile) -> str:
+    return place.name if isinstance(place, RemoteFile) else os.fsdecode(place)
+
+
+def refused(name: str, why: str) -> IndexMismatchError:
+    error = IndexMismatchError(
+        f"the dataset index {name!a} is refused: {why}; build it again with fastrec index --dataset"
+    )
+    error.path = name
+    return error
+
+
+def is_etag(version: str | None) -> bool:
+    return version is not None and version.endswith('"')
+
+
+class Table:
+    """The table of files as columns over one block of memory.
+
+    Attributes
+    ----------
+    sizes, counts : ndarray of uint64
+        Bytes and records of each file.
+    begins : ndarray of uint64, shape (files + 1,)
+        Where the section of each file begins in the index, and where the last one ends.
+    kinds : ndarray of uint8
+        Compression of each file.
+    """
+
+    def __init__(self, raw: bytes, count: int, name_bytes: int, begin: int) -> None:
+        self.raw, self._sizes_of_parts = raw, (count, name_bytes, begin)
+        self.sizes, self.counts, sections = np.frombuffer(raw, "<u8", 3 * count).reshape(3, count)
+        self.begins = np.concatenate([[0], np.cumsum(sections)]).astype(np.uint64) + np.uint64(
+            begin
+        )
+        self.kinds = np.frombuffer(raw, np.uint8, count, 24 * count)
+        self._name_base = _ROW * count
+        self._version_base = self._name_base + name_bytes
+        self._name_ends = np.flatnonzero(
+            np.frombuffer(raw, np.uint8, name_bytes, self._name_base) == 0
+        )
+        self._version_ends = np.flatnonzero(
+            np.frombuffer(raw, np.uint8, -1, self._version_base) == 0
+            if len(raw) > self._version_base
+            else np.empty(0, bool)
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Table, (self.raw, *self._sizes_of_parts)
+
+    def name_of(self, number: int) -> str:
+        return os.fsdecode(self._text(self._name_base, self._name_ends, number))
+
+    def version_of(self, number: int) -> str | None:
+        text = self._text(self._version_base, self._version_ends, number)
+        return text.decode("utf-8", "surrogateescape") or None
+
+    def _text(self, base: int, ends: NDArray[np.intp], number: int) -> bytes:
+        begin = int(ends[number - 1]) + 1 if number else 0
+        return self.raw[base + begin : base + int(ends[number])]
+
+    @classmethod
+    def read(cls, place: str | bytes | RemoteFile) -> Table:
+        """Read and check the table of the index at a place."""
+        name = place_name(place)
+        if isinstance(place, RemoteFile):
+            size = place.size
+            start = run_all([partial(place.read, 0, min(size, _FIRST_READ))])[0]
+            head = Head.parse(bytes(start[: _HEAD.size]), size, name)
+            end = _HEAD.size + head.table
+            data = bytes(start[_HEAD.size : end])
+            if end > len(start):
+                data += bytes(run_all([partial(place.read, len(start), end)])[0])
+        else:
+            with NamedFile(place) as file:
+                size = file.seek(0, os.SEEK_END)
+                file.seek(0)
+                head = Head.parse(file.read(_HEAD.size), size, name)
+                data = file.read(head.table)
+        return head.table_of(data, size, name)
+
+
+class Head:
+    """The head of an index, of 64 bytes."""
+
+    def __init__(self, count: int, raw: int, names: int, table: int, crc: int) -> None:
+        self.count, self.raw, self.names, self.table, self.crc = count, raw, names, table, crc
+
+    def pack(self) -> bytes:
+        fields = (_MAGIC, _VERSION, 0, self.count, self.raw, self.names, self.table, 0, self.crc)
+        packed = _HEAD.pack(*fields, 0)[:-4]
+        return packed + struct.pack("<I", _core.crc32c(packed))
+
+    @classmethod
+    def parse(cls, data: bytes, size: int, name: str) -> Head:
+        """Parse the head of an index of `size` bytes.
+
+        Raises
+        ------
+        IndexMismatchError
+        """
+        if len(data) < _HEAD.size or not data.startswith(_MAGIC):
+            raise refused(name, "it does not begin as one")
+        if _core.crc32c(data[:-4]) != struct.unpack_from("<I", data, _HEAD.size - 4)[0]:
+            raise refused(name, "the checksum of its head is wrong")
+        _, version, _, count, raw, names, table, _, crc, _ = _HEAD.unpack(data)
+        if version != _VERSION:
+            raise refused(name, f"it has version {version}, this fastrec reads {_VERSION}")
+        if table > size - _HEAD.size:
+            raise refused(name, f"it has {size} bytes, {_HEAD.size + table} are needed")
+        if raw > min(_MOST_TABLE, _MOST_RATIO * table + 64):
+            raise refused(name, f"its table cannot have {raw} bytes")
+        if names > raw or count > raw // _ROW or _ROW * count > raw - names:
+            raise refused(name, f"its table of {raw} bytes cannot have {count} files")
+        return cls(count, raw, names, table, crc)
+
+    def table_of(self, data: bytes, size: int, name: str) -> Table:
+        """Inflate and check the table.
+
+        Raises
+        ------
+        IndexMismatchError
+        """
+        if len(data) != self.table or _core.crc32c(data) != self.crc:
+            raise refused(name, "the checksum of its table is wrong")
+        inflate = zlib.decompressobj()
+        try:
+            raw = inflate.decompress(data, self.raw + 1)
+        except zlib.error as error:
+            raise refused(name, f"its table cannot be inflated ({error})") from None
+        if len(raw) != self.raw or not inflate.eof or inflate.unused_data:
+            raise refused(name, f"its table does not have {self.raw} bytes")
+        names = raw[_ROW * self.count : _ROW * self.count + self.names]
+        versions = raw[_ROW * self.count + self.names :]
+        for texts in names, versions:
+            if texts.count(b"\0") != self.count or (texts and texts[-1]):
+                raise refused(name, f"its table does not have the texts of {self.count} files")
+        if (bad := BAD_NAME.search(names)) is not None:
+            text = names[max(0, bad.start() - 20) : bad.end() + 40].strip(b"\0").split(b"\0")[0]
+            raise refused(name, f"the file name {os.fsdecode(text)!a} leads out of its folder")
+        columns = np.frombuffer(raw, "<u8", 3 * self.count).reshape(3, self.count)
+        if self.count and (columns >= _MOST_SIZE // self.count).any():
+            raise refused(name, "a size or a count in its table is out of range")
+        table = Table(raw, self.count, self.names, _HEAD.size + self.table)
+        if int(table.begins[-1]) != size:
+            raise refused(name, f"it has {size} bytes, {int(table.begins[-1])} are needed")
+        plain = table.kinds == 0
+        if (table.kinds >= len(KINDS)).any():
+            raise refused(name, "a compression in its table is not known")
+        if (table.counts[plain] > table.sizes[plain] // np.uint64(FRAME_OVERHEAD)).any():
+            raise refused(name, "a file cannot have that number of records")
+        return table
