@@ -49,8 +49,8 @@ def described_files(
         if not isinstance(some[0], RemoteFile):
             yield from (_described_file(place, options) for place in some)
             continue
-        heads = run_all(partial(each.read, 0, min(each.size, HEADER_SIZE)) for each in some)
-        kinds = [detect(bytes(head)) for head in heads]
+        heads = run_all(partial(each.head, HEADER_SIZE) for each in some)
+        kinds = [detect(head) for head in heads]
         plain = [file for file, kind in zip(some, kinds, strict=True) if kind is None]
         found = iter(load_indexes(plain, storage, None, options, known={}, kept=None))
         for file, kind in zip(some, kinds, strict=True):

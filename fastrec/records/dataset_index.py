@@ -16,10 +16,12 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arguments import check_types
 from ..errors import IndexMismatchError
 from ..storage.options import StorageOptions
 from ..storage.remote import RemoteFile, find_files
 from ..storage.stores import Stat
+from ..storage.urls import local_path
 from .dataset_building import described_files, open_dataset_writer
 from .dataset_sections import Sections
 from .dataset_table import KINDS, Table, is_etag, refused
@@ -107,6 +109,8 @@ class DatasetIndex:
         """
         from .record_files import RecordFiles
 
+        check_types(cls.build, locals())
+        path = local_path(path)
         storage = StorageOptions.of(storage_options)
         if not os.fsdecode(path).endswith(DATASET_SUFFIX):
             raise ValueError(
@@ -140,6 +144,8 @@ class DatasetIndex:
         IndexMismatchError
             When it is not a dataset index, or is damaged.
         """
+        check_types(cls.open, locals())
+        path = local_path(path)
         storage = StorageOptions.of(storage_options)
         place: str | bytes | RemoteFile
         if is_remote(path, storage):

@@ -411,9 +411,8 @@ class RecordFiles:
         if self._looked is None and self.opens_late:
             self._looked = _Look(None, 0, None)
         if self._looked is None and self.described is not None and self.compression == "auto":
-            packed_files = self.described.packed.tolist()
-            name = self.paths[packed_files[0]] if packed_files else None
-            self._looked = _Look(None, len(packed_files), name)
+            packed = self.described.packed.tolist()
+            self._looked = _Look(None, len(packed), self.paths[packed[0]] if packed else None)
         if self._looked is None:
             irregular = first_packed = None
             packed = 0
@@ -475,7 +474,7 @@ class RecordFiles:
         """First bytes of the remote files, by name."""
         if self._heads is None and self.compression == "auto":
             count = 1 if len(self.remote) > 8 and self.has_index_beside else None
-            heads = run_all(partial(_head_of, file) for file in self.remote[:count])
+            heads = run_all(partial(file.head, HEADER_SIZE) for file in self.remote[:count])
             heads += heads[:1] * (len(self.remote) - len(heads))
             self._heads = {file.name: head for file, head in zip(self.remote, heads, strict=True)}
         return self._heads or {file.name: b"" for file in self.remote}
@@ -595,10 +594,6 @@ class _Look(NamedTuple):
     irregular: str | bytes | None
     packed: int
     first_packed: str | bytes | None
-
-
-def _head_of(file: RemoteFile, pause: Any) -> bytes:
-    return bytes(file.read(0, min(file.size, HEADER_SIZE), pause))
 
 
 def _limit(name: str, value: int | None) -> int | None:

@@ -145,6 +145,10 @@ class RemoteFile:
             raise
         return into
 
+    def head(self, size: int, pause: Pause = time.sleep) -> bytes:
+        """Return the first bytes, at most `size`."""
+        return bytes(self.read(0, min(self.size, size), pause))
+
     def body(self, begin: int) -> Iterator[Job]:
         """Yield jobs that return the bytes from `begin` on, to be run one after the other.
 
