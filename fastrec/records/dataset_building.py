@@ -57,7 +57,7 @@ def described_files(
             version = file.version if is_etag(file.version) else None
             if kind is None:
                 index = next(found)
-                count, section = len(index), memoryview(index.save())  # type: ignore[arg-type]
+                count, section = len(index), bytes(memoryview(index.save()))
             else:
                 count, section = _count_packed(file, storage), b""
             yield Described(file.size, count, kind, version, section)

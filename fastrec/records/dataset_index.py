@@ -176,7 +176,7 @@ class DatasetIndex:
 
     def kind_of(self, number: int) -> str | None:
         """The compression of a file."""
-        return KINDS[self._table.kinds[number]]
+        return KINDS[int(self._table.kinds[number])]
 
     def name_of(self, number: int) -> str:
         """The name of a file, relative to the folder of the index."""

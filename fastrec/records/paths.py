@@ -62,9 +62,9 @@ def is_path(source: object) -> bool:
 
 def is_dataset_index(source: object) -> bool:
     """Return whether a source is one dataset index, which stands for the files it describes."""
-    if not is_path(source):
+    if not isinstance(source, (str, bytes, os.PathLike)):
         return False
-    name = os.fsdecode(source).partition("?")[0]  # type: ignore[call-overload]
+    name = os.fsdecode(source).partition("?")[0]
     return name.endswith(DATASET_SUFFIX) and not glob.has_magic(name)
 
 

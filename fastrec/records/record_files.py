@@ -127,7 +127,7 @@ class RecordFiles:
             raise FileNotFoundError(errno.ENOENT, "no files to read: the list of paths is empty")
         lazy = isinstance(found, DatasetFiles)  # objects, of which there may be millions
         self.paths: Sequence[str | bytes] = (
-            DatasetNames(found) if lazy else [*map(os.fspath, found)]
+            DatasetNames(found) if lazy else [os.fspath(p) for p in found]
         )
         self.places: Sequence[str | bytes | RemoteFile] = (
             found
@@ -304,7 +304,7 @@ class RecordFiles:
     def streams(self, files: Sequence[RemoteFile]) -> Iterator[Any]:
         """The bytes of each remote file, or the path of its copy in the cache, to be opened."""
         if self.cache is not None:
-            return self.cache.paths(files)
+            return self.cache.paths([*files])
         return streams_of(files, self.storage)
 
     def _open_file(self, damage: Damage | None, views: bool) -> _core.RecordReader:
