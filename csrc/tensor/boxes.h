@@ -10,7 +10,7 @@
 #include "base/bytes.h"
 
 typedef struct {
-    const float *boxes;    /* count x 4, or NULL where `overlaps` is given */
+    const float *boxes;    /* count x 4; NULL if `overlaps` is set */
     const float *overlaps; /* count x count, or NULL */
     const float *scores;
     size_t count, most; /* boxes, and boxes to keep at most */
@@ -29,8 +29,8 @@ typedef struct {
  * Keep the boxes with the highest scores that do not overlap a kept box too much, as TensorFlow's
  * NonMaxSuppressionV5 does. Equal scores are kept in the order of the boxes.
  *
- * `count` is below 2**31. `candidates` has room for `count` entries, `corners` for 5 * min(count,
- * most) floats, `kept` and `kept_scores` for min(count, most). Return the number of kept boxes.
+ * `count` is below 2**31. `candidates` holds `count` entries, `corners` 5 * min(count,
+ * most) floats, `kept` and `kept_scores` min(count, most) each. Return the number of kept boxes.
  */
 size_t fr_boxes_suppress(const fr_suppression *suppression, fr_candidate *candidates,
                          float *corners, int32_t *kept, float *kept_scores);
@@ -51,7 +51,7 @@ typedef struct {
 
 /*
  * Scale the part of an image within `box`, whose corners are fractions of the image, as
- * TensorFlow's CropAndResize does. The sides of the image are below 2**31. `columns` has room for
+ * TensorFlow's CropAndResize does. The sides of the image are below 2**31. `columns` holds
  * `out_width` entries, `out` for out_height x out_width x channels floats.
  */
 void fr_boxes_crop(const fr_crop *crop, const void *image, const float *box,

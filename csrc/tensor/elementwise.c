@@ -25,8 +25,8 @@
 #define EXP_LOWEST (-104.0f)
 #define EXP_HIGHEST 88.723f
 #define SIGMOID_HIGHEST 16.6355324f /* where it comes to 1 */
-#define ERF_HIGHEST 3.92f           /* where it comes to 1 */
-#define ERFC_HIGHEST 10.06f         /* where it comes to 0 */
+#define ERF_HIGHEST 3.92f           /* erf rounds to 1 from here on */
+#define ERFC_HIGHEST 10.06f         /* erfc rounds to 0 from here on */
 #define ROOT_2 1.41421356237309504880f
 #define SELU_SCALE 1.0507009873554804934193349852946f
 #define SELU_ALPHA 1.6732632423543772848170429916717f

@@ -21,7 +21,7 @@ typedef enum {
     FR_ELEMENTWISE_COS,
     FR_ELEMENTWISE_RSQRT,
     FR_ELEMENTWISE_SIGN,
-    /* Approximations of fastrec's own, up to 8 floats beside the nearest. */
+    /* Approximations of fastrec's own, within 8 units in the last place. */
     FR_ELEMENTWISE_ERF,
     FR_ELEMENTWISE_ERFC,
     FR_ELEMENTWISE_ERFINV,

@@ -207,7 +207,7 @@ INLINE packet TIER(erfc)(packet given) {
     return CHOOSE(x < 0.5f, 1 - TIER(erf)(given), tail);
 }
 
-/* The inverse of erf at `x`, of which `product` is (1 - x) * (1 + x), by M. Giles' polynomials;
+/* The inverse of erf at `x`, by M. Giles' polynomials; `product` is (1 - x) * (1 + x);
    beyond their range by a quotient of polynomials. */
 INLINE packet TIER(inverse)(packet x, packet product) {
     const packet w = -TIER(log)(product), near = w - 2.5f;

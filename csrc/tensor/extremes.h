@@ -34,7 +34,7 @@ void fr_extreme_places(const fr_extreme_source *source, bool greatest, int64_t *
 
 /*
  * The `most` largest numbers of each of `outer` rows of `count` numbers, in descending order, and
- * their places in the row. Of equal numbers the first is the larger; NaN is larger than all others.
+ * their places in the row. The first of equal numbers is the larger; NaN is larger than all others.
  *
  * REQUIRES: `inner` is 1, and `most` is from 1 to `count`.
  */
@@ -50,7 +50,7 @@ typedef struct {
 } fr_windows;
 
 /* The largest number of each window and channel; NaN is passed over, and the least finite number
-   stands for a window without numbers. `scratch` has width x channels floats. */
+   is the result of a window without numbers. `scratch` has width x channels floats. */
 void fr_extreme_pool(const fr_windows *windows, const float *image, float *scratch, float *out);
 
 #endif

@@ -18,7 +18,7 @@ size_t fr_segments_check(const fr_segment_ids *ids, size_t limit, bool allow_neg
     return ids->count;
 }
 
-/* `sum` is the type in which integers wrap around. */
+/* Integers are added in the unsigned type `sum`, so that they wrap around. */
 #define COMBINE(type, sum, name)                                                                   \
     INLINE type name##_of(fr_segment_kind kind, type a, type b) {                                  \
         if (kind == FR_SEGMENT_SUM) return (type)((sum)a + (sum)b);                                \

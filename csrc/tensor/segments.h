@@ -49,7 +49,7 @@ void fr_segments_count(const fr_segment_ids *ids, size_t limit, int64_t *counts)
 /*
  * Copy rows of `size` bytes, sorted by segment; rows of a segment keep their order.
  *
- * REQUIRES: each id is valid; starts[i] is the row of `out` at which segment i begins. On return
+ * REQUIRES: each id is valid; segment i begins at row starts[i] of `out`. On return
  * starts[i] is the row after its last.
  */
 void fr_segments_sort(const fr_segment_ids *ids, const uint8_t *rows, size_t size, int64_t *starts,

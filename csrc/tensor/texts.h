@@ -23,7 +23,7 @@ void fr_texts_strip(const fr_texts *texts, int64_t *begins, int64_t *ends);
 /*
  * Where `size` bytes, or characters of UTF-8, of each string begin and end, from `start` on. A
  * negative start counts from the end of the string, a negative size takes the rest. Return the
- * first string that has no such place, or the number of strings.
+ * first string that is too short, or the number of strings.
  */
 size_t fr_texts_part(const fr_texts *texts, int64_t start, int64_t size, bool characters,
                      int64_t *begins, int64_t *ends);
@@ -57,8 +57,8 @@ size_t fr_texts_number(const fr_texts *texts, int64_t *table, size_t slots, int6
 void fr_texts_encode_base64(const fr_texts *texts, bool pad, uint8_t *out);
 
 /*
- * Decode web-safe base64, with or without padding; `offsets` has count + 1 entries, `out` has room
- * for three bytes for each four. Return the first string that is malformed, or the number of
+ * Decode web-safe base64, with or without padding; `offsets` has count + 1 entries, `out` holds
+ * three bytes for each four. Return the first string that is malformed, or the number of
  * strings.
  */
 size_t fr_texts_decode_base64(const fr_texts *texts, int64_t *offsets, uint8_t *out);
@@ -70,12 +70,12 @@ size_t fr_texts_decode_base64(const fr_texts *texts, int64_t *offsets, uint8_t *
  */
 size_t fr_texts_decode(const fr_texts *texts, int32_t *points, int64_t *begins, int64_t *splits);
 
-/* Encode rows of code points, of which none is a surrogate or out of range, as UTF-8. `offsets` has
-   rows + 1 entries, `out` room for four bytes for each point. */
+/* Encode rows of valid code points (without surrogates) as UTF-8. `offsets` has
+   rows + 1 entries, `out` holds four bytes for each point. */
 void fr_texts_encode(const int32_t *points, const int64_t *splits, size_t rows, int64_t *offsets,
                      uint8_t *out);
 
-/* Write integers in decimal. `offsets` has count + 1 entries, `out` room for 20 bytes each. */
+/* Write integers in decimal. `offsets` has count + 1 entries, `out` holds 20 bytes for each. */
 void fr_texts_of_integers(const int64_t *numbers, size_t count, int64_t *offsets, uint8_t *out);
 
 #endif

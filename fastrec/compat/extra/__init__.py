@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Families of operations that few input programs use, each loaded when one of its names is used."""
+"""Rare families of operations, loaded on the first use of their names."""

@@ -64,7 +64,7 @@ def _of_channels(
 def ssim(
     x: Array, y: Array, most: Array, *, size: int, sigma: float, k1: float, k2: float, index: bool
 ) -> Array:
-    """The structural similarity of images, or of each of their windows."""
+    """Return the structural similarity of images, or of each window."""
     light, contrast = _of_channels(x, y, np.float32(most), size, sigma, k1, k2)
     found = light * contrast
     return np.asarray((found if index else found.mean(axis=(-3, -2))).mean(axis=-1), x.dtype)

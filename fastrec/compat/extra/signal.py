@@ -85,7 +85,7 @@ def frame_count(size: int | None, length: int, step: int, pad_end: bool) -> int 
 
 
 def _along_the_end(kernel: Callable[..., Array]) -> Callable[..., Any]:
-    """What does the same for signals of many elements at once, which keep their last axes."""
+    """Return the same function for the signals of many elements, whose last axes are unchanged."""
 
     def block(_: int, x: Block, *others: Block, **how: Any) -> Any:
         if not x.many or not isinstance(x.value, np.ndarray) or x.value.ndim < 2:
@@ -182,7 +182,7 @@ DecodeWav = namedtuple("DecodeWav", ["audio", "sample_rate"])
 
 
 class Audio(Faces):
-    """The functions, for one of the versions."""
+    """The public functions for one version."""
 
     def decode_wav(
         self,
@@ -229,7 +229,7 @@ def _window(text: str, share: float) -> Callable[..., Any]:
 
 
 class Signals(Faces):
-    """The functions, for one of the versions."""
+    """The public functions for one version."""
 
     def _whole(self, value: Any, name: str) -> int:
         if isinstance(value, (int, np.integer)):

@@ -123,7 +123,7 @@ def outline(images, boxes, colours):
     boxes : ndarray of float32, shape (images, boxes, 4)
         Two opposite corners, y and x each, as fractions of the image.
     colours : ndarray of float32, shape (colours, channels)
-        Of the first box, the second and so on, over and over.
+        Box i has colour i modulo the number of colours.
     """
     cdef float[:, :, :, ::1] pixels = images
     cdef const float[:, :, ::1] corners = np.ascontiguousarray(boxes, np.float32)

@@ -199,7 +199,7 @@ def largest(x, size_t most):
     -------
     values : ndarray of the type of `x`
     places : ndarray of int32
-        Of equal numbers the first comes first; NaN comes before all others.
+        Equal numbers keep their order; NaN comes before all others.
     """
     cdef c.fr_extreme_source source
     cdef list keep = []
@@ -282,7 +282,7 @@ def special(str function, *operands):
         One of ``lgamma digamma erf erfc i0 i0e i1 i1e``, of ``igamma igammac zeta polygamma``, which
         take two operands, or ``betainc``, which takes three.
     *operands : ndarray of float32 or float64
-        Of one type; their shapes are broadcast.
+        Arrays of the same type; their shapes are broadcast.
 
     Returns
     -------

@@ -25,7 +25,7 @@ cdef lengths_of(const c.fr_texts *texts):
 
 
 cdef copied_parts(const c.fr_texts *given, begins, ends, shape):
-    """Return the parts of strings as Bytes of their own."""
+    """Copy parts of strings to new Bytes."""
     cdef const int64_t[::1] first = begins, last = ends
     cdef uint8_t[::1] out
     offsets = np.zeros(len(begins) + 1, np.int64)
@@ -67,7 +67,7 @@ def take_parts(texts, int64_t start, int64_t size, *, bint characters=False):
     Raises
     ------
     IndexError
-        With the number of the first string that has no such place.
+        With the number of the first string that is too short.
     """
     cdef list keep = []
     cdef c.fr_texts given = texts_of(texts, keep)
@@ -102,7 +102,7 @@ def join_texts(list columns, bytes separator):
     Parameters
     ----------
     columns : list of Bytes
-        With as many strings as the longest, or one that each row has.
+        Columns of equal length, or of one string, which each row repeats.
     separator : bytes
 
     Returns
@@ -241,7 +241,7 @@ def decode_utf8(texts):
     Returns
     -------
     points : ndarray of int32
-        Of all strings, one after the other.
+        The points of all strings, concatenated.
     begins : ndarray of int64
         Where each character begins in `texts.data`, and where the last ends.
     splits : ndarray of int64
@@ -269,7 +269,7 @@ def decode_utf8(texts):
 
 
 def encode_utf8(points, splits):
-    """Encode rows of code points, of which none is a surrogate or out of range, as Bytes."""
+    """Encode rows of valid code points (without surrogates) as Bytes."""
     cdef const int32_t[::1] source = np.ascontiguousarray(points, np.int32)
     cdef const int64_t[::1] rows = checked_splits(splits, <size_t>source.shape[0])
     cdef uint8_t[::1] out
