@@ -15,6 +15,7 @@ users):
 from __future__ import annotations
 
 import contextlib
+import errno
 import io
 import os
 import re
@@ -88,9 +89,15 @@ def check_replaceable(
     try:
         there = os.stat(name)
     except FileNotFoundError:
+        if os.path.islink(name) and not overwrite:
+            raise exists_error(name) from None
         return
     if not overwrite:
         raise exists_error(name)
+    if stat.S_ISDIR(there.st_mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), name)
+    if not stat.S_ISREG(there.st_mode):  # /dev/full would become a regular file
+        raise OSError(errno.EINVAL, "only regular files can be replaced", name)
     if (there.st_dev, there.st_ino) in _identities(inputs):
         raise exists_error(name, IS_INPUT)
     if not records and stat.S_ISREG(there.st_mode) and holds_records(name):

@@ -7,6 +7,7 @@ import argparse
 import contextlib
 import hashlib
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -254,3 +255,21 @@ def test_a_repair_in_place_that_was_killed_runs_again(here: Path) -> None:
     sound = fastrec.repair("part-0.tfrecord")
     assert sound.path == "part-0.tfrecord"
     assert contents(here) == before
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="requires named pipes")
+@pytest.mark.parametrize("place", ["pipe", "folder", "dangling"])
+def test_only_regular_files_are_replaced(place: str, tmp_path: Path) -> None:
+    """As root, ``reshard(source, "/dev/null", overwrite=True)`` would replace the device."""
+    source, target = tmp_path / "a.tfrecord", tmp_path / place
+    with fastrec.Writer(source) as writer:
+        writer.write(b"x")
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "dangling").symlink_to("nowhere/x")
+    before = {path.name: path.lstat().st_mode for path in tmp_path.iterdir()}
+    for overwrite in (False, True) if place != "dangling" else (False,):
+        with pytest.raises(OSError, match=re.escape(place)) as caught:
+            fastrec.reshard(source, target, overwrite=overwrite)
+        assert caught.value.filename == str(target)
+    assert {path.name: path.lstat().st_mode for path in tmp_path.iterdir()} == before
