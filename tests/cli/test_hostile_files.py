@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import json
 import os
-import stat
 import shutil
+import stat
 import struct
 import time
 from pathlib import Path
