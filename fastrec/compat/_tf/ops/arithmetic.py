@@ -141,7 +141,7 @@ def unary(
 
 def _texts_equal(texts: fastrec.Bytes, text: bytes) -> Array:
     """Return which strings of a column are `text`."""
-    result = np.diff(texts.offsets) == len(text)
+    result: Array = np.diff(texts.offsets) == len(text)
     places = np.flatnonzero(result)
     if text and len(places):
         begins = texts.offsets[places]
@@ -162,7 +162,8 @@ def binary(
         if type(x) is fastrec.Bytes and function in (np.equal, np.not_equal):
             text = y if type(y) is bytes else y.item() if np.size(y) == 1 else None
             if type(text) is bytes and np.ndim(y) <= len(x.shape):
-                return _texts_equal(x, text) == (function is np.equal)
+                equal = _texts_equal(x, text)
+                return equal if function is np.equal else ~equal
         if type(x) is not np.ndarray:
             x = as_array(x)
         if type(y) is not np.ndarray:
