@@ -43,7 +43,7 @@ WRONG: list[Any] = [
 ]  # fmt: skip
 # Results of functions and exceptions, which programs do not make themselves.
 RESULTS = {
-    "Batches", "Converted", "FileReport", "Headroom", "ManifestFile",
+    "Batches", "Converted", "DatasetIndex", "FileReport", "Headroom", "ManifestFile",
     "Repaired", "Resharded", "Skipped",
     "Verified", "arrow.Optional", "arrow.Record", "arrow.RecordBatch", "arrow.Table",
     "events.Table", "image.ImageSet", "tables.Scan", "tfds.Dataset", "tfds.DatasetInfo",
