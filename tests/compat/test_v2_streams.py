@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Streams of elements neither repeat nor lose an element when their source changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import fastrec.compat.v2 as tf
+from fastrec.compat._tf.data.native import with_fallback
+
+
+@pytest.mark.parametrize("count", range(6))
+def test_a_fallback_goes_on_with_the_element_after_the_last(count: int) -> None:
+    def fast() -> Iterator[int]:
+        yield from range(count)
+        raise ValueError("from here on")
+
+    assert list(with_fallback(fast(), lambda: iter(range(8)))) == list(range(8))
+
+
+@pytest.mark.parametrize("count", range(1, 5))
+def test_a_pass_that_was_left_early_is_not_the_cache_of_the_next(count: int) -> None:
+    def numbers() -> Iterator[int]:
+        yield from range(5)
+
+    data = tf.data.Dataset.from_generator(
+        numbers, output_signature=tf.TensorSpec([], tf.int64)
+    ).cache()
+    first: Iterator[Any] = data.as_numpy_iterator()
+    assert [next(first) for _ in range(count)] == list(range(count))
+    for _ in range(2):
+        assert list(data.as_numpy_iterator()) == list(range(5))
+
+
+def test_large_elements_after_an_error_of_their_source_are_not_lost() -> None:
+    def large(x: Any) -> Any:
+        return tf.ones([300, 300]) * tf.cast(10 // x, tf.float32), x
+
+    numbers = tf.data.Dataset.from_tensor_slices(list(range(-4, 8)))
+    source = numbers.map(lambda x: 8 // (x + 2) * 0 + x).filter(lambda x: x != 0)
+    for batches in (source.map(large).batch(2), source.map(large, 2).batch(2)):
+        found: list[int] = []
+        errors = 0
+        iterator = iter(batches)
+        while True:
+            try:
+                found += next(iterator)[1].numpy().tolist()
+            except StopIteration:
+                break
+            except tf.errors.InvalidArgumentError:
+                errors += 1
+        assert errors == 1
+        assert found == [-4, -3, -1, 1, 2, 3, 4, 5, 6, 7]
