@@ -31,6 +31,7 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
 DERIVED: dict[tuple[str, ...], str] = {
     ("tfrecord", "torch"): "torch",
     ("fastrec", "torch"): "torch",
+    ("fastrec", "beam.py"): "apache_beam",
     ("fastrec", "grain.py"): "grain",
     ("fastrec", "huggingface.py"): "datasets",
     ("fastrec", "ray"): "ray",
