@@ -102,7 +102,13 @@ def _is_lightning_above() -> bool:
 
 
 def _frames_above() -> Iterator[Any]:
-    frame: Any = sys._getframe(1)
+    """Yield the frames of the callers of the function that iterates.
+
+    The frame of that function would be in a reference cycle with itself, which keeps the iterator
+    of a DataLoader alive. Workers of an iterator that the garbage collector deletes do not hear of
+    it, and PyTorch waits 5 s for each.
+    """
+    frame: Any = sys._getframe(2)
     while frame is not None:
         yield frame
         frame = frame.f_back

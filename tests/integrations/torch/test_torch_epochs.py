@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import copy
 import itertools
-import json
 import pickle
+from collections.abc import Iterator
 from random import Random
 from typing import Any
 
@@ -17,15 +17,17 @@ import fastrec
 torch = pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("torchdata.stateful_dataloader", reason="torchdata is not installed")
 
+from rank_pool import RankPool  # noqa: E402
 from torch.utils.data import DataLoader  # noqa: E402
 from torch_passes import (  # noqa: E402
     BATCH,
     Loaders,
     epochs_of,
     ids_of,
+    is_freed_at_once,
     passes_after,
-    run_passes_of_rank,
-    run_rank_that_looks,
+    passes_of_rank,
+    passes_of_rank_that_looks,
 )
 
 from fastrec.torch import IterableDataset  # noqa: E402
@@ -45,7 +47,7 @@ CORE = {
 }
 SETUPS = [
     pytest.param(
-        *setup, id=" ".join(map(str, setup)), marks=() if setup in CORE else pytest.mark.slow
+        setup, id=" ".join(map(str, setup)), marks=() if setup in CORE else pytest.mark.slow
     )
     for setup in itertools.product(
         ["DataLoader", "StatefulDataLoader"],
@@ -62,6 +64,13 @@ def ids(features: dict[str, Any]) -> dict[str, Any]:
     return {"id": features["id"]}
 
 
+@pytest.fixture(scope="session")
+def ranks() -> Iterator[RankPool]:
+    pool = RankPool(2)
+    yield pool
+    pool.close()
+
+
 def check_passes(passes: list[list[int]], epochs: dict[tuple[int, ...], int]) -> None:
     """Whole passes, each of a later epoch than the one before."""
     last = -1
@@ -75,31 +84,22 @@ def check_passes(passes: list[list[int]], epochs: dict[tuple[int, ...], int]) ->
         last = epoch
 
 
-@pytest.mark.parametrize(("kind", "method", "workers", "persistent"), SETUPS)
+@pytest.mark.parametrize("setup", SETUPS)
 def test_a_pass_is_whole_however_the_one_before_ended(
-    kind: str, method: str, workers: int, persistent: bool, files: str, ids: dict[str, Any]
+    setup: tuple[str, str, int, bool], files: str, ids: dict[str, Any]
 ) -> None:
-    loaders = Loaders(files, ids, kind, method, workers, persistent)
-    passes = passes_after(loaders, Random(workers))
+    workers = setup[2]
+    passes = passes_after(Loaders(files, ids, *setup), Random(workers))
     check_passes(passes, epochs_of(files, ids, workers, 20))
 
 
-@pytest.mark.parametrize(("kind", "method", "workers", "persistent"), SETUPS)
+@pytest.mark.parametrize("setup", SETUPS)
 def test_ranks_that_end_their_passes_alike_share_every_epoch(
-    kind: str,
-    method: str,
-    workers: int,
-    persistent: bool,
-    files: str,
-    ids: dict[str, Any],
-    tmp_path: Any,
+    setup: tuple[str, str, int, bool], files: str, ids: dict[str, Any], ranks: RankPool
 ) -> None:
-    setup = (kind, method, workers, persistent)
-    arguments = (2, str(tmp_path / "store"), files, ids, str(tmp_path), setup)
-    torch.multiprocessing.spawn(run_passes_of_rank, arguments, nprocs=2)
-    ranks = [json.loads((tmp_path / f"{rank}.json").read_text()) for rank in range(2)]
-    passes = [first + second for first, second in zip(*ranks, strict=True)]
-    check_passes(passes, epochs_of(files, ids, 2 * workers, 20))
+    shares = ranks.run(passes_of_rank, files, ids, setup)
+    passes = [first + second for first, second in zip(*shares, strict=True)]
+    check_passes(passes, epochs_of(files, ids, 2 * setup[2], 20))
 
 
 ALONE = ("DataLoader", "fork", 0, False)
@@ -120,19 +120,27 @@ LOOKS = [
 
 @pytest.mark.parametrize(("mode", "taken", "setup"), LOOKS)
 def test_a_rank_that_looks_at_batches_alone_is_noticed(
-    mode: str, taken: int, setup: Any, files: str, ids: dict[str, Any], tmp_path: Any
+    mode: str, taken: int, setup: Any, files: str, ids: dict[str, Any], ranks: RankPool
 ) -> None:
-    arguments = (2, str(tmp_path / "store"), files, ids, str(tmp_path), mode, taken, setup)
-    torch.multiprocessing.spawn(run_rank_that_looks, arguments, nprocs=2)
-    ranks = [json.loads((tmp_path / f"{rank}.json").read_text()) for rank in range(2)]
-    errors = [seen for rank in ranks for seen in rank if isinstance(seen, str)]
+    passes = ranks.run(passes_of_rank_that_looks, files, ids, mode, taken, setup)
+    errors = [seen for rank in passes for seen in rank if isinstance(seen, str)]
     if errors:
         assert mode != "set_epoch"
         assert all(f"rank 0 left epoch 0 after {taken} batches" in error for error in errors)
     else:  # Each pass is whole: they were in step.
         assert mode == "set_epoch" or taken == 0
-        for first, second in zip(*ranks, strict=True):
+        for first, second in zip(*passes, strict=True):
             assert sorted(first + second) == list(range(COUNT))
+
+
+# PyTorch waits 5 s for each worker of an iterator that the garbage collector deletes.
+@pytest.mark.parametrize("method", ["fork", "forkserver"])
+@pytest.mark.parametrize("kind", ["DataLoader", "StatefulDataLoader"])
+def test_a_dropped_iterator_is_in_no_reference_cycle(
+    kind: str, method: str, files: str, ids: dict[str, Any], ranks: RankPool
+) -> None:
+    assert is_freed_at_once(0, files, ids, kind, method)
+    assert ranks.run(is_freed_at_once, files, ids, kind, method) == [True, True]
 
 
 def test_dropped_iterators_of_one_process_do_not_count(files: str, ids: dict[str, Any]) -> None:
