@@ -216,11 +216,13 @@ oracle: .venv-oracle/installed
 # Spark needs Java 17 or newer, and `viewer` chromium and chromium-driver; tests tell what they skip.
 INTEGRATIONS ?= torch grain hf arrow beam ray spark tensorflow tfds viewer remote
 TESTS_torch = tests/integrations/torch tests/integrations/events
+# A DataLoader with one spawned worker uses one processor.
+OPTIONS_torch = -n auto
 TESTS_arrow = tests/arrow tests/tables
 TESTS_remote = tests/storage
 integrations: $(INTEGRATIONS:%=integrations-%)
 integrations-%: .venv-integrations-%/installed
-	.venv-integrations-$*/bin/pytest -m "$(MARK)" $(or $(TESTS_$*),tests/integrations/$*)
+	.venv-integrations-$*/bin/pytest $(OPTIONS_$*) -m "$(MARK)" $(or $(TESTS_$*),tests/integrations/$*)
 
 # The environments of the two targets above, without fastrec.
 environments: .venv-oracle/bin/python $(INTEGRATIONS:%=.venv-integrations-%/bin/python)

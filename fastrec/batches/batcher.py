@@ -15,6 +15,7 @@ from ..arguments import check_int
 from ..errors import FastrecError
 from ..features.spec import Feature, SequenceFeatures
 from ..images.augment import Augment
+from ..records.compression import Compression
 from ..records.manifest import Manifest
 from ..records.paths import PathLike
 from ..records.record_files import Source
@@ -215,7 +216,7 @@ class Batcher:
         progress: bool = False,
         storage_options: StorageOptions | Mapping[str, Any] | None = None,
         manifest: Manifest | PathLike | None = None,
-        compression: str | None = "auto",
+        compression: Compression = "auto",
         shards: Shards = "complete",
     ) -> None:
         options = Options(

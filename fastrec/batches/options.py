@@ -23,6 +23,7 @@ from ..features.spec import (
     plan_example,
 )
 from ..images.augment import Augment
+from ..records.compression import Compression
 from ..records.manifest import Manifest
 from ..records.paths import PathLike
 from ..records.recovery import OnError
@@ -96,7 +97,7 @@ class Options:
     progress: bool = False
     storage: StorageOptions = field(default_factory=StorageOptions)
     manifest: Manifest | PathLike | None = None
-    compression: str | None = "auto"
+    compression: Compression = "auto"
     shards: Shards = "complete"
 
     def __post_init__(self) -> None:

@@ -16,6 +16,7 @@ from .. import _core
 from ..errors import CorruptRecordError, FastrecError, RandomAccessError
 from ..parsing.dataset_columns import columns_of
 from ..parsing.index_columns import names_of
+from ..records.compression import Compression
 from ..records.inflated_dataset import InflatedDataset
 from ..records.manifest import Manifest
 from ..records.paths import PathLike
@@ -135,7 +136,7 @@ class Ordering:
         on_error: OnError,
         storage: StorageOptions | None = None,
         manifest: Manifest | PathLike | None = None,
-        compression: str | None = "auto",
+        compression: Compression = "auto",
         shards: Shards = "complete",
         selection: Selection | None = None,
         packing: Mapping[str, Any] | None = None,

@@ -16,6 +16,7 @@ from fastrec.cli.grammar import USAGE
 from fastrec.cli.report import Failure, shown
 from fastrec.columns import Bytes
 from fastrec.errors import MissingRecordsError
+from fastrec.records.compression import Compression
 from fastrec.records.output_rules import check_replaceable
 from fastrec.records.paths import is_remote, resolve
 from fastrec.records.shard_sets import check_shards, lone_shards
@@ -168,7 +169,7 @@ class _Stdout:
 
 @contextlib.contextmanager
 def open_output(
-    path: str, compression: str | None, *, overwrite: bool, inputs: Sequence[str]
+    path: str, compression: Compression, *, overwrite: bool, inputs: Sequence[str]
 ) -> Iterator[Any]:
     """Open an output for blocks of records: an atomically published file, or standard output."""
     if path != STDIN:

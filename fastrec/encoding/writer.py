@@ -9,6 +9,7 @@ from typing import Any, Literal
 from ..arguments import check_types
 from ..columns import Bytes
 from ..features.spec import Feature
+from ..records.compression import Compression
 from ..records.paths import PathLike
 from ..records.shard_writer import ShardWriter
 from ..records.targets import Writable
@@ -109,7 +110,7 @@ class Writer(ShardWriter):
         self,
         path: PathLike | Writable,
         *,
-        compression: str | None = "auto",
+        compression: Compression = "auto",
         level: int | None = None,
         overwrite: bool = False,
         shards: int | None = None,

@@ -19,6 +19,7 @@ from ..errors import ExampleParseError
 from ..features.column_spec import Feature
 from ..features.raw import RawFeature
 from ..features.spec import FixedLenFeature, RaggedFeature, plan_context, plan_frames
+from ..records.compression import Compression
 from ..records.content import message_content
 from ..records.reader import Reader, Source
 from ..records.record_files import RecordFiles
@@ -247,7 +248,7 @@ def infer_features(
     *,
     on_error: OnError = "raise",
     storage_options: StorageOptions | Mapping[str, Any] | None = None,
-    compression: str | None = "auto",
+    compression: Compression = "auto",
     shards: Shards = "complete",
 ) -> Features | Any:
     """Describe the Examples in record files, ready for :class:`Batcher` or :func:`parse_example`.

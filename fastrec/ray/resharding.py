@@ -12,6 +12,7 @@ import ray.exceptions
 
 import fastrec
 
+from ..records.compression import Compression
 from ..records.recovery import OnError
 from ..records.reshard_units import reshard_by
 from ..records.shard_sets import Shards
@@ -28,7 +29,7 @@ def reshard(
     shard_records: int | None = None,
     shuffle: bool = False,
     seed: int | None = None,
-    compression: str | None = "auto",
+    compression: Compression = "auto",
     level: int | None = None,
     memory: int = 256 << 20,
     overwrite: bool = False,

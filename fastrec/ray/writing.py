@@ -18,7 +18,7 @@ from ray.data.datasource import Datasink
 import fastrec
 
 from .. import _core
-from ..records.compression import normalize
+from ..records.compression import Compression, normalize
 from ..records.output_rules import check_set, exists_error, remove_shards, stale_shards
 from ..records.paths import shard_paths
 from ..records.shard_writer import ShardWriter
@@ -87,7 +87,7 @@ class TFRecordDatasink(Datasink):  # type: ignore[misc]
         path: str,
         *,
         features: Mapping[str, Any] | None = None,
-        compression: str | None = None,
+        compression: Compression = None,
         level: int | None = None,
         name: str = "part.tfrecord",
         overwrite: bool = False,

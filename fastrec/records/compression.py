@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import functools
 import zlib
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol, cast
 
 from ..arguments import shown
 from .framing import HEADER_SIZE
 
-__all__ = ["compressor", "detect", "inflater_library", "normalize"]
+__all__ = ["Codec", "Compression", "compressor", "detect", "inflater_library", "normalize"]
+
+Codec = Literal["GZIP", "ZLIB"]
+Compression = Codec | Literal["auto"] | None
 
 # zlib's window bits: the gzip container, the zlib container.
 _WINDOW_BITS = {"GZIP": 31, "ZLIB": 15}
@@ -26,7 +29,7 @@ class Compressor(Protocol):
     def flush(self) -> bytes: ...
 
 
-def normalize(compression: str | None) -> str | None:
+def normalize(compression: str | None) -> Codec | None:
     """``None``, ``"GZIP"`` or ``"ZLIB"``; the empty string is None, case does not matter.
 
     Raises
@@ -39,10 +42,10 @@ def normalize(compression: str | None) -> str | None:
     kind = compression.upper() if isinstance(compression, str) else compression
     if kind not in _WINDOW_BITS:
         raise ValueError(f"compression must be None, 'GZIP' or 'ZLIB', got {shown(compression)}")
-    return kind
+    return cast("Codec", kind)
 
 
-def detect(head: bytes) -> str | None:
+def detect(head: bytes) -> Codec | None:
     """Detect the compression of a file from its first bytes.
 
     A plain file begins with a length: to be taken for a zlib stream it would need a record of a

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..arguments import check_path, check_types
 from ..errors import FastrecError, LimitExceededError, MissingRecordsError
 from ..storage.options import StorageOptions
+from .compression import Compression
 from .paths import PathLike
 from .shard_sets import Shards, missing_text
 from .targets import read_file, write_file
@@ -103,7 +104,7 @@ class Manifest(Sequence[ManifestFile]):
         cls,
         source: Source,
         *,
-        compression: str | None = "auto",
+        compression: Compression = "auto",
         shards: Shards = "complete",
         storage_options: StorageOptions | Mapping[str, Any] | None = None,
     ) -> Manifest:

@@ -25,7 +25,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from .. import _core
-from .compression import detect
+from .compression import Codec, Compression, detect
 from .paths import PathLike, shard_paths
 
 __all__ = [
@@ -61,7 +61,7 @@ def exists_error(path: str, text: str = EXISTS) -> FileExistsError:
     return FileExistsError(17, text, path)
 
 
-def output_compression(path: Any, compression: str | None) -> str | None:
+def output_compression(path: Any, compression: Compression) -> Codec | None:
     """Return the compression of a new file; ``"auto"`` is GZIP for a name that ends in ``.gz``."""
     if compression != "auto":
         return compression

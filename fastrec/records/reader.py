@@ -13,6 +13,7 @@ from .. import _core
 from ..arguments import check_int, check_types, is_int, shown
 from ..columns import Bytes
 from ..storage.options import StorageOptions
+from .compression import Compression
 from .index import Index
 from .manifest import Manifest
 from .paths import PathLike
@@ -101,7 +102,7 @@ class Reader(_core.Indexed, Sequence[bytes]):
         self,
         source: Source,
         *,
-        compression: str | None = "auto",
+        compression: Compression = "auto",
         verify: bool = True,
         on_error: OnError = "raise",
         max_bad: int | None = None,

@@ -90,7 +90,7 @@ class RecordFiles:
         self,
         source: Source,
         *,
-        compression: str | None = "auto",
+        compression: streams.Compression = "auto",
         verify: bool = True,
         on_error: OnError = "raise",
         max_bad: int | None = None,
@@ -456,7 +456,7 @@ class RecordFiles:
         """Whether a file is compressed, by the `compression` option or its first bytes."""
         return self.compression_of(path) is not None
 
-    def compression_of(self, path: str | bytes) -> str | None:
+    def compression_of(self, path: str | bytes) -> streams.Codec | None:
         """The compression of a file, by the `compression` option or its first bytes."""
         if self.compression != "auto":
             return self.compression

@@ -26,7 +26,7 @@ from ..storage.remote import RemoteFile
 from ..storage.stores import locate
 from ..storage.urls import local_path
 from .byte_sources import NamedFile
-from .compression import normalize
+from .compression import Compression, normalize
 from .dealing import Bucket, deal
 from .framing import FRAME_OVERHEAD
 from .object_rules import are_there
@@ -69,7 +69,7 @@ def reshard(
     shard_records: int | None = None,
     shuffle: bool = False,
     seed: int | None = None,
-    compression: str | None = "auto",
+    compression: Compression = "auto",
     level: int | None = None,
     memory: int = 256 << 20,
     resume: bool = False,

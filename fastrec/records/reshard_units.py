@@ -27,7 +27,7 @@ from .. import _core
 from ..errors import FastrecError
 from ..storage.options import StorageOptions
 from ..storage.remote import RemoteFile
-from .compression import normalize
+from .compression import Codec, Compression, normalize
 from .framing import FRAME_OVERHEAD
 from .output_rules import output_compression
 from .paths import PathLike, expand, is_remote
@@ -98,7 +98,7 @@ class _Plan:
     memory: int
     bounds: NDArray[np.int64]  # places where buckets begin, and the end
     on_error: OnError
-    packing: tuple[str | None, int | None]
+    packing: tuple[Codec | None, int | None]
     units: Sequence[_Unit] = ()
     runs: Sequence[_Sorted] = ()
 
@@ -116,7 +116,7 @@ def reshard_by(
     shard_records: int | None = None,
     shuffle: bool = False,
     seed: int | None = None,
-    compression: str | None = "auto",
+    compression: Compression = "auto",
     level: int | None = None,
     memory: int = 256 << 20,
     overwrite: bool = False,

@@ -12,7 +12,7 @@ from .. import _core
 from ..arguments import check_int
 from ..storage.options import StorageOptions
 from ..storage.stores import locate
-from .compression import normalize
+from .compression import Compression, normalize
 from .object_rules import (
     OBJECT_EXISTS,
     are_there,
@@ -64,7 +64,7 @@ def check_arguments(
     *,
     shuffle: bool,
     seed: int | None,
-    compression: str | None,
+    compression: Compression,
     level: int | None,
     memory: int,
 ) -> None:

@@ -18,7 +18,7 @@ from ..arguments import check_int, check_path, shown
 from ..columns import Bytes
 from ..storage.options import StorageOptions
 from ..storage.urls import local_path
-from .compression import normalize
+from .compression import Compression, normalize
 from .dataset_building import describe, open_dataset_writer, place_of
 from .framing import FRAME_OVERHEAD
 from .index import Index
@@ -71,7 +71,7 @@ class ShardWriter:
         self,
         path: PathLike | Writable,
         *,
-        compression: str | None = "auto",
+        compression: Compression = "auto",
         level: int | None = None,
         overwrite: bool = False,
         shards: int | None = None,

@@ -23,6 +23,7 @@ from ..storage.remote import Pause, RemoteFile
 from ..storage.urls import local_path
 from . import compression as streams
 from .byte_sources import head_of, is_regular
+from .compression import Compression
 from .framing import HEADER_SIZE
 from .index import Index
 from .paths import expand, is_path
@@ -127,7 +128,7 @@ def file_ranges(
     size: int = 64 << 20,
     *,
     exact: bool = False,
-    compression: str | None = "auto",
+    compression: Compression = "auto",
     filesystem: Any = None,
     shards: Shards = "complete",
     storage_options: StorageOptions | Mapping[str, Any] | None = None,

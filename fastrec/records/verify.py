@@ -16,6 +16,7 @@ from ..errors import CorruptRecordError
 from ..storage.options import StorageOptions
 from ..storage.stores import locate
 from ..storage.urls import local_path
+from .compression import Compression
 from .content import LINE_ENDS
 from .manifest import Manifest, ManifestFile
 from .paths import PathLike, is_remote
@@ -94,7 +95,7 @@ class Verified:
 def verify(
     source: Source,
     *,
-    compression: str | None = "auto",
+    compression: Compression = "auto",
     on_error: OnError = "raise",
     manifest: PathLike | Manifest | None = None,
     shards: Shards = "complete",
@@ -186,7 +187,7 @@ def examined(
 def count(
     source: Source,
     *,
-    compression: str | None = "auto",
+    compression: Compression = "auto",
     shards: Shards = "complete",
     storage_options: StorageOptions | Mapping[str, Any] | None = None,
 ) -> int:
@@ -260,7 +261,7 @@ def repair(
     *,
     in_place: bool = False,
     overwrite: bool = False,
-    compression: str | None = "auto",
+    compression: Compression = "auto",
     storage_options: StorageOptions | Mapping[str, Any] | None = None,
 ) -> Repaired:
     """Write the sound records of a damaged file to a new file. The damaged file is kept.
@@ -342,7 +343,7 @@ def _save(
     target: str,
     original: str,
     overwrite: bool,
-    compression: str | None,
+    compression: Compression,
     storage: StorageOptions | None = None,
 ) -> Repaired:
     files = RecordFiles(path, compression=compression, on_error="skip", storage_options=storage)
@@ -387,7 +388,7 @@ class LineEnds:
                 return data
 
 
-def _repair_in_place(path: str, overwrite: bool, compression: str | None) -> Repaired:
+def _repair_in_place(path: str, overwrite: bool, compression: Compression) -> Repaired:
     target = os.path.realpath(path)
     kept = f"{target}.damaged"
     before = os.stat(target)

@@ -19,6 +19,7 @@ from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 import fastrec
 
 from .. import _core
+from ..records.compression import Codec
 from ..records.shard_writer import ShardWriter
 from ..records.targets import write_file
 from .schema import RECORD, is_array, parser_of
@@ -28,7 +29,7 @@ __all__ = ["CODECS", "NULL", "Writer"]
 NULL = "__HIVE_DEFAULT_PARTITION__"
 _OPEN_FILES = 64
 _OLD = "old-"
-CODECS = {
+CODECS: dict[str, Codec | None] = {
     "": None,
     "none": None,
     "gzip": "GZIP",
@@ -55,7 +56,7 @@ class Writer(DataSourceArrowWriter):  # type: ignore[misc]
         path: str,
         schema: Any,
         kind: str,
-        codec: str | None,
+        codec: Codec | None,
         by: list[str],
         overwrite: bool,
     ) -> None:

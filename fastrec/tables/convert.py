@@ -18,7 +18,7 @@ from ..records.recovery import OnError
 from ..records.shard_sets import Shards
 from ..storage.options import StorageOptions
 from ..storage.urls import local_path
-from .formats import FORMATS, TEXTUAL, TFRECORD, files_of, packed, requested
+from .formats import FORMATS, TEXTUAL, TFRECORD, TableCompression, files_of, packed, requested
 
 __all__ = ["Converted", "convert"]
 
@@ -54,7 +54,7 @@ def convert(
     text: bool | Sequence[str] = False,
     base64: bool = False,
     schema: Any = None,
-    compression: str | None = None,
+    compression: TableCompression | None = None,
     level: int | None = None,
     row_group_size: int = 1 << 17,
     shard_records: int | None = None,

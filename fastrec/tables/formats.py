@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 from ..records.paths import PACKED_SUFFIXES, PathLike, is_path, is_remote, resolve
 from ..records.shard_sets import Shards, check_shards, check_shards_option
@@ -16,12 +16,16 @@ __all__ = [
     "FORMATS",
     "TEXTUAL",
     "TFRECORD",
+    "TableCompression",
     "files_of",
     "format_of",
     "packed",
     "requested",
     "tables_in",
 ]
+
+TableCompression = Literal["GZIP", "ZLIB", "none", "snappy", "zstd", "gzip", "lz4", "brotli", "bz2"]
+"""Compressions of tables, of which each format has some, and of TFRecord files."""
 
 TFRECORD = "tfrecord"
 TEXTUAL = ("csv", "jsonl")

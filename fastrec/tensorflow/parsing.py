@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import tensorflow as tf
 
@@ -167,7 +167,7 @@ def read_examples(
     batch_size: int | None = None,
     *,
     drop_remainder: bool = False,
-    compression_type: str | None = None,
+    compression_type: Literal["", "GZIP", "ZLIB"] | None = None,
 ) -> tf.data.Dataset:
     """Return the parsed Examples of record files, in order.
 
@@ -205,7 +205,7 @@ def read_examples(
     >>> dataset = read_examples("train.tfrecord", features, 32)  # doctest: +SKIP
     """
     ours = _native(features)
-    compression = {None: "auto", "": None}.get(compression_type, compression_type)
+    compression = "auto" if compression_type is None else compression_type or None
     fixed = all(isinstance(feature, FixedLenFeature) for feature in ours.values())
     rows = _ROWS if fixed and batch_size is None else batch_size
     result = dataset(

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from operator import index as as_index
 from typing import Any
@@ -71,6 +72,7 @@ class Dataset(torch.utils.data.Dataset):  # type: ignore[misc,type-arg,unused-ig
         self.features = dict(features or {})
         self.sequence_features = None if sequence_features is None else dict(sequence_features)
         self.transform = transform
+        self._has_warned = False
         both = self.features.keys() & (self.sequence_features or {}).keys()
         if both:
             raise ValueError(f"{min(both)!r} is in features and in sequence_features")
@@ -102,9 +104,11 @@ class Dataset(torch.utils.data.Dataset):  # type: ignore[misc,type-arg,unused-ig
 
     def _read(self, indices: Sequence[int]) -> tuple[dict[str, Any], dict[str, Any]]:
         """Columns, and of padded feature lists the numbers of frames."""
+        worker = torch.utils.data.get_worker_info()
+        if worker is not None:
+            self._warn_of(worker)
         if self.sequence_features is None:
-            in_worker = torch.utils.data.get_worker_info() is not None
-            threads = 1 if in_worker else None
+            threads = None if worker is None else 1
             return self._parse(self.reader, indices, int(self._epoch), threads), {}
         try:
             return self._parse_sequences(self.reader.read_many(indices))
@@ -114,6 +118,19 @@ class Dataset(torch.utils.data.Dataset):  # type: ignore[misc,type-arg,unused-ig
             number = range(len(self))[indices[error.record]]
             path, record = self.reader._files.dataset().place_of(number)
             raise error.in_record(record, path) from None
+
+    def _warn_of(self, worker: Any) -> None:
+        files = self.reader._files
+        if self._has_warned or worker.id or files.is_local or files.storage.cache is not None:
+            return
+        self._has_warned = True
+        warnings.warn(
+            f"each of the {worker.num_workers} DataLoader workers fetches all {len(files.paths)} "
+            "objects for itself: num_workers=0 fetches each once, and with "
+            "StorageOptions(cache=...) the workers share the copies",
+            RuntimeWarning,
+            stacklevel=3,
+        )
 
     def _parse_sequences(self, records: Bytes) -> tuple[dict[str, Any], dict[str, Any]]:
         context, lists, lengths = parse_sequence_example(

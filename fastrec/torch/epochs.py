@@ -117,11 +117,6 @@ class EpochLog:
         self._read()
         return self._last_key is not None and self._last_key % 2 == 1
 
-    def find(self, key: int) -> Begun | None:
-        """Return the pass with this key, or None where it has not begun."""
-        self._read()
-        return self._passes.get(key)
-
     def begin(self, key: int, epoch: int | None = None) -> Begun:
         """Return the pass with this key; the first process to ask begins it.
 

@@ -304,18 +304,21 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc,ty
             self._ranks = RankCheck(self._get_batcher().state_dict())
         return self._ranks.begin(epoch)
 
-    def _expect_pass(self, key: int) -> None:
-        """Note that DataLoader workers of this process begin the pass with this key."""
+    def _expect_pass(self, key: int | None) -> None:
+        """Note that DataLoader workers of this process begin the pass with this key.
+
+        The pass before it counts even where its workers were stopped before they began it: in
+        other ranks they may have been faster.
+        """
         self._compare_expected(self._expected)
         self._expected = key
 
     def _compare_expected(self, key: int | None) -> RankedPass | None:
-        """Return the check of a pass of DataLoader workers; None where they have not begun it."""
+        """Return the check of a pass of DataLoader workers, or None for no key."""
         if key is None:
             return None
         self._expected = None
-        begun = self._get_log().find(key)
-        return None if begun is None else self._compare_ranks(begun.epoch)
+        return self._compare_ranks(self._get_log().begin(key).epoch)
 
     def _take_state(self) -> Mapping[str, Any] | None:
         """The state that a StatefulDataLoader gave to this worker for the next pass."""

@@ -32,6 +32,7 @@ class _Watch:
         self._key = 0
         self._is_new = True
         self._ranked: RankedPass | None = None
+        dataset._expect_pass(None)  # before a worker begins the next pass
         iterator._reset = self._reset
         iterator._next_data = self._next_data
 

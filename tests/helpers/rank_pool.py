@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-SECONDS = 300
+SECONDS = 900
 
 
 class RankPool:

@@ -13,6 +13,8 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
+from waiting import until
+
 import fastrec
 
 BATCH = 4
@@ -169,6 +171,21 @@ def passes_of_rank_that_looks(
     if mode == "rank 1 first" and rank == 1:
         torch.distributed.barrier()
     return passes
+
+
+def passes_after_a_failed_start(
+    rank: int, files: str, features: Any, setup: Any
+) -> list[list[int]]:
+    """Two passes after one of no batches, whose workers end before they begin it in rank 0."""
+    loaders = Loaders(files, features, *setup)
+    fails = [rank == 0]
+    os.register_at_fork(after_in_child=lambda: fails[0] and os._exit(0))
+    batches = iter(loaders.loader)
+    if rank == 1:
+        until(lambda: loaders.dataset._log.next.epoch == 1)
+    fails[0] = False
+    del batches
+    return [ids_of(loaders.loader), ids_of(loaders.loader)]
 
 
 def is_freed_at_once(rank: int, files: str, features: Any, kind: str, method: str) -> bool:

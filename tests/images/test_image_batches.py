@@ -189,7 +189,7 @@ def test_without_leave_the_first_is_an_error_with_record_and_offset(broken: Path
 
 def test_a_compressed_stream_leaves_out_too(broken: Path, tmp_path: Path) -> None:
     file = tmp_path / "broken.gz"
-    with fastrec.Writer(file, compression="gzip") as writer:
+    with fastrec.Writer(file, compression="GZIP") as writer:
         for record in fastrec.Reader(broken):
             writer.write(record)
     batcher = Batcher(file, FEATURES, 8, on_error="skip")

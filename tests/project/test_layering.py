@@ -307,6 +307,7 @@ NAMES_FOR_COMPAT = {
     "parsing.infer": "kinds_of",
     "parsing.parse": "ExampleParser",
     "parsing.sequence": "SequenceParser",
+    "records.compression": "Codec",
     "records.inflated": "Inflated",
     "records.targets": "open_in_place write_file",
     "threads": "usable_cpus",

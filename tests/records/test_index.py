@@ -209,7 +209,7 @@ def test_an_index_of_the_file_as_it_was_is_refused(path: Path) -> None:
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("compression", [None, "GZIP", "ZLIB"])
-def test_an_index_follows_copies_of_its_file(tmp_path: Path, compression: str | None) -> None:
+def test_an_index_follows_copies_of_its_file(tmp_path: Path, compression: Any) -> None:
     (tmp_path / "a").mkdir()
     path = tmp_path / "a" / "x.tfrecord"
     with fastrec.Writer(path, compression=compression, index=True) as writer:
@@ -252,7 +252,7 @@ def test_an_index_follows_copies_of_many_files(tmp_path: Path, limit: int) -> No
 
 
 @pytest.mark.parametrize("compression", ["GZIP", "ZLIB"])
-def test_an_index_of_another_compressed_file_is_refused(tmp_path: Path, compression: str) -> None:
+def test_an_index_of_another_compressed_file_is_refused(tmp_path: Path, compression: Any) -> None:
     path, other = tmp_path / "x", tmp_path / "y"
     for number, each in enumerate((path, other)):  # stored, so of one size
         with fastrec.Writer(each, compression=compression, level=0, index=True) as writer:

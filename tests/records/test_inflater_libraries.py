@@ -86,7 +86,7 @@ def test_an_intact_file_of_any_size_and_ratio_is_read_completely(
 
 @pytest.mark.parametrize("kind", ["GZIP", "ZLIB"])
 def test_output_beyond_one_call_of_every_ratio_is_read_completely(
-    library: Any, kind: str, tmp_path: Path
+    library: Any, kind: Any, tmp_path: Path
 ) -> None:
     draw = random.Random(1)
     for ratio in (2, 4, 16, 250):
@@ -100,7 +100,7 @@ def test_output_beyond_one_call_of_every_ratio_is_read_completely(
 
 @pytest.mark.parametrize("kind", ["GZIP", "ZLIB"])
 def test_a_file_of_fastrecs_own_writer_is_read_completely(
-    library: Any, kind: str, tmp_path: Path
+    library: Any, kind: Any, tmp_path: Path
 ) -> None:
     for count in range(1000, 12_000, 700):
         path = tmp_path / f"{count}"

@@ -50,7 +50,7 @@ def shuffled(source: Any, seed: int) -> list[bytes]:
 )
 @pytest.mark.parametrize("compression", [None, "GZIP"])
 def test_files_keep_the_order_and_have_the_sizes(
-    tmp_path: Path, options: Any, counts: list[int], compression: str | None
+    tmp_path: Path, options: Any, counts: list[int], compression: Any
 ) -> None:
     paths = make(tmp_path / "in", 1000, 50, compression=compression)
     done = fastrec.reshard(paths, tmp_path / "out.tfrecord", compression=compression, **options)
@@ -73,7 +73,7 @@ def test_files_of_a_size_are_those_that_the_writer_makes(tmp_path: Path) -> None
 @pytest.mark.parametrize("compression", [None, "GZIP"])
 @pytest.mark.parametrize(("count", "size"), [(0, 0), (1, 0), (1000, 10), (3000, 3000)])
 def test_shuffled_is_the_order_of_a_batcher(
-    tmp_path: Path, count: int, size: int, compression: str | None
+    tmp_path: Path, count: int, size: int, compression: Any
 ) -> None:
     paths = make(tmp_path / "in", count, size)
     wanted = shuffled(paths, 5) if count else []

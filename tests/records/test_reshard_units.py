@@ -46,8 +46,7 @@ def paths(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     found = []
     for number, count in enumerate([3000, 0, 1, 1500]):
         path = folder / f"{number}.tfrecord"
-        compression = "GZIP" if number == 3 else None
-        with fastrec.Writer(path, compression=compression) as writer:
+        with fastrec.Writer(path, compression="GZIP" if number == 3 else None) as writer:
             for i in range(count):
                 writer.write(b"%d %d " % (number, i) + draw.randbytes(draw.randrange(1800)))
         found.append(str(path))

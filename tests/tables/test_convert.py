@@ -152,7 +152,7 @@ def test_errors_name_the_file_and_the_place_in_it(tmp_path: Path) -> None:
     ],
 )
 def test_names_and_compressions_that_differ_are_refused(
-    tmp_path: Path, name: str, compression: str | None, message: str
+    tmp_path: Path, name: str, compression: Any, message: str
 ) -> None:
     source = put(tmp_path / "a.tfrecord", [{"n": 1}])
     with pytest.raises(ValueError, match=message):

@@ -104,7 +104,7 @@ class Actor:
 
     def append(self) -> None:
         file, path = self.pick()
-        kind = "GZIP" if file == COMPRESSED else None
+        kind: Any = "GZIP" if file == COMPRESSED else None
         before = os.stat(path)
         with fastrec.Writer(path, append=True, fsync=False, compression=kind) as writer:
             found = list(fastrec.Reader(path))

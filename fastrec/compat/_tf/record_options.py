@@ -4,7 +4,10 @@
 from __future__ import annotations
 
 import os
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+if TYPE_CHECKING:
+    from fastrec.records.compression import Codec
 
 __all__ = [
     "TFRecordCompressionType",
@@ -97,9 +100,9 @@ def or_default(value: int | None, default: int) -> int:
     return default if value is None else value
 
 
-def compression_of(options: Any) -> str | None:
+def compression_of(options: Any) -> Codec | None:
     """Return the compression of TensorFlow's options as :class:`fastrec.Reader` names it."""
-    return TFRecordOptions.get_compression_type_string(options) or None
+    return cast("Codec | None", TFRecordOptions.get_compression_type_string(options) or None)
 
 
 def as_path(path: Any) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import fastrec
 from fastrec.errors import FastrecError
@@ -14,6 +14,9 @@ from . import errors as _errors
 from .record_errors import data_error
 from .record_options import TFRecordCompressionType, TFRecordOptions, as_path, compression_of
 from .record_writer import TFRecordWriter
+
+if TYPE_CHECKING:
+    from fastrec.records.compression import Codec
 
 __all__ = [
     "TFRecordCompressionType",
@@ -35,7 +38,7 @@ class RecordIterator:
     the next call continues there.
     """
 
-    def __init__(self, path: str, compression: str | None) -> None:
+    def __init__(self, path: str, compression: Codec | None) -> None:
         self._path, self._compression = path, compression
         self._offset = 0
         self._records: Iterator[bytes] | None = None

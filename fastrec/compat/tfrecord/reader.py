@@ -60,11 +60,10 @@ def _raised(error: CorruptRecordError, compressed: bool) -> Exception:
 def _reader(data_path: Any, compression_type: str | None) -> fastrec.Reader:
     if compression_type not in (None, "gzip"):
         raise ValueError("compression_type should be either 'gzip' or None")
-    compression = None if compression_type is None else "GZIP"
     path = os.fspath(data_path)
     with open(path, "rb"):  # the name of one file, not a pattern
         pass
-    return fastrec.Reader([path], compression=compression, index=False)
+    return fastrec.Reader([path], compression="GZIP" if compression_type else None, index=False)
 
 
 def _lines(index_path: Any) -> int:

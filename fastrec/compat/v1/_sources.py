@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from typing import IO, Any, NamedTuple, Protocol
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from fastrec.records.inflated import Inflated
 from .._tf.errors import DataLossError, translated
 from .._tf.record_errors import data_error
 from ._rows import Array
+
+if TYPE_CHECKING:
+    from fastrec.records.compression import Codec
 
 __all__ = [
     "Block",
@@ -110,7 +113,7 @@ class Records:
     Damage is reported by every read, because reading cannot continue after it.
     """
 
-    def __init__(self, path: bytes, compression: str | None) -> None:
+    def __init__(self, path: bytes, compression: Codec | None) -> None:
         self._path, self._compressed = path, compression is not None
         with opened(path) as file:
             head = b"" if self._compressed else file.read(_HEADER)

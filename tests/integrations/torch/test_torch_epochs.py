@@ -26,6 +26,7 @@ from torch_passes import (  # noqa: E402
     ids_of,
     is_freed_at_once,
     passes_after,
+    passes_after_a_failed_start,
     passes_of_rank,
     passes_of_rank_that_looks,
 )
@@ -131,6 +132,16 @@ def test_a_rank_that_looks_at_batches_alone_is_noticed(
         assert mode == "set_epoch" or taken == 0
         for first, second in zip(*passes, strict=True):
             assert sorted(first + second) == list(range(COUNT))
+
+
+# A StatefulDataLoader waits until its workers have begun.
+def test_a_pass_counts_in_a_rank_whose_workers_are_stopped_before_they_begin_it(
+    files: str, ids: dict[str, Any], ranks: RankPool
+) -> None:
+    setup = ("DataLoader", "fork", 2, False)
+    shares = ranks.run(passes_after_a_failed_start, files, ids, setup)
+    passes = [first + second for first, second in zip(*shares, strict=True)]
+    check_passes(passes, epochs_of(files, ids, 4, 4))
 
 
 # PyTorch waits 5 s for each worker of an iterator that the garbage collector deletes.
