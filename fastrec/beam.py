@@ -36,7 +36,7 @@ from apache_beam.options.value_provider import ValueProvider
 
 from . import FileRange, Reader, Writer, file_ranges
 from .arguments import check_int
-from .records.compression import Codec
+from .records.compression import Compression
 from .records.shard_sets import check_shards
 from .records.side_files import is_side_file
 
@@ -46,7 +46,7 @@ _RANGE_BYTES = 64 << 20
 _BLOCK = 1024  # records that are converted to Python objects together
 
 # Compressions that fastrec reads natively; Beam's file systems decompress the others.
-_NATIVE: dict[str, Codec | None] = {
+_NATIVE: dict[str, Compression] = {
     CompressionTypes.AUTO: "auto",
     CompressionTypes.GZIP: "GZIP",
     CompressionTypes.UNCOMPRESSED: None,
@@ -242,7 +242,7 @@ class _Stream:
 class _OpenFile:
     """A writer of records, with the file of Beam that it writes to."""
 
-    def __init__(self, file: Any, compression: Codec | None) -> None:
+    def __init__(self, file: Any, compression: Compression) -> None:
         self._file = file
         self._writer = Writer(_Stream(file), compression=compression)
         self.write = self._writer.write
