@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Objects in stores: named by URLs, read in ranges on threads, kept in a local cache, uploaded."""
+"""Access objects in stores by URL: range reads on threads, a local cache and uploads."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs that threads do ahead of whoever takes their results, in order and within a budget."""
+"""Run jobs on threads ahead of the consumer, in order and within a memory budget."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ T = TypeVar("T")
 
 _MOST_THREADS = 16
 _FIRST_THREADS = 4
-_LOOK_S = 0.25  # between looks at whether there is anybody to wait for
+_LOOK_S = 0.25  # seconds between checks whether the consumer still exists
 
 
 class Stopped(Exception):
-    """Nobody waits for the result any more."""
+    """Raised in a job when the consumer no longer waits for its result."""
 
 
 class Job(NamedTuple):
-    """``run(pause)`` on a thread. `cost` bytes are held until the result is taken.
+    """A function ``run(pause)`` for a thread; `cost` bytes are held until the result is taken.
 
-    ``pause(seconds)`` waits, or raises :class:`Stopped` when nobody waits for the result.
+    ``pause(seconds)`` waits, or raises :class:`Stopped` if the consumer no longer waits.
     """
 
     run: Callable[[Callable[[float], None]], Any]
@@ -45,27 +45,27 @@ class _Slot:
 
 
 class _State:
-    """State shared by the threads and the consumer; keeps neither alive."""
+    """State shared by the threads and the consumer; it holds no reference to either."""
 
     def __init__(self, jobs: Iterator[Job], budget: int, limit: int, most: int) -> None:
         self.changed = threading.Condition()
         self.jobs = jobs
         self.budget = budget
-        self.limit = limit  # jobs at once; grows, up to `most`, while the consumer has to wait
+        self.limit = limit  # concurrent jobs; increases up to `most` while the consumer waits
         self.most = most
         self.held = 0
         self.running = self.threads = 0
-        self.slots: deque[_Slot] = deque()  # begun and not taken, in order
+        self.slots: deque[_Slot] = deque()  # started and not yet taken, in order
         self.ended = self.stopped = False
-        self.failure: BaseException | None = None  # of `jobs`, after which there are none
+        self.failure: BaseException | None = None  # raised by `jobs`; no job follows
         self.consumer: weakref.ref[Any] | None = None
 
     def is_over(self) -> bool:
-        """Whether the consumer has stopped or is gone."""
+        """Return whether the consumer has stopped or no longer exists."""
         return self.stopped or (self.consumer is not None and self.consumer() is None)
 
     def take_job(self) -> _Slot | None:
-        """The next job, when there is room for it; None when the thread is not needed any more."""
+        """Return the next job once the budget allows it; None if the thread must end."""
         with self.changed:
             while not (self.is_over() or self.ended or self.failure):
                 if self.running < self.limit and (not self.slots or self.held < self.budget):
@@ -105,7 +105,7 @@ def _work(state: _State) -> None:
     while (slot := state.take_job()) is not None:
         try:
             slot.result = slot.job.run(state.pause)
-        except StopIteration as error:  # which would pass for the end of the results
+        except StopIteration as error:  # it would end the iteration over results
             slot.error = RuntimeError("a job raised StopIteration")
             slot.error.__cause__ = error
         except BaseException as error:
@@ -115,24 +115,24 @@ def _work(state: _State) -> None:
 
 
 class Ahead(Iterator[T], Generic[T]):
-    """The results of jobs in their order; the threads that do them are ahead within a budget.
+    """An iterator over the results of jobs, in order; threads run jobs ahead within a budget.
 
-    A few jobs run at once at first, and more as long as the consumer has to wait, up to a limit.
-    The threads are daemons that nobody joins: Ctrl-C ends the wait at once. After an error, which
-    comes in place of the result, there are no more results.
+    A few jobs run concurrently at first. The number increases, up to a limit, as long as the
+    consumer has to wait. The threads are daemons and are never joined, so Ctrl-C ends a wait
+    immediately. An error is raised in place of the result, and ends the iteration.
 
-    An object that is dropped has its threads end within a moment, by a weak reference that they
-    look at. There is no ``__del__``: in one a Ctrl-C is lost, and as the garbage collector may run
-    it anywhere, it must not wait for a lock.
+    When the object is dropped, its threads end within a moment: they check a weak reference to it.
+    There is no ``__del__``, because a Ctrl-C inside one is lost, and because the garbage collector
+    may call it anywhere, where it must not wait for a lock.
 
     Parameters
     ----------
     jobs : iterable of Job
-        Asked for one after the other, under a lock.
+        Iterated under a lock, one job at a time.
     budget : int
-        Bytes that results and running jobs may cost together; one job may always run.
+        Maximum total cost of results and running jobs, in bytes. One job may always run.
     threads, most : int
-        Jobs that run at once at first, and at most.
+        Initial and maximum number of concurrent jobs.
     """
 
     def __init__(
@@ -194,12 +194,12 @@ class Ahead(Iterator[T], Generic[T]):
                 return
 
     def start(self) -> None:
-        """Begin with the first jobs, before a result is asked for."""
+        """Start the first jobs before a result is requested."""
         with self._state.changed:
             self._start_threads()
 
     def close(self) -> None:
-        """Have the threads end. Results that are there already can still be taken."""
+        """End the threads. Results that are already available can still be taken."""
         if self._pid == os.getpid():
             with self._state.changed:
                 self._state.stopped = self._state.ended = True
@@ -207,6 +207,6 @@ class Ahead(Iterator[T], Generic[T]):
 
 
 def run_all(runs: Iterable[Callable[[Callable[[float], None]], T]], cost: int = 0) -> list[T]:
-    """The results of all functions, which run on up to 16 threads."""
+    """Return the results of all functions, which run on up to 16 threads."""
     jobs = [Job(run, cost) for run in runs]
     return list(Ahead(jobs, budget=1, threads=min(_MOST_THREADS, len(jobs)))) if jobs else []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Copies of objects on the local disk, which processes share, within a size limit."""
+"""Keep copies of objects on the local disk, shared by processes, within a size limit."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
-with contextlib.suppress(ImportError):  # on Windows, where StorageOptions refuses a cache
+with contextlib.suppress(ImportError):  # missing on Windows, where StorageOptions rejects a cache
     import fcntl
 
 from .options import StorageOptions
@@ -21,14 +21,14 @@ __all__ = ["ObjectCache", "index_place"]
 
 _COPY, _NOTE, _LOCK, _UNFINISHED = ".object", ".json", ".lock", ".tmp"
 _POLL_S = 0.05
-_STALLED_S = 60.0  # without progress, after which another process's fetch is not waited for
-_OLD_S = 3600.0  # of an unfinished copy that a killed process left behind
-_INDEX_OLD_S = 90 * 86400.0  # since an index was last used
-_CLEANED: set[str] = set()  # folders of indexes that this process has cleaned
+_STALLED_S = 60.0  # a fetch by another process without progress for this long is abandoned
+_OLD_S = 3600.0  # an unfinished copy of this age, in seconds, is deleted
+_INDEX_OLD_S = 90 * 86400.0  # an index unused for this many seconds is deleted
+_CLEANED: set[str] = set()  # index folders that this process has cleaned
 
 
 def name_of(file: RemoteFile) -> str | None:
-    """A file name for one version of an object; None where versions cannot be told apart."""
+    """Return a file name for one version of an object; None if the version is unknown."""
     import hashlib
 
     if file.version is None:
@@ -37,7 +37,7 @@ def name_of(file: RemoteFile) -> str | None:
 
 
 def index_place(file: RemoteFile, options: StorageOptions) -> str | None:
-    """The local path of an object's index, in a folder that is there; None where there is none."""
+    """Return the local path of an object's index in an existing folder, or None if unavailable."""
     name = name_of(file)
     if name is None:
         return None
@@ -60,7 +60,7 @@ def index_place(file: RemoteFile, options: StorageOptions) -> str | None:
 
 
 def _delete_old(folder: str, age: float) -> None:
-    """Delete files of a folder that have not been used for `age` seconds."""
+    """Delete the files in a folder that have not been used for `age` seconds."""
     with contextlib.suppress(OSError):
         for entry in os.scandir(folder):
             with contextlib.suppress(OSError):
@@ -77,7 +77,7 @@ class _Hold:
         self._number = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
 
     def is_current(self) -> bool:
-        """Return whether the locked file is still the one at its path, which may be deleted."""
+        """Return whether the locked file is still at its path; other processes may delete it."""
         try:
             return os.path.samestat(os.fstat(self._number), os.stat(self.path))
         except FileNotFoundError:
@@ -91,12 +91,12 @@ class _Hold:
         return True
 
     def unlink(self) -> None:
-        """Let the next lock of the copy be independent of this one."""
+        """Delete the lock file, so that the next lock of the copy is independent of this one."""
         with contextlib.suppress(FileNotFoundError):
             os.unlink(self.path)
 
     def close(self, _close: Callable[[int], None] = os.close) -> None:
-        if self._number >= 0:  # `os` may be gone when the interpreter ends
+        if self._number >= 0:  # `os` may be None at interpreter exit
             _close(self._number)
             self._number = -1
 
@@ -106,16 +106,17 @@ class _Hold:
 
 
 class ObjectCache:
-    """A directory of copies. Each is one version of one object, complete, and checked by its size
-    and, when its modification time is not the one that was noted, by its CRC32C.
+    """A directory of complete copies, each of one version of one object.
 
-    A copy in use is not deleted: its lock is held, and given up with the descriptor when a process
-    ends. What a process has mapped, it can read even when the copy is deleted.
+    A copy is checked by its size, and also by its CRC32C if its modification time differs from the
+    recorded one. A copy in use is not deleted, because a process holds its lock; the lock is
+    released with the descriptor when the process ends. A process can still read a copy that it has
+    mapped after the copy is deleted.
 
     Parameters
     ----------
     options : StorageOptions
-        Whose ``cache`` is not None.
+        Options with a ``cache``.
     """
 
     def __init__(self, options: StorageOptions) -> None:
@@ -131,14 +132,15 @@ class ObjectCache:
         return None if options.cache is None else cls(options)
 
     def paths(self, files: list[RemoteFile], *, keep: bool = False) -> Iterator[str]:
-        """The path of the copy of each object, in order; missing ones are fetched ahead.
+        """Yield the path of the copy of each object, in order; missing copies are fetched ahead.
 
-        A copy stays until the next one is asked for, or with `keep` as long as this object.
+        A copy is kept until the next path is requested, or with `keep` as long as this object
+        exists.
 
         Raises
         ------
         OSError
-            When an object cannot be fetched or stored.
+            If an object cannot be fetched or stored.
         """
         missing = [file for file in files if not self._is_there(file)]
         fetched = dict(zip(map(id, missing), streams_of(missing, self._options), strict=True))
@@ -170,13 +172,14 @@ class ObjectCache:
         return file.version is not None and os.path.exists(self._place(file) + _COPY)
 
     def _hold(self, file: RemoteFile, place: str, stream: RemoteStream | None) -> _Hold:
-        """Share the lock of a copy, which is fetched first if it is missing or damaged."""
+        """Return a shared lock on a copy; fetch the copy first if it is missing or damaged."""
         began = time.monotonic()
         while True:
             hold = _Hold(place + _LOCK)
             if hold.take(fcntl.LOCK_SH) and _is_sound(place, file.size) and hold.is_current():
                 return hold
-            # No process waits with a share of the lock, so that one of them gets all of it.
+            # No process keeps a shared lock while it waits, so one of them gets the exclusive
+            # lock.
             hold.take(fcntl.LOCK_UN)
             if hold.take(fcntl.LOCK_EX) and hold.is_current():
                 if not _is_sound(place, file.size):
@@ -186,8 +189,8 @@ class ObjectCache:
                         hold.close()  # the error's traceback refers to this lock
                         raise
             elif hold.take(fcntl.LOCK_SH) and hold.is_current():
-                # Other processes use a copy that was deleted or damaged after they opened it. With
-                # a new lock file, the new copy does not wait for them.
+                # Other processes use a copy that was deleted or damaged after they opened it. The
+                # new copy gets a new lock file, so it does not wait for these processes.
                 hold.unlink()
             elif time.monotonic() - began > _STALLED_S and not _grows(place):
                 warnings.warn(
@@ -213,7 +216,7 @@ class ObjectCache:
         try:
             while data := stream.read():
                 copy.write_frames(data, 0)
-                copy.flush()  # other processes see that the file grows
+                copy.flush()  # shows other processes that the file grows
                 crc = _core.crc32c(data, crc)
             copy.finish()
             about = {"url": file.name, "version": file.version, "size": file.size, "crc32c": crc,
@@ -226,7 +229,7 @@ class ObjectCache:
                 each.abort()
 
     def _make_room(self, file: RemoteFile) -> None:
-        """Delete the least recently used copies, until there is room for another."""
+        """Delete the least recently used copies until there is space for another."""
         if file.size > self._limit:
             raise OSError(
                 errno.ENOSPC, f"the object's {file.size} bytes exceed cache_bytes", file.name
@@ -274,7 +277,7 @@ class ObjectCache:
 
 
 def _grows(place: str) -> bool:
-    """Return whether a process has written to a part of a copy within the last minute."""
+    """Return whether a process has written to an unfinished copy within the last minute."""
     folder, name = os.path.split(place)
     for entry in os.scandir(folder):
         if entry.name.startswith(f".{name}{_COPY}.") and entry.name.endswith(_UNFINISHED):
@@ -285,7 +288,7 @@ def _grows(place: str) -> bool:
 
 
 def _is_sound(place: str, size: int) -> bool:
-    """Whether a copy is there, and is what was fetched."""
+    """Return whether a copy exists and is identical to the fetched data."""
     import json
 
     from .. import _core

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Expansion of URLs, of patterns in them and of folders to objects."""
+"""Expand URLs, URL patterns and folders to objects."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ def expand_urls(
     is_record_file: Callable[[str], bool],
     is_side_key: Callable[[str], bool],
 ) -> list[list[RemoteFile]]:
-    """The objects that each URL names, in order; one that is open already stands for itself.
+    """Return the objects that each URL names, in order; an open object is returned unchanged.
 
-    A URL with ``*``, ``?`` or ``[`` in its key is a pattern, whose matches come sorted (``**`` goes
-    through folders). It passes over keys that `is_side_key` accepts, without the folder that the
-    pattern begins with; in ``https://`` URLs ``?`` begins a query. A folder yields its files whose
-    names `is_record_file` accepts.
+    A URL with ``*``, ``?`` or ``[`` in its key is a pattern; its matches are sorted, and ``**``
+    matches across folders. Keys that `is_side_key` accepts are skipped; it gets the key without the
+    folder that the pattern begins with. In ``https://`` URLs, ``?`` begins a query. A folder
+    expands to its files whose names `is_record_file` accepts.
 
     Raises
     ------
     OSError
-        FileNotFoundError, when there is no such object, or a pattern matches nothing.
+        FileNotFoundError if an object does not exist or a pattern has no match.
     """
     found: dict[int, list[RemoteFile]] = {}
     plain = []
@@ -49,7 +49,7 @@ def expand_urls(
             found[number] = _folder(location, options, is_record_file)
         else:
             plain.append(number)
-    if len(plain) == 1:  # a list of folders is none that anybody passes
+    if len(plain) == 1:  # folders are only expanded when passed alone, not in a list
         number = plain[0]
         found[number] = _object_or_folder(urls[number], options, is_record_file)
     else:
@@ -152,7 +152,7 @@ def _matches(
 
 
 def _pattern(glob: str) -> str:
-    """A regular expression of a pattern, whose ``*`` and ``?`` stay within a folder."""
+    """Convert a pattern to a regular expression; ``*`` and ``?`` do not match across folders."""
     out, at = "", 0
     while at < len(glob):
         if glob.startswith("**/", at):

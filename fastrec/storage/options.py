@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options of everything that URLs name."""
+"""Define the options for URLs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .urls import local_path
 
 __all__ = ["StorageOptions"]
 
-# Options of stores that are no secrets: only these may go into a pickle.
+# Store options that are not secrets. Only these may be pickled.
 _HARMLESS = frozenset(
     {
         "account_name", "allow_http", "anon", "azure_storage_account_name", "bucket",
@@ -26,35 +26,35 @@ _DAY = 86400
 
 
 class StorageOptions:
-    """How objects that URLs name are reached, read ahead and cached.
+    """Options for access to objects by URL: the store, read-ahead and the cache.
 
-    Wherever ``storage_options`` is a parameter, a mapping stands for
-    ``StorageOptions(options=mapping)``. Credentials are best left to the store's own library, which
-    finds them in the environment, in its configuration files and from the machine's role. They
-    never come into a message, a state or a pickle.
+    Every ``storage_options`` parameter also accepts a mapping, which is equivalent to
+    ``StorageOptions(options=mapping)``. Prefer to leave credentials to the store's own library: it
+    finds them in the environment, in its configuration files or through the machine's role.
+    Credentials never appear in a message, a state or a pickle.
 
     Parameters
     ----------
     options : mapping, optional
-        Options of the store: for the URLs that obstore serves, keyword arguments of
+        Options of the store. For URLs that obstore serves: keyword arguments of
         ``obstore.store.from_url``, such as ``region``, ``endpoint``, ``skip_signature``, and
-        ``allow_http``, which lets an endpoint be without TLS; for
-        others, those of the fsspec file system.
+        ``allow_http``, which permits an endpoint without TLS. For other URLs: options of the
+        fsspec file system.
     filesystem : optional
-        An fsspec or pyarrow file system, or an obstore store, in which all paths are then looked
-        up; or a function that makes one, which also works in other processes.
+        An fsspec or pyarrow file system, or an obstore store; all paths then refer to it. A
+        function that creates one is also accepted, and also works in other processes.
     cache : path, optional
-        Directory for copies of the objects that are read. Processes may share it. With it, every
-        kind of access is that of local files, and what is read again is not fetched again.
+        Directory for copies of the objects that are read. Processes may share it. With a cache,
+        objects support the same access as local files, and are not fetched again when read again.
     cache_bytes : int
-        Size limit of `cache`: the least recently used copies are deleted.
+        Size limit of `cache`, in bytes. The least recently used copies are deleted.
     window_bytes : int
-        Bytes that are fetched ahead of whoever reads, for each pass over the objects.
+        Number of bytes to fetch ahead of the consumer, for each pass over the objects.
     retries : int
-        Attempts after the first one, for a request that gives nothing new. Between them are
-        growing pauses, 20 seconds in all by default.
+        Number of further attempts for a request that returns no new data. The pauses between
+        attempts increase; they add up to 20 seconds by default.
     timeout : float
-        Seconds that a server may be silent before a request is tried again.
+        Seconds without data from a server after which a request is tried again.
 
     Examples
     --------
@@ -88,11 +88,11 @@ class StorageOptions:
         self.window_bytes = window_bytes
         self.retries = retries
         self.timeout = timeout
-        self.stores: dict[str, Any] = {}  # by what comes before the key, and process
+        self.stores: dict[str, Any] = {}  # by process and URL root, the part before the key
 
     @classmethod
     def of(cls, value: StorageOptions | Mapping[str, Any] | None) -> StorageOptions:
-        """The options that a parameter ``storage_options`` stands for."""
+        """Convert the value of a ``storage_options`` parameter to options."""
         if value is None or isinstance(value, Mapping):
             return cls(value)
         if not isinstance(value, StorageOptions):
@@ -103,12 +103,12 @@ class StorageOptions:
 
     @property
     def secrets(self) -> list[str]:
-        """Values of options that must not be shown."""
+        """Return the option values that must not be shown."""
         hidden = (value for key, value in self.options.items() if not _is_harmless(key))
         return [value for value in hidden if isinstance(value, str) and len(value) > 3]
 
     def check_secrets(self) -> None:
-        """Raise unless the options may go into a pickle."""
+        """Raise an exception if the options must not be pickled."""
         if hidden := sorted(key for key in self.options if not _is_harmless(key)):
             raise TypeError(
                 f"storage_options with {', '.join(map(repr, hidden))} cannot be pickled: they may "

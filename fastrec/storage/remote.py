@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Objects that are read: one version of each, retried, resumed at the byte, ahead of the reader."""
+"""Read one version of an object, with retries that resume at a byte, ahead of the consumer."""
 
 from __future__ import annotations
 
@@ -20,27 +20,29 @@ Pause = Callable[[float], None]
 
 _BACKOFF_S = 0.1
 _LONGEST_BACKOFF_S = 10.0
-_CONNECT_RETRIES = 4  # for a server that has never answered, 1.5 seconds in all
-_PREFIX = 1 << 16  # bytes for which an object may be requested whole
-_PROGRESS = 1 << 16  # bytes, for which a request counts as one that gave something new
+_CONNECT_RETRIES = 4  # retries for a server that has never answered, 1.5 seconds in all
+_PREFIX = 1 << 16  # the whole object may be requested for a range that ends below
+_PROGRESS = 1 << 16  # a failed request that returned this many bytes made progress
 _LEAST_PART, _MOST_PART = 1 << 20, 16 << 20
-_QUICK_S, _SLOW_S = 0.25, 2.0  # for a part: the next ones are longer, or shorter
-_READ = 1 << 20  # what a stream gives at once
+# Fetch times below and above which later parts become larger or smaller.
+_QUICK_S, _SLOW_S = 0.25, 2.0
+_READ = 1 << 20  # maximum bytes per read of a stream
 
 
 class RemoteFile:
-    """One version of one object: the one that the first answer about it has shown.
+    """One version of one object, fixed by the first response about the object.
 
-    As a path it is its name. Can be pickled and used after ``fork()``.
+    As a path, it is its name. It can be pickled, and used after ``fork()``.
 
     Attributes
     ----------
     name : str
-        For messages: the URL without credentials.
+        URL without credentials, for messages.
     size : int
+        Size in bytes.
     version : str or None
-        ETag, or what else changes with the contents. None: the store does not have one, or
-        nothing was read yet of an object that a listing without versions has named.
+        ETag, or another value that changes with the contents. None if the store provides no
+        version, or if a listing without versions named the object and nothing has been read yet.
     """
 
     def __init__(self, url: str, options: StorageOptions, name: str, size: int) -> None:
@@ -49,16 +51,16 @@ class RemoteFile:
         self.size = size
         self.version: str | None = None
         self._pinned = False
-        self.silent = False  # the store's answers do not say which version they are of
+        self.silent = False  # whether the store's responses omit the version
 
     @classmethod
     def open(cls, url: str, options: StorageOptions, pause: Pause = time.sleep) -> RemoteFile:
-        """Ask the store for an object.
+        """Open an object in its store.
 
         Raises
         ------
         OSError
-            FileNotFoundError, when there is none.
+            FileNotFoundError if the object does not exist.
         """
         location = locate(url, options)
         stat = retried(options.retries, location, lambda: location.store.stat(location.key), pause)
@@ -72,7 +74,7 @@ class RemoteFile:
 
     @property
     def url(self) -> str:
-        """The URL with credentials, or the path in the file system of the options."""
+        """URL with credentials, or path in the file system of the options."""
         return self._url
 
     @property
@@ -80,12 +82,12 @@ class RemoteFile:
         return self._options
 
     def pin(self, stat: Stat) -> None:
-        """Hold the object to the version of the first answer.
+        """Fix the version at the first response, and compare later responses with it.
 
         Raises
         ------
         OSError
-            ``ESTALE``, when it is another one now.
+            ``ESTALE`` if the object has another version now.
         """
         if self._pinned or stat.size != self.size:
             if (stat.size, stat.version) != (self.size, self.version):
@@ -94,7 +96,7 @@ class RemoteFile:
         self.version, self._pinned = stat.version, True
 
     def identify(self, pause: Pause = time.sleep) -> None:
-        """Ask for the version, where nothing was read yet; raise when it is another one."""
+        """Request the version if nothing was read yet; raise an exception if it has changed."""
         location = self.location
         self.pin(
             retried(
@@ -103,12 +105,12 @@ class RemoteFile:
         )
 
     def read(self, begin: int, end: int, pause: Pause = time.sleep) -> memoryview:
-        """Bytes `begin` to `end`, in as many attempts as it takes.
+        """Return the bytes from `begin` to `end`, with retries.
 
         Raises
         ------
         OSError
-            When the object has changed or is gone, and when all attempts failed.
+            If the object has changed or no longer exists, or if all attempts failed.
         """
         if begin >= end:
             return memoryview(b"")
@@ -136,7 +138,7 @@ class RemoteFile:
         try:
             retried(self._options.retries, location, attempt, pause, lambda: done)
         except OSError as error:
-            if error.errno == errno.EIO:  # a range that a shorter version does not have, perhaps
+            if error.errno == errno.EIO:  # a shorter version may not contain the range
                 stat = None
                 with contextlib.suppress(Exception):
                     stat = location.store.stat(location.key)
@@ -152,8 +154,8 @@ class RemoteFile:
     def body(self, begin: int) -> Iterator[Job]:
         """Yield jobs that return the bytes from `begin` on, to be run one after the other.
 
-        One request returns the whole object; what is before `begin` is dropped. After a broken
-        connection, another request is made.
+        One request returns the whole object, and the bytes before `begin` are dropped. If the
+        connection breaks, another request is made.
         """
         location = self.location
         pieces: Iterator[memoryview] | None = None
@@ -188,16 +190,16 @@ class RemoteFile:
         return OSError(errno.ESTALE, text, self.name)
 
     def beside(self, suffix: str, pause: Pause = time.sleep) -> RemoteFile:
-        """Open the object whose name has a suffix more."""
+        """Open the object whose name is this object's name plus a suffix."""
         return RemoteFile.open(self._url_beside(suffix), self._options, pause)
 
     def read_beside(self, suffix: str, limit: int, pause: Pause = time.sleep) -> bytes:
-        """Return the object whose name has a suffix more, which one request fetches.
+        """Return the contents of the object named with an added suffix, fetched by one request.
 
         Raises
         ------
         OSError
-            When there is none, and ``EFBIG`` when it has more bytes than `limit`.
+            If the object does not exist; ``EFBIG`` if it is larger than `limit` bytes.
         """
         location = locate(self._url_beside(suffix), self._options)
 
@@ -220,13 +222,13 @@ class RemoteFile:
         return f"{path}{suffix}{mark}{query}"
 
     def stream(self, begin: int = 0, end: int | None = None) -> RemoteStream:
-        """The bytes of the object from `begin` on, fetched ahead up to `end`."""
+        """Return a stream of the bytes from `begin` on, fetched ahead up to `end`."""
         stream = RemoteStream(_Pass([self], self._options, end), 0)
         stream.seek(begin)
         return stream
 
     def check_secrets(self) -> None:
-        """Raise unless the URL may go into a pickle."""
+        """Raise an exception if the URL must not be pickled."""
         if self._url.startswith(("http://", "https://")) and hides_something(self._url):
             raise TypeError(f"a URL with credentials cannot be pickled: that of {self.name!a}")
 
@@ -242,7 +244,7 @@ class RemoteFile:
 
 
 def _ask(location: Location, begin: int, end: int) -> tuple[Stat | None, Iterable[Any]]:
-    """Request a range, or a short prefix as part of the whole, where the server ignores ranges."""
+    """Request a range; read a short prefix from the whole object if the server ignores ranges."""
     store = location.store
     if store.ranged:
         try:
@@ -262,7 +264,7 @@ def _ask(location: Location, begin: int, end: int) -> tuple[Stat | None, Iterabl
 
 
 def _cut(pieces: Iterable[Any], begin: int, end: int) -> Iterator[memoryview]:
-    """Yield bytes `begin` to `end` of buffers, and take no buffer after these."""
+    """Yield the bytes from `begin` to `end` of buffers, and take no further buffers."""
     at = 0
     for piece in pieces:
         data = memoryview(piece).cast("B")
@@ -281,7 +283,10 @@ def retried(
     pause: Pause,
     progress: Callable[[], int] = lambda: 0,
 ) -> T:
-    """The one place that tries again: what `attempt` returns at last, or an OSError."""
+    """Return the result of the first successful `attempt`, or raise OSError.
+
+    All retries of requests are made here.
+    """
     failures, reached = 0, 0
     while True:
         try:
@@ -318,12 +323,12 @@ def _given_up(failure: StoreError, attempts: int) -> OSError:
 
 
 def find_files(urls: Iterable[str], options: StorageOptions) -> list[RemoteFile]:
-    """Open objects side by side, in order.
+    """Open objects concurrently and return them in order.
 
     Raises
     ------
     OSError
-        For the first one that cannot be opened.
+        For the first object that cannot be opened.
     """
     return run_all(
         lambda pause, url=url: RemoteFile.open(url, options, pause)  # type: ignore[misc]
@@ -335,7 +340,7 @@ def find_files(urls: Iterable[str], options: StorageOptions) -> list[RemoteFile]
 
 
 class _Parts:
-    """The parts of files, one after the other; they grow or shrink with the time that one takes."""
+    """Jobs for consecutive parts of files; the part size adapts to the fetch time."""
 
     def __init__(
         self, files: Sequence[RemoteFile], ends: Sequence[int], begin: int, most: int
@@ -368,10 +373,10 @@ class _Parts:
 
 
 class _Pass:
-    """Files that are read one after the other, with what is fetched ahead of that.
+    """A sequential pass over files, with the parts that are fetched ahead.
 
     Files are fetched in parts, or each with one request if the server does not support ranges.
-    Nothing of the last one after `end` is fetched ahead, if that is given.
+    If `end` is given, no bytes of the last file after it are fetched ahead.
     """
 
     def __init__(
@@ -384,10 +389,10 @@ class _Pass:
         self._options = options
         self._ahead: Ahead[memoryview] | None = None
         self._whole = bool(files) and not files[0].location.store.ranged  # one request per file
-        self.at = 0, 0  # file and offset that the next part begins at
+        self.at = 0, 0  # file and offset of the next part
 
     def part(self, number: int, offset: int) -> memoryview:
-        """Bytes of a file from an offset on."""
+        """Return bytes of a file, starting at an offset."""
         file = self.files[number]
         try:
             if self._ahead is None or self.at != (number, offset):
@@ -396,7 +401,7 @@ class _Pass:
             if data is None:
                 raise RuntimeError(f"no part at {offset} of {file.name!a}")
         except BaseException as error:
-            self._ahead = None  # the next call begins anew here
+            self._ahead = None  # the next call restarts at this offset
             if not isinstance(error, OSError) or error.errno != errno.EOPNOTSUPP or self._whole:
                 raise
             self._whole = not file.location.store.ranged
@@ -419,26 +424,26 @@ class _Pass:
         return Ahead(parts, budget=window)
 
     def extend(self, number: int) -> bool:
-        """Let more of a file be fetched than up to its end here; False where there is no more."""
+        """Allow more bytes of a file to be fetched; return False if it is complete."""
         size, end = self.files[number].size, self.ends[number]
         self.ends[number] = min(size, end + _LEAST_PART)
         return end < size
 
 
 class RemoteStream:
-    """``read(size)`` of one object. What comes after it is fetched when nothing of it is left to.
+    """A stream of one object with ``read(size)``. Data past the end is fetched once that is read.
 
-    An error comes once; the next call tries again from where it was.
+    An error is raised once; the next call tries again from the same position.
     """
 
     def __init__(self, run: _Pass, number: int) -> None:
         self._run, self._number = run, number
         self._file = run.files[number]
         self._data = memoryview(b"")
-        self._at = 0  # of the data's end
+        self._at = 0  # offset of the end of `_data`
 
     def read(self, size: int = _READ) -> bytes:
-        """Up to `size` bytes; none at the end."""
+        """Return up to `size` bytes; an empty result means the end."""
         if not self._data:
             if self._at >= self._run.ends[self._number] and not self._run.extend(self._number):
                 return b""
@@ -465,6 +470,6 @@ class RemoteStream:
 
 
 def streams_of(files: Sequence[RemoteFile], options: StorageOptions) -> Iterator[RemoteStream]:
-    """The bytes of each file, to be read in order: later files are fetched ahead, too."""
+    """Return a stream for each file, to be read in order; later files are also fetched ahead."""
     run = _Pass(files, options)
     return (RemoteStream(run, number) for number in range(len(files)))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stores: what obstore, fsspec and pyarrow file systems have in common.
+"""Give obstore, fsspec and pyarrow file systems one interface.
 
-A store does each request once. Retries, the version that is read and the order of ranges are of
-:mod:`fastrec.storage.remote`.
+A store makes each request once. :mod:`fastrec.storage.remote` handles retries, object versions and
+the order of ranges.
 """
 
 from __future__ import annotations
@@ -21,18 +21,19 @@ __all__ = ["Location", "Stat", "Store", "StoreError", "hides_something", "locate
 OBSTORE = {"s3", "s3a", "gs", "az", "azure", "adl", "abfs", "abfss", "http", "https", "memory"}
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://")
 _USER = re.compile(r"(?<=//)[^/@\s]*@")
-_QUERY = re.compile(r"(?<!<)\?[^\s'\"]*")  # not the start of <?xml
+_QUERY = re.compile(r"(?<!<)\?[^\s'\"]*")  # does not match the start of <?xml
 _STATUS = re.compile(r"status(?: code)?:? (\d{3})")
 _ERROR_BODY = re.compile(r"<\?xml.*|<Error>.*|\{.*", re.DOTALL)
 _ERROR_CODE = re.compile(r"<Code>([^<]{1,100})</Code>|\"(?:status|reason)\": *\"([^\"]{1,100})\"")
 _ERROR_TEXT = re.compile(r"<Message>([^<]{1,300})|\"message\": *\"([^\"]{1,300})\"")
-_METADATA = re.compile(r"//(169\.254\.16\d\.\d+|metadata[^/]*)/")  # servers that give credentials
+# Servers that provide credentials.
+_METADATA = re.compile(r"//(169\.254\.16\d\.\d+|metadata[^/]*)/")
 _CREDENTIALS = (
     "no credentials: set the store's environment variables (AWS_ACCESS_KEY_ID and "
     "AWS_SECRET_ACCESS_KEY for S3), pass credential_provider, or skip_signature=True for a public "
     "bucket"
 )
-# Settings of the HTTP client, which the environment may hold as, for example, AWS_ALLOW_HTTP.
+# Settings of the HTTP client that environment variables may hold, for example AWS_ALLOW_HTTP.
 _CLIENT = (
     "allow_http", "allow_invalid_certificates", "connect_timeout", "default_content_type",
     "http1_only", "http2_keep_alive_interval", "http2_keep_alive_timeout",
@@ -40,14 +41,15 @@ _CLIENT = (
     "pool_max_idle_per_host", "proxy_ca_certificate", "proxy_excludes", "proxy_url",
     "randomize_addresses", "read_timeout", "timeout", "user_agent",
 )  # fmt: skip
-_PREFIXES = {"s3": "AWS_", "s3a": "AWS_", "gs": "GOOGLE_", "http": "", "https": ""}  # or AZURE_
-_PIECE = 1 << 18  # of a body, handed on at once: what a broken connection can lose
-_PART = 8 << 20  # of a multipart upload
-_SLOWEST = 20  # timeouts that a whole request may take
+# Prefixes of environment variables; other URLs use AZURE_.
+_PREFIXES = {"s3": "AWS_", "s3a": "AWS_", "gs": "GOOGLE_", "http": "", "https": ""}
+_PIECE = 1 << 18  # bytes passed on per piece; a broken connection can lose one piece
+_PART = 8 << 20  # part size of a multipart upload, in bytes
+_SLOWEST = 20  # maximum time of a whole request, in timeouts
 
 
 class Stat(NamedTuple):
-    """Size of an object, and what changes when its contents do: None where nothing does."""
+    """Size of an object, and a version that changes with its contents, or None without versions."""
 
     size: int
     version: str | None
@@ -59,7 +61,7 @@ class StoreError(Exception):
     Attributes
     ----------
     unreachable : bool
-        No connection could be made, so that the address may be wrong.
+        Whether no connection could be made, so that the address may be wrong.
     """
 
     def __init__(self, error: OSError, again: bool, unreachable: bool = False) -> None:
@@ -70,14 +72,14 @@ class StoreError(Exception):
 
 
 class Store(Protocol):
-    """One attempt at each request; any exception means that it failed.
+    """Interface of a store. Each method makes one attempt; any exception means that it failed.
 
     Attributes
     ----------
     answered : bool
-        A request has succeeded before.
+        Whether a request has succeeded before.
     ranged : bool
-        The server is not known to ignore ranges; if False, only :meth:`read_all` works.
+        Whether the server may support ranges. If False, only :meth:`read_all` works.
     """
 
     answered: bool
@@ -92,19 +94,19 @@ class Store(Protocol):
     def stat(self, key: str) -> Stat: ...
 
     def read(self, key: str, begin: int, end: int) -> tuple[Stat | None, Iterable[Any]]:
-        """Buffers with bytes `begin` to `end`, and the object's stat if the answer has it."""
+        """Return buffers with bytes `begin` to `end`, and the stat if the response has it."""
 
     def read_all(self, key: str) -> tuple[Stat | None, Iterable[Any]]:
-        """Return buffers with all bytes of an object, and its stat if the answer has it."""
+        """Return buffers with all bytes of an object, and the stat if the response has it."""
 
     def list(self, folder: str, deep: bool) -> Iterator[tuple[str, Stat]]:
         """Yield the keys and stats of the objects in a folder, or everywhere below it.
 
-        A version is None unless it is the one that the answers to other requests have.
+        A version is None unless responses to other requests report the same version.
         """
 
     def put(self, key: str, pieces: Iterator[bytes], size: int, *, exclusive: bool) -> None:
-        """Store `size` bytes: all of them become visible, or nothing, if `pieces` raises."""
+        """Store `size` bytes. The object appears complete, or not at all if `pieces` raises."""
 
     def delete(self, key: str) -> None: ...
 
@@ -112,27 +114,27 @@ class Store(Protocol):
 
 
 class Location(NamedTuple):
-    """An object: its store, its key there, and its name in messages, without credentials."""
+    """An object: its store, its key in the store, and its name in messages, without credentials."""
 
     store: Store
     key: str
     name: str
-    begin: str  # of the names of all objects in the store
+    begin: str  # common start of the names of all objects in the store
 
     def at(self, key: str) -> Location:
-        """Another object of the store."""
+        """Return the location of another object in the store."""
         return self._replace(key=key, name=self.begin + key)
 
 
 def locate(url: str, options: StorageOptions) -> Location:
-    """The store and the key of a URL, or of a path in the file system of the options.
+    """Return the location that a URL, or a path in the file system of the options, names.
 
     Raises
     ------
     ImportError
-        When the library that serves the URL is not installed.
+        If the library that serves the URL is not installed.
     ValueError
-        When the URL or an option is not valid.
+        If the URL or an option is not valid.
     """
     if options.filesystem is not None:
         store = _cached("", options, lambda: _wrapped(options.filesystem))
@@ -159,7 +161,7 @@ def locate(url: str, options: StorageOptions) -> Location:
 
 
 def _cached(root: str, options: StorageOptions, make: Any) -> Store:
-    """Stores have connections, which are shared, but not with a process made by ``fork()``."""
+    """Return a store with shared connections; a process made by ``fork()`` gets its own."""
     name = f"{os.getpid()} {root}"
     if name not in options.stores:
         options.stores[name] = make()
@@ -231,9 +233,9 @@ def _open_obstore(root: str, scheme: str, options: StorageOptions) -> Store:
 
 
 def _client_environment(scheme: str) -> dict[str, str]:
-    """Return the settings of the HTTP client that the environment has for a scheme.
+    """Return the HTTP client settings for a scheme from the environment.
 
-    obstore ignores all of them as soon as one is passed.
+    obstore ignores all of them if at least one is passed.
     """
     prefix = _PREFIXES.get(scheme, "AZURE_")
     found = ((key, os.environ.get(prefix + key.upper())) for key in _CLIENT if prefix)
@@ -241,7 +243,7 @@ def _client_environment(scheme: str) -> dict[str, str]:
 
 
 def _check_credentials(root: str, given: dict[str, Any]) -> None:
-    """Refuse to look for credentials on the network where the environment forbids it.
+    """Prevent a search for credentials on the network if the environment forbids it.
 
     Raises
     ------
@@ -260,13 +262,13 @@ def _check_credentials(root: str, given: dict[str, Any]) -> None:
         raise PermissionError(errno.EACCES, _CREDENTIALS, root)
 
 
-_MEMORY: dict[str, Store] = {}  # of this process
+_MEMORY: dict[str, Store] = {}  # in-memory stores of this process
 
 
 def _shown(error: BaseException, secrets: list[str]) -> str:
-    """Return one line of what a library says, without credentials.
+    """Return a library's error message as one line, without credentials.
 
-    Of the body of a server's answer, it has the code and the message.
+    Only the code and the message are kept from the body of a server's response.
     """
     text = str(error).partition("\n\nDebug source:")[0]
     if _STATUS.search(text) and (body := _ERROR_BODY.search(text)):
@@ -281,14 +283,14 @@ def _shown(error: BaseException, secrets: list[str]) -> str:
 
 
 def public(url: str) -> str:
-    """A name as messages have it: of a URL of HTTP without user and query."""
+    """Return a name for messages; an HTTP URL loses its user and query."""
     if not url.startswith(("http://", "https://")):
         return url
     return _USER.sub("", url.partition("?")[0])
 
 
 def hides_something(url: str) -> bool:
-    """Whether a URL has a part that messages leave out."""
+    """Return whether messages omit a part of a URL."""
     return bool(_USER.search(url) or _QUERY.search(url))
 
 
@@ -296,14 +298,14 @@ def _missing(name: str) -> StoreError:
     return StoreError(FileNotFoundError(errno.ENOENT, "no such object", name), False)
 
 
-_PROCESS: list[int] = []  # that obstore's threads are in
+_PROCESS: list[int] = []  # the process that obstore's threads belong to
 
 
 class ObstoreStore:
-    """A store of obstore.
+    """A store that obstore serves.
 
-    Its threads are those of one process: in a child made by ``fork()`` it would wait for ever, and
-    take events of the sockets away from its parent.
+    obstore's threads belong to one process. In a child made by ``fork()``, obstore would wait
+    forever, and would take socket events away from the parent.
     """
 
     def __init__(self, reader: Any, writer: Any, secrets: list[str]) -> None:
@@ -317,7 +319,7 @@ class ObstoreStore:
         _PROCESS[:] = [os.getpid()]
         self.answered, self.ranged = False, True
         self._library = obstore
-        self._reader, self._writer = reader, writer  # the second one retries
+        self._reader, self._writer = reader, writer  # only the writer retries
         self._secrets = secrets
 
     def key_of(self, url: str) -> str:
@@ -340,7 +342,7 @@ class ObstoreStore:
         except Exception:
             if type(self._reader).__name__ != "HTTPStore":
                 raise
-        # Servers, and URLs that are signed for GET, may know no HEAD.
+        # Some servers, and URLs that are signed for GET, do not support HEAD.
         found = self._library.get(self._reader, key, options={"range": (0, 1)})
         return _stat_of(found.meta)
 
@@ -429,7 +431,7 @@ class ObstoreStore:
 def _stat_of(meta: Any) -> Stat:
     version, changed = meta["e_tag"] or meta["version"], meta["last_modified"]
     if meta["e_tag"] and not version.endswith('"'):
-        version = f'"{version}"'  # Azure's listings leave out the quotation marks
+        version = f'"{version}"'  # Azure's listings omit the quotation marks
     if version is None and changed is not None and changed.timestamp() > 0:
         version = changed.isoformat()
     return Stat(meta["size"], version)
@@ -439,7 +441,7 @@ class FsspecStore:
     """A file system of fsspec."""
 
     def __init__(self, filesystem: Any, secrets: list[str]) -> None:
-        self.answered = self.ranged = True  # its library decides what to retry
+        self.answered = self.ranged = True  # fsspec's library decides what to retry
         self._fs = filesystem
         self._secrets = secrets
 
@@ -479,7 +481,7 @@ class FsspecStore:
         for info in found:
             if info["type"] == "file":
                 name: str = info["name"]
-                if name.startswith(f"/{folder}"):  # memory:// puts a slash before every name
+                if name.startswith(f"/{folder}"):  # memory:// adds a slash before every name
                     name = name[1:]
                 yield name, Stat(info["size"], None)
 
@@ -510,7 +512,7 @@ def _failed(error: BaseException, name: str, secrets: list[str]) -> StoreError:
     text = _shown(error, secrets)
     final = (PermissionError, FileExistsError, IsADirectoryError)
     if isinstance(error, OSError):
-        refused = error.errno == errno.EINVAL  # a range that is not there, in s3fs
+        refused = error.errno == errno.EINVAL  # s3fs reports an unavailable range this way
         number = errno.EIO if refused else error.errno or errno.EIO
         kind = type(error) if isinstance(error, final) else OSError
         text = _shown(OSError(error.strerror or text), secrets)
@@ -557,7 +559,7 @@ class ArrowStore:
     def put(self, key: str, pieces: Iterator[bytes], size: int, *, exclusive: bool) -> None:
         if exclusive and self._fs.get_file_info(key).is_file:
             raise FileExistsError(errno.EEXIST, "the object exists")
-        hidden = f"{key}.{os.urandom(8).hex()}.part"  # closing a stream publishes what it has
+        hidden = f"{key}.{os.urandom(8).hex()}.part"  # closing a stream publishes its data
         try:
             with self._fs.open_output_stream(hidden) as target:
                 for piece in pieces:

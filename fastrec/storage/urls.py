@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""URLs that name local files."""
+"""Convert ``file://`` URLs to local paths."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["local_path"]
 
 
 def local_path(path: Any) -> Any:
-    """Return the local path that a ``file://`` URL names, and any other path as it is.
+    """Return the local path that a ``file://`` URL names; return any other path unchanged.
 
     Raises
     ------
@@ -29,4 +29,4 @@ def local_path(path: Any) -> Any:
     place = unquote(f"/{rest}", errors="surrogateescape")
     if "\0" in place:
         raise ValueError(f"a file:// URL must have no null character, got {path!a}")
-    return place.removeprefix("/") if os.name == "nt" else place  # of file:///C:/folder/file
+    return place.removeprefix("/") if os.name == "nt" else place  # for file:///C:/folder/file
