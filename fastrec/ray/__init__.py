@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Record files as datasets of Ray Data, datasets as record files, and resharding on a cluster.
+"""Read and write record files with Ray Data, and reshard them on a cluster.
 
 Requires the extra ``ray``: ``pip install 'fastrec-io[ray]'``.
 """

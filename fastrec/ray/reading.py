@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Record files as Ray Datasets: tasks of byte ranges, and what they need not read."""
+"""Read record files as Ray Datasets, with a task per byte range and filter pushdown."""
 
 from __future__ import annotations
 
@@ -45,19 +45,20 @@ def read_tfrecords(
 ) -> Any:
     """Read record files into a Ray Dataset of Arrow blocks.
 
-    Files are split into byte ranges, see :func:`fastrec.file_ranges`, so that one large file is
-    read by many tasks. A task that is run again gives the same blocks again. ``select_columns`` and
-    ``filter`` with an expression that follow take part in reading: other columns are not parsed,
-    and of records that a filter drops only the columns that it names.
+    Files are split into byte ranges (see :func:`fastrec.file_ranges`), so several tasks can read
+    one large file. A task that is run again returns the same blocks. A following ``select_columns``
+    or ``filter`` with an expression is applied while reading: columns that are not selected are not
+    parsed, and for records that a filter drops, only the columns that it names are parsed.
 
     Parameters
     ----------
     paths : path, glob pattern, directory, list of these
-        Or URLs of objects. With `filesystem`, a path or a list of paths there.
+        Files to read; may also be URLs of objects. With `filesystem`, a path or a list of paths in
+        that file system.
     override_num_blocks, concurrency, ray_remote_args
         As for ``ray.data.read_datasource``.
     **options
-        Of :class:`TFRecordDatasource`: ``features``, ``columns``, ``include_paths``, ...
+        Options of :class:`TFRecordDatasource`: ``features``, ``columns``, ``include_paths``, ...
 
     Returns
     -------
@@ -85,31 +86,31 @@ class TFRecordDatasource(Datasource):  # type: ignore[misc]
     paths : path, glob pattern, directory, list of these
         As for :func:`read_tfrecords`.
     features : mapping of str to feature, or SequenceFeatures, optional
-        As for :func:`fastrec.arrow.table`. By default inferred from the first records; one that
-        does not fit is an error when it is read.
+        As for :func:`fastrec.arrow.table`. By default, features are inferred from the first
+        records; a record that does not match them raises an error when it is read.
     columns : list of str, optional
-        Which of the features are read. ``Dataset.select_columns`` has the same effect.
+        Features to read. ``Dataset.select_columns`` has the same effect.
     include_paths : bool
-        Add a column ``path``.
+        Whether to add a column ``path``.
     filesystem : pyarrow.fs.FileSystem, optional
     storage_options : StorageOptions or mapping, optional
-        Of URLs, as for :class:`fastrec.Reader`. They go to the tasks: credentials are refused, and
-        are best left to the environment of each node. All tasks read the version of an object that
-        is there now.
+        Options for URLs, as for :class:`fastrec.Reader`. They are sent to the tasks, so credentials
+        are rejected; put them in the environment of each node. All tasks read the version of an
+        object that exists when the datasource is created.
     batch_size : int
-        Most rows of a block.
+        Maximum number of rows per block.
     tensors : bool
         As for :func:`fastrec.arrow.batch`.
     exact : bool
         As for :func:`fastrec.file_ranges`.
     sample : int or None
-        Records that features are inferred from; None for all.
+        Number of records from which features are inferred; None for all.
     manifest : path or Manifest, optional
-        Of these files: names and sizes are compared with it at once, and the number of records of
-        each file that a task reads whole when it was read. Ray knows the number of rows then
-        without reading, as it does with an index beside each file.
+        Manifest of these files. Names and sizes are compared with it immediately. The record count
+        of a file is compared after one task has read the whole file. With a manifest, or with an
+        index next to each file, Ray knows the number of rows without reading the files.
     verify, on_error
-        As for :class:`fastrec.Reader`; a callable has to be one that can be pickled.
+        As for :class:`fastrec.Reader`; a callable must be picklable.
     shards : {"complete", "any"}
         As for :class:`fastrec.Reader`.
     """
@@ -185,19 +186,19 @@ class TFRecordDatasource(Datasource):  # type: ignore[misc]
         return [*self._features, *(self._sequence or ())]
 
     def get_name(self) -> str:
-        """The name of the tasks."""
+        """Return the name of the tasks."""
         return "TFRecord"
 
     def supports_projection_pushdown(self) -> bool:
-        """Only what is asked for is parsed."""
+        """Return True: only requested columns are parsed."""
         return True
 
     def supports_predicate_pushdown(self) -> bool:
-        """Records are filtered before their other columns are parsed."""
+        """Return True if records are filtered before their other columns are parsed."""
         return True
 
     def apply_predicate(self, predicate_expr: Any) -> Any:
-        """Make the datasource of filtered records, or return this one: Ray filters them then."""
+        """Return a datasource that filters, or this one if Ray must filter itself."""
         if not all(self._is_scalar(name) for name in _names_in(predicate_expr)):
             return self
         return super().apply_predicate(predicate_expr)
@@ -210,7 +211,7 @@ class TFRecordDatasource(Datasource):  # type: ignore[misc]
         )
 
     def _held_against(self, manifest: Any) -> fastrec.Manifest:
-        """The manifest, whose names and sizes have to be those of the files."""
+        """Return the manifest after comparing its names and sizes with the files."""
         if self._options["on_error"] != "raise":
             raise ValueError("manifest and on_error are mutually exclusive")
         held = fastrec.Manifest.of(manifest, self._storage)
@@ -220,7 +221,7 @@ class TFRecordDatasource(Datasource):  # type: ignore[misc]
         return held
 
     def estimate_inmemory_data_size(self) -> int:
-        """The size of the files, which columns in memory have about."""
+        """Return the size of the files, which is about the size of the columns in memory."""
         return sum(map(self._size, self._files))
 
     def _size(self, whole: fastrec.FileRange) -> int:
@@ -238,7 +239,7 @@ class TFRecordDatasource(Datasource):  # type: ignore[misc]
         per_task_row_limit: int | None = None,
         data_context: Any = None,
     ) -> list[Any]:
-        """Tasks that read about as many bytes each."""
+        """Return tasks that each read about the same number of bytes."""
         total = self.estimate_inmemory_data_size()
         size = max(total // max(parallelism, 1), _LEAST_BYTES)
         names = {*self._names, _PATH} if self._projection_map is None else self._projection_map
@@ -286,7 +287,7 @@ class TFRecordDatasource(Datasource):  # type: ignore[misc]
         )
 
     def _count(self, part: fastrec.FileRange) -> int | None:
-        """Records of a range, where the manifest or an index beside the file tells."""
+        """Return the number of records in a range if the manifest or an index file has it."""
         if self._predicate_expr is not None or self._options["on_error"] != "raise":
             return None
         if (listed := self._listed(part)) is not None:
@@ -301,21 +302,21 @@ class TFRecordDatasource(Datasource):  # type: ignore[misc]
         return int(end - begin)
 
     def _listed(self, part: fastrec.FileRange) -> fastrec.ManifestFile | None:
-        """The manifest's entry of a file that is read as a whole."""
+        """Return the manifest's entry of a file that is read as a whole."""
         if self._manifest is None:
             return None
         found = self._manifest.entry(part.path)
         return found if part.begin == 0 and part.end in (None, found.size) else None
 
 
-_NEVER = 1 << 62  # larger than a file: it is not cut
+_NEVER = 1 << 62  # larger than any file, so no file is split
 
 
 def _located(paths: Any, filesystem: Any, storage: StorageOptions, shards: Shards) -> list[Any]:
-    """Return the files that paths name, on a file system, or on this machine and in stores."""
+    """Return the files that paths name, in a file system, on this machine or in stores."""
     if filesystem is None:
         return [
-            # Tasks have directories of their own.
+            # Paths become absolute because tasks run in other working directories.
             path if isinstance(path, RemoteFile) else os.path.abspath(path)
             for path in expand(paths, storage, shards=shards)
         ]
@@ -338,7 +339,7 @@ def _located(paths: Any, filesystem: Any, storage: StorageOptions, shards: Shard
 
 @dataclass(frozen=True)
 class _Filter:
-    """Finds the records of a block that a predicate keeps, by the columns that it names."""
+    """Selects the records of a block that satisfy a predicate, from the columns that it names."""
 
     parser: arrow.ColumnParser
     predicate: Any
@@ -347,12 +348,12 @@ class _Filter:
         table = pa.table(arrow.batch(self.parser(records), tensors=False))
         table = table.append_column("\0", pa.array(np.arange(len(records))))
         kept = table.filter(self.predicate).column(table.num_columns - 1)
-        return np.sort(kept.to_numpy())  # pyarrow's threads keep no order
+        return np.sort(kept.to_numpy())  # pyarrow's threads do not keep the order
 
 
 @dataclass(frozen=True)
 class _Reading:
-    """Reads the blocks of one task, the same in every run."""
+    """Reads the blocks of one task; every run yields the same blocks."""
 
     parser: arrow.ColumnParser
     where: _Filter | None
@@ -380,11 +381,11 @@ class _Reading:
             yield self.empty()
 
     def empty(self) -> Any:
-        """A block without rows."""
+        """Return a block without rows."""
         return self.table(self.parser(fastrec.Bytes.from_list([])), "")
 
     def table(self, columns: Mapping[str, Any], path: str) -> Any:
-        """The columns, and that of the path."""
+        """Return a table of the columns, with the path column if requested."""
         table = pa.table(arrow.batch(columns, tensors=self.tensors))
         if self.with_path:
             table = table.append_column(_PATH, pa.repeat(pa.scalar(path), table.num_rows))
@@ -392,8 +393,9 @@ class _Reading:
 
 
 def _names_in(expression: Any) -> set[str]:
-    """The columns that an expression of Ray names."""
-    from ray.data.expressions import ColumnExpr  # older versions of Ray have none, and no filters
+    """Return the columns that an expression of Ray names."""
+    # Absent in older versions of Ray, which do not push filters down.
+    from ray.data.expressions import ColumnExpr
 
     if isinstance(expression, (list, tuple)):
         return set().union(*map(_names_in, expression))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Record files rewritten by the tasks of a cluster."""
+"""Rewrite record files with tasks on a cluster."""
 
 from __future__ import annotations
 
@@ -40,15 +40,16 @@ def reshard(
     source_shards: Shards = "complete",
     ray_remote_args: Mapping[str, Any] | None = None,
 ) -> fastrec.Resharded:
-    """Rewrite record files as others, in order or shuffled, by tasks of Ray.
+    """Rewrite record files as new files, in order or shuffled, with Ray tasks.
 
-    The files and their records are those that :func:`fastrec.reshard` writes with the same
-    arguments, byte for byte where they are not compressed: with a seed, in the order of
-    ``Batcher(source, shuffle=True, seed=seed)`` in epoch 0. Everything is written to the directory
-    ``<target>.reshard`` beside the target first, and put in place at the end. A shuffle writes all
-    records there once more before, so the disk needs room for two copies. A task that is lost with
-    its worker is run again. There is no ``resume``: the driver alone knows which tasks are done, so
-    a job whose driver is lost begins anew, once its directory was removed; the target is unchanged.
+    The files contain the same records as the files that :func:`fastrec.reshard` writes with the
+    same arguments; uncompressed files are identical byte for byte. With a seed, the order is that
+    of ``Batcher(source, shuffle=True, seed=seed)`` in epoch 0. Everything is first written to the
+    directory ``<target>.reshard`` next to the target, and moved into place at the end. A shuffle
+    writes all records to that directory twice, so the disk needs space for two copies. A task that
+    is lost with its worker is run again. There is no ``resume``, because only the driver knows
+    which tasks are done. If the driver is lost, the target is unchanged; remove the directory and
+    start the job again.
 
     Parameters
     ----------
@@ -57,36 +58,37 @@ def reshard(
         path, as on a file system that all of them mount, or as objects.
     target : path or URL
     shards, shard_bytes, shard_records : int, optional
-        Number of files, or their size in bytes or records, each written by one task. Without these
-        there is one file. For ``shard_bytes`` the driver holds four bytes for each record.
+        Number of files, or size of each file in bytes or records. One task writes each file. By
+        default there is one file. For ``shard_bytes``, the driver holds four bytes per record.
     shuffle, seed, compression, level, overwrite
         As for :func:`fastrec.reshard`.
     on_error
-        As for :func:`fastrec.reshard`; a callable has to be one that can be pickled.
+        As for :func:`fastrec.reshard`; a callable must be picklable.
     progress : callable, optional
-        ``progress(done, total)``, in records, after each task; in a shuffle each counts twice.
+        Called as ``progress(done, total)`` after each task, with numbers of records. In a shuffle,
+        each record counts twice.
     memory : int
-        Bytes of records that a task may hold at once, about.
+        Approximate number of bytes of records that a task may hold at a time.
     work : path, optional
-        For a target that is a URL: a directory that all nodes see, for what is not uploaded yet.
+        If the target is a URL: a directory that all nodes can access, for files before upload.
     storage_options : StorageOptions or mapping, optional
-        Of URLs, as for :func:`read_tfrecords`.
+        Options for URLs, as for :func:`read_tfrecords`.
     source_shards : {"complete", "any"}
         As for :func:`fastrec.reshard`.
     ray_remote_args : mapping, optional
-        Of the tasks, as for ``ray.remote``: ``num_cpus``, ``memory``, ``max_retries``, ...
+        Arguments of ``ray.remote`` for the tasks: ``num_cpus``, ``memory``, ``max_retries``, ...
 
     Returns
     -------
     Resharded
-        Number of records, and paths of the files.
+        The number of records and the paths of the files.
 
     Raises
     ------
     OSError, CorruptRecordError, TruncatedFileError
-        The target is unchanged then.
+        If reading or writing fails. The target is unchanged.
     FastrecError
-        If a source changes meanwhile.
+        If a source file changes during the run.
 
     Examples
     --------
@@ -123,7 +125,7 @@ def _run(
     items: Sequence[Any],
     report: Callable[[int], object],
 ) -> list[Any]:
-    """The results of a function, each by a task, in order."""
+    """Return the results of a function in order; each call is one task."""
     task = ray.remote(function).options(**options) if options else ray.remote(function)
     stored = ray.put(shared)
     numbers = {task.remote(stored, item): number for number, item in enumerate(items)}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ray Datasets as record files."""
+"""Write Ray Datasets as record files."""
 
 from __future__ import annotations
 
@@ -39,17 +39,17 @@ def write_tfrecords(
 ) -> None:
     """Write a Ray Dataset as record files, each row as an Example.
 
-    The files appear together when all are written, and none if that fails.
+    The files appear together after all are written. If writing fails, no file appears.
 
     Parameters
     ----------
     dataset : ray.data.Dataset
     path : str
-        A directory, or a URL of one; it is made where it is missing.
+        A directory or its URL; it is created if missing.
     concurrency, ray_remote_args
         As for ``Dataset.write_datasink``.
     **options
-        Of :class:`TFRecordDatasink`: ``features``, ``compression``, ``name``, ...
+        Options of :class:`TFRecordDatasink`: ``features``, ``compression``, ``name``, ...
 
     Examples
     --------
@@ -67,19 +67,19 @@ class TFRecordDatasink(Datasink):  # type: ignore[misc]
     Parameters
     ----------
     path : str
-        A directory, or a URL of one; it is made where it is missing.
+        A directory or its URL; it is created if missing.
     features : mapping of str to feature, optional
         As for :class:`fastrec.Writer`.
     compression, level
         As for :class:`fastrec.Writer`.
     name : str
-        ``part.tfrecord`` stands for ``part-00000-of-00007.tfrecord`` and so on.
+        Base name; ``part.tfrecord`` becomes ``part-00000-of-00007.tfrecord`` and so on.
     overwrite : bool, default False
-        Replace existing files, and in a local directory remove shards of an earlier set of this
-        name.
+        Whether to replace existing files, and to remove shards of an earlier dataset with this
+        name from a local directory.
     filesystem : pyarrow.fs.FileSystem, optional
     min_rows_per_file : int, optional
-        Rows that a task is given at least.
+        Minimum number of rows per task.
     """
 
     def __init__(
@@ -108,12 +108,12 @@ class TFRecordDatasink(Datasink):  # type: ignore[misc]
         self._unfinished = posixpath.join(path, f"_unfinished-{uuid.uuid4().hex}")
 
     def get_name(self) -> str:
-        """The name of the tasks."""
+        """Return the name of the tasks."""
         return "TFRecord"
 
     @property
     def min_rows_per_write(self) -> int | None:
-        """Rows that a task is given at least."""
+        """Minimum number of rows per task."""
         return self._least
 
     def on_write_start(self, schema: Any = None) -> None:
@@ -122,7 +122,7 @@ class TFRecordDatasink(Datasink):  # type: ignore[misc]
         self._filesystem.create_dir(self._unfinished, recursive=True)
 
     def write(self, blocks: Iterable[Any], ctx: Any) -> list[tuple[int, str]]:
-        """Write one file; return its number and its temporary path, or nothing without rows."""
+        """Write one file; return its number and temporary path, or nothing without rows."""
         path = posixpath.join(self._unfinished, f"{ctx.task_idx:05d}-{uuid.uuid4().hex}")
         kind, level = self._packing
         storage = StorageOptions(filesystem=None if self._is_local else self._filesystem)
@@ -164,7 +164,7 @@ class TFRecordDatasink(Datasink):  # type: ignore[misc]
             self._filesystem.move(path, target)
 
     def on_write_complete(self, write_result: Any) -> None:
-        """Give the files their names. If that fails, new names are removed again."""
+        """Rename the files to their final names. If that fails, remove the new names again."""
         found = sorted(each for part in write_result.write_returns for each in part)
         names = shard_paths(self._name, len(found))
         self._check_targets(names)
@@ -186,12 +186,12 @@ class TFRecordDatasink(Datasink):  # type: ignore[misc]
         self._filesystem.delete_dir(self._unfinished)
 
     def on_write_failed(self, error: Exception) -> None:
-        """Remove what was written."""
+        """Remove the temporary files."""
         self._filesystem.delete_dir(self._unfinished)
 
 
 def _storable(array: Any) -> Any:
-    """The values of tensors, of which Ray has several types, as lists."""
+    """Convert Ray's various tensor types to lists of values."""
     if isinstance(array, pa.ExtensionArray):
         array = array.storage
         if pa.types.is_struct(array.type):  # tensors of different shapes
