@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sources of bytes that are not mapped files: first bytes, streams, files that grow."""
+"""Byte sources that are not mapped files: initial bytes, streams, growing files."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _PIPE_SIZE = 1 << 16
 
 @contextlib.contextmanager
 def _naming(path: Any) -> Iterator[None]:
-    """Name the file in errors of the system that do not, such as those of ``read(2)``."""
+    """Add the file name to OS errors that lack one, such as errors of ``read(2)``."""
     try:
         yield
     except OSError as error:
@@ -43,9 +43,9 @@ def _naming(path: Any) -> Iterator[None]:
 
 
 class NamedFile:
-    """A file open for reading without a buffer, whose errors name it as `path`.
+    """A file open for unbuffered reading, whose errors name it as `path`.
 
-    Closing never fails: there is nothing in it that a failure of ``close(2)`` could lose.
+    Closing never raises: a failure of ``close(2)`` cannot lose data of a file that is only read.
     """
 
     def __init__(self, place: PathLike, path: PathLike | None = None) -> None:
@@ -79,18 +79,18 @@ class NamedFile:
 
 
 class NamedPipe(NamedFile):
-    """A pipe, socket or device that a path names. A longer read would only allocate more."""
+    """A pipe, socket or device with a path. Reads are short, since longer ones only use memory."""
 
     def read(self, size: int = -1) -> bytes:
         return super().read(min(size, _PIPE_SIZE) if size > 0 else _PIPE_SIZE)
 
     def __del__(self) -> None:
-        with contextlib.suppress(AttributeError):  # it could not be opened
+        with contextlib.suppress(AttributeError):  # the file could not be opened
             self.close()
 
 
 class Stream:
-    """A binary file object whose first bytes were looked at."""
+    """A binary file object whose initial bytes have been read in advance."""
 
     def __init__(self, file: Any) -> None:
         self._read, self._pid = file.read, os.getpid()
@@ -102,7 +102,7 @@ class Stream:
             self.head += more
 
     def __call__(self, size: int) -> bytes:
-        if self._pid != os.getpid():  # both would move the one position of the file
+        if self._pid != os.getpid():  # parent and child share one file position
             raise ValueError("a stream can only be read in the process that opened it")
         if self.head:
             head, self.head = self.head, b""
@@ -111,7 +111,7 @@ class Stream:
 
 
 class Summed:
-    """A binary file whose bytes are counted, and their CRC32C taken, as somebody reads them."""
+    """A binary file that computes the size and CRC32C of its bytes while they are read."""
 
     def __init__(self, file: Any) -> None:
         self._file = file
@@ -129,7 +129,7 @@ class Summed:
         self._file.seek(position)
 
     def totals(self) -> tuple[int, int]:
-        """Size and CRC32C of all bytes; those that nobody has read are read now."""
+        """Return size and CRC32C of all bytes, after reading the remaining bytes."""
         if not self._in_order:
             self._file.seek(0)
             self._size, self._crc, self._in_order = 0, 0, True
@@ -139,28 +139,28 @@ class Summed:
 
 
 def is_regular(path: str | bytes) -> bool:
-    """Whether a file can be read more than once.
+    """Return whether a path is a regular file, which can be read more than once.
 
     Raises
     ------
     OSError
-        When the system does not say, or there is no such file.
+        If the file does not exist or its status cannot be read.
     """
     return stat.S_ISREG(os.stat(path).st_mode)
 
 
 def head_of(path: str | bytes) -> bytes:
-    """Read the first bytes of a regular file; others can be read only once and give none."""
+    """Return the initial bytes of a regular file; empty for files that can be read only once."""
     return regular_head(path) or b""
 
 
 def regular_head(path: str | bytes) -> bytes | None:
-    """Read the first bytes of a regular file; None for others."""
+    """Return the initial bytes of a regular file; None for other files."""
     return _core.heads([path])[0]
 
 
 class Patience:
-    """Decides whether to poll a growing file again: until nothing was appended for too long."""
+    """Decides whether to poll a growing file again; stops if it has not grown for too long."""
 
     def __init__(self, seconds: float | None, closed: Callable[[], bool]) -> None:
         self._seconds = seconds

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Places of a compressed file from which it can be inflated.
+"""Checkpoints: positions in a compressed file from which it can be inflated.
 
-A checkpoint is where a block of a deflate stream begins, to the bit, with the 32 KiB of output
-before it. Inflaters take these as a dictionary, but begin at whole bytes only: blocks of nothing in
-front fill up the first byte.
+A checkpoint is the bit position at which a block of a deflate stream begins, with the 32 KiB of
+output before it. Inflaters take this output as a dictionary, but can only begin at whole bytes. The
+bits before the block are therefore replaced by empty blocks.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ __all__ = ["MAGIC", "Checkpoints", "Marks", "Stamp", "ends_crc32c", "mismatch", 
 MAGIC = b"\x89FRZ\r\n\x1a\n"
 _VERSION = 2
 _HEAD = struct.Struct("<8sIIQqQQIII")
-_HEAD_SIZE = _HEAD.size + 4  # and its own CRC
+_HEAD_SIZE = _HEAD.size + 4  # including its own CRC
 _KINDS = ("GZIP", "ZLIB")
 _WINDOW = 1 << 15
-_END = 1 << 12  # bytes at either end of a file that identify it
-_EVERY = 1 << 19  # of output, between two checkpoints
-_MOST = 4096  # checkpoints of a file; of longer ones they are further apart
+_END = 1 << 12  # bytes at each end of a file that identify it
+_EVERY = 1 << 19  # bytes of output between two checkpoints
+_MOST = 4096  # maximum number per file; longer files have larger spacing
 
 
 def spacing_of(output: int) -> int:
-    """Return the bytes between two checkpoints of a file, about, by the size of its output."""
+    """Return the approximate spacing of a file's checkpoints, in bytes, from its output size."""
     spacing = _EVERY
     while output > spacing * _MOST:
         spacing *= 2
@@ -46,7 +46,7 @@ def spacing_of(output: int) -> int:
 
 
 class Stamp(NamedTuple):
-    """What identifies a compressed file: its size, and its modification time or its two ends."""
+    """Identification of a compressed file: its size, and its modification time or its two ends."""
 
     size: int
     mtime_ns: int
@@ -63,12 +63,12 @@ def ends_crc32c(file: Any, size: int) -> int:
 
 
 class Marks:
-    """Finds checkpoints while a file is inflated from end to end.
+    """Finds checkpoints while a file is inflated from start to end.
 
     Parameters
     ----------
     every : int
-        The least output between two.
+        Minimum output between two checkpoints, in bytes.
     """
 
     def __init__(self, every: int = _EVERY) -> None:
@@ -76,11 +76,11 @@ class Marks:
         self._found: list[tuple[int, int, bytes]] = []
         self._base = self._begin = self._size = 0
         self._walk = _core.DeflateWalk(0, 0)
-        self._recent = b""  # the output of the member, as far back as a window may be cut from it
-        self._waiting: list[tuple[int, int]] = []  # blocks whose windows are not there yet
+        self._recent = b""  # recent output of the member, from which windows are still to be cut
+        self._waiting: list[tuple[int, int]] = []  # blocks whose windows are incomplete
 
     def begin(self, at: int, output: int) -> None:
-        """A deflate stream begins at byte `at` of the file."""
+        """Start a deflate stream at byte `at` of the file."""
         self._base, self._begin, self._size = output, at, 0
         self._recent = b""
         if output >= self._next:
@@ -88,12 +88,12 @@ class Marks:
         self._walk = _core.DeflateWalk(self._next - output, self._every)
 
     def add(self, piece: memoryview, data: bytes, last: bool) -> None:
-        """The inflater has taken `piece` and given `data`; `last`: the stream has ended.
+        """Process an inflated `piece` and its output `data`; `last` means the end of the stream.
 
         Raises
         ------
         FastrecError
-            When the piece is no part of a deflate stream of that output.
+            If the piece is not part of a deflate stream with this output.
         """
         self._waiting += self._walk.feed(piece, last)
         self._size += len(data)
@@ -111,7 +111,8 @@ class Marks:
     def _add(self, bits: int, output: int, window: bytes) -> None:
         if self._found and output <= self._found[-1][1]:
             return
-        # isal's compress() needs 64 KiB of the thread's stack; a compressor allocates its memory.
+        # isal's compress() needs 64 KiB of thread stack, but a compressor object allocates its
+        # memory.
         packer = inflater_library().compressobj(1)
         self._found.append((bits, output, packer.compress(window) + packer.flush()))
         if len(self._found) > _MOST:
@@ -120,23 +121,23 @@ class Marks:
         self._next = output + self._every
 
     def checkpoints(self, kind: str, stamp: Stamp) -> Checkpoints:
-        """Those of the file, which was read to its end."""
+        """Return the checkpoints of the file, which must have been read to its end."""
         places = np.array([found[:2] for found in self._found], np.uint64).reshape(-1, 2)
         return Checkpoints(kind, stamp, places, [found[2] for found in self._found])
 
 
 class Checkpoints:
-    """Checkpoints of one file, in order; the first is where its first stream begins.
+    """Checkpoints of one file, in order; the first one is at the start of its first stream.
 
     Parameters
     ----------
     kind : {"GZIP", "ZLIB"}
     stamp : Stamp
-        Of the file.
+        Identification of the file.
     places : ndarray of uint64, shape (n, 2)
-        Bits of the file, and bytes of output.
+        Position of each checkpoint: in bits of the file, and in bytes of output.
     windows : list of bytes-like
-        What comes before each, compressed.
+        Compressed output before each checkpoint.
     """
 
     def __init__(
@@ -150,30 +151,31 @@ class Checkpoints:
         return len(self.places)
 
     def find(self, output: int) -> int:
-        """The last checkpoint at or before a byte of output."""
+        """Return the number of the last checkpoint at or before a byte of output."""
         return int(np.searchsorted(self.outputs, np.uint64(output), "right")) - 1
 
     def byte_after(self, number: int) -> int:
-        """The byte of the file up to which what is between a checkpoint and the next one lies."""
+        """Return the file offset at which the compressed data of a checkpoint's span ends."""
         following = number + 1
         return int(self.places[following][0]) + 7 >> 3 if following < len(self) else self.stamp.size
 
     def resume(self, number: int) -> tuple[int, Resume]:
-        """The byte of the file to read from, and what inflating from there takes.
+        """Return the file offset to read from, and the state to resume inflating with.
 
         Raises
         ------
         zlib.error
-            When the window is damaged.
+            If the window is damaged.
         """
         bits = int(self.places[number][0])
         window = zlib.decompressobj().decompress(self._windows[number], _WINDOW)
         return bits >> 3, Resume(bits & 7, window)
 
     def compare(self, place: PathLike, path: PathLike) -> None:
-        """Raise IndexMismatchError, which names `path`, unless these are of the file at `place`.
+        """Raise IndexMismatchError unless these checkpoints match the file at `place`.
 
-        The stamp becomes that of the file: a copy of a file has another modification time.
+        The error names `path`. The file's stamp is adopted, since a copy of a file has another
+        modification time.
         """
         with NamedFile(place, path) as file:
             status = os.fstat(file.fileno())
@@ -192,7 +194,7 @@ class Checkpoints:
     # -- Beside the file -------------------------------------------------------------------------
 
     def save(self, index: Any) -> bytes:
-        """These and the index of the output as one block (FORMAT.md)."""
+        """Return these checkpoints and the index of the output as one block (FORMAT.md)."""
         saved = bytes(memoryview(index))
         stops = np.cumsum([len(window) for window in self._windows], dtype=np.uint64)
         table = np.column_stack([self.places, stops]).astype("<u8")
@@ -204,12 +206,12 @@ class Checkpoints:
 
     @classmethod
     def load(cls, data: bytes, path: Any) -> tuple[_core.FileIndex, Checkpoints]:
-        """What :meth:`save` made: the index of the output, and the checkpoints.
+        """Return the index of the output and the checkpoints from the result of :meth:`save`.
 
         Raises
         ------
         IndexMismatchError
-            For any other bytes.
+            If the data is not a valid result of :meth:`save`.
         """
 
         def refuse_unless(right: bool, why: str) -> None:
@@ -241,13 +243,14 @@ class Checkpoints:
             and cuts[-1] == len(windows),
             "its checkpoints are not in order",
         )
-        # Copies: a part of `data` would keep all of it, the index of the output a second time.
+        # Copies: a view of `data` would keep all of it in memory, including the index of the
+        # output.
         pieces = [bytes(windows[begin:end]) for begin, end in pairwise(cuts)]
         return index, cls(_KINDS[kind], Stamp(size, mtime_ns, ends), places, pieces)
 
 
 def mismatch(path: Any, what: str) -> IndexMismatchError:
-    """The error that refuses an index."""
+    """Return the error that rejects an index."""
     name = os.fsdecode(path)
     error = IndexMismatchError(
         f"the index of {name!a} is refused: {what}; build it again with fastrec.Index.build"

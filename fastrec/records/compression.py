@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Detection of compression, and the choice of the libraries that compress and decompress.
+"""Detect compression, and choose the libraries that compress and decompress.
 
 :mod:`fastrec.records.inflated` decompresses.
 """
@@ -18,7 +18,7 @@ __all__ = ["Codec", "Compression", "compressor", "detect", "inflater_library", "
 Codec = Literal["GZIP", "ZLIB"]
 Compression = Codec | Literal["auto"] | None
 
-# zlib's window bits: the gzip container, the zlib container.
+# Window bits of zlib, for the gzip and the zlib container.
 _WINDOW_BITS = {"GZIP": 31, "ZLIB": 15}
 
 _STREAM, _TRAILER = zlib.compress(b"hello world " * 100)[2:-4], b"tail"  # a raw deflate stream
@@ -30,12 +30,12 @@ class Compressor(Protocol):
 
 
 def normalize(compression: str | None) -> Codec | None:
-    """``None``, ``"GZIP"`` or ``"ZLIB"``; the empty string is None, case does not matter.
+    """Return ``None``, ``"GZIP"`` or ``"ZLIB"``. Case is ignored, and the empty string means None.
 
     Raises
     ------
     ValueError
-        For anything else.
+        For any other value.
     """
     if not compression:
         return None
@@ -48,8 +48,8 @@ def normalize(compression: str | None) -> Codec | None:
 def detect(head: bytes) -> Codec | None:
     """Detect the compression of a file from its first bytes.
 
-    A plain file begins with a length: to be taken for a zlib stream it would need a record of a
-    length whose two low bytes are a zlib header, and then its checksum would have to be wrong.
+    An uncompressed file begins with a record length. It can only be mistaken for a zlib stream if
+    the two low bytes of that length form a zlib header and the checksum of the length is wrong.
     """
     if head[:3] == b"\x1f\x8b\x08":
         return "GZIP"
@@ -69,12 +69,12 @@ def _is_frame(head: bytes) -> bool:
 
 
 def compressor(kind: str, level: int | None) -> Compressor:
-    """A deflate stream in the container that TensorFlow calls `kind`.
+    """Return a deflate compressor with the container that TensorFlow calls `kind`.
 
     Raises
     ------
     ValueError
-        For a level outside of -1..9.
+        If the level is outside of -1..9.
     """
     level = -1 if level is None else level
     if level not in range(-1, 10):
@@ -84,12 +84,12 @@ def compressor(kind: str, level: int | None) -> Compressor:
 
 @functools.cache
 def inflater_library() -> Any:
-    """Return the module that inflates: isal's, which is several times faster, or else zlib."""
+    """Return the module for inflating: isal's, which is several times faster, or else zlib."""
     try:
         from isal import isal_zlib
     except ImportError:
         return zlib
-    # Before 1.9, isal lost up to 7 of the bytes behind a deflate stream: the start of its trailer.
+    # Before 1.9, isal lost up to 7 bytes after a deflate stream: the start of its trailer.
     inflater = isal_zlib.decompressobj(-15)
     inflater.decompress(_STREAM + _TRAILER)
     return isal_zlib if inflater.unused_data == _TRAILER else zlib

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dataset indexes of files that are there, and of files that a writer is about to publish."""
+"""Build dataset indexes of existing files, and of files that a writer is about to publish."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from .targets import open_writer
 
 __all__ = ["Described", "describe", "described_files", "open_dataset_writer", "place_of"]
 
-_AT_ONCE = 1000  # files that are indexed before their sections go to the disk
+_AT_ONCE = 1000  # files to index before their sections are written to the disk
 
 
 class Described:
-    """What a table says of one file, with its section."""
+    """The table entry and the section of one file."""
 
     def __init__(
         self, size: int, count: int, kind: str | None, version: str | None, section: Any
@@ -41,7 +41,7 @@ class Described:
 def described_files(
     places: Sequence[Any], options: dict[str, Any], storage: StorageOptions
 ) -> Iterator[Described]:
-    """Index files, some at a time, so that their sections need not be in memory together."""
+    """Index files in groups, so that all their sections need not be in memory together."""
     from .remote_indexes import load_indexes
 
     for first in range(0, len(places), _AT_ONCE):
@@ -82,7 +82,7 @@ def _relative(path: PathLike, places: Sequence[Any]) -> Iterator[bytes]:
     Raises
     ------
     ValueError
-        When a file is in another folder.
+        If a file is not in the folder.
     """
     for place in places:
         name, here = os.fsdecode(place), os.fsdecode(path)
@@ -109,7 +109,7 @@ def _relative(path: PathLike, places: Sequence[Any]) -> Iterator[bytes]:
 
 
 def describe(path: PathLike, place: PathLike, kind: str | None) -> Described:
-    """Describe a file that is at `place` as yet."""
+    """Describe a file that is temporarily at `place`."""
     if kind is None:
         index = Index._of(path, place)
     else:
@@ -119,7 +119,7 @@ def describe(path: PathLike, place: PathLike, kind: str | None) -> Described:
 
 
 def place_of(path: str, storage: StorageOptions) -> str | RemoteFile:
-    """Return an absolute path, or an object that need not be there yet."""
+    """Return an absolute path, or an object, which need not exist yet."""
     return RemoteFile(path, storage, path, 0) if is_remote(path, storage) else os.path.abspath(path)
 
 
@@ -131,7 +131,7 @@ def open_dataset_writer(
     *,
     overwrite: bool,
 ) -> Any:
-    """Return a finished writer of the index of some files, which `close` publishes."""
+    """Return a finished writer of the index of some files; its `close` publishes the index."""
     names = b"".join(_relative(path, places))
     sizes, counts, sections, kinds, versions = [], [], [], bytearray(), bytearray()
     writer = open_writer(path, storage, overwrite=overwrite, inputs=places)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dataset indexes: one file that describes all files of a dataset and where their records begin.
+"""Dataset indexes: one file that describes all files of a dataset and the offsets of their records.
 
-The table of files is read when an index is opened. The sections, which say where the records of one
-file begin, are fetched when a record is needed.
+Opening an index reads the table of files. The sections, each with the record offsets of one file,
+are fetched when a record is needed.
 """
 
 from __future__ import annotations
@@ -33,22 +33,23 @@ __all__ = ["DatasetFiles", "DatasetIndex", "DatasetNames"]
 
 
 class DatasetIndex:
-    """The files of a dataset: names, sizes, versions, record counts, and where records begin.
+    """The files of a dataset: names, sizes, versions, record counts and record offsets.
 
-    A source like a path: ``Reader("train.frdataset")``, ``Batcher("s3://bucket/train.frdataset")``
-    and the other functions read the files that it describes. Of many objects in a store, a process
-    makes a few requests before its first batch, instead of a few for each object. The names are
-    relative to the folder of the index, so that it moves with the files.
+    A dataset index is a source like a path: ``Reader("train.frdataset")``,
+    ``Batcher("s3://bucket/train.frdataset")`` and the other functions read the files that it
+    describes. For a dataset of many objects in a store, a process makes only a few requests before
+    its first batch, instead of a few for each object. The names are relative to the folder of the
+    index, so the files and the index can be moved together.
 
-    Files are held to the size in the index, and objects to their ETag as well. A file that differs
-    raises an error that names it.
+    The size of each file is compared with the index, and for objects also the ETag. A file that
+    differs raises an error that names it.
 
-    Made by :meth:`build` and ``Writer(index="dataset")``.
+    Use :meth:`build` or ``Writer(index="dataset")`` to create an index.
 
     Attributes
     ----------
     path : str
-        The index, as messages name it.
+        Name of the index, for messages.
     sizes, counts : ndarray of uint64, shape (files,)
         Bytes and records of each file.
 
@@ -82,30 +83,30 @@ class DatasetIndex:
         shards: Shards = "complete",
         storage_options: StorageOptions | Mapping[str, Any] | None = None,
     ) -> DatasetIndex:
-        """Describe files, write that to `path`, and return the index.
+        """Index files, write the index to `path`, and return it.
 
-        An index that is beside an object, or in the local cache, is used; another object is read
-        from end to end. Of local files the headers are read.
+        An index next to an object, or in the local cache, is used. An object without an index is
+        read from start to end. For local files, only the headers are read.
 
         Parameters
         ----------
         source : path, URL, glob pattern, directory, or list of these
-            As for :class:`Reader`. All files have to be in the folder of `path`, or below it.
+            As for :class:`Reader`. All files must be in the folder of `path`, or below it.
         path : path or URL
-            The new index, whose name ends in ``.frdataset``.
+            The new index. Its name ends in ``.frdataset``.
         overwrite : bool, default False
-            Replace an existing file, unless it holds records.
+            Whether to replace an existing file, unless it holds records.
         max_record_bytes : int, optional
-            Longest record that is accepted, in bytes.
+            Maximum size of a record, in bytes.
         shards, storage_options
             As for :class:`Reader`.
 
         Raises
         ------
         ValueError
-            When a file is not below the folder of the index.
+            If a file is not below the folder of the index.
         OSError, CorruptRecordError, TruncatedFileError, LimitExceededError
-            When a file cannot be read, or is not sound.
+            If a file cannot be read, or is damaged.
         """
         from .record_files import RecordFiles
 
@@ -135,14 +136,14 @@ class DatasetIndex:
         *,
         storage_options: StorageOptions | Mapping[str, Any] | None = None,
     ) -> DatasetIndex:
-        """Read the table of files; this takes at most three requests.
+        """Open an index and read its table of files, with at most three requests.
 
         Raises
         ------
         OSError
-            When the index cannot be read.
+            If the index cannot be read.
         IndexMismatchError
-            When it is not a dataset index, or is damaged.
+            If the file is not a dataset index, or is damaged.
         """
         check_types(cls.open, locals())
         path = local_path(path)
@@ -175,22 +176,22 @@ class DatasetIndex:
         return np.flatnonzero(self._table.kinds)
 
     def kind_of(self, number: int) -> str | None:
-        """The compression of a file."""
+        """Return the compression of a file."""
         return KINDS[int(self._table.kinds[number])]
 
     def name_of(self, number: int) -> str:
-        """The name of a file, relative to the folder of the index."""
+        """Return the name of a file, relative to the folder of the index."""
         return self._table.name_of(number)
 
     @cached_property
     def files(self) -> Sequence[Any]:
-        """The files: paths, or objects that are held to their versions."""
+        """The files: paths, or objects fixed to the indexed versions."""
         return DatasetFiles(self)
 
     @cached_property
     def digest(self) -> str:
-        """A checksum of the names, sizes, counts and versions."""
-        import hashlib  # slow to import, and most programs need it never
+        """Checksum of the names, sizes, counts and versions."""
+        import hashlib  # slow to import and rarely needed
 
         return hashlib.sha256(self._table.raw).hexdigest()[:32]
 
@@ -203,7 +204,7 @@ class DatasetIndex:
         return os.path.join(folder, *name.split("/"))
 
     def checked_files(self) -> Sequence[Any]:
-        """Return the files; local ones must be as long as the index says.
+        """Return the files after comparing the sizes of local ones with the index.
 
         Raises
         ------
@@ -217,7 +218,7 @@ class DatasetIndex:
         return [*self.files]
 
     def _refuse(self, name: str, what: str) -> NoReturn:
-        """Raise the error about a file that the index does not describe any more."""
+        """Raise the error about a file that no longer matches the index."""
         error = IndexMismatchError(
             f"{name!a} {what}: the dataset index {self.path!a} is older than the file or damaged; "
             "build it again with fastrec index --dataset"
@@ -226,7 +227,7 @@ class DatasetIndex:
         raise error
 
     def inflated_index(self, number: int, place: PathLike) -> Index:
-        """Return the index of a compressed local file, whose bytes are compared with it.
+        """Return the index of a compressed local file after comparing the file's bytes with it.
 
         Raises
         ------
@@ -240,7 +241,7 @@ class DatasetIndex:
         return index
 
     def sections(self) -> Sections:
-        """Return where the records of each file begin; sections are fetched when needed."""
+        """Return the record offsets of each file; sections are fetched when needed."""
         return Sections(self._place, self._table, self.files)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -251,7 +252,7 @@ class DatasetIndex:
 
 
 class DescribedFile(RemoteFile):
-    """An object that a dataset index describes, held to the version that was indexed."""
+    """An object that a dataset index describes, fixed to the indexed version."""
 
     def __init__(self, index: DatasetIndex, place: RemoteFile, number: int, name: str) -> None:
         url, shown = (_replaced(each, name) for each in (place.url, place.name))
@@ -261,7 +262,7 @@ class DescribedFile(RemoteFile):
         self.version, self._indexed = version, version
 
     def pin(self, stat: Stat) -> None:
-        """Hold the object to the version of the index, as far as the store says versions."""
+        """Compare the object with the version in the index, if the store provides versions."""
         if not self._pinned and not (is_etag(self._indexed) and is_etag(stat.version)):
             self.version = stat.version
             if stat.size == self.size:
@@ -280,7 +281,7 @@ class DescribedFile(RemoteFile):
 
 
 def _replaced(url: str, name: str) -> str:
-    """Return a URL with another name in place of its last part; the query stays."""
+    """Return a URL with its last path component replaced by another name; the query is kept."""
     path, mark, query = url.partition("?") if "://" in url else (url, "", "")
     if path.startswith(("http://", "https://")):
         from urllib.parse import quote
@@ -290,7 +291,7 @@ def _replaced(url: str, name: str) -> str:
 
 
 class DatasetFiles(Sequence[Any]):
-    """The files of a dataset index, made when they are asked for."""
+    """The files of a dataset index, created on access."""
 
     def __init__(self, index: DatasetIndex) -> None:
         self._index = index
@@ -310,7 +311,7 @@ class DatasetFiles(Sequence[Any]):
 
 
 class DatasetNames(Sequence[str]):
-    """The names of the files of a dataset index, as messages have them."""
+    """The names of the files of a dataset index, for messages."""
 
     def __init__(self, files: Sequence[Any]) -> None:
         self._files = files

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sections of a dataset index, which say where the records of each file begin."""
+"""Sections of a dataset index, which hold the record offsets of each file."""
 
 from __future__ import annotations
 
@@ -23,23 +23,24 @@ from .dataset_table import Table, place_name, refused
 __all__ = ["Sections"]
 
 Pause = Callable[[float], None]
-_LEAST_PIECE, _MOST_PIECE = 1 << 20, 32 << 20  # sections that one request fetches
-_KEPT_BYTES = 256 << 20  # of sections
-_KEPT_INDEXES = 1 << 14  # unpacked sections
+_LEAST_PIECE, _MOST_PIECE = 1 << 20, 32 << 20  # bytes of sections per request
+_KEPT_BYTES = 256 << 20  # maximum bytes of cached sections
+_KEPT_INDEXES = 1 << 14  # maximum number of unpacked sections
 
 
 class Sections:
-    """Where the records of each file begin; neighbouring sections are fetched together.
+    """The record offsets of each file; neighbouring sections are fetched together.
 
-    Any number of threads may share one. What was fetched is kept up to 256 MiB.
+    Thread-safe. Up to 256 MiB of fetched sections are kept.
 
     Parameters
     ----------
     place : path or RemoteFile
         The index.
     table : Table
+        Table of the index.
     files : sequence of path or RemoteFile
-        The files that it describes, for messages.
+        The files that the index describes, for messages.
     """
 
     def __init__(self, place: str | bytes | RemoteFile, table: Table, files: Sequence[Any]) -> None:
@@ -47,7 +48,7 @@ class Sections:
         begins = table.begins
         area = int(begins[-1] - begins[0])
         piece = min(max(area // 4, _LEAST_PIECE), _MOST_PIECE)
-        # A section belongs to the piece that its first byte is in.
+        # A section belongs to the piece that contains its first byte.
         self._piece_of = ((begins[:-1] - begins[0]) // np.uint64(piece)).astype(np.int64)
         self._pieces: OrderedDict[int, memoryview] = OrderedDict()
         self._indexes: OrderedDict[int, _core.FileIndex] = OrderedDict()
@@ -56,16 +57,16 @@ class Sections:
 
     @property
     def counts(self) -> NDArray[np.uint64]:
-        """Records of each file."""
+        """Number of records in each file."""
         return self._table.counts
 
     def _bounds(self, piece: int) -> tuple[int, int]:
-        """Where the bytes of a piece begin and end."""
+        """Return the start and stop offsets of a piece."""
         first, last = np.searchsorted(self._piece_of, [piece, piece + 1]).tolist()
         return int(self._table.begins[first]), int(self._table.begins[last])
 
     def prepare(self, numbers: Iterable[int]) -> None:
-        """Fetch the sections of files, side by side."""
+        """Fetch the sections of files concurrently."""
         self._enter()
         wanted = {int(self._piece_of[n]) for n in numbers if n not in self._indexes}
         missing = sorted(wanted - self._pieces.keys())
@@ -78,7 +79,7 @@ class Sections:
                 self._held -= len(self._pieces.popitem(last=False)[1])
 
     def _enter(self) -> None:
-        if self._pid != os.getpid():  # a thread that held the lock is not in a child of fork()
+        if self._pid != os.getpid():  # after fork(), the thread that held the lock no longer exists
             self._lock, self._pid = threading.Lock(), os.getpid()
 
     def _read(self, piece: int, pause: Pause) -> memoryview:
@@ -90,13 +91,13 @@ class Sections:
             return memoryview(file.read(end - begin))
 
     def bytes_of(self, number: int) -> memoryview:
-        """The section of a file."""
+        """Return the section of a file."""
         piece = int(self._piece_of[number])
         data = self._pieces.get(piece)
         if data is None:
             self.prepare([number])
             data = self._pieces.get(piece)
-        if data is None:  # other threads needed the room
+        if data is None:  # other threads have evicted it
             data = run_all([partial(self._read, piece)])[0]
         base, _ = self._bounds(piece)
         begin, end = (int(each) - base for each in self._table.begins[number : number + 2])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The head and the table of a dataset index, as ``csrc/format/FORMAT.md`` describes them."""
+"""Read the head and the table of a dataset index (see ``csrc/format/FORMAT.md``)."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ __all__ = ["BAD_NAME", "KINDS", "Head", "Table", "is_etag", "place_name", "refus
 _MAGIC = b"\x89FRD\r\n\x1a\n"
 _HEAD = struct.Struct("<8sIIQQQQQII")
 _VERSION = 1
-_ROW = 25  # bytes of a file in the table, without its name and version
+_ROW = 25  # bytes per file in the table, without its name and version
 KINDS: tuple[str | None, ...] = (None, "GZIP", "ZLIB")
-_MOST_TABLE = 1 << 32  # bytes of a table that is inflated, of some 30 million files
-_MOST_RATIO = 1032  # of inflated bytes to bytes, which zlib cannot exceed
-_FIRST_READ = 1 << 20  # of an index in a store; the table of a few thousand files is in it
+_MOST_TABLE = 1 << 32  # maximum size of an inflated table, enough for about 30 million files
+_MOST_RATIO = 1032  # maximum compression ratio of zlib
+_FIRST_READ = 1 << 20  # bytes read first from a store; contains the table of a few thousand files
 _MOST_SIZE = 1 << 57
-# An absolute or empty name, and a name that leads out of the folder of the index.
+# Matches an empty or absolute name, and a name that leaves the folder of the index.
 BAD_NAME = re.compile(rb"(?:\A|\0)[/\0]|(?:\A|[\0/])\.\.[/\0]")
 
 
@@ -52,14 +52,14 @@ def is_etag(version: str | None) -> bool:
 
 
 class Table:
-    """The table of files as columns over one block of memory.
+    """The table of files, as columns over one block of memory.
 
     Attributes
     ----------
     sizes, counts : ndarray of uint64
         Bytes and records of each file.
     begins : ndarray of uint64, shape (files + 1,)
-        Where the section of each file begins in the index, and where the last one ends.
+        Start offset of each file's section in the index, and the stop offset of the last section.
     kinds : ndarray of uint8
         Compression of each file.
     """
@@ -98,7 +98,7 @@ class Table:
 
     @classmethod
     def read(cls, place: str | bytes | RemoteFile) -> Table:
-        """Read and check the table of the index at a place."""
+        """Read and check the table of an index."""
         name = place_name(place)
         if isinstance(place, RemoteFile):
             size = place.size
@@ -118,7 +118,7 @@ class Table:
 
 
 class Head:
-    """The head of an index, of 64 bytes."""
+    """The head of an index, 64 bytes long."""
 
     def __init__(self, count: int, raw: int, names: int, table: int, crc: int) -> None:
         self.count, self.raw, self.names, self.table, self.crc = count, raw, names, table, crc

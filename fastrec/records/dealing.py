@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Temporary record files that records are dealt into, a bucket of places of an order each."""
+"""Write records to temporary record files, one bucket for each range of output positions."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from ..errors import FastrecError
 
 __all__ = ["Bucket", "deal"]
 
-_BUFFER = 1 << 16  # bytes of each, of which many are open
+_BUFFER = 1 << 16  # buffer size in bytes, small because many files are open
 
 
 class Bucket:
-    """A record file that grows, from a size on that was good."""
+    """A record file that grows; it is first truncated to its last known good size."""
 
     def __init__(self, path: str, size: int) -> None:
         self._path = path
@@ -36,7 +36,7 @@ class Bucket:
             self._do(self._file.write, frames)
 
     def flush(self) -> int:
-        """Pass what is buffered to the system; the size of the file."""
+        """Pass buffered data to the operating system, and return the size of the file."""
         self._do(self._file.flush)
         return self._file.tell()
 
@@ -55,7 +55,7 @@ class Bucket:
 
 
 def deal(block: Bytes, numbers: NDArray[np.int64], buckets: list[Bucket]) -> None:
-    """Append each record to the bucket with its number."""
+    """Append each record to the bucket whose number is given."""
     order = np.argsort(numbers, kind="stable")
     records = block.to_list()
     present, begins = np.unique(numbers[order], return_index=True)

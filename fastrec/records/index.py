@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Indexes: the offset of every record of a file, stored beside it."""
+"""Indexes: the offset of every record of a file, stored next to it."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ from .targets import open_writer, write_file
 
 __all__ = ["Index"]
 
-_LONGEST_LINE = 42  # two numbers of 64 bits, a space and a line end
+_LONGEST_LINE = 42  # two 64-bit numbers, a space and a line end
 
 
 class Index:
     """The offsets of the records of one file.
 
-    An index belongs to a file by its content, so it follows copies of the file: the sizes and the
-    headers of a few records have to agree. (If the modification time is also that of the indexed
-    file, the headers are not read.) It is never trusted: each record is verified where the index
-    says it is. Offsets of a compressed file count inflated bytes, and its
-    index has checkpoints too, each of up to 32 KiB, from which the file can be inflated.
+    An index matches a file by content, so it also matches copies of the file: the sizes and the
+    headers of a few records must agree. (If the modification time is equal too, the headers are not
+    read.) An index is never trusted: each record is verified at the offset in the index. Offsets
+    in a compressed file count inflated bytes. The index of a compressed file also has checkpoints,
+    each of up to 32 KiB, from which the file can be inflated.
 
-    Made by :meth:`build`, :meth:`load` or :meth:`read_text`, and by ``Writer(index=True)``.
+    Use :meth:`build`, :meth:`load`, :meth:`read_text` or ``Writer(index=True)`` to create an index.
 
     Examples
     --------
@@ -77,24 +77,25 @@ class Index:
     ) -> Index:
         """Index a file by reading its headers.
 
-        A compressed file, an object in a store, and a file whose index has columns are read from
-        end to end.
+        A compressed file, an object in a store, and any file if `columns` are requested are read
+        from start to end.
 
         Parameters
         ----------
         path : path or URL
         max_record_bytes : int, optional
-            Longest record that is accepted, in bytes.
+            Maximum size of a record, in bytes.
         columns : str or iterable of str, optional
-            Numbers to keep for each record: features (``"label"``), numbers of values
+            Numbers to store for each record: features (``"label"``), value counts
             (``"len(tokens)"``) and sizes in bytes (``"size(image)"``).
 
         Raises
         ------
         OSError, CorruptRecordError, TruncatedFileError, LimitExceededError
-            If the file is not sound.
+            If the file cannot be read or is damaged.
         ExampleParseError
-            If a column is not one number for each record, or no record has the feature.
+            If a column does not have exactly one number per record, or if the feature is absent
+            from all records.
         """
         check_types(Index.build, locals())
         if max_record_bytes is not None:
@@ -132,9 +133,10 @@ class Index:
         limits: dict[str, Any] | None = None,
         pause: Callable[[float], None] | None = None,
     ) -> Index:
-        """The index of a compressed file, which is inflated from end to end.
+        """Return the index of a compressed file, which is inflated from start to end.
 
-        `options` and `limits` are those of RecordReader and Inflated. ``pause(0)`` may end it.
+        `options` and `limits` are passed to RecordReader and Inflated. An exception from
+        ``pause(0)`` ends the operation.
         """
         marks = Marks()
         with NamedFile(place, path) as file:
@@ -156,19 +158,19 @@ class Index:
 
     @classmethod
     def _of(cls, path: PathLike, place: PathLike, max_record_bytes: int | None = None) -> Index:
-        """The index of a file that is at `place` as yet."""
+        """Return the index of a file that is temporarily at `place`."""
         limit = max_record_bytes or 0
         dataset = _core.Dataset([path], places=[place], verify=False, max_record=limit)
         return cls(path, dataset.index_of(0))
 
     @classmethod
     def load(cls, path: PathLike, index: PathLike | None = None) -> Index:
-        """Load the index of the file at `path`, by default from beside it.
+        """Load the index of the file at `path`, by default from the index file next to it.
 
         Raises
         ------
         OSError
-            When it cannot be read.
+            If the index cannot be read.
         IndexMismatchError
             If it is not a fastrec index, is damaged, or does not match the file.
         """
@@ -178,7 +180,7 @@ class Index:
 
     @classmethod
     def _load(cls, path: PathLike, place: PathLike, index: PathLike) -> Index:
-        """Load an index, if it is that of the file at `place`."""
+        """Load an index, and compare it with the file at `place`."""
         found = cls._read(path, index)
         if found.checkpoints is None:
             found._core.compare(place, path)
@@ -198,15 +200,15 @@ class Index:
         return cls(path, _core.FileIndex.load(saved, path))
 
     def save(self, index: PathLike | None = None, *, overwrite: bool = False) -> str:
-        """Write the index, by default beside the file, and return its path.
+        """Write the index, by default next to the file, and return its path.
 
         Parameters
         ----------
         index : path, optional
-            The new file. By default the file's name with ``.frindex`` added, where an older index
-            is replaced.
+            The new file. By default, ``.frindex`` is added to the file's name, and an older index
+            there is replaced.
         overwrite : bool, default False
-            Replace an existing file, unless it holds records.
+            Whether to replace an existing file, unless it holds records.
 
         Raises
         ------
@@ -220,7 +222,7 @@ class Index:
         return os.fsdecode(writer.path)
 
     def _writer(self, index: PathLike | None, overwrite: bool, storage: StorageOptions) -> Any:
-        """Return a finished writer of the index, which `close` publishes."""
+        """Return a finished writer of the index; its `close` publishes the index."""
         target = index_path(self.path) if index is None else index
         writer = open_writer(
             target, storage, overwrite=overwrite or index is None, inputs=[self.path]
@@ -238,19 +240,19 @@ class Index:
 
     @property
     def offsets(self) -> NDArray[np.uint64]:
-        """Start of each record, and end of the last; uint64, shape (records + 1,)."""
+        """Start offset of each record, then the end of the last; uint64, shape (records + 1,)."""
         return np.frombuffer(self._core.offsets(), np.uint64)
 
     @property
     def columns(self) -> Any:
-        """The columns of the index, an ``IndexColumns``, which are loaded on first use.
+        """Columns of the index, an ``IndexColumns``, loaded on first use.
 
         Raises
         ------
         FileNotFoundError
-            When the index was built without columns.
+            If the index was built without columns.
         IndexMismatchError
-            When they are damaged, or belong to another file.
+            If the columns are damaged, or belong to another file.
         """
         if self._columns is None:
             columns = _columns_module().IndexColumns.load(self.path)
@@ -260,13 +262,13 @@ class Index:
         return self._columns
 
     def table(self) -> Any:
-        """Return a table of all records, which DuckDB and polars can query.
+        """Return a table of all records, which DuckDB and polars can query. Requires pyarrow.
 
         Returns
         -------
         pyarrow.Table
-            ``record`` (number in the file), ``offset`` and ``size`` (bytes of the file, of the
-            data), and the columns of the index if it has any. Requires pyarrow.
+            ``record`` (number in the file), ``offset`` (in bytes), ``size`` (bytes of data), and
+            the columns of the index, if it has any.
         """
         columns = None
         with contextlib.suppress(FileNotFoundError):
@@ -293,7 +295,7 @@ class Index:
         ------
         FileExistsError
         RandomAccessError
-            When the file is compressed.
+            If the file is compressed.
         """
         check_types(Index.write_text, locals())
         if self.checkpoints is not None:
@@ -312,7 +314,7 @@ class Index:
         Raises
         ------
         IndexMismatchError
-            Unless the lines are numbers that cover the file from end to end.
+            If the lines are not numbers that cover the file from start to end.
         """
         check_types(Index.read_text, locals())
         path = local_path(path)
@@ -341,12 +343,12 @@ class Index:
 
 
 def _columns_module() -> Any:
-    """Return the module of columns, which is built on records and therefore loaded by name."""
+    """Return the module of columns. It imports the records package, so it is imported lazily."""
     return import_module("fastrec.parsing.index_columns")
 
 
 def _parse_text(index: PathLike, size: int) -> NDArray[np.uint64]:
-    """Offsets, and the end. Memory is bounded by the number of records that the file can hold."""
+    """Return the record offsets and the end; the file's maximum record count bounds the memory."""
     most = size // FRAME_OVERHEAD + 1
     with NamedFile(index) as file:
         text = file.read(most * _LONGEST_LINE)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decompression of GZIP and ZLIB streams.
+"""Decompress GZIP and ZLIB streams.
 
 The library of :func:`~fastrec.records.compression.inflater_library` inflates raw deflate streams.
-Containers are parsed here, so that the output before any damage is delivered before the error.
+Containers are parsed here, so that all output before any damage is delivered before the error.
 """
 
 from __future__ import annotations
@@ -18,33 +18,36 @@ from .content import file_content
 
 __all__ = ["SMALL", "Marks", "Resume", "inflate"]
 
-_EXAMINED = 4096  # bytes of a file that is not compressed as expected
-_PIECE = 1 << 20  # of input, to inflate at once: after each, other threads may be in the way
-_CRUMB = 1 << 16  # the same, where it may have to be gone through byte by byte
-_OUTPUT = 1 << 20  # most output of a call, and what is handed over at once
-SMALL = 1 << 18  # output that is not worth a thread
-_RATIO_FROM = 1 << 20  # output below which no ratio is too high
-_HEADER = 10  # bytes of a member's fixed header, and more than its trailer has
-_LEAST = 512  # input to inflate at once where members are small
+_EXAMINED = 4096  # bytes examined of a file whose compression is unexpected
+_PIECE = 1 << 20  # bytes of input per call; other threads may get the GIL between calls
+_CRUMB = 1 << 16  # the same, if the input may be inflated again byte by byte
+_OUTPUT = 1 << 20  # maximum bytes of output per call and per chunk
+SMALL = 1 << 18  # bytes of output too small to use a thread for
+_RATIO_FROM = 1 << 20  # the ratio is not checked below this output
+_HEADER = 10  # bytes of a member's fixed header; its trailer is shorter
+_LEAST = 512  # bytes of input per call for small members
 
 _FHCRC, _FEXTRA, _FNAME, _FCOMMENT = 2, 4, 8, 16
 
 
-# Deflate blocks of nothing, and their bits: one of fixed codes, one that brings its codes along.
+# Empty deflate blocks and their lengths in bits: with fixed codes, and with dynamic codes.
 _FIXED, _DYNAMIC = (0x2, 10), (0x4D5FF10000000000081C004, 91)
 
 
 class Resume(NamedTuple):
-    """How to go on inside a deflate stream: `shift` bits of the first byte belong to the block
-    before, and `window` is the output before it."""
+    """State for resuming inside a deflate stream.
+
+    The first `shift` bits of the first byte belong to the previous block, and `window` is the
+    output before the checkpoint.
+    """
 
     shift: int
     window: bytes
 
     def first(self, byte: int) -> bytes:
-        """The first byte, with bits before it that inflate to nothing in the place of others.
+        """Return the first byte, with the bits of the previous block replaced by empty blocks.
 
-        Inflaters begin with whole bytes only.
+        Inflaters can only begin at whole bytes.
         """
         bits, count = _DYNAMIC if self.shift % 2 else (0, 0)
         while count % 8 != self.shift:
@@ -62,14 +65,14 @@ class _Short(Exception):
 
 
 class Marks(Protocol):
-    """Is told of what is inflated; a FastrecError that it raises is damage of the stream."""
+    """Receives inflated pieces; a FastrecError that it raises means that the stream is damaged."""
 
     def begin(self, at: int, output: int) -> None: ...
     def add(self, piece: memoryview, data: bytes, last: bool) -> None: ...
 
 
 class _Input:
-    """Compressed bytes, looked at before they are taken."""
+    """Compressed input with lookahead."""
 
     def __init__(self, read: Callable[[int], bytes]) -> None:
         self._read = read
@@ -79,11 +82,11 @@ class _Input:
 
     @property
     def buffered(self) -> int:
-        """Bytes that can be looked at without reading."""
+        """Number of bytes available without reading."""
         return len(self._data) - self._at
 
     def ahead(self, size: int, least: int = 1) -> memoryview:
-        """Up to `size` bytes from here on; fewer than `least` only at the end."""
+        """Return up to `size` bytes without consuming them; fewer than `least` only at the end."""
         while len(self._data) - self._at < least:
             more = self._read(_PIECE)
             if more is None:
@@ -108,7 +111,7 @@ class _Input:
         return found
 
     def past_zero(self) -> None:
-        """Up to and with the next zero byte."""
+        """Skip bytes up to and including the next zero byte."""
         while self.ahead(1):
             end = self._data.find(b"\0", self._at)
             if end >= 0:
@@ -118,13 +121,13 @@ class _Input:
         raise _Short
 
     def past_padding(self) -> None:
-        """Up to the next byte that is not zero."""
+        """Skip zero bytes."""
         while self.ahead(1) and self._data[self._at] == 0:
             self.skip(self.buffered - len(self._data[self._at :].lstrip(b"\0")))
 
 
 def _other(source: _Input) -> str:
-    """Return what the bytes at the start of a file are that is not compressed as expected."""
+    """Describe the content of a file that is not compressed as expected, from its first bytes."""
     if source.taken:
         return ""
     content = file_content(bytes(source.ahead(_EXAMINED, _EXAMINED)))
@@ -172,7 +175,7 @@ def _zlib_header(source: _Input) -> bool:
 
 
 def _one_by_one(inflater: Any, piece: bytes) -> bytes:
-    """Return the output before the damage in `piece`; zlib drops it if asked for more at once."""
+    """Return the output before the damage in `piece`; zlib drops some of it in larger steps."""
     found = bytearray()
     with contextlib.suppress(zlib.error):
         for byte in piece:
@@ -184,7 +187,7 @@ def _one_by_one(inflater: Any, piece: bytes) -> bytes:
 
 
 def _up_to_the_damage(read: Callable[[int], bytes]) -> Iterator[bytes]:
-    """Return the output of a deflate stream before its damage, to the byte, by zlib."""
+    """Yield all output of a deflate stream before its damage, using zlib."""
     inflater = zlib.decompressobj(-15)
     while piece := read(_CRUMB):
         while piece:
@@ -198,7 +201,7 @@ def _up_to_the_damage(read: Callable[[int], bytes]) -> Iterator[bytes]:
 
 
 class _Stream:
-    """The plain bytes of what a compressed file holds, one member or more."""
+    """The inflated bytes of a compressed file with one or more members."""
 
     def __init__(
         self,
@@ -219,7 +222,7 @@ class _Stream:
         self._feed = _CRUMB if resume is None else _PIECE
 
     def __iter__(self) -> Iterator[bytes]:
-        """Small members together: handing over costs more than inflating them."""
+        """Yield output in chunks; small members are joined, because each chunk has a cost."""
         held: list[bytes] = []
         size = 0
         try:
@@ -239,7 +242,7 @@ class _Stream:
             yield b"".join(held)
 
     def _pieces(self) -> Iterator[bytes]:
-        """Yield output piece by piece; an empty piece precedes input that may be awaited."""
+        """Yield output piece by piece; an empty piece precedes a read that may block."""
         begins = _gzip_header if self._gzip else _zlib_header
         if self._resume is not None:
             yield from self._rest_of_member(self._resume)
@@ -252,7 +255,7 @@ class _Stream:
             self.source.past_padding()
 
     def _inflate(self, inflater: Any) -> tuple[memoryview, bytes]:
-        """Return the input that was used, and its output."""
+        """Return the consumed input and its output."""
         source = self.source
         piece = source.ahead(self._feed)
         most = _OUTPUT if self._size is None else min(self._size - self.output, _OUTPUT)
@@ -262,7 +265,7 @@ class _Stream:
             raise _Damaged(str(error)) from error
         if not piece and not data:
             raise _Short
-        # At the end of a stream, zlib may leave the bytes behind it in both attributes.
+        # At the end of a stream, zlib may put the following bytes in both attributes.
         rest = inflater.unused_data if inflater.eof else inflater.unconsumed_tail
         used = len(piece) - len(rest)
         source.skip(used)
@@ -271,7 +274,7 @@ class _Stream:
         return piece[:used], data
 
     def _rest_of_member(self, resume: Resume) -> Iterator[bytes]:
-        """The output of a member that is gone into; what it adds up to is not known."""
+        """Yield the rest of a member after a checkpoint, without checking its checksum."""
         inflater = self._library.decompressobj(-15, zdict=resume.window)
         if resume.shift:
             first = resume.first(self.source.exactly(1)[0])
@@ -307,7 +310,7 @@ class _Stream:
             size += len(data)
             if data:
                 yield data
-        # The next member is probably as long: what is behind it need not be copied for this one.
+        # The next member probably has the same length, so bytes after this one need not be copied.
         self._feed = min(max(source.taken - begin + _HEADER, _LEAST), _PIECE)
         if source.buffered < _HEADER:
             yield b""
@@ -320,7 +323,7 @@ class _Stream:
             raise _Damaged(str(error)) from error
 
     def _rescued(self, begin: int, size: int) -> Iterator[bytes]:
-        """Return the output of the failed call before its error, if it can be read again."""
+        """Yield the output of the failed call before its error, if the input can be read again."""
         if self._seek is None:
             return
         self._seek(begin)
@@ -353,11 +356,11 @@ def inflate(
     resume: Resume | None = None,
     size: int | None = None,
 ) -> Iterator[bytes]:
-    """Yield the output of a compressed file; an empty piece where input may have to be awaited.
+    """Yield the output of a compressed file; an empty piece precedes a read that may block.
 
-    The parameters are those of :class:`~fastrec.records.inflated.Inflated`. With `resume` it is the
-    output from a checkpoint on, and `read` stands at its first byte. With `size`, at least 1, the
-    output ends after that number of bytes, and what follows is not inflated.
+    The parameters are those of :class:`~fastrec.records.inflated.Inflated`. With `resume`, the
+    output starts at a checkpoint, and `read` must be positioned at its first byte. With `size`, at
+    least 1, the output ends after `size` bytes, and later data is not inflated.
 
     Raises
     ------
@@ -370,7 +373,7 @@ def inflate(
 def _guarded(
     stream: _Stream, kind: str, path: str, max_output: int | None, max_ratio: int | None
 ) -> Iterator[bytes]:
-    """The chunks of `stream`, within limits; what goes wrong with the coordinates it has."""
+    """Yield the chunks of `stream` within the limits; add path and offset to errors."""
     try:
         for chunk in stream:
             if max_output is not None and stream.output > max_output:

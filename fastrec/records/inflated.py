@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compressed files, inflated by a thread of their own, ahead of whoever reads records."""
+"""Inflate a compressed file on its own thread, ahead of the reader."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from .inflate import SMALL, Marks, inflate
 
 __all__ = ["Inflated"]
 
-_AHEAD = 4  # chunks of output that wait
-_WAIT_S = 1.0  # between looks at whether there is anybody to wait for
+_AHEAD = 4  # maximum number of chunks of output in the queue
+_WAIT_S = 1.0  # seconds between checks whether the consumer still exists
 
 
 class _Channel:
-    """State shared by the inflating and the reading thread; keeps neither alive."""
+    """State shared by the inflating and the reading thread; it holds no reference to either."""
 
     def __init__(self) -> None:
         self.changed = threading.Condition()
@@ -27,7 +27,7 @@ class _Channel:
         self.thread: threading.Thread | None = None
 
     def put(self, chunk: bytes) -> bool:
-        """Add a chunk when the queue has space; return whether the reader still reads."""
+        """Add a chunk when the queue has space; return whether the reader still exists."""
         with self.changed:
             while len(self.chunks) >= _AHEAD and not self.stopped:
                 self.changed.wait()
@@ -41,7 +41,7 @@ class _Channel:
             self.changed.notify_all()
 
     def get(self) -> bytes:
-        """The next chunk; nothing at the end."""
+        """Return the next chunk; empty at the end."""
         with self.changed:
             while not self.chunks and not self.ended:
                 if not self.changed.wait(_WAIT_S) and not self._is_pumped():
@@ -83,26 +83,26 @@ def _nothing() -> None:
 
 
 class Inflated:
-    """``read(size)`` of what a compressed file holds, one member or more.
+    """A stream ``read(size)`` over the inflated content of a file with one or more members.
 
-    Zeros after a member are padding; anything else there is damage, as it is to CPython's gzip.
+    Zeros after a member are padding. Any other data there is damage, as for CPython's gzip module.
 
     Parameters
     ----------
     read : callable
-        ``read(size)`` of the compressed bytes.
+        ``read(size)`` returns compressed bytes.
     kind : {"GZIP", "ZLIB"}
     path : object
-        For messages.
+        Name of the file, for messages.
     close : callable, optional
-        Called when no more will be read. It must not fail.
+        Called after the last read. It must not raise.
     seek : callable, optional
-        ``seek(position)`` of the compressed bytes. With it, damage costs nothing of what comes
-        before it; without, up to a megabyte.
+        ``seek(position)`` sets the position in the compressed bytes. With it, all output before
+        damage is delivered; without it, up to a megabyte of output is lost.
     max_output, max_ratio : int, optional
-        Bytes of output, and times the input, beyond which the stream is refused.
+        Maximum output in bytes, and maximum ratio of output to input.
     marks : Marks, optional
-        Is told of each piece.
+        Receives each piece.
     uses_thread : bool
         Whether a thread inflates ahead of the reader, unless the file is small.
 
@@ -113,7 +113,7 @@ class Inflated:
     Raises
     ------
     CorruptRecordError, TruncatedFileError, LimitExceededError
-        From ``read``, after everything before the damage was read.
+        By ``read``, after all output before the damage was read.
     """
 
     def __init__(
@@ -150,9 +150,9 @@ class Inflated:
         channel = self._channel = self._channel or _Channel()
         if channel.thread is not None:
             return channel.get()
-        if channel.chunks:  # inflated before the turn of the file
+        if channel.chunks:  # inflated before the file was opened for reading
             return channel.chunks.popleft()
-        # The first chunk comes without a thread: a small file needs none.
+        # The first chunk is inflated without a thread, so a small file needs no thread.
         first = self._first()
         if first and self._uses_thread and not channel.ended:
             channel.thread = threading.Thread(
@@ -163,13 +163,13 @@ class Inflated:
             )
             try:
                 channel.thread.start()
-            except RuntimeError:  # the system has no more threads: then all comes without one
+            except RuntimeError:  # the system allows no more threads: inflate without one
                 channel.thread = None
                 self._uses_thread = False
         return first or channel.get()
 
     def begin(self, size: int, pause: Callable[[float], None]) -> None:
-        """Inflate about the first `size` bytes, before they are read; ``pause(0)`` may end it."""
+        """Inflate about `size` bytes before they are read; ``pause(0)`` may raise to stop."""
         channel = self._channel = _Channel()
         while not channel.ended and size > 0:
             pause(0)
@@ -179,7 +179,7 @@ class Inflated:
                 channel.chunks.append(chunk)
 
     def _first(self) -> bytes:
-        """Inflate the next chunk here; an empty one when all has ended."""
+        """Inflate and return the next chunk on this thread; empty at the end."""
         channel = self._channel
         assert channel is not None
         chunks: list[bytes] = []
@@ -196,4 +196,4 @@ class Inflated:
         if self._channel is None or self._channel.thread is None:
             self._close()
         elif self._pid == os.getpid():
-            self._channel.stop()  # and the thread closes
+            self._channel.stop()  # the thread closes the file

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compressed files of one pass, inflated by several threads ahead of the reader."""
+"""Inflate the compressed files of one pass on several threads ahead of the reader."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 __all__ = ["InflatedAhead"]
 
-_BEGUN = 16 << 20  # output of a file without checkpoints that is inflated before its turn
+_BEGUN = 16 << 20  # maximum output inflated in advance from a file without checkpoints
 
 
 class _Part(NamedTuple):
-    """A part of the output of file `number`, or the error in its place."""
+    """A part of the output of file `number`, or an error in its place."""
 
     number: int
     content: Inflated | bytes | Exception
@@ -32,14 +32,14 @@ class _Part(NamedTuple):
 class InflatedAhead:
     """Compressed files in the order of a pass, inflated by several threads.
 
-    The spans between checkpoints of an indexed file are inflated side by side. A file without an
-    index is begun before its turn, up to 16 MiB of output, while the files before it are read.
+    The spans between checkpoints of an indexed file are inflated in parallel. A file without an
+    index is inflated in advance, up to 16 MiB of output, while earlier files are read.
 
     Parameters
     ----------
     files : RecordFiles
     stop : int
-        The number after that of the last file.
+        Number of the last file plus 1.
     """
 
     def __init__(self, files: RecordFiles, stop: int) -> None:
@@ -49,15 +49,15 @@ class InflatedAhead:
         self._pid = os.getpid()
 
     def open(self, number: int) -> Callable[[int], bytes]:
-        """Return ``read(size)`` of the output of a compressed file, after that of earlier files.
+        """Return ``read(size)`` of the output of a compressed file; the files are opened in order.
 
         Raises
         ------
         OSError
-            When the file cannot be opened.
+            If the file cannot be opened.
         """
         part = self._peek()
-        while part is not None and part.number < number:  # the rest of a file that was given up
+        while part is not None and part.number < number:  # skip the rest of an abandoned file
             self._next = None
             part = self._peek()
         if part is None or part.number > number:
@@ -70,7 +70,7 @@ class InflatedAhead:
         return part.content
 
     def _begin_with(self, number: int) -> Callable[[int], bytes]:
-        """Open a file that no thread has begun, and have threads begin those after it."""
+        """Open a file that no thread has started, and start threads for the files after it."""
         file = indexed(self._files, number)
         if file is None and number + 1 == self._stop:
             return inflate_whole(self._files, number)
@@ -109,7 +109,7 @@ class InflatedAhead:
         return self._next
 
     def take(self, number: int) -> bytes | Exception:
-        """Return the next span of a file; nothing at its end."""
+        """Return the next span of a file; empty at its end."""
         part = self._peek()
         if part is None or part.number != number:
             return b""
@@ -145,15 +145,15 @@ def _read_part(number: int, read: Callable[[Any], bytes], pause: Any) -> _Part:
 
 
 class _Spans:
-    """``read(size)`` of all output of a file, span by span.
+    """A function ``read(size)`` over all output of a file, span by span.
 
-    What cannot be inflated from its checkpoint is inflated from the start of the file: this
-    delivers what is before the damage, and the error says where the damage is.
+    If a span cannot be inflated from its checkpoint, the file is inflated from its start: this
+    delivers all output before the damage, and an error with the position of the damage.
     """
 
     def __init__(self, ahead: InflatedAhead, number: int) -> None:
         self._ahead, self._number = ahead, number
-        self._size = 0  # of the spans that were delivered
+        self._size = 0  # bytes of the delivered spans
         self._instead: Callable[[int], bytes] | None = None
 
     def __call__(self, size: int) -> bytes:
@@ -167,7 +167,7 @@ class _Spans:
 
 
 class _Rest:
-    """``read(size)`` of some bytes, and of what comes after."""
+    """A function ``read(size)`` that returns some bytes first, then those of another `read`."""
 
     def __init__(self, first: bytes, read: Callable[[int], bytes]) -> None:
         self._first, self._read = first, read

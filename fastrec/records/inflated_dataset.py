@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records of compressed files by number: spans between checkpoints are inflated."""
+"""Read records of compressed files by number, by inflating spans between checkpoints."""
 
 from __future__ import annotations
 
@@ -25,31 +25,29 @@ from .remote_dataset import IndexList, Plan, RemoteDataset
 
 __all__ = ["InflatedDataset", "InflatedFile"]
 
-_WHOLE = 8 << 20  # a longer span is not inflated as a whole: it might not fit into memory
-_BLOCK = 2 << 20  # the least of a block, with a checkpoint every half of a megabyte
-_KEPT = 64 << 20  # of spans that were inflated last
-_WINDOW = 128 << 20  # of ranges, before whoever takes batches of a shuffle
+_WHOLE = 8 << 20  # maximum size of a span to inflate as a whole, so that it fits into memory
+_BLOCK = 2 << 20  # minimum bytes of a block; checkpoints are half a megabyte apart
+_KEPT = 64 << 20  # bytes of recently inflated spans to keep
+_WINDOW = 128 << 20  # bytes of ranges to inflate ahead of the consumer of a shuffle
 
 
 class InflatedFile:
-    """A compressed file, read as what it inflates to.
-
-    Any number of threads may share one.
+    """A compressed file that is read as its inflated content. Thread-safe.
 
     Parameters
     ----------
     path : path
-        For messages.
+        Name of the file, for messages.
     place : path
-        Where the file is.
+        Location of the file.
     index : Index
-        With checkpoints.
+        Index with checkpoints.
 
     Attributes
     ----------
     name : str
     size : int
-        Of the output.
+        Size of the output, in bytes.
     """
 
     silent = False
@@ -68,38 +66,38 @@ class InflatedFile:
         return self._checkpoints.stamp[:2]
 
     def identify(self, pause: Any) -> None:
-        """Nothing: each read compares the file with what it was."""
+        """Do nothing: each read compares the file with its stamp."""
 
     def spans(self) -> int:
-        """Number of spans."""
+        """Return the number of spans."""
         return len(self._checkpoints)
 
     def span_of(self, at: int) -> int:
-        """The span that holds a byte of the output."""
+        """Return the number of the span that contains a byte of the output."""
         return self._checkpoints.find(at)
 
     def span(self, number: int) -> tuple[int, int]:
-        """Begin and end of a span in the output."""
+        """Return the start and stop offsets of a span in the output."""
         outputs = self._checkpoints.outputs
         end = outputs[number + 1] if number + 1 < len(outputs) else self.size
         return int(outputs[number]), int(end)
 
     @property
     def is_worth_threads(self) -> bool:
-        """Whether several threads can share the file, within memory."""
+        """Whether several threads can share the file within the memory limit."""
         return self.spans() > 2 and self.longest() <= _WHOLE
 
     def longest(self) -> int:
-        """Size of the longest span."""
+        """Return the size of the longest span."""
         return max((end - begin for begin, end in map(self.span, range(self.spans()))), default=0)
 
     def read(self, begin: int, end: int, pause: Callable[[float], None] | None = None) -> bytes:
-        """The output from `begin` to `end`, which is beyond it; `pause(0)` may end it.
+        """Return the output from `begin` to `end`, exclusive; ``pause(0)`` may raise to stop.
 
         Raises
         ------
         OSError, CorruptRecordError, TruncatedFileError
-            With the path, and the offset at which the output was to begin.
+            With the path, and the start offset of the requested output.
         """
         try:
             return self._read(begin, end, pause)
@@ -151,7 +149,7 @@ class InflatedFile:
 
 
 class _Part:
-    """``read(size)`` of a number of bytes, beyond which nothing is read in vain."""
+    """A function ``read(size)`` that reads at most a fixed number of bytes in total."""
 
     def __init__(self, read: Callable[[int], bytes], left: int) -> None:
         self._read, self._left = read, left
@@ -171,7 +169,7 @@ class InflatedDataset(RemoteDataset):
     options : mapping
         ``verify`` and ``max_record`` of ``_core.Dataset``.
     threads : int
-        Threads that inflate.
+        Number of inflating threads.
     """
 
     def __init__(
@@ -186,9 +184,9 @@ class InflatedDataset(RemoteDataset):
 
     @property
     def block_bytes(self) -> int:
-        """Bytes of a block that is not much more to inflate from a checkpoint before it.
+        """Block size in bytes. Inflating from the checkpoint before a block adds little work.
 
-        It follows from the sizes of the files alone, so that all processes have the same blocks.
+        It depends only on the sizes of the files, so all processes use the same blocks.
         """
         most = max((spacing_of(file.size) for file in self.inflated), default=0)
         return max(_BLOCK, 2 * most)
@@ -196,13 +194,14 @@ class InflatedDataset(RemoteDataset):
     def __getitem__(self, number: Any) -> bytes:
         at, count = number.__index__(), len(self)
         if -count <= at < count:
-            with contextlib.suppress(FastrecError):  # which comes again, with all it has to say
+            # The call below raises it again with full details.
+            with contextlib.suppress(FastrecError):
                 if (record := self._record(at % count)) is not None:
                     return record
         return super().__getitem__(number)
 
     def _record(self, number: int) -> bytes | None:
-        """One record; None unless it is all of what the index says."""
+        """Return one record; None unless it fills the range that the index states."""
         file, begin, end = self.frame_of(number)
         data = iter([bytes(self._fetch([(file, begin, end)], None))])
         reader = _core.RecordReader(
@@ -212,8 +211,10 @@ class InflatedDataset(RemoteDataset):
         return record if len(record) == end - begin - FRAME_OVERHEAD else None
 
     def jobs(self, plan: Plan) -> Iterator[Job]:
-        """Yield the jobs that inflate the ranges of a plan: one for each long range, and one for
-        the short ranges of each span."""
+        """Yield the jobs that inflate the ranges of a plan.
+
+        There is one job for each long range, and one for the short ranges of each span.
+        """
         short: list[tuple[int, int, int]] = []
         for each in plan.ranges:
             if short and (self._is_long(*each) or self._span_of(each) != self._span_of(short[0])):
@@ -229,7 +230,7 @@ class InflatedDataset(RemoteDataset):
     take_jobs = jobs  # spans are kept instead of files
 
     def ahead(self, jobs: Iterator[Job]) -> Ahead[Any]:
-        """Return the results of jobs, which threads do within the window."""
+        """Return the results of jobs, which threads run ahead within the window."""
         budget, threads = self.storage.window_bytes, self._threads
         return Ahead(jobs, budget=budget, threads=threads, most=threads)
 
@@ -237,7 +238,7 @@ class InflatedDataset(RemoteDataset):
         return where[0], self.inflated[where[0]].span_of(where[1])
 
     def _is_long(self, file: int, begin: int, end: int) -> bool:
-        """Whether a range is at least half of its span, or in a span that is not kept."""
+        """Return whether a range is at least half of its span, or its span is too long to keep."""
         inflated = self.inflated[file]
         first, last = inflated.span(inflated.span_of(begin))
         return end > last or last - first > _WHOLE or 2 * (end - begin) >= last - first
@@ -250,7 +251,7 @@ class InflatedDataset(RemoteDataset):
         return memoryview(parts[0] if len(parts) == 1 else b"".join(parts))
 
     def _range(self, file: int, begin: int, end: int, pause: Any) -> bytes | memoryview:
-        """The output from `begin` to `end`; the span of a short range is kept as a whole."""
+        """Return the output from `begin` to `end`; the whole span of a short range is kept."""
         inflated = self.inflated[file]
         try:
             if self._is_long(file, begin, end):
@@ -261,7 +262,7 @@ class InflatedDataset(RemoteDataset):
             raise self._at_record(error, file, begin) from None
 
     def _at_record(self, error: FastrecError, file: int, begin: int) -> FastrecError:
-        """The error as one about the first record that it keeps from being read."""
+        """Return the error with the number of the first record that it affects."""
         record = self.record_at(file, begin)
         located = type(error)(f"{error} (record {record})")
         located.__dict__.update(error.__dict__)

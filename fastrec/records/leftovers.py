@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Leftovers of killed jobs in a directory: unfinished files and working directories."""
+"""Find leftovers of killed jobs in a directory: unfinished files and working directories."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from .side_files import is_leftover
 
 __all__ = ["Leftover", "find_leftovers", "remove"]
 
-_OF_A_UNIT = re.compile(r"[a-z]+-[0-9a-f]{32}")  # in the directory of a reshard by tasks
-_OLD = "old-"  # in the directory of a Spark job, before the names of files that it replaces
+_OF_A_UNIT = re.compile(r"[a-z]+-[0-9a-f]{32}")  # names in the directory of a reshard by tasks
+_OLD = "old-"  # prefix of replaced files in the directory of a Spark job
 
 
 class Leftover(NamedTuple):
-    """A file or directory that a job did not finish, or a damaged file that a repair has kept.
+    """An unfinished file or directory of a job, or a damaged file that a repair has kept.
 
     Attributes
     ----------
     path : str
     size : int
-        Bytes, of all files of a directory.
+        Size in bytes; for a directory, the total of its files.
     age : float
         Seconds since the last change.
     kind : {"unfinished", "reshard", "replaced", "damaged"}
-        A ``"reshard"`` can be resumed. ``"replaced"`` is a directory of a Spark job, with files
+        A ``"reshard"`` can be resumed. ``"replaced"`` is a directory of a Spark job with files
         that the job was about to replace: these may be the only copies.
     """
 
@@ -40,9 +40,9 @@ class Leftover(NamedTuple):
 
 
 def find_leftovers(folder: str) -> Iterator[Leftover]:
-    """Yield what killed jobs have left below a directory, in sorted order.
+    """Yield the leftovers of killed jobs below a directory, in sorted order.
 
-    Links to directories are not followed.
+    Symbolic links to directories are not followed.
 
     Raises
     ------
@@ -63,7 +63,7 @@ def find_leftovers(folder: str) -> Iterator[Leftover]:
 
 
 def _is_of_a_job(entry: os.DirEntry[str], is_folder: bool) -> bool:
-    """Return whether a name of a leftover is not that of something else."""
+    """Return whether an entry with the name of a leftover was created by a job."""
     if not is_folder:
         return entry.name.endswith((".tmp", ".part"))
     if not entry.name.endswith(".reshard"):
@@ -91,7 +91,7 @@ def _below(folder: str) -> Iterator[str]:
 
 
 def remove(leftover: Leftover) -> None:
-    """Delete a leftover. One that is gone already is not an error."""
+    """Delete a leftover. A missing leftover is not an error."""
     try:
         if os.path.isdir(leftover.path) and not os.path.islink(leftover.path):
             shutil.rmtree(leftover.path)

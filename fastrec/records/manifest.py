@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Manifests: names, sizes, counts and checksums of a set of files, which detect missing ones."""
+"""Manifests: names, sizes, counts and checksums of a set of files, for detecting missing files."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ __all__ = ["Manifest", "ManifestFile"]
 _FORMAT = "fastrec manifest"
 _VERSION = 1
 _CRC32C = re.compile("[0-9a-f]{8}")
-_LONGEST = 1 << 27  # a manifest in bytes: of about a million files
-_END = 1 << 63  # of sizes and counts
+_LONGEST = 1 << 27  # maximum bytes of a manifest, enough for about a million files
+_END = 1 << 63  # exclusive bound of sizes and counts
 
 
 class ManifestFile(NamedTuple):
-    """One file: its name without folders, its records, its bytes, and the CRC32C of these.
+    """One file: its name without folders, number of records, size in bytes and CRC32C.
 
     Examples
     --------
@@ -51,15 +51,16 @@ class ManifestFile(NamedTuple):
 
     @classmethod
     def of(cls, path: str | bytes, records: int, totals: tuple[int, int]) -> ManifestFile:
-        """The entry of a file, from its records, and the size and CRC32C of its bytes."""
+        """Return the entry of a file; `totals` are the size and the CRC32C of its bytes."""
         return cls(os.path.basename(os.fsdecode(path)), records, *totals)
 
 
 class Manifest(Sequence[ManifestFile]):
     """The files of a dataset, with their sizes, counts and checksums.
 
-    Checksums of records cannot detect a file that was cut between two records, a missing shard, or
-    one that is there twice under two names. :func:`verify` detects these by a manifest.
+    Checksums of records cannot detect a file that was truncated between two records, a missing
+    shard, or a shard that exists twice under two names. :func:`verify` detects these with a
+    manifest.
 
     Examples
     --------
@@ -108,9 +109,9 @@ class Manifest(Sequence[ManifestFile]):
         shards: Shards = "complete",
         storage_options: StorageOptions | Mapping[str, Any] | None = None,
     ) -> Manifest:
-        """Build the manifest of files; every checksum in them is verified.
+        """Build the manifest of files, and verify all checksums in them.
 
-        Parameters are those of :class:`Reader`.
+        The parameters are those of :class:`Reader`.
 
         Raises
         ------
@@ -134,7 +135,7 @@ class Manifest(Sequence[ManifestFile]):
         overwrite: bool = False,
         storage_options: StorageOptions | Mapping[str, Any] | None = None,
     ) -> None:
-        """Write it as JSON, completely or not at all.
+        """Write the manifest as JSON; the file appears complete or not at all.
 
         `overwrite` replaces an existing file, unless it holds records.
 
@@ -154,14 +155,14 @@ class Manifest(Sequence[ManifestFile]):
         *,
         storage_options: StorageOptions | Mapping[str, Any] | None = None,
     ) -> Manifest:
-        """Read what :meth:`save` wrote.
+        """Load a manifest that :meth:`save` wrote.
 
         Raises
         ------
         FastrecError
-            If it is not a manifest.
+            If the file is not a manifest.
         LimitExceededError
-            If it is longer than one of a million files.
+            If the file is larger than a manifest of a million files.
         OSError
         """
         check_types(Manifest.load, locals())
@@ -187,14 +188,14 @@ class Manifest(Sequence[ManifestFile]):
     def of(
         cls, manifest: Manifest | PathLike, storage_options: StorageOptions | None = None
     ) -> Manifest:
-        """Return a manifest as it is, or load that at a path."""
+        """Return a manifest unchanged, or load it from a path."""
         if isinstance(manifest, Manifest):
             return manifest
         check_path("manifest", manifest)
         return cls.load(manifest, storage_options=storage_options)
 
     def entries(self, paths: Iterable[str | bytes]) -> list[ManifestFile]:
-        """The entry of each file; raises unless these are exactly the files of the manifest."""
+        """Return the entry of each file; raise unless the manifest lists exactly these files."""
         names = [os.path.basename(os.fsdecode(path)) for path in paths]
         try:
             found = [self._by_name[name] for name in names]
@@ -215,27 +216,27 @@ class Manifest(Sequence[ManifestFile]):
                 raise _error(name, f"{name!a} is listed {count} times")
 
     def check_file(self, here: ManifestFile) -> None:
-        """Raise unless a file is as the manifest has it."""
+        """Raise unless a file agrees with the manifest."""
         self.check_records(here.name, here.records)
         if here != self.entry(here.name):
             raise _error(here.name, f"{here.name!a} differs from the manifest in its contents")
 
     def check_records(self, path: PathLike, records: int) -> None:
-        """Raise unless the entry of a file has that many records."""
+        """Raise unless the entry of a file has this number of records."""
         there = self.entry(path)
         if records != there.records:
             text = f"{there.name!a} has {records} records, the manifest says {there.records}"
             raise _error(there.name, text)
 
     def check_size(self, path: PathLike, size: int) -> None:
-        """Raise unless the entry of a file has that many bytes."""
+        """Raise unless the entry of a file has this number of bytes."""
         there = self.entry(path)
         if size != there.size:
             text = f"{there.name!a} has {size} bytes, the manifest says {there.size}"
             raise _error(there.name, text)
 
     def entry(self, path: PathLike) -> ManifestFile:
-        """The entry of a file, by its name."""
+        """Return the entry of a file, found by name."""
         name = os.path.basename(os.fsdecode(path))
         if name not in self._by_name:
             raise _error(name, f"{name!a} is not in the manifest")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records of files by number: the dataset that has them, and the indexes that it goes by."""
+"""Access records by number: choose the dataset implementation, and find or build its indexes."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ __all__ = ["dataset_of"]
 
 
 def dataset_of(files: RecordFiles) -> _core.Dataset | RemoteDataset:
-    """Make the records of files by number; this loads or builds indexes.
+    """Return a dataset of the records by number; this loads or builds indexes.
 
     Raises
     ------
     RandomAccessError
-        When the records can be read in sequence only.
+        If the records can only be read in sequence.
     OSError, CorruptRecordError, TruncatedFileError, IndexMismatchError
     """
     if files.is_followed:
@@ -62,7 +62,7 @@ def dataset_of(files: RecordFiles) -> _core.Dataset | RemoteDataset:
     if files.on_error != "raise" and files.counts_damaged:
         return _make_by_headers(files, places, make)
     if files.on_error != "raise":
-        # The numbers must be those of iterating, which reads what it counts.
+        # The numbers must agree with iteration, which only counts the records that it yields.
         return make(indexes=_damaged_indexes(files))
     if files.index is True and not files.remote:
         return make(beside=True)
@@ -76,7 +76,7 @@ def _make_by_headers(
 ) -> _core.Dataset:
     """Number the records of local files by their headers.
 
-    Only files with a damaged header are read from end to end.
+    Only files with a damaged header are read from start to end.
     """
     try:
         return make()
@@ -114,7 +114,7 @@ def _make_inflated(files: RecordFiles, places: list[str | bytes]) -> InflatedDat
 def _inflated_index(
     files: RecordFiles, path: str | bytes, place: str | bytes, pause: Any
 ) -> tuple[Index, IndexMismatchError | None]:
-    """The index of a compressed file, from beside it or by inflating it."""
+    """Return the index of a compressed file, from the file next to it or by inflating it."""
     option, refused = files.index, None
     if isinstance(option, Index):
         return option, None
@@ -131,7 +131,7 @@ def _inflated_index(
             refused = error if isinstance(error, IndexMismatchError) else None
     kind = streams.detect(head_of(place)) if files.compression == "auto" else files.compression
     assert kind is not None
-    # Checksums of records decide about numbers where damaged ones are left out.
+    # If damaged records are skipped, the checksums of records determine the numbers.
     verify = files.options["verify"] and files.on_error != "raise"
     options = {**files.options, "verify": verify, "damage": files.policy()}
     return Index._inflated(path, place, kind, options, files.limits, pause), refused
@@ -194,7 +194,7 @@ def _given_index(files: RecordFiles) -> list[_core.FileIndex | None] | None:
     if option is False:
         return None
     if option is True:
-        # Headers of a copy in the cache are read sooner than an index is fetched.
+        # Reading the headers of a cached copy is faster than fetching an index.
         return [
             None if isinstance(place, RemoteFile) else Index._read(path, index_path(place))._core
             for path, place in zip(files.paths, files.places, strict=True)
@@ -212,5 +212,5 @@ def _check_index_option(files: RecordFiles) -> None:
 
 
 def _warn(error: IndexMismatchError) -> None:
-    """An index beside a file is not used."""
+    """Warn that the index next to a file is not used."""
     warnings.warn(str(error), RuntimeWarning, stacklevel=5)

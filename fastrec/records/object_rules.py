@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rules of :mod:`fastrec.records.output_rules` for local files and for objects in stores."""
+"""Apply the rules of :mod:`fastrec.records.output_rules` to local files and to objects."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ __all__ = [
 OBJECT_EXISTS = "the object exists; overwrite=True replaces it"
 
 _ALIASES = {"s3a://": "s3://", "gcs://": "gs://", "abfss://": "abfs://"}
-_HTTP = ("http://", "https://")  # which cannot be listed
+_HTTP = ("http://", "https://")  # URLs that cannot be listed
 
 
 def check_outputs(
@@ -51,7 +51,7 @@ def check_outputs(
     inputs: Iterable[Any],
     storage: StorageOptions,
 ) -> None:
-    """Raise unless new files or objects may be written under a name or the name of a set.
+    """Raise unless new files or objects may be written under this name, or this shard set name.
 
     For a single object, the write itself checks whether it exists.
 
@@ -73,7 +73,7 @@ def check_outputs(
 def check_object(
     url: str, *, overwrite: bool, records: bool, inputs: Iterable[Any], storage: StorageOptions
 ) -> None:
-    """Raise if a URL is an input of the same call, or has records and gets something else.
+    """Raise if a URL is an input of the same call, or holds records that other data would replace.
 
     Raises
     ------
@@ -93,7 +93,7 @@ def check_object(
 
 
 def stale_outputs(path: PathLike, written: Sequence[str], storage: StorageOptions) -> list[str]:
-    """Return the existing shards of the set `path` that are not among `written`."""
+    """Return the existing shards of the set `path` that are not in `written`."""
     if not is_remote(path, storage):
         return stale_shards(path, written)
     new = {_identity(locate(each, storage)) for each in written}
@@ -132,7 +132,7 @@ def _remove(location: Location, storage: StorageOptions, pause: Pause) -> None:
 
 
 def _shards_of(url: str, storage: StorageOptions) -> list[str]:
-    """Return the URLs of the existing shards of a set, whatever their number."""
+    """Return the URLs of the existing shards of a set, for any number of shards."""
     location = locate(url, storage)
     if location.begin.startswith(_HTTP):
         return []
@@ -151,7 +151,7 @@ def _shards_of(url: str, storage: StorageOptions) -> list[str]:
 
 
 def _identity(location: Location) -> tuple[str, str]:
-    """Return what two URLs of one object have in common."""
+    """Return a value that is equal for all URLs of one object."""
     begin = location.begin
     for alias, scheme in _ALIASES.items():
         if begin.startswith(alias):
@@ -160,7 +160,7 @@ def _identity(location: Location) -> tuple[str, str]:
 
 
 def _is_input(location: Location, inputs: Iterable[Any], storage: StorageOptions) -> bool:
-    """Return whether an object, or the file behind it, is among the inputs of the same call."""
+    """Return whether an object, or its local file, is an input of the same call."""
     for each in inputs:
         if isinstance(each, RemoteFile):
             other: Location | None = each.location

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One file being written, and the compressor before it."""
+"""Write one file, with optional compression."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["Output"]
 
 
 class Output:
-    """One file being written, and the compressor before it."""
+    """A file being written, with an optional compressor."""
 
     BLOCK = 1 << 18
 
@@ -34,23 +34,23 @@ class Output:
     ) -> None:
         self._kind, self._verify = kind, verify
         self._compressor = None if kind is None else compressor(kind, level)
-        self._frames = bytearray()  # and how many, that wait for the compressor
+        self._frames = bytearray()  # frames that wait for the compressor, and their number
         self._waiting = 0
-        self._compressed = 0  # bytes that it has had
+        self._compressed = 0  # bytes passed to the compressor
         self._finished = False
         self.file = open_writer(path, storage, records=True, **options)
         self.core: _core.RecordWriter = getattr(
             self.file, "core", self.file
-        )  # takes what is written
+        )  # receives the written bytes
 
     @property
     def count(self) -> int:
-        """Records."""
+        """Number of records."""
         return self.core.count + self._waiting
 
     @property
     def size(self) -> int:
-        """Bytes before compression."""
+        """Size before compression, in bytes."""
         if self._compressor is None:
             return self.core.size
         return self._compressed + len(self._frames)
@@ -64,7 +64,7 @@ class Output:
     def write_many(
         self, records: Any, start: int = 0, stop: int | None = None, step: int = 1
     ) -> None:
-        """Write the records that such a slice selects."""
+        """Write the records that a slice selects."""
         if self._compressor is None:
             self.core.write_many(records, start, stop, step)
         else:
@@ -75,7 +75,8 @@ class Output:
         if self._compressor is None:
             self.core.write_frames(frames, count)
             return
-        if self._finished or self.core.closed:  # while the records were asked for
+        # Iterating over the records may have closed the file.
+        if self._finished or self.core.closed:
             raise ValueError("the writer is closed")
         self._frames += frames
         self._waiting += count
@@ -99,14 +100,14 @@ class Output:
             raise
 
     def flush(self) -> None:
-        if self._finished:  # the writer is at another file
+        if self._finished:  # the writer has moved on to another file
             return
         if self._compressor is not None:
             self._compress()
         self.core.flush()
 
     def finish(self) -> None:
-        """Write everything and close the file, so that only publishing remains."""
+        """Write all data and close the file, so that only publishing remains."""
         if self._finished:
             return
         if self._compressor is not None:
@@ -118,11 +119,12 @@ class Output:
             self._read_back()
 
     def _read_back(self) -> None:
-        """Raise unless the file on the disk holds what was written."""
+        """Raise unless the file on the disk contains the written data."""
         place = self.file.place
         assert place is not None
         with NamedFile(place, self.file.path) as file:
-            if hasattr(os, "posix_fadvise"):  # what is in memory only may be right
+            # Otherwise the page cache, not the disk, would be read.
+            if hasattr(os, "posix_fadvise"):
                 os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
             read = None
             if self._kind is not None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Directories that appear whole or not at all."""
+"""Create directories that appear complete or not at all."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["output_folder", "sync_folder"]
 def output_folder(target: PathLike) -> Iterator[str]:
     """Yield a new directory, which is renamed to `target` if the block succeeds.
 
-    Parent directories are created. If the block raises, each directory that was created is removed.
+    Parent directories are created. If the block raises, all created directories are removed.
 
     Raises
     ------
@@ -41,7 +41,7 @@ def output_folder(target: PathLike) -> Iterator[str]:
     except BaseException:
         shutil.rmtree(unfinished, ignore_errors=True)
         for each in created[1:]:
-            with contextlib.suppress(OSError):  # another process has put something in it
+            with contextlib.suppress(OSError):  # another process has created files in it
                 os.rmdir(each)
         raise
 
@@ -56,14 +56,15 @@ def _missing(folder: str) -> list[str]:
 
 
 def sync_folder(folder: str) -> None:
-    """Sync the names in a directory to the disk, where the system can."""
-    if os.name == "nt":  # Windows opens no directories, and keeps their names by a journal
+    """Sync the names in a directory to the disk, if the system supports it."""
+    if os.name == "nt":  # Windows cannot open directories, and journals their names
         return
     file = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(file)
     except OSError as error:
-        if error.errno in (errno.EIO, errno.ENOSPC):  # others: directories cannot be synced here
+        # Other errors mean that directories cannot be synced.
+        if error.errno in (errno.EIO, errno.ENOSPC):
             raise OSError(error.errno, error.strerror, folder) from None
     finally:
         os.close(file)

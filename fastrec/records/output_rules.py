@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules for replacing files.
+"""Check the rules for replacing files.
 
-Every function and command that writes a file obeys these rules (docs/writing.md states them for
+Every function and command that writes a file follows these rules (docs/writing.md states them for
 users):
 
 * An existing file is replaced only with ``overwrite=True``.
 * An input of the same call is never replaced. Files are compared by device and inode, so that hard
   links, symbolic links and relative names of an input are recognised.
-* A record file is replaced by records only, never by a table, an index, a manifest or a page.
-* A set of shards replaces a whole set: a set of the same name with another number of shards is an
-  error without ``overwrite``, and is removed with it.
+* A record file is only replaced by records, never by a table, an index, a manifest or a page.
+* A set of shards replaces a whole set. If a set with the same name and another number of shards
+  exists, this is an error without ``overwrite``, and the set is removed with ``overwrite``.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ EXISTS = "the file exists; overwrite=True replaces it"
 
 IS_INPUT = "an input of the same call cannot be replaced; name another file"
 NOT_RECORDS = "a record file cannot be replaced by another kind of file; name another file"
-INDEXED = ("", ".frindex", ".frcolumns")  # suffixes of a record file and of its indexes
-HEAD = 1 << 20  # bytes that are searched for a record
+INDEXED = ("", ".frindex", ".frcolumns")  # suffixes of a record file and its indexes
+HEAD = 1 << 20  # initial bytes of a file that are searched for a record
 
 _Identity = tuple[int, int]
 
@@ -77,7 +77,7 @@ def check_replaceable(
     Parameters
     ----------
     records
-        The new file will hold records, so it may replace a record file.
+        Whether the new file will hold records, so that it may replace a record file.
     inputs
         Paths or open files that the same call reads; URLs among them are ignored.
 
@@ -96,7 +96,7 @@ def check_replaceable(
         raise exists_error(name)
     if stat.S_ISDIR(there.st_mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), name)
-    if not stat.S_ISREG(there.st_mode):  # /dev/full would become a regular file
+    if not stat.S_ISREG(there.st_mode):  # otherwise a regular file would replace /dev/full
         raise OSError(errno.EINVAL, "only regular files can be replaced", name)
     if (there.st_dev, there.st_ino) in _identities(inputs):
         raise exists_error(name, IS_INPUT)
@@ -105,14 +105,14 @@ def check_replaceable(
 
 
 def is_input_file(path: str, inputs: Iterable[Any]) -> bool:
-    """Return whether a local path names a file that is among the inputs."""
+    """Return whether a local path names one of the input files."""
     return bool(_identities([path]) & _identities(inputs))
 
 
 def check_set(
     path: PathLike, sharded: bool, *, overwrite: bool, records: bool, inputs: Iterable[Any] = ()
 ) -> None:
-    """Raise unless new files may be written under the name of a set, as `check_replaceable` does.
+    """Raise unless new files may be written for a shard set, as `check_replaceable` does.
 
     With `sharded`, `path` names a set of shards, and existing sets of any size are checked.
     """
@@ -121,7 +121,7 @@ def check_set(
 
 
 def remove_shards(paths: Iterable[str]) -> None:
-    """Remove stale shards and what indexes them, after the files of the new set are in place."""
+    """Remove stale shards and their indexes, after the files of the new set are in place."""
     for path in paths:
         for suffix in INDEXED:
             with contextlib.suppress(FileNotFoundError):
@@ -129,26 +129,26 @@ def remove_shards(paths: Iterable[str]) -> None:
 
 
 def stale_shards(path: PathLike, written: Sequence[str]) -> list[str]:
-    """Return the existing shards of the set `path` that are not among `written`."""
+    """Return the existing shards of the set `path` that are not in `written`."""
     new = {os.path.basename(each) for each in written}
     return [each for each in _shards_of(path) if os.path.basename(each) not in new]
 
 
 def shard_pattern(name: str) -> re.Pattern[str]:
-    """Return a pattern of the names of shards of a set, whatever their number."""
+    """Return a pattern that matches the shard names of a set, for any number of shards."""
     [first] = shard_paths(name, 1)
     head, _, tail = first.rpartition("-00000-of-00001")
     return re.compile(re.escape(head) + "-[0-9]{5}-of-[0-9]{5}" + re.escape(tail))
 
 
 def _shards_of(path: PathLike) -> list[str]:
-    """Return the existing shards of a set, whatever their number."""
+    """Return the existing shards of a set, for any number of shards."""
     folder, name = os.path.split(os.fsdecode(path))
     pattern = shard_pattern(name)
     try:
         names = os.listdir(folder or ".")
     except (FileNotFoundError, NotADirectoryError):
-        return []  # creating the file reports it
+        return []  # creating the file will report the error
     return [os.path.join(folder, each) for each in sorted(names) if pattern.fullmatch(each)]
 
 
@@ -167,7 +167,7 @@ def holds_records(path: str) -> bool:
         with open(path, "rb") as file:
             head = file.read(HEAD)
     except InterruptedError:
-        pass  # Only close() passes it on, once the bytes are there.
+        pass  # Only close() raises this error, after the bytes were read.
     except OSError as error:
         raise OSError(error.errno, error.strerror, path) from None
     return begins_with_records(head, path)
@@ -181,6 +181,6 @@ def begins_with_records(head: bytes, path: str) -> bool:
     if len(head) < 12:
         return False
     if head[8:12] == _core.masked_crc32c(head[:8]).to_bytes(4, "little"):
-        return True  # also a record of more than a MiB
+        return True  # also if the record is longer than 1 MiB
     found, _ = _core.RecordReader(path, read=io.BytesIO(head).read, begin=0).find()
     return found is not None

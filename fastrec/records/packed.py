@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compressed local files of a pass: inflated from the start, or from checkpoints."""
+"""Open compressed local files for a pass, from the start or from checkpoints."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def kind_of(files: RecordFiles, number: int) -> str | None:
 
 
 def inflate_whole(files: RecordFiles, number: int, kind: str | None = None) -> Inflated:
-    """Open a compressed file, to inflate it from its start.
+    """Open a compressed file to inflate it from its start.
 
     Parameters
     ----------
     kind : {"GZIP", "ZLIB"}, optional
-        By default, what the first bytes say.
+        Detected from the first bytes by default.
     """
     path, place = files.paths[number], files.places[number]
     assert not isinstance(place, RemoteFile)
@@ -54,10 +54,10 @@ def inflate_whole(files: RecordFiles, number: int, kind: str | None = None) -> I
 
 
 def indexed(files: RecordFiles, number: int) -> InflatedFile | None:
-    """Return a compressed file that several threads can inflate from its checkpoints.
+    """Return a compressed file that several threads can inflate from its checkpoints, or None.
 
-    None where that would lose checks: checksums of the compressed stream are not verified then,
-    and limits are not applied.
+    None is returned if checks would be lost: with checkpoints, checksums of the compressed stream
+    are not verified, and limits are not applied.
     """
     path, place = files.paths[number], files.places[number]
     if isinstance(place, RemoteFile) or not (files.options["verify"] and files.uses_checkpoints):
@@ -75,7 +75,7 @@ def indexed(files: RecordFiles, number: int) -> InflatedFile | None:
 
 
 def has_checkpoints(files: RecordFiles) -> bool:
-    """Return whether there is an index to go by beside each file; all are local and compressed."""
+    """Return whether all files are local and compressed, and each has an index next to it."""
     if not (files.options["verify"] and files.uses_checkpoints and _looks_beside(files)):
         return False
     return all(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One pass over record files: which is opened next, and what is read of remote ones."""
+"""One pass over record files: the next file to open, and streams of remote files."""
 
 from __future__ import annotations
 
@@ -22,14 +22,15 @@ __all__ = ["Pass"]
 
 
 class Pass(Iterator[_core.RecordReader]):
-    """The files of one pass. One that cannot be opened is never passed over: it is tried again.
+    """The files of one pass. If a file cannot be opened, the next call tries the same file again.
 
     Attributes
     ----------
     kept : dict
-        Bytes of remote files, by number, that were read since this was made: ``list(reader)`` asks
-        for an iterator, then for the length, and only then for records.
+        Bytes of remote files that were read after the pass was created, by file number.
+        ``list(reader)`` first requests an iterator, then the length, and only then records.
     started : bool
+        Whether a file has been requested.
     """
 
     def __init__(
@@ -39,7 +40,7 @@ class Pass(Iterator[_core.RecordReader]):
         self._next = 0
         self._remote: Iterator[Any] | None = None
         self._ahead: InflatedAhead | None = None
-        self._summed: list[Summed] | None = [] if summed else None  # the last file
+        self._summed: list[Summed] | None = [] if summed else None  # stream of the last file
         self.kept: dict[int, Kept] = {}
         self.started = False
 
@@ -64,16 +65,16 @@ class Pass(Iterator[_core.RecordReader]):
         return reader
 
     def totals(self) -> Callable[[], tuple[int, int]] | None:
-        """With `summed`, what gives size and CRC32C of the last file, if that is a stream."""
+        """With `summed`, return a function for size and CRC32C of the last file, if a stream."""
         return self._summed[-1].totals if self._summed else None
 
 
 def _remote_streams(
     files: RecordFiles, first: int, kept: dict[int, Kept], summed: list[Summed] | None
 ) -> Iterator[Any]:
-    """Streams of the remote files from one on, or paths of their copies.
+    """Yield streams of the remote files from number `first` on, or paths of their copies.
 
-    Those of `kept` are taken from there; others are put into `summed`, if that is a list.
+    Files in `kept` are read from there. Other streams are added to `summed`, if it is a list.
     """
     left = [
         (number, place)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files that a source names: paths, patterns, directories, URLs, and lists of these."""
+"""Find the files that a source names: paths, patterns, directories, URLs, and lists of these."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _SPEC = re.compile(r"(?s)(.+)@(\d{1,6}|\*)([^/@]*)")  # name@10, name@*, name@10
 _NO_HOME = "no such file; ~ is not expanded: use os.path.expanduser()"
 _NO_VARIABLES = "no such file; variables are not expanded: use os.path.expandvars()"
 _NOT_THERE = (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG)
-_NAMED = 3  # files of a directory, in a message
+_NAMED = 3  # maximum number of a directory's files in a message
 
 PathLike = Union[str, bytes, "os.PathLike[Any]"]
 _File = str | bytes | RemoteFile
@@ -61,7 +61,7 @@ def is_path(source: object) -> bool:
 
 
 def is_dataset_index(source: object) -> bool:
-    """Return whether a source is one dataset index, which stands for the files it describes."""
+    """Return whether a source is a single dataset index."""
     if not isinstance(source, (str, bytes, os.PathLike)):
         return False
     name = os.fsdecode(source).partition("?")[0]
@@ -69,10 +69,11 @@ def is_dataset_index(source: object) -> bool:
 
 
 def is_record_name(name: str) -> bool:
-    """Return whether a file with this base name counts as a record file of its directory.
+    """Return whether a file with this base name counts as a record file in its directory.
 
-    Names with ``.tfrecord`` in them, names that end in ``.tfrec``, ``.tfr``, ``.record`` or
-    ``.records``, and ``part-00000`` without a suffix, in any case, also with ``.gz`` behind.
+    Accepted names contain ``.tfrecord``, or end in ``.tfrec``, ``.tfr``, ``.record`` or
+    ``.records``, or have the form ``part-00000`` without a suffix. A final ``.gz`` is allowed. Case
+    is ignored.
     """
     if name[0] == "." or is_side_file(name):
         return False
@@ -87,28 +88,28 @@ def expand(
 ) -> list[str | bytes | RemoteFile]:
     """Return the files that a path, a URL, a pattern, or a list of these names, in order.
 
-    A name that exists is taken as it is, whatever characters are in it. Otherwise
+    An existing name is used unchanged, even if it contains special characters. Otherwise
 
-    * a name with ``*``, ``?`` or ``[`` is a pattern, whose matches come sorted (``**`` goes through
-      directories);
+    * a name with ``*``, ``?`` or ``[`` is a pattern; its matches are sorted, and ``**`` matches
+    across
+      directories;
     * braces (``{a,b}``, ``{00..15}``) and commas separate names;
     * ``name@10``, ``name@10.gz`` and ``name@*`` are the shards ``name-00000-of-00010`` and so on;
-    * ``name.frdataset``, a dataset index, stands for the files that it describes.
+    * ``name.frdataset``, a dataset index, is replaced by the files that it describes.
 
-    A directory yields its files whose names :func:`is_record_name` accepts. A pattern and a
-    directory leave out side files. `shards`: see :mod:`fastrec.records.shard_sets`.
+    A directory expands to its files whose names :func:`is_record_name` accepts. Patterns and
+    directories skip side files. For `shards`, see :mod:`fastrec.records.shard_sets`.
 
     Raises
     ------
     FileNotFoundError
-        When there is no such file, or a pattern matches nothing.
+        If a file does not exist, or a pattern has no match.
     IsADirectoryError
-        When a directory has no record files.
+        If a directory contains no record files.
     MissingRecordsError
-        When shards are missing or mixed.
+        If shards are missing or mixed.
     OSError
-        When the system does not let us look: a directory that may not be listed, also one that a
-        pattern leads into, is not passed over.
+        If a directory cannot be listed. A pattern does not skip such a directory.
     """
     check_shards_option(shards)
     files, chosen = resolve(source, storage)
@@ -120,7 +121,7 @@ def expand(
 def resolve(
     source: PathLike | Iterable[PathLike], storage: StorageOptions | None = None
 ) -> tuple[list[str | bytes | RemoteFile], set[str]]:
-    """Return the files that a source names, and which of them it names exactly.
+    """Return the files that a source names, and the set of files that it names exactly.
 
     Shard sets are not checked; see :func:`expand` for the rest.
     """
@@ -144,7 +145,7 @@ def _is_no_list(source: object) -> bool:
 
 
 def _files_of(entries: list[Any], storage: StorageOptions | None, chosen: set[str]) -> list[_File]:
-    """Return the files of all entries; those that are named exactly are added to `chosen`."""
+    """Return the files of all entries; add the exactly named files to `chosen`."""
     described = {n: _described(each, storage) for n, each in enumerate(entries)
                  if is_dataset_index(each)}  # fmt: skip
     plain = [each for n, each in enumerate(entries) if n not in described]
@@ -169,7 +170,7 @@ def _described(path: PathLike, storage: StorageOptions | None) -> list[_File]:
 
 
 def is_remote(path: PathLike, storage: StorageOptions | None) -> bool:
-    """Whether a path names an object in a store, by its URL or in the file system of options."""
+    """Return whether a path names an object in a store, by URL or in the options' file system."""
     if isinstance(path, RemoteFile) or (storage is not None and storage.filesystem is not None):
         return True
     name = os.fsdecode(path)
@@ -205,7 +206,7 @@ def _objects_of(
     from ..storage.options import StorageOptions
 
     options = storage or StorageOptions()
-    # Plain URLs share one round of requests; URLs with braces, commas or @ are tried one by one.
+    # Plain URLs share one round of requests; URLs with braces, commas or @ are tried individually.
     plain = [url for url in urls if isinstance(url, RemoteFile) or not _other_names(_name(url))]
     batch = iter(expand_urls(plain, options, is_record_name, _is_side_key) if plain else ())
     found: list[list[Any]] = []
@@ -229,7 +230,7 @@ def _objects_of(
 
 
 def _is_side_key(key: str) -> bool:
-    """Return whether a pattern passes over an object, by its key below the pattern's folder."""
+    """Return whether a pattern skips an object, by its key below the pattern's folder."""
     *folders, name = key.split("/")
     return is_side_file(name) or any(map(is_leftover, folders))
 
@@ -243,9 +244,9 @@ def _base_name(url: str) -> str:
 
 
 def _other_names(name: str) -> list[tuple[list[str], int | None]]:
-    """Return the readings of a name that does not exist, the most likely first.
+    """Return the interpretations of a nonexistent name, the most likely first.
 
-    Each is a list of names, and the number of shards if these are patterns of shards.
+    Each one is a list of names, and the number of shards if the names are shard patterns.
     """
     found: list[tuple[list[str], int | None]] = []
     if "{" in name and len(words := brace_words(name)) > 1:
@@ -264,13 +265,13 @@ def _other_names(name: str) -> list[tuple[list[str], int | None]]:
 def _files_by_other_names(
     name: str, storage: StorageOptions | None, chosen: set[str]
 ) -> list[_File] | None:
-    """Return the files by the first reading of a name that yields any; None without one."""
+    """Return the files of the first interpretation of a name that yields any, or None."""
     for names, count in _other_names(name):
         try:
             files = _files_of(names, storage, chosen)
         except FileNotFoundError as error:
             if count is None and error.filename != names[0]:
-                raise  # the first of the names exists, this one does not
+                raise  # an earlier name exists, but this one does not
             continue
         if count is not None and count >= 0:
             files = [each for each in files if shard_count(_name(each)) == count]
@@ -280,7 +281,7 @@ def _files_by_other_names(
 
 
 def _not_found(name: str, error: OSError) -> OSError:
-    """Make the error about a local name that yields no file, with a hint at the remedy."""
+    """Return the error about a local name that yields no file, with a hint how to fix it."""
     if glob.has_magic(name):
         return FileNotFoundError(errno.ENOENT, "no file matches the pattern", name)
     if name.startswith("~"):
@@ -312,7 +313,7 @@ def _record_files(directory: str | bytes) -> list[str | bytes]:
 
 
 def _no_records(directory: str, entries: list[os.DirEntry[str]]) -> IsADirectoryError:
-    """Make the error about a directory without record files, with the pattern that may help."""
+    """Return the error about a directory without record files, with a pattern that may help."""
     shown = [each for each in entries if each.name[0] != "." and not is_side_file(each.name)]
     files = [each.name for each in shown if each.is_file()]
     folders = [each.name for each in shown if each.is_dir()]
@@ -326,7 +327,7 @@ def _no_records(directory: str, entries: list[os.DirEntry[str]]) -> IsADirectory
 
 
 def index_path(path: PathLike) -> str | bytes:
-    """Return the path of a file's index, beside it."""
+    """Return the path of a file's index, next to the file."""
     name: str | bytes = os.fspath(path)
     if isinstance(name, bytes):
         return name + INDEX_SUFFIX.encode()
@@ -334,7 +335,7 @@ def index_path(path: PathLike) -> str | bytes:
 
 
 def beside(path: str, suffix: str) -> str:
-    """The path of a file whose name has a suffix more; a URL keeps its query."""
+    """Return the path of a file whose name has an additional suffix; a URL keeps its query."""
     if not path.startswith(("http://", "https://")):
         return path + suffix
     place, mark, query = path.partition("?")
@@ -342,7 +343,7 @@ def beside(path: str, suffix: str) -> str:
 
 
 def dataset_path(path: PathLike) -> str:
-    """``train.tfrecord`` and ``train.tfrecord.gz`` become ``train.frdataset``; a query stays."""
+    """Convert ``train.tfrecord`` or ``train.tfrecord.gz`` to ``train.frdataset``; keep a query."""
     name, mark, query = os.fsdecode(path), "", ""
     if name.startswith(("http://", "https://")):
         name, mark, query = name.partition("?")
@@ -353,15 +354,15 @@ def dataset_path(path: PathLike) -> str:
 
 
 def shard_paths(path: PathLike, shards: int, number: int | None = None) -> list[str]:
-    """``train.tfrecord`` in 3 shards: ``train-00000-of-00003.tfrecord`` and so on.
+    """Return shard names: ``train.tfrecord`` in 3 shards is ``train-00000-of-00003.tfrecord``...
 
-    ``train.csv.gz`` likewise becomes ``train-00000-of-00003.csv.gz``. With `number`, what one is
-    called while nobody knows how many there will be.
+    ``train.csv.gz`` likewise becomes ``train-00000-of-00003.csv.gz``. With `number`, return the
+    temporary name of one shard, for use while the number of shards is unknown.
     """
     root, suffix = os.path.splitext(os.fsdecode(path))
     if suffix.lower() in PACKED_SUFFIXES:
         inner, kind = os.path.splitext(root)
-        if kind[1:].isalpha():  # not the 5 of v1.5.gz
+        if kind[1:].isalpha():  # excludes the 5 of v1.5.gz
             root, suffix = inner, kind + suffix
     if number is not None:
         return [f"{root}-{number:05d}{suffix}"]

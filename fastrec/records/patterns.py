@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Patterns in the names of local files: ``*``, ``?``, ``[...]``, ``**``, and braces."""
+"""Match patterns in the names of local files: ``*``, ``?``, ``[...]``, ``**`` and braces."""
 
 from __future__ import annotations
 
@@ -66,10 +66,10 @@ def _check_count(count: int) -> None:
 
 
 def matching_files(pattern: str) -> list[str]:
-    """Return the files that match, sorted, as ``glob.glob(pattern, recursive=True)`` finds them.
+    """Return the files that match, sorted, like ``glob.glob(pattern, recursive=True)``.
 
-    Side files are left out. A directory that may not be listed raises an error; ``glob.glob``
-    passes over it.
+    Side files are skipped. A directory that cannot be listed raises an error; ``glob.glob`` skips
+    it.
     """
     drive, tail = os.path.splitdrive(pattern)
     tail = tail.replace(os.sep, "/")
@@ -82,7 +82,8 @@ def matching_files(pattern: str) -> list[str]:
 def _below(root: str, parts: list[str], above: tuple[tuple[int, int], ...]) -> Iterator[str]:
     """Yield the matches below a directory.
 
-    `above`: the directories that a ``**`` has entered; a link may lead back into them.
+    `above` contains the directories that a ``**`` has entered, because a link may lead back to
+    them.
     """
     part, rest = parts[0], parts[1:]
     if part == "**":
@@ -100,7 +101,7 @@ def _below(root: str, parts: list[str], above: tuple[tuple[int, int], ...]) -> I
             yield path
         return
     matches = re.compile(fnmatch.translate("*" if part == "**" else part)).match
-    folder = os.path.join(root, "")  # there may be 100,000 entries
+    folder = os.path.join(root, "")  # computed once, since a folder may have 100,000 entries
     for entry in _listed(root or "."):
         if not matches(entry.name) or (entry.name[0] == "." and part[0] != "."):
             continue

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The reader of record files."""
+"""Read record files."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ __all__ = ["Reader", "Source"]
 
 
 class Reader(_core.Indexed, Sequence[bytes]):
-    """The records of one file or of many, as a sequence of ``bytes``.
+    """The records of one or more files, as a sequence of ``bytes``.
 
-    Iteration streams through the files and needs no index. The first use of ``len()`` or of
-    ``reader[i]`` reads all headers to find where every record begins.
+    Iteration streams through the files without an index. The first use of ``len()`` or
+    ``reader[i]`` reads all headers to find the offset of each record.
 
     A reader can be pickled, shared by threads, and used after ``fork()``. Each ``iter()`` starts
     from the beginning.
@@ -40,40 +40,44 @@ class Reader(_core.Indexed, Sequence[bytes]):
         (``{00..15}``) and commas separate names. A file object is read from its current
         position, once, and is not closed.
     compression : {"auto", None, "GZIP", "ZLIB"}
-        ``"auto"`` detects it from each file's first bytes. ``len()`` and ``reader[i]`` inflate
-        compressed files from end to end the first time, unless each has its index beside it, and
-        then a megabyte or so for a record.
+        ``"auto"`` detects the compression from each file's first bytes. The first use of ``len()``
+        or ``reader[i]`` inflates compressed files from start to end, unless each file has an index
+        next to it. After that, each record requires inflating about a megabyte.
     verify : bool, default True
-        Verify the CRC32C of every record's data. That of its length is always verified.
+        Whether to verify the CRC32C of every record's data. The CRC32C of its length is always
+        verified.
     on_error : {"raise", "tolerate_tail", "skip"} or callable
         Policy for damage. ``"tolerate_tail"`` ends a file without an error at an incomplete last
-        record, as a killed writer leaves it. ``"skip"`` continues at the next sound record: bad
-        data loses one record, a bad length the bytes up to the next valid header. A callable is
-        called with each error; if it returns, the damage is skipped. Errors of the operating system
-        and files that shrink while they are read always raise.
+        record, which a killed writer may leave. ``"skip"`` continues at the next valid record:
+        damaged data loses one record, a damaged length loses the bytes up to the next valid header.
+        A callable is called with each error; if it returns, the damage is skipped. Errors of the
+        operating system and files that shrink while they are read always raise.
     max_bad : int, optional
         Maximum number of regions to skip in one pass; the next one raises.
     max_record_bytes : int, optional
-        Longer records are an error. Default: the size of the file, or 2 GiB if that is unknown.
+        Maximum size of a record; longer records raise an error. Default: the size of the file, or
+        2 GiB if the size is unknown.
     max_output_bytes, max_ratio : int, optional
-        Limits of a compressed file: its decompressed size, and that divided by its own size.
+        Limits for a compressed file: its decompressed size, and the ratio of that size to its
+        compressed size.
     index : {"auto", True, False}, path or Index
-        Index for ``len()`` and random access. ``"auto"`` uses the index beside a file if it matches
-        the file, and scans otherwise; True requires it; False ignores it. A path or an
-        :class:`Index` requires a single file.
+        Index for ``len()`` and random access. ``"auto"`` uses the index next to a file if it
+        matches the file, and otherwise scans the file. True requires the index, False ignores it.
+        A path or an :class:`Index` requires a single file.
     shards : {"complete", "any"}
         ``"complete"`` raises an error if a pattern, a directory or ``name@10`` yields an
         incomplete set of shards, or if the source mixes two generations of a set, or a file and
         its repaired copy. ``"any"`` reads the files as they are.
     follow : bool or float, default False
-        Wait at the end of a file for more records: forever, or until nothing was appended for that
-        many seconds. Only for iteration over uncompressed local files.
+        Whether to wait at the end of a file for more records: True waits forever, a number waits
+        until nothing was appended for that number of seconds. Only for iteration over uncompressed
+        local files.
     storage_options : StorageOptions or mapping, optional
-        How URLs are reached, and options of the store; see :class:`StorageOptions`.
+        Options for access to URLs, and options of the store; see :class:`StorageOptions`.
     manifest : Manifest or path, optional
-        Sizes and counts of exactly these files. For ``len()`` and random access a local file is
-        opened when a record of it is wanted, not before. A file that is not as the manifest says
-        is an error when it is opened, or when its records come to an end.
+        Sizes and counts of exactly these files. With it, ``len()`` and random access open a local
+        file only when one of its records is requested. A file that differs from the manifest raises
+        an error when it is opened, or after its last record.
 
     Raises
     ------
@@ -134,7 +138,7 @@ class Reader(_core.Indexed, Sequence[bytes]):
 
     @property
     def paths(self) -> list[str | bytes]:
-        """The files, in the order in which they are read; none for a file object."""
+        """Paths of the files in reading order; empty for a file object."""
         return [*self._files.paths]
 
     # -- One pass ------------------------------------------------------------------------------
@@ -143,25 +147,23 @@ class Reader(_core.Indexed, Sequence[bytes]):
         return _core.RecordChain(self._files.readers())
 
     def views(self) -> Iterator[memoryview]:
-        """The records as read-only memoryviews, without a copy where a file can be mapped.
+        """Return an iterator over read-only memoryviews; records of mapped files are not copied.
 
-        A view stays valid for as long as it is kept, also when the reader is closed or the file
-        is replaced or deleted; it keeps its file mapped. It shows the file, not a copy: when
-        another process overwrites bytes in place the view changes, and bytes that are cut off
-        read as zeros.
+        A view stays valid after the reader is closed, and after the file is replaced or deleted.
+        It keeps the file mapped. It shows the file, not a copy: if another process overwrites bytes
+        in place, the view changes, and bytes that are truncated read as zeros.
         """
         return _core.RecordChain(self._files.readers(views=True))  # type: ignore[return-value]
 
     def blocks(self, count: int) -> Iterator[Bytes]:
-        """Blocks of up to `count` records; no block spans two files.
+        """Return an iterator over blocks of up to `count` records; no block spans two files.
 
-        A block ends before that when it holds 32 MiB, so that memory depends on `count` only
-        as far as records are short.
+        A block that reaches 32 MiB ends earlier, to limit the memory that long records need.
 
         Yields
         ------
         Bytes
-            One buffer and offsets; no Python object a record.
+            One buffer and offsets, without a Python object per record.
         """
         check_types(Reader.blocks, locals())
         check_int("count", count, 1, 2**40)
@@ -175,7 +177,7 @@ class Reader(_core.Indexed, Sequence[bytes]):
     # -- Random access -------------------------------------------------------------------------
 
     def is_compressed(self, path: str | bytes) -> bool:
-        """Whether a file is compressed, by the `compression` option or its first bytes."""
+        """Return whether a file is compressed, by the `compression` option or its first bytes."""
         return self._files.is_compressed(path)
 
     def __len__(self) -> int:
@@ -183,7 +185,7 @@ class Reader(_core.Indexed, Sequence[bytes]):
         return len(self._files.dataset())
 
     def _at(self, index: Any) -> Any:
-        """Evaluate ``reader[index]`` for slices, and before there is an index."""
+        """Evaluate ``reader[index]`` for slices, and before an index is available."""
         dataset = self._files.dataset()
         if isinstance(dataset, _core.Dataset):
             self._dataset = dataset
@@ -202,12 +204,12 @@ class Reader(_core.Indexed, Sequence[bytes]):
         Parameters
         ----------
         indices : sequence of int, or integer array of shape (n,)
-            In any order, with repeats; negative ones count from the end.
+            Record numbers in any order, with repeats; negative numbers count from the end.
 
         Returns
         -------
         Bytes
-            `n` records.
+            The `n` records.
 
         Raises
         ------
@@ -216,7 +218,7 @@ class Reader(_core.Indexed, Sequence[bytes]):
 
         See Also
         --------
-        fastrec.parse_many : The same as columns, without the copy in between.
+        fastrec.parse_many : Parse records into columns, without the intermediate copy.
         """
         dataset = self._files.dataset()
         return dataset.take(record_numbers(indices, len(dataset)))
@@ -245,7 +247,7 @@ class Reader(_core.Indexed, Sequence[bytes]):
         self.close()
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__  # the records by number stay here
+        return self.__dict__  # the records by number are not copied
 
     def __repr__(self) -> str:
         closed = ", closed" if self._files.closed else ""
@@ -253,7 +255,7 @@ class Reader(_core.Indexed, Sequence[bytes]):
 
 
 def record_numbers(indices: Any, count: int) -> npt.NDArray[np.uint64]:
-    """Record numbers, negative ones counted from the end, ready for the core to check."""
+    """Return record numbers, with negative ones counted from the end, for the core to check."""
     try:
         numbers = np.asarray(indices)
     except (TypeError, ValueError, OverflowError):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The set of files that is read, and how each of them is opened.
+"""The set of files to read, and how to open each of them.
 
-Readers, batchers, :func:`fastrec.verify` and manifests hold a :class:`RecordFiles`; only this
-module turns a path into a file. `numbering` makes of it what has records by their numbers.
+Readers, batchers, :func:`fastrec.verify` and manifests hold a :class:`RecordFiles`. Only this
+module opens files by path. Module `numbering` adds access to records by number.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ Source = Union[PathLike, FileRange, Iterable[Union[PathLike, FileRange]], IO[byt
 
 
 class RecordFiles:
-    """Record files, or one open file object, and the options that they are read with.
+    """Record files, or one open file object, with the options for reading them.
 
     The parameters are those of :class:`~fastrec.Reader`. An object can be pickled, shared by
     threads, and used after ``fork()``.
@@ -62,26 +62,26 @@ class RecordFiles:
     Attributes
     ----------
     paths : list of path
-        As they were given; messages name files so.
+        Paths as passed by the caller, and as used in messages.
     places : list of path or RemoteFile
-        The same, absolute: a relative path keeps its meaning when the directory is changed.
+        The same paths, absolute, so that they stay valid if the working directory changes.
     remote : list of RemoteFile
-        Those of them that URLs name.
+        The objects among them.
     file : binary file object or None
-        Read instead of `paths`, once.
+        Read once instead of `paths`.
     described : DatasetIndex or None
-        The dataset index that the source is; it has the sizes and counts of all files.
+        The source if it is a dataset index, which has the sizes and counts of all files.
     listed : list of ManifestFile or None
-        What a manifest says of each file, which has to be so.
+        The manifest's entry for each file; the files must agree with it.
     options, limits : dict
-        Of the native readers, and of inflating.
+        Options of the native readers, and limits for inflating.
     compression, on_error, index, storage, cache
         The other options.
     counts_damaged : bool
-        Whether records with damaged data have numbers, as the headers of local files alone give
-        them. Otherwise, unless `on_error` is "raise", all data is read before records have numbers.
+        Whether records with damaged data are numbered, as the headers of local files alone give
+        them. Otherwise, unless `on_error` is "raise", all data is read before records are numbered.
     indexes : dict of FileIndex
-        Of remote files by number, which a pass found out and the cache does not have.
+        Indexes of remote files, by file number, that a pass found and the cache does not contain.
     begun : weak reference to Pass or None
         The last pass.
     """
@@ -125,7 +125,7 @@ class RecordFiles:
             found = expand(source, self.storage, shards=named)  # type: ignore[arg-type]
         if self.file is None and not found:
             raise FileNotFoundError(errno.ENOENT, "no files to read: the list of paths is empty")
-        lazy = isinstance(found, DatasetFiles)  # objects, of which there may be millions
+        lazy = isinstance(found, DatasetFiles)  # possibly millions of objects
         self.paths: Sequence[str | bytes] = (
             DatasetNames(found) if lazy else [os.fspath(p) for p in found]
         )
@@ -166,7 +166,7 @@ class RecordFiles:
         self.closed = False
 
     def _list(self, manifest: Manifest | PathLike) -> list[ManifestFile]:
-        """The entry of each file in the manifest."""
+        """Return the entry of each file in the manifest."""
         from .manifest import Manifest
 
         for name, given in (
@@ -191,11 +191,11 @@ class RecordFiles:
         remote: Iterator[Any] | None = None,
         ahead: InflatedAhead | None = None,
     ) -> _core.RecordReader:
-        """Open file `number`; its records come one after the other.
+        """Open file `number`; its records are read in order.
 
-        `damage` is a :meth:`policy`, which the files of one pass share. With `views`, records are
-        memoryviews. `remote`: streams of the remote files of this pass, of which this takes one.
-        `ahead`: the compressed files of this pass.
+        `damage` is a :meth:`policy` that the files of one pass share. With `views`, records are
+        memoryviews. `remote` contains streams of the remote files of this pass; this call takes
+        one. `ahead` contains the compressed files of this pass.
         """
         path, place, read = self.paths[number], self.places[number], None
         options = {**self.options, "damage": damage, "views": views}
@@ -230,7 +230,7 @@ class RecordFiles:
         return _core.RecordReader(path, read=read, **options)
 
     def _check_unchanged(self, number: int, place: str | bytes) -> None:
-        """Raise if a file is no longer the one whose records were numbered."""
+        """Raise if a file has changed since its records were numbered."""
         dataset, stamp = self._dataset, None
         if isinstance(dataset, _core.Dataset):
             stamp = dataset.stamp_of(number)
@@ -250,7 +250,7 @@ class RecordFiles:
         raise error
 
     def _check_size(self, number: int) -> None:
-        """Raise unless a file is as long as the manifest says."""
+        """Raise unless a file's size agrees with the manifest."""
         assert self.listed is not None
         place, there = self.places[number], self.listed[number].size
         here = place.size if isinstance(place, RemoteFile) else os.stat(place).st_size
@@ -265,7 +265,7 @@ class RecordFiles:
 
     @property
     def threads(self) -> int:
-        """Number of threads that inflate; with 1, the reader itself inflates."""
+        """Number of inflating threads; with 1, the reader itself inflates."""
         return self._threads or usable_cpus()
 
     @threads.setter
@@ -274,21 +274,21 @@ class RecordFiles:
 
     @property
     def uses_checkpoints(self) -> bool:
-        """Whether an index beside a compressed file may stand for inflating it from end to end."""
+        """Whether an index next to a compressed file may replace inflating it from start to end."""
         return self.on_error == "raise" and not any(self.limits.values())
 
     @cached_property
     def has_checkpoints(self) -> bool:
-        """Whether there is an index to go by beside each of the compressed files."""
+        """Whether each compressed file has a usable index next to it."""
         return has_checkpoints(self)
 
     @property
     def numbered(self) -> _core.Dataset | RemoteDataset | None:
-        """The records by number, unless nothing has asked for them yet."""
+        """The records by number, or None if they have not been requested yet."""
         return self._dataset
 
     def _open_range(self, part: FileRange, options: dict[str, Any]) -> _core.RecordReader:
-        """Open a part of a file or an object, or any file of a file system."""
+        """Open a part of a file or an object, or any file in a file system."""
         options |= {"begin": part.begin, "end": part.end or 0}
         if part.filesystem is None and not isinstance(part.path, RemoteFile):
             return _core.RecordReader(part.path, **options)
@@ -302,7 +302,7 @@ class RecordFiles:
         return _core.RecordReader(os.fspath(part.path), read=read, **options)
 
     def streams(self, files: Sequence[RemoteFile]) -> Iterator[Any]:
-        """The bytes of each remote file, or the path of its copy in the cache, to be opened."""
+        """Yield a stream of each remote file, or the path of its copy in the cache."""
         if self.cache is not None:
             return self.cache.paths([*files])
         return streams_of(files, self.storage)
@@ -318,7 +318,7 @@ class RecordFiles:
     def _open_stream(
         self, file: Any, path: Any, options: dict[str, Any], number: int | None = None
     ) -> _core.RecordReader:
-        """Open a stream: that of the remote file `number`, or a file object."""
+        """Open a stream of the remote file `number`, or of a file object."""
         read: Any = Stream(file)
         kind = self.compression
         if kind == "auto":
@@ -331,14 +331,14 @@ class RecordFiles:
         return _core.RecordReader(path, read=read, **options)
 
     def _has_index(self, number: int) -> bool:
-        """Whether nothing is gained by noting where the records of a remote file are."""
+        """Return whether the record offsets of a remote file are already stored."""
         if self._dataset is not None or number in self.indexes:
             return True
         place = index_place(self.places[number], self.storage)  # type: ignore[arg-type]
         return self.on_error == "raise" and place is not None and os.path.exists(place)
 
     def _take_index(self, number: int, index: _core.FileIndex) -> None:
-        """Keep where the records of a remote file are, which a pass has found."""
+        """Keep the record offsets of a remote file that a pass has found."""
         file = self.places[number]
         assert isinstance(file, RemoteFile)
         if self.on_error == "raise" and save_index(file, index, self.storage):
@@ -359,8 +359,10 @@ class RecordFiles:
         return run
 
     def summed_readers(self) -> Iterator[tuple[_core.RecordReader, Callable[[], tuple[int, int]]]]:
-        """Open the files one after the other, each with a function that gives the size and the
-        CRC32C of its bytes when its records were read. Remote files are read once."""
+        """Open the files in order, each with a function that returns its size and CRC32C.
+
+        The function is called after the records were read. Remote files are read once.
+        """
         self._check_open()
         run = Pass(self, self.policy(), views=False, summed=True)
         for number, reader in enumerate(run):
@@ -371,14 +373,14 @@ class RecordFiles:
             return Summed(file).totals()
 
     def policy(self) -> Damage | None:
-        """Make what decides about damage in one pass; None raises the first error."""
+        """Return an object that handles damage in one pass; None raises the first error."""
         if self.on_error == "raise":
             return None
         return Damage(self.on_error, self._max_bad, self._skipped)
 
     @property
     def skipped(self) -> list[Skipped]:
-        """The regions skipped so far in any pass, each once, in the order of the files."""
+        """Regions skipped so far in any pass, each once, in the order of the files."""
         order = {os.fsdecode(path): number for number, path in enumerate(self.paths)}
 
         def place(each: Skipped) -> tuple[int, int, float]:
@@ -391,11 +393,11 @@ class RecordFiles:
 
     @property
     def sequential(self) -> bool:
-        """Whether file order is the one to read in: compressed files, pipes, a file object."""
+        """Whether to read in file order: for compressed files, pipes and a file object."""
         return self.sequential_source() is not None or self.are_packed
 
     def sequential_source(self) -> str | None:
-        """Name the first source that has no random access, as messages do; None: all have."""
+        """Return the name of the first source without random access, for messages, or None."""
         if self.file is not None:
             return repr(self.file)
         if self._ranges is not None:
@@ -407,7 +409,7 @@ class RecordFiles:
         return None if name is None else f"{os.fsdecode(name)!a}"
 
     def _look(self) -> _Look:
-        """What the first bytes of the files say."""
+        """Return a summary of the files from their first bytes."""
         if self._looked is None and self.opens_late:
             self._looked = _Look(None, 0, None)
         if self._looked is None and self.described is not None and self.compression == "auto":
@@ -430,9 +432,9 @@ class RecordFiles:
 
     @cached_property
     def opens_late(self) -> bool:
-        """Whether a file is opened when a record of it is wanted, and not before.
+        """Whether a file is opened only when one of its records is requested.
 
-        All are taken for files of the kind of the first one that holds anything.
+        All files are assumed to have the compression of the first nonempty file.
         """
         if self.listed is None or self.remote or not (self.index is False or self.index == "auto"):
             return False
@@ -449,15 +451,15 @@ class RecordFiles:
 
     @property
     def is_followed(self) -> bool:
-        """Whether records are waited for that nobody has written yet."""
+        """Whether to wait for records that are not written yet."""
         return self._follow is not False
 
     def is_compressed(self, path: str | bytes) -> bool:
-        """Whether a file is compressed, by the `compression` option or its first bytes."""
+        """Return whether a file is compressed, by the `compression` option or its first bytes."""
         return self.compression_of(path) is not None
 
     def compression_of(self, path: str | bytes) -> streams.Codec | None:
-        """The compression of a file, by the `compression` option or its first bytes."""
+        """Return the compression of a file, from the `compression` option or its first bytes."""
         if self.compression != "auto":
             return self.compression
         if self.described is not None:
@@ -471,7 +473,7 @@ class RecordFiles:
         return kind is not None
 
     def _remote_heads(self) -> dict[str, bytes]:
-        """First bytes of the remote files, by name."""
+        """Return the first bytes of the remote files, by name."""
         if self._heads is None and self.compression == "auto":
             count = 1 if len(self.remote) > 8 and self.has_index_beside else None
             heads = run_all(partial(file.head, HEADER_SIZE) for file in self.remote[:count])
@@ -481,19 +483,19 @@ class RecordFiles:
 
     @property
     def remote_size(self) -> int:
-        """Bytes of all remote files."""
+        """Total size of all remote files, in bytes."""
         if self.described is not None and self.described.is_remote:
             return int(self.described.sizes.sum())
         return sum(file.size for file in self.remote)
 
     @property
     def is_local(self) -> bool:
-        """Whether records by number are read from local files, copies of remote ones among them."""
+        """Whether records by number are read from local files, including copies of objects."""
         return not self.remote or self.cache is not None
 
     @property
     def is_indexed(self) -> bool:
-        """Whether random access does not begin with a pass over remote files."""
+        """Whether random access works without a pass over remote files."""
         if self.is_local or self._dataset is not None or self.described is not None:
             return True
         places = [index_place(file, self.storage) for file in self.remote]
@@ -514,11 +516,11 @@ class RecordFiles:
         Raises
         ------
         RandomAccessError
-            When the records can be read in sequence only.
+            If the records can only be read in sequence.
         OSError, CorruptRecordError, TruncatedFileError, IndexMismatchError
         """
         self._check_open()
-        if self._pid != os.getpid():  # a thread that held the lock is not in a child of fork()
+        if self._pid != os.getpid():  # after fork(), the thread that held the lock no longer exists
             self._lock, self._pid = threading.Lock(), os.getpid()
         with self._lock:
             if self._dataset is None:
@@ -529,7 +531,7 @@ class RecordFiles:
             return self._dataset
 
     def _check_counts(self, counts: list[int]) -> None:
-        """Raise unless files are as the manifest says."""
+        """Raise unless the files agree with the manifest."""
         assert self.listed is not None
         for number, (count, there) in enumerate(zip(counts, self.listed, strict=True)):
             self._check_size(number)
@@ -538,8 +540,10 @@ class RecordFiles:
                 raise self._differs(number, text)
 
     def check_length(self) -> None:
-        """Refuse to inflate files for the sake of a hint: ``list(reader)`` begins a pass, asks for
-        the length, takes a TypeError for an answer, and only then asks for records.
+        """Raise if ``len()`` would inflate files although only a length hint is needed.
+
+        ``list(reader)`` begins a pass, then requests the length as a hint and accepts a TypeError,
+        and only then requests records.
 
         Raises
         ------
@@ -554,7 +558,7 @@ class RecordFiles:
             )
 
     def raw(self, number: int) -> Any:
-        """The bytes of a file as they are, to be read from its begin on."""
+        """Return the raw bytes of a file as a stream from its start."""
         place = self.places[number]
         if isinstance(place, RemoteFile):
             place = next(self.streams([place]))
@@ -563,7 +567,7 @@ class RecordFiles:
     # -- Life ------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Release the files. Readers that were opened stay valid."""
+        """Release the files. Open readers stay valid."""
         self._dataset = None
         self.closed = True
 
@@ -573,7 +577,7 @@ class RecordFiles:
 
     @property
     def description(self) -> str:
-        """The source as messages name it."""
+        """Name of the source, for messages."""
         if self.file is not None:
             return repr(self.file)
         return f"{self.paths[0]!a}" if len(self.paths) == 1 else f"{len(self.paths)} files"
@@ -589,7 +593,7 @@ class RecordFiles:
 
 
 class _Look(NamedTuple):
-    """What was found by looking at files: the first that is no regular one, and compressed ones."""
+    """Summary of the files: the first irregular file; number and first of the compressed ones."""
 
     irregular: str | bytes | None
     packed: int

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Policies for damage, and reports of lost regions."""
+"""Handle damage by policy, and report lost regions."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ class Skipped:
     ----------
     path : str
     begin, end : int
-        File positions, in bytes; `end` is None where a compressed stream broke off, and for a
-        sound record that does not fit; `begin` is -1 where a stream has none.
+        File positions, in bytes. `end` is None if a compressed stream ends early, and for a valid
+        record that cannot be parsed. `begin` is -1 if a stream has no positions.
     record : int
         Index that the first lost record would have had in the file.
     kind : str
-        As that of :class:`CorruptRecordError` for damage; ``"malformed"``, ``"schema"`` or
-        ``"image"`` for a sound record that does not fit.
+        For damage, as in :class:`CorruptRecordError`. For a valid record that cannot be parsed,
+        ``"malformed"``, ``"schema"`` or ``"image"``.
     reason : str
-        What is wrong, and how the end of the region was found.
+        Description of the error, and how the end of the region was found.
     ambiguous : bool
-        Whether the region contains sound frames. They may be a record file that was stored inside
-        the damaged record, so they were not taken for records.
+        Whether the region contains valid frames. They may belong to a record file that was stored
+        inside the damaged record, so they are not treated as records.
 
     Examples
     --------
@@ -66,7 +66,7 @@ class Skipped:
 
     @property
     def size(self) -> int | None:
-        """Bytes lost."""
+        """Number of lost bytes."""
         return None if self.end is None else self.end - self.begin
 
     def __str__(self) -> str:
@@ -81,9 +81,9 @@ class Damage:
     ----------
     on_error : {"tolerate_tail", "skip"} or callable
     max_bad : int or None
-        Regions to skip before the next one is an error.
+        Maximum number of regions to skip; the next region raises.
     found : dict
-        Where regions go, by path and position.
+        Receives the regions, by path and position.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class Damage:
         self._found = found
 
     def __call__(self, error: Any, skipped: tuple[Any, ...]) -> bool:
-        """Record the region; return whether to go on after it, False to end the file."""
+        """Record the region; return True to continue after it, or False to end the file."""
         begin, end, searched, whole, ambiguous, last = skipped
         if self._on_error == "tolerate_tail" and not _is_tail(error, last):
             raise error
@@ -113,7 +113,7 @@ class Damage:
         return not last
 
     def leave_out(self, error: FastrecError) -> None:
-        """Record one record that cannot be used, or raise the error."""
+        """Report a record that cannot be used, or raise the error."""
         if self._on_error == "tolerate_tail" or self._left == 0:
             raise error
         if callable(self._on_error):
@@ -131,12 +131,12 @@ class Damage:
 
     @property
     def regions(self) -> list[Skipped]:
-        """All that was skipped so far, in this pass and in others over the same files."""
+        """All regions skipped so far, in this pass and in other passes over the same files."""
         return list(self._found.values())
 
 
 def _is_of_foreign_file(error: Any, begin: int, last: bool) -> bool:
-    """Return True if no record of the file can be read, because it is not a record file."""
+    """Return True if no record of the file can be read because it is not a record file."""
     content = getattr(error, "content", "")
     return bool(content) and (content != UNKNOWN or (begin == 0 and last))
 
@@ -158,7 +158,7 @@ def _how(searched: bool, whole: bool, ambiguous: bool, last: bool) -> str:
 
 
 def skips_records(on_error: OnError) -> bool:
-    """Return whether the policy leaves out single records that cannot be used."""
+    """Return whether the policy skips single records that cannot be used."""
     return on_error == "skip" or callable(on_error)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records by number in objects that are fetched range by range."""
+"""Read records by number from objects that are fetched range by range."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from ..storage.options import StorageOptions
 
 __all__ = ["Extract", "IndexList", "RemoteDataset", "index_mismatch", "reserve"]
 
-_GAP = 1 << 17  # bytes between two records that are fetched with them
-_LONG = 1 << 16  # bytes without gaps that are worth a request of their own
+_GAP = 1 << 17  # maximum bytes of a gap between two records that are fetched together
+_LONG = 1 << 16  # minimum bytes without gaps for a separate request
 _MOST_RANGE = 8 << 20
 _RUN = 1 << 20  # bytes of records without gaps that are planned together
-_MANY_REQUESTS = 1000  # in random order; then a warning reports them
-_BATCH = 16  # records of one call: more calls of this size probably follow
-_FEW_REQUESTS = 4  # for ranges of one file, by calls for fewer records
-_IN_MEMORY = 64 << 20  # bytes of an extract; a larger one is a temporary file
+_MANY_REQUESTS = 1000  # random requests before a warning
+_BATCH = 16  # records per call from which further such calls are expected
+_FEW_REQUESTS = 4  # ranges of one file, fetched by calls for fewer records
+_IN_MEMORY = 64 << 20  # maximum bytes of an extract in memory; a larger one is a temporary file
 
 
 class RangedFile(Protocol):
@@ -49,12 +49,12 @@ class RangedFile(Protocol):
 
 
 class Indexes(Protocol):
-    """Where the records of each file begin."""
+    """The record offsets of each file."""
 
     @property
     def counts(self) -> NDArray[np.uint64]: ...
     def prepare(self, numbers: Iterable[int]) -> None:
-        """Fetch what is not in memory yet of the indexes of files."""
+        """Fetch the indexes of files that are not in memory yet."""
 
     def __getitem__(self, number: int, /) -> _core.FileIndex: ...
 
@@ -74,10 +74,10 @@ class IndexList:
 
 
 class RemoteDataset:
-    """The records of remote files under one numbering, as ``_core.Dataset`` has local ones.
+    """The records of remote files under one numbering, like ``_core.Dataset`` for local files.
 
-    Any number of threads may share one. It holds no connection, but keeps files that records are
-    taken from again and again, if all files fit into ``window_bytes``.
+    Thread-safe. It holds no connection. If all files fit into ``window_bytes``, it keeps files from
+    which records are requested repeatedly.
 
     Parameters
     ----------
@@ -112,42 +112,42 @@ class RemoteDataset:
         return int(self._firsts[-1])
 
     def file_counts(self) -> list[int]:
-        """Records of each file."""
+        """Number of records in each file."""
         counts: list[int] = self._indexes.counts.tolist()
         return counts
 
     def position_of(self, number: int) -> tuple[str, int, int]:
-        """File, number within it and offset of a record."""
+        """Return the file of a record, its number in the file, and its offset."""
         file, begin, _ = self.frame_of(number)
         return self.files[file].name, number - int(self._firsts[file]), begin
 
     def frame_of(self, number: int) -> tuple[int, int, int]:
-        """Number of the file that a record is in, begin and end of its frame there."""
+        """Return the file number of a record, and the start and stop of its frame in the file."""
         file = int(np.searchsorted(self._firsts, number, "right")) - 1
         within = np.array([number - int(self._firsts[file])], np.uint64)
         begin, end = (np.frombuffer(each, np.uint64) for each in self._indexes[file].bounds(within))
         return file, int(begin[0]), int(end[0])
 
     def record_at(self, file: int, offset: int) -> int:
-        """The number within a file of the record that holds the byte at `offset`."""
+        """Return the number, within a file, of the record that contains the byte at `offset`."""
         return self._indexes[file].find(offset)
 
     def place_of(self, number: int) -> tuple[str, int]:
-        """File of a record, and its number within it."""
+        """Return the file of a record, and its number in the file."""
         return self.position_of(number)[:2]
 
     def path_of(self, number: int) -> str:
-        """The path of the file that a record is in."""
+        """Return the path of the file that contains a record."""
         return self.position_of(number)[0]
 
     def sizes_of(self, numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
-        """Bytes of the frames of records."""
+        """Return the frame sizes of records, in bytes."""
         _, begins, ends = self._frames(numbers)
         sizes: NDArray[np.uint64] = ends - begins
         return sizes
 
     def _frames(self, numbers: NDArray[np.uint64]) -> tuple[Any, Any, Any]:
-        """File, begin and end of the frames of records whose numbers ascend."""
+        """Return file, start and stop of the frames of records, given in ascending order."""
         files = np.searchsorted(self._firsts, numbers, "right") - 1
         begins, ends = np.empty_like(numbers), np.empty_like(numbers)
         cuts = np.flatnonzero(np.diff(files)) + 1
@@ -164,14 +164,14 @@ class RemoteDataset:
         return files, begins, ends
 
     def plan(self, numbers: NDArray[np.uint64]) -> Plan:
-        """The ranges to fetch for records.
+        """Return a plan with the ranges to fetch for records.
 
         Raises
         ------
         IndexError
-            When a number is out of range.
+            If a number is out of range.
         """
-        ascends = (numbers[1:] > numbers[:-1]).all()  # much faster than to sort
+        ascends = (numbers[1:] > numbers[:-1]).all()  # much faster than sorting
         wanted = numbers if ascends else np.unique(numbers)
         if len(wanted) and wanted[-1] >= len(self):
             raise IndexError(f"record index {wanted[-1]} is out of range ({len(self)} records)")
@@ -186,20 +186,20 @@ class RemoteDataset:
         return tuple(self.files[number].name for number in used.tolist()), table
 
     def jobs(self, plan: Plan) -> Iterator[Job]:
-        """What fetches the ranges of a plan."""
+        """Yield the jobs that fetch the ranges of a plan."""
         for file, begin, end in plan.ranges:
             yield Job(partial(_fetch, self.files[file], begin, end), end - begin)
 
     def take_jobs(self, plan: Plan) -> Iterator[Job]:
-        """Yield the jobs for one of many calls of :meth:`take`."""
+        """Yield the jobs for one of many calls to :meth:`take`."""
         return self._kept.jobs(plan)
 
     def take(self, numbers: NDArray[np.uint64]) -> Bytes:
-        """The records of those numbers as one block."""
+        """Return the records with these numbers as one block."""
         return self._extract(numbers).take(numbers)
 
     def records(self, numbers: NDArray[np.uint64]) -> list[bytes]:
-        """A list of the records of those numbers."""
+        """Return the records with these numbers as a list."""
         return list(self.take(numbers))
 
     def __getitem__(self, number: Any) -> bytes:
@@ -216,20 +216,20 @@ class RemoteDataset:
         return extract
 
     def ahead(self, jobs: Iterator[Job]) -> Ahead[Any]:
-        """Return the results of jobs, which threads do within the window."""
+        """Return the results of jobs, which threads run ahead within the window."""
         return Ahead(jobs, budget=self.storage.window_bytes)
 
     def check_version(self, files: Iterable[int]) -> None:
-        """Ask stores whose answers do not say it whether files are what they were."""
+        """Check the versions of files in stores whose responses omit the version."""
         if silent := [self.files[number] for number in files if self.files[number].silent]:
             run_all(file.identify for file in silent)
 
 
 class _KeptFiles:
-    """Files that calls take records from again and again, kept whole if all fit into the window.
+    """Files from which calls request records repeatedly, kept whole if all fit into the window.
 
     A call for a batch of records fetches the whole file if it is not the first range of the file.
-    Calls for fewer records do so after four ranges.
+    A call for fewer records does so after four ranges.
     """
 
     def __init__(self, files: Sequence[RangedFile], storage: StorageOptions, size: int) -> None:
@@ -239,7 +239,7 @@ class _KeptFiles:
 
     def _reset(self) -> None:
         self._whole: dict[int, memoryview] = {}
-        self._used: Counter[int] = Counter()  # ranges of each file
+        self._used: Counter[int] = Counter()  # number of ranges fetched from each file
         self._locks = [threading.Lock() for _ in self._files] if self._fits else []
         self._requests = 0
         self._pid = os.getpid()
@@ -291,27 +291,27 @@ def _fetch(file: RangedFile, begin: int, end: int, pause: Any) -> memoryview:
 
 
 class Plan:
-    """Records, in ascending order, and the ranges of files that hold them.
+    """Records in ascending order, and the ranges of files that contain them.
 
-    Records that are near each other share a range, unless more than half of it would be waste. Of
-    long runs of records, no more than an eighth may be waste.
+    Records that are near each other share a range, unless more than half of it would be unused. In
+    long runs of records, at most an eighth may be unused.
 
     Attributes
     ----------
     numbers : ndarray of uint64
     files, begins, sizes : ndarray of int
-        File of each record, and where its frame is there.
+        File of each record, and the start and size of its frame in the file.
     ranges : list of (file, begin, end)
     places : ndarray of uint64
-        Offset of each record in the ranges, one behind the other.
+        Offset of each record in the concatenated ranges.
     size : int
-        Of all ranges.
+        Total size of all ranges, in bytes.
     """
 
     def __init__(self, numbers: Any, files: Any, begins: Any, ends: Any) -> None:
         self.numbers = numbers
         self.ranges: list[tuple[int, int, int]] = []
-        starts: list[int] = []  # of each range, the number of its first record
+        starts: list[int] = []  # number of the first record in each range
         file, begin, end, waste = -1, 0, 0, 0
         for row, where, at, until, run_bytes in _runs(files, begins, ends):
             gap = at - end
@@ -339,14 +339,15 @@ class Plan:
 def _runs(files: Any, begins: Any, ends: Any) -> Iterator[tuple[int, int, int, int, int]]:
     """Yield the pieces of runs of records without gaps.
 
-    A piece has the row of its first record, the file, begin and end, and the bytes of its run.
+    A piece consists of the row of its first record, the file, start and stop, and the bytes of its
+    run.
     """
     if not len(files):
         return
     breaks = np.append(True, (files[1:] != files[:-1]) | (begins[1:] != ends[:-1]))
     starts = np.flatnonzero(breaks)
     run_bytes = ends[np.append(starts[1:], len(files)) - 1] - begins[starts]
-    # A piece ends after some bytes, so that a range does not get longer than it may be.
+    # The size of a piece is limited, so that a range does not exceed its maximum size.
     firsts = np.flatnonzero(breaks | np.append(True, begins[1:] // _RUN != begins[:-1] // _RUN))
     lasts = np.append(firsts[1:], len(files)) - 1
     run_bytes = run_bytes[np.searchsorted(starts, firsts, "right") - 1]
@@ -355,14 +356,14 @@ def _runs(files: Any, begins: Any, ends: Any) -> Iterator[tuple[int, int, int, i
 
 
 class Extract:
-    """Records in ranges of remote files that were fetched.
+    """Records in fetched ranges of remote files.
 
     Parameters
     ----------
     dataset : RemoteDataset
     plan : Plan
     data : iterable of buffers
-        The ranges of the plan, in order; one buffer may hold several.
+        The ranges of the plan, in order; one buffer may contain several ranges.
     """
 
     def __init__(self, dataset: RemoteDataset, plan: Plan, data: Iterator[memoryview]) -> None:
@@ -384,7 +385,7 @@ class Extract:
         self._records = _core.MemoryRecords(paths, pieces, table, **dataset.options)
 
     def take(self, numbers: NDArray[np.uint64]) -> Bytes:
-        """Records of the plan, verified.
+        """Return records of the plan, verified.
 
         Raises
         ------
@@ -395,7 +396,7 @@ class Extract:
 
 @contextlib.contextmanager
 def _scratch(size: int) -> Iterator[int]:
-    """Open a temporary file of that size; its name is removed when the context ends."""
+    """Open a temporary file of `size` bytes; its name is removed when the context ends."""
     import tempfile
 
     number, place = tempfile.mkstemp(prefix="fastrec-")
@@ -409,9 +410,9 @@ def _scratch(size: int) -> Iterator[int]:
 
 
 def reserve(number: int, size: int) -> None:
-    """Have room on the disk for that many bytes of a file."""
+    """Reserve disk space for `size` bytes of a file."""
     if hasattr(os, "posix_fallocate"):
-        os.posix_fallocate(number, 0, size)  # a full disk is an error here, not at a mapping
+        os.posix_fallocate(number, 0, size)  # a full disk raises here, not on access to a mapping
     else:
         os.truncate(number, size)
 
@@ -423,7 +424,7 @@ def _write(number: int, data: memoryview, at: int) -> None:
 
 
 def index_mismatch(file: RangedFile, index: _core.FileIndex) -> IndexMismatchError:
-    """Return the error for an index of a file of another size."""
+    """Return the error for an index that belongs to a file of another size."""
     error = IndexMismatchError(
         f"the index of {file.name!a} is refused: it is of {index.size} bytes, the object has "
         f"{file.size}; build it again"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Indexes of objects: from the local cache, from beside them, or by reading each once."""
+"""Load indexes of objects from the local cache or from the store, or build them by reading."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .remote_dataset import index_mismatch, reserve
 __all__ = ["Kept", "load_indexes", "save_index"]
 
 _WARN_BYTES = 1 << 30
-_INDEX_HEADER = 1 << 10  # bytes of an index that do not depend on the number of records
+_INDEX_HEADER = 1 << 10  # bytes of an index besides the record offsets
 
 
 def load_indexes(
@@ -35,11 +35,11 @@ def load_indexes(
     known: Mapping[int, _core.FileIndex],
     kept: dict[int, Kept] | None,
 ) -> list[_core.FileIndex]:
-    """The index of each file: from the local cache, from beside it, or by reading it once.
+    """Return the index of each file: from the local cache, from the store, or by reading the file.
 
-    `beside`: whether one beside the file is required, or is not looked for; None decides nothing.
-    `known`: those that a pass has made, by the number of the file. The bytes of files that are read
-    go into `kept`.
+    `beside` is True if an index next to each file is required, False to ignore such indexes, and
+    None to use them if present. `known` contains indexes that a pass has found, by file number. The
+    bytes of files that are read go into `kept`.
 
     Raises
     ------
@@ -82,7 +82,7 @@ def load_indexes(
 
 
 class _LocalFile:
-    """A file that is closed with the last one that has it."""
+    """A file that is closed with the last object that refers to it."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self.file = file
@@ -92,14 +92,14 @@ class _LocalFile:
 
 
 class Kept:
-    """Bytes of a remote file, which are among those of others in a local one."""
+    """Bytes of a remote file, stored in a local file that it shares with other remote files."""
 
     def __init__(self, local: _LocalFile) -> None:
         self._owner, self._local = local, local.file
         self._begin = self._at = self._end = self._local.tell()
 
     def tee(self, stream: Any, size: int) -> bytes:
-        """Read of a stream, and keep that."""
+        """Read from a stream, and store the data."""
         data: bytes = stream.read(size)
         self._local.write(data)
         self._end += len(data)
@@ -116,7 +116,7 @@ class Kept:
 
 
 def _local_file(size: int, storage: StorageOptions) -> _LocalFile | None:
-    """A file in memory, or a temporary one if it is large; None where there is no room."""
+    """Return a file in memory, or a temporary file if it is large; None without enough space."""
     if size <= storage.window_bytes:
         return _LocalFile(io.BytesIO())
     import shutil
@@ -131,7 +131,7 @@ def _local_file(size: int, storage: StorageOptions) -> _LocalFile | None:
 
 
 def save_index(file: RemoteFile, index: _core.FileIndex, storage: StorageOptions) -> bool:
-    """Put the index of a file into the local cache; False where that cannot be."""
+    """Save the index of a file in the local cache; return False if that is not possible."""
     place = index_place(file, storage)
     if place is None:
         return False
@@ -154,9 +154,9 @@ def _cached(file: RemoteFile, storage: StorageOptions) -> _core.FileIndex | None
 
 
 def _beside(file: RemoteFile, required: bool, pause: Any) -> _core.FileIndex | None:
-    """The index that is stored beside a file; a damaged one is not used unless it is required."""
+    """Return the index stored next to a file; a damaged one is ignored unless it is required."""
     try:
-        limit = _INDEX_HEADER + 2 * file.size  # eight bytes a record, of 16 bytes at least
+        limit = _INDEX_HEADER + 2 * file.size  # eight bytes per record of at least 16 bytes
         index = _core.FileIndex.load(file.read_beside(INDEX_SUFFIX, limit, pause), file.name)
         if index.size != file.size:
             raise index_mismatch(file, index)

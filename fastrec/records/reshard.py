@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Record files rewritten as others: merged, cut into shards, shuffled, beyond what memory holds."""
+"""Rewrite record files: merge them, split them into shards or shuffle them, in bounded memory."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ _FORMAT = "fastrec reshard"
 _VERSION = 1
 _BLOCK = 4096  # records
 _BLOCK_BYTES = 16 << 20
-_MOST_BUCKETS = 512  # files that are open at once
-_CHECKPOINTS = 16  # while records are dealt
+_MOST_BUCKETS = 512  # maximum number of open files
+_CHECKPOINTS = 16  # number of checkpoints while records are written to buckets
 _SIZES = ("shards", "shard_bytes", "shard_records")
 _STATE = "state.json"
 
@@ -80,60 +80,64 @@ def reshard(
     storage_options: StorageOptions | Mapping[str, Any] | None = None,
     source_shards: Shards = "complete",
 ) -> Resharded:
-    """Rewrite record files as others, in order or shuffled, in bounded memory.
+    """Rewrite record files as new files, in order or shuffled, in bounded memory.
 
-    Shuffled, the order is exactly that of ``Batcher(source, shuffle=True, seed=seed)`` in epoch 0,
-    a uniform permutation of all records. Where the files are larger than `memory` they are read
-    once in sequence and dealt into temporary files, each of which fits, and these are shuffled: the
-    disk needs room for two copies. Everything is written to a local directory first, which is
-    ``<target>.reshard`` beside a target that is local, and put in place, or uploaded, at the end.
+    If shuffled, the order is exactly that of ``Batcher(source, shuffle=True, seed=seed)`` in
+    epoch 0, a uniform permutation of all records. If the files are larger than `memory`, they are
+    read once in sequence and distributed to temporary files that each fit into memory, and these
+    are shuffled. The disk then needs space for two copies. All files are first written to a local
+    directory (``<target>.reshard``, next to a local target), and moved into place or uploaded at
+    the end.
 
     Parameters
     ----------
     source : path, URL, glob pattern, directory, list of these
         Plain or compressed files, which are read in this order. A target cannot replace a source.
-        Objects that have no index are read once more before, to count their records.
+        Objects without an index are read once more, at the beginning, to count their records.
     target : path or URL
     shards, shard_bytes, shard_records : int, optional
-        Number of files, or their size in bytes or records; as for :class:`fastrec.Writer`, but that
-        each has records which follow each other. Without these there is one file.
+        Number of files, or size of each file in bytes or records, as for :class:`fastrec.Writer`.
+        Unlike there, each file holds consecutive records. By default there is one file.
     shuffle : bool
+        Whether to shuffle the records.
     seed : int, optional
-        Of the shuffle, 0 to 2**64 - 1; a random one by default.
+        Seed of the shuffle, 0 to 2**64 - 1; random by default.
     compression, level
-        Of the target, as for :class:`fastrec.Writer`.
+        Compression of the target, as for :class:`fastrec.Writer`.
     memory : int
-        Bytes of records that may be held at once, about.
+        Approximate number of bytes of records to hold at a time.
     resume : bool
-        Keep what was done when it fails, and go on with that when it is called again with the same
-        arguments: files and records that were written are not written again. Otherwise what a
-        failed call leaves is removed.
+        Whether to keep the finished work if the call fails. Another call with the same arguments
+        then continues: files and records that were written are not written again. Otherwise the
+        leftovers of a failed call are removed.
     overwrite : bool
-        Replace existing files, but no source; as for :class:`fastrec.Writer`.
+        Whether to replace existing files, but never a source, as for :class:`fastrec.Writer`.
     on_error : {"raise", "tolerate_tail", "skip"} or callable
         Policy for damage, as for :class:`fastrec.Reader`.
     progress : callable, optional
-        ``progress(done, total)``, in records; when they are dealt first, each counts twice.
+        Called as ``progress(done, total)``, with numbers of records. Each record counts twice if
+        temporary files are used.
     work : path, optional
-        The directory of what is written until it is uploaded, for a target that is a URL; it is
-        made, and removed at the end. A temporary one by default, with which there is no `resume`.
+        If the target is a URL: the directory for files before upload. It is created, and removed at
+        the end. By default it is a temporary directory, which does not support `resume`.
     storage_options : StorageOptions or mapping, optional
-        Of URLs, as for :class:`fastrec.Reader`.
+        Options for URLs, as for :class:`fastrec.Reader`.
     source_shards : {"complete", "any"}
         The option `shards` of :class:`fastrec.Reader`, for the source.
 
     Returns
     -------
     Resharded
-        Number of records, and paths of the files.
+        The number of records and the paths of the files.
 
     Raises
     ------
     OSError, CorruptRecordError, TruncatedFileError
-        The target is unchanged then. Of a URL, objects that were uploaded are deleted, unless with
-        `resume`, or they had replaced others: the error names these, and the directory stays.
+        If reading or writing fails. A local target is unchanged. If the target is a URL, uploaded
+        objects are deleted, except with `resume`, or if they have replaced existing objects: the
+        error names these, and the directory is kept.
     ValueError
-        When the work that was found is of other arguments, or of files that have changed.
+        If earlier work belongs to other arguments, or to files that have changed.
 
     Examples
     --------
@@ -188,7 +192,7 @@ def reshard(
 
 
 def _folder_of(target: str, work: PathLike | None, storage: StorageOptions, resume: bool) -> str:
-    """The directory of what is written until it is put in place."""
+    """Return the directory for files that are not published yet."""
     if not is_remote(target, storage):
         if work is not None:
             raise ValueError("work requires a target that is a URL")
@@ -203,7 +207,7 @@ def _folder_of(target: str, work: PathLike | None, storage: StorageOptions, resu
 
 
 class _Work:
-    """One job and what is done of it, which a file in its directory keeps."""
+    """A job and its progress, which a file in its directory stores."""
 
     def __init__(
         self,
@@ -222,13 +226,13 @@ class _Work:
         self.folder = folder
         self._state: dict[str, Any] = {}
         self._written = 0
-        self._offset = 0  # of what is reported
+        self._offset = 0  # records reported as progress by the previous pass
 
     # -- The state -------------------------------------------------------------------------------
 
     @property
     def publishing(self) -> bool:
-        """True once files may have been put in place."""
+        """Whether files may have been published already."""
         return bool(self._state.get("publishing"))
 
     def _plan(self) -> dict[str, Any]:
@@ -241,7 +245,7 @@ class _Work:
         return plan
 
     def _is_of_this_job(self) -> bool:
-        """Compare the plan; sources may have been replaced by the files that are published."""
+        """Compare the plan; published files may have replaced sources."""
         found, own = self._state["plan"], self._plan()
         if self.publishing:
             for each in (found, own):
@@ -249,7 +253,7 @@ class _Work:
         return bool(found == own)
 
     def begin(self, resume: bool) -> None:
-        """Make the directory, or read what is in it."""
+        """Create the directory, or load the state from it."""
         try:
             os.mkdir(self.folder, 0o700)
         except FileExistsError:
@@ -271,12 +275,12 @@ class _Work:
             raise
 
     def _load(self) -> bool:
-        """Read the state, which must be of this job; False if there is none."""
+        """Load the state, which must belong to this job; return False if there is no state."""
         try:
             with NamedFile(os.path.join(self.folder, _STATE)) as file:
                 state = json.loads(file.read())
         except FileNotFoundError:
-            return False  # it was killed before
+            return False  # the job was killed before it wrote a state
         except (ValueError, RecursionError) as error:
             raise ValueError(f"{self.folder!a} has no valid state, remove it: {error}") from None
         self._state = state
@@ -290,7 +294,7 @@ class _Work:
         return True
 
     def _is_valid(self) -> bool:
-        """Check the types and the sums of a state that was read."""
+        """Check the types and sums in a loaded state."""
         state = self._state
         if not isinstance(state, dict) or not isinstance(state.get("plan"), dict):
             return False
@@ -315,7 +319,7 @@ class _Work:
         return bool(whole and sizes and counted and listed_files)
 
     def _check_shards(self) -> None:
-        """Raise unless the files that were written are there."""
+        """Raise unless all written files exist."""
         paths = self._targets()
         staged = [os.path.lexists(self._shard(number)) for number in range(len(paths))]
         if self.publishing and not all(staged):
@@ -328,7 +332,7 @@ class _Work:
         return os.path.join(self.folder, f"shard-{number:05d}")
 
     def _targets(self) -> list[str]:
-        """The names of the files that were written so far."""
+        """Return the names of the files that were written so far."""
         files = {name: self._options[name] for name in _SIZES}
         return shard_names(self._target, len(self._state["shards"]), files)
 
@@ -357,7 +361,7 @@ class _Work:
         return remote and self._storage.cache is None
 
     def _count(self) -> dict[str, Any]:
-        """Records and their bytes, by file."""
+        """Return the number of records and their bytes, by file."""
         files = self._open()
         if self._has_numbers(files):
             counts = files.dataset().file_counts()
@@ -367,7 +371,7 @@ class _Work:
         return {"counts": [each[0] for each in found], "bytes": sum(each[1] for each in found)}
 
     def _has_numbers(self, files: RecordFiles) -> bool:
-        """Whether sources are objects that all may have an index."""
+        """Return whether the sources are objects that may all have an index."""
         every = self._remote and len(files.remote) == len(files.paths)
         return every and self._on_error == "raise" and not files.sequential
 
@@ -376,7 +380,7 @@ class _Work:
         return int(sum(self._state["counts"]))
 
     def _blocks(self, first: int) -> Iterator[Bytes]:
-        """Records in the order of the files, from number `first` on."""
+        """Yield records in file order, starting at number `first`."""
         files, counts = self._open(), self._state["counts"]
         damage, begin = files.policy(), 0
         while begin < len(counts) and first >= counts[begin]:
@@ -401,7 +405,7 @@ class _Work:
     # -- Work ------------------------------------------------------------------------------------
 
     def run(self, overwrite: bool, resumable: bool) -> Resharded:
-        """Do what is not done yet."""
+        """Do the remaining work."""
         if not self.publishing:
             files = {name: self._options[name] for name in _SIZES}
             rules: dict[str, Any] = {
@@ -417,7 +421,7 @@ class _Work:
         return self._publish(overwrite, resumable)
 
     def _sizes(self) -> Iterator[int | None]:
-        """Records of each file; None where its size in bytes tells."""
+        """Yield the number of records for each file; None if its size in bytes decides."""
         if self._options["shard_bytes"] is None:
             yield from shard_sizes(
                 self._total, self._options["shards"], self._options["shard_records"]
@@ -463,7 +467,8 @@ class _Work:
     def _publish(self, overwrite: bool, resumable: bool) -> Resharded:
         done, paths = self._state["shards"], self._targets()
         left = [(self._shard(number), path) for number, path in enumerate(paths)]
-        left = [pair for pair in left if os.path.lexists(pair[0])]  # others are in place
+        # Other files are already published.
+        left = [pair for pair in left if os.path.lexists(pair[0])]
         if self._uploads:
             rules: dict[str, Any] = {"storage": self._storage, "resumable": resumable}
             upload(left, self.folder, self._target, paths, overwrite, **rules)
@@ -474,7 +479,7 @@ class _Work:
     # -- Order -----------------------------------------------------------------------------------
 
     def _ordered(self, first: int) -> Iterator[Bytes]:
-        """The records in the order that they are written in, from place `first` on."""
+        """Yield the records in output order, starting at position `first`."""
         if not self._options["shuffle"]:
             return self._blocks(first)
         if self._deals:
@@ -486,7 +491,7 @@ class _Work:
 
     @cached_property
     def _deals(self) -> bool:
-        """True if the records go through temporary files."""
+        """Whether the records go through temporary files."""
         if not self._options["shuffle"]:
             return False
         if self._remote:
@@ -501,14 +506,14 @@ class _Work:
     def _picked(
         self, reader: Reader, numbers: Callable[[int, int], Any], first: int, end: int
     ) -> Iterator[Bytes]:
-        """The records of the places `first` to `end`, some at a time."""
+        """Yield the records at output positions `first` to `end` in blocks."""
         mean = self._state["bytes"] // max(self._total, 1) + 1
         step = max(1, min(_BLOCK, _BLOCK_BYTES // mean))
         for place in range(first, end, step):
             yield reader.read_many(numbers(place, min(place + step, end)))
 
     def _bounds(self) -> list[int]:
-        """The places where buckets begin, and the end."""
+        """Return the output positions at which buckets start, and the end."""
         size = self._state["bytes"] + self._total * FRAME_OVERHEAD
         count = max(1, -(-2 * size // self._options["memory"]))
         if count > _MOST_BUCKETS:
@@ -520,7 +525,7 @@ class _Work:
         return os.path.join(self.folder, f"bucket-{number:05d}")
 
     def _from_buckets(self, first: int) -> Iterator[Bytes]:
-        """Each bucket has the records of its places, in the order of the files."""
+        """Yield records from the buckets; each bucket holds its records in file order."""
         for number, (begin, end) in enumerate(itertools.pairwise(self._bounds())):
             if end <= first or begin == end:
                 continue
@@ -531,7 +536,7 @@ class _Work:
                 yield from self._picked(reader, partial(_part, ranks), start, len(ranks))
 
     def _deal(self) -> None:
-        """Append each record to the bucket of its place."""
+        """Append each record to the bucket that contains its output position."""
         done, ends = self._state["dealt"], np.array(self._bounds()[1:], np.uint64)
         if done == self._total and done:
             return
@@ -557,13 +562,13 @@ class _Work:
 
 
 class _Source:
-    """Blocks of records, of which any number can be taken at a time."""
+    """Blocks of records; any number of records can be taken at a time."""
 
     def __init__(self, blocks: Iterator[Bytes]) -> None:
         self._blocks, self._block = blocks, Bytes.from_list([])
 
     def peek(self) -> Bytes | None:
-        """The rest of a block; None at the end."""
+        """Return the rest of a block; None at the end."""
         while not len(self._block):
             if (block := next(self._blocks, None)) is None:
                 return None
@@ -576,7 +581,7 @@ class _Source:
 
 
 def _identity(path: Any) -> list[Any]:
-    """Name, size and version of a source, as the state has them."""
+    """Return name, size and version of a source, for the state."""
     if isinstance(path, RemoteFile):
         return [path.name, path.size, path.version]
     found = os.stat(path)

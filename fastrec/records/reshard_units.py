@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Resharding as units of work for the tasks of a cluster, with the result of :func:`reshard`.
+"""Reshard with units of work for the tasks of a cluster; the result is that of :func:`reshard`.
 
-Three rounds, of which each needs what the one before gave: the records of each byte range are
-counted; ranges are rewritten in the order of the places that their records get, with the positions
-where buckets of places begin; each target is written from its buckets. A bucket is what one task
-holds in memory. A unit writes under names of its own, so it can be run again while an earlier
-attempt still runs.
+There are three rounds, and each needs the results of the previous one. First, the records of each
+byte range are counted. Then ranges are rewritten in the order of their records' output positions,
+and the file offsets at which buckets of positions start are noted. Finally, each target is written
+from its buckets. A bucket fits into the memory of one task. A unit writes to unique file names, so
+it can be run again while an earlier attempt still runs.
 """
 
 from __future__ import annotations
@@ -51,18 +51,18 @@ from .splitting import FileRange, file_ranges
 __all__ = ["reshard_by"]
 
 Report = Callable[[int], object]
-# Calls a function with the first argument and each of the others, anywhere, and the last one with
-# the number of each that is done; results in order.
+# Calls a function, in any process, with the first argument and each item of the sequence. The last
+# argument is called with the number of each finished item. Results are in order.
 Run = Callable[[Callable[[Any, Any], Any], Any, Sequence[Any], Report], "list[Any]"]
 
 _BLOCK = 256  # records
 _RANGE_BYTES = 64 << 20
-_OBJECT_BYTES = 64  # of a record in a list, without its data
-_SIZES = 1 << 16  # records whose sizes are looked at at once
+_OBJECT_BYTES = 64  # bytes per record in a list, without its data
+_SIZES = 1 << 16  # number of record sizes to process at a time
 
 
 class _Unit(NamedTuple):
-    """A byte range with its records; `first` is the number of the first of them."""
+    """A byte range with its records; `first` is the number of its first record."""
 
     part: FileRange
     first: int
@@ -70,7 +70,7 @@ class _Unit(NamedTuple):
 
 
 class _Counted(NamedTuple):
-    """Records of a range, and their bytes: of all, and of each if that is asked for."""
+    """Number of records in a range, their total size, and on request the size of each."""
 
     records: int
     bytes: int
@@ -78,9 +78,9 @@ class _Counted(NamedTuple):
 
 
 class _Sorted(NamedTuple):
-    """Records that follow each other in the source, written in the order of their places.
+    """Consecutive records of the source, written in the order of their output positions.
 
-    ``offsets[i]`` is where those of bucket `i` begin.
+    ``offsets[i]`` is the file offset at which bucket `i` starts.
     """
 
     path: str
@@ -90,13 +90,13 @@ class _Sorted(NamedTuple):
 
 @dataclass(frozen=True)
 class _Plan:
-    """What the units of a round know; it can be pickled."""
+    """Parameters of the units in a round; picklable."""
 
     folder: str
     total: int
-    seed: int | None  # None: the records stay in order
+    seed: int | None  # None keeps the records in order
     memory: int
-    bounds: NDArray[np.int64]  # places where buckets begin, and the end
+    bounds: NDArray[np.int64]  # output positions at which buckets start, and the end
     on_error: OnError
     packing: tuple[Codec | None, int | None]
     units: Sequence[_Unit] = ()
@@ -126,7 +126,7 @@ def reshard_by(
     storage_options: StorageOptions | Mapping[str, Any] | None = None,
     source_shards: Shards = "complete",
 ) -> Resharded:
-    """Rewrite record files by units that `run` calls; arguments as for :func:`reshard`."""
+    """Rewrite record files with units that `run` calls; arguments as for :func:`reshard`."""
     files = {"shards": shards, "shard_bytes": shard_bytes, "shard_records": shard_records}
     compression = output_compression(target, compression)
     check_policy(on_error, None)
@@ -182,7 +182,8 @@ def reshard_by(
         targets = shard_names(name, len(targeted), files)
         check_targets(name, files, **rules)
     except BaseException:
-        # Units may still run, or wait to: under another name they make nothing in it any more.
+        # Units may still run or be pending. After a rename, they cannot create files in the
+        # folder.
         doomed = f"{folder}.{uuid.uuid4().hex}"
         with contextlib.suppress(OSError):
             _core.move(folder, doomed, False)
@@ -197,7 +198,7 @@ def reshard_by(
 
 
 def _bounds(ends: NDArray[np.int64], size: int, most: int) -> NDArray[np.int64]:
-    """Places that cut the targets into buckets, which have about `most` of all `size` bytes."""
+    """Return positions that split the targets into buckets of about `most` of all `size` bytes."""
     total = int(ends[-1])
     count = -(-size // most)
     cuts = [total * number // count for number in range(1, count)]
@@ -205,7 +206,7 @@ def _bounds(ends: NDArray[np.int64], size: int, most: int) -> NDArray[np.int64]:
 
 
 def _units(parts: Sequence[FileRange], found: Sequence[_Counted]) -> list[_Unit]:
-    """Byte ranges with the numbers of their records."""
+    """Return the byte ranges with the numbers of their records."""
     firsts = itertools.accumulate((each.records for each in found), initial=0)
     every = zip(parts, firsts, (each.records for each in found), strict=False)
     return [_Unit(part, first, count) for part, first, count in every if count]
@@ -214,7 +215,7 @@ def _units(parts: Sequence[FileRange], found: Sequence[_Counted]) -> list[_Unit]
 def _ordered(
     found: Sequence[_Counted], total: int, seed: int | None
 ) -> Iterator[NDArray[np.unsignedinteger[Any]]]:
-    """The sizes of all records in the order that they are written in, some at a time."""
+    """Yield the sizes of all records in output order, in blocks."""
     none = np.empty(0, np.uint32)
     sizes = np.concatenate([none, *(each.sizes for each in found if each.sizes is not None)])
     for begin in range(0, total, _SIZES):
@@ -224,8 +225,10 @@ def _ordered(
 
 
 def _ends(blocks: Iterator[NDArray[Any]], most: int) -> NDArray[np.int64]:
-    """The places where targets begin, each of which has its first records of `most` bytes in all,
-    and the end."""
+    """Return the positions at which targets start, and the end.
+
+    A target ends with the record that brings it to `most` bytes.
+    """
     ends, left, number = [0], most, 0
     for sizes in blocks:
         sums = np.cumsum(sizes.astype(np.int64) + FRAME_OVERHEAD)
@@ -241,7 +244,7 @@ def _ends(blocks: Iterator[NDArray[Any]], most: int) -> NDArray[np.int64]:
 
 
 def _reporting(progress: Progress | None, total: int) -> Callable[[Sequence[int]], Report]:
-    """From the records of each item, what to call with the number of one that is done."""
+    """Return a function that converts record counts of items to a callback for finished items."""
     done = 0
 
     def counting(records: Sequence[int]) -> Report:
@@ -260,7 +263,7 @@ def _reporting(progress: Progress | None, total: int) -> Callable[[Sequence[int]
 
 
 def _count(wanted: tuple[OnError, bool], part: FileRange) -> _Counted:
-    """Count the records of a range, and their bytes."""
+    """Count the records in a range, and their bytes."""
     on_error, each = wanted
     files = RecordFiles(part, verify=on_error != "raise", on_error=on_error, index=False)
     (reader,) = files.readers()
@@ -275,7 +278,7 @@ def _count(wanted: tuple[OnError, bool], part: FileRange) -> _Counted:
 
 
 def _sort(plan: _Plan, unit: _Unit) -> list[_Sorted]:
-    """Write the records of a range by place, as many at a time as memory holds."""
+    """Write the records of a range in output order, in runs that fit into memory."""
     done: list[_Sorted] = []
     held: list[bytes] = []
     size, first = 0, unit.first
@@ -305,7 +308,7 @@ def _spill(plan: _Plan, first: int, records: list[bytes]) -> _Sorted:
 
 
 def _write(plan: _Plan, places: tuple[int, int]) -> str:
-    """Write the target that has these places; where it is as yet."""
+    """Write the target with these output positions, and return its temporary path."""
     path = plan.path("shard")
     kind, level = plan.packing
     begin, end = places
@@ -331,15 +334,15 @@ def _in_order(plan: _Plan, begin: int, end: int) -> Iterator[list[bytes]]:
 
 
 def _merged(plan: _Plan, begin: int, end: int) -> Iterator[list[bytes]]:
-    """The records of some places, a bucket at a time."""
+    """Yield the records at output positions `begin` to `end`, one bucket at a time."""
     assert plan.seed is not None
     firsts = np.array([run.first for run in plan.runs], np.uint64)
     first, last = np.searchsorted(plan.bounds, [begin, end]).tolist()
     for bucket in range(first, last):
         low, high = plan.bounds[bucket : bucket + 2].tolist()
         numbers = _core.permuted(plan.total, plan.seed, 0, low, high)
-        # Runs follow each other as their records do, and each is sorted by place: so the records
-        # of a place after the other are those of the runs in the order in which they have them.
+        # Runs follow source order, and each run is sorted by output position. Therefore a stable
+        # sort of the positions by run gives the order in which the bucket's records are read.
         origin = np.searchsorted(firsts, numbers, "right") - 1
         records = list(_bucket(plan, bucket))
         if len(records) != len(numbers):
@@ -360,7 +363,7 @@ def _bucket(plan: _Plan, bucket: int) -> Iterator[bytes]:
 
 
 def _read(unit: _Unit, on_error: OnError) -> Iterator[list[bytes]]:
-    """The records of a range, which must be as many as were counted."""
+    """Yield the records of a range; raise if their number differs from the count."""
     (reader,) = RecordFiles(unit.part, on_error=on_error, index=False).readers()
     count = 0
     while (block := reader.take(_BLOCK)) is not None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files that resharding writes: their arguments, sizes and names, and putting them in place."""
+"""The output files of resharding: arguments, sizes, names and publishing."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def check_arguments(
     level: int | None,
     memory: int,
 ) -> None:
-    """Raise unless arguments go together; `files` has their number or size."""
+    """Raise unless the arguments are consistent; `files` specifies the number or size of files."""
     check_sizes(files, False)
     if seed is not None:
         check_int("seed", seed, 0, 2**64 - 1)
@@ -80,7 +80,7 @@ def check_arguments(
 
 
 def shard_sizes(total: int, shards: int | None, shard_records: int | None) -> Iterator[int]:
-    """Records of each file."""
+    """Return the number of records in each file."""
     if shards is not None:
         for number in range(shards):
             yield total * (number + 1) // shards - total * number // shards
@@ -92,7 +92,7 @@ def shard_sizes(total: int, shards: int | None, shard_records: int | None) -> It
 
 
 def shard_names(target: str, count: int, files: dict[str, int | None]) -> list[str]:
-    """The names of the first `count` files."""
+    """Return the names of the first `count` files."""
     if all(size is None for size in files.values()):
         return [target][:count]
     return shard_paths(target, count)
@@ -106,11 +106,11 @@ def check_targets(
     inputs: Iterable[Any],
     storage: StorageOptions,
 ) -> None:
-    """Raise unless the files may be written; `files` has their number or size."""
+    """Raise unless the files may be written; `files` specifies their number or size."""
     sharded = any(size is not None for size in files.values())
     rules: dict[str, Any] = {"overwrite": overwrite, "inputs": inputs, "storage": storage}
     check_outputs(target, sharded, records=True, **rules)
-    if is_remote(target, storage) and not overwrite:  # HTTP servers do not list shards
+    if is_remote(target, storage) and not overwrite:  # HTTP servers cannot list shards
         names = shard_names(target, files.get("shards") or 1, files)
         for path, there in zip(names, are_there(names, storage), strict=True):
             if there:
@@ -120,9 +120,9 @@ def check_targets(
 def publish(
     staged: list[tuple[str, str]], folder: str, target: str, paths: list[str], overwrite: bool
 ) -> None:
-    """Give files that were written in a folder their names, and remove the folder.
+    """Rename the files in a folder to their final names, and remove the folder.
 
-    At the end, shards of the set `target` that are not among its `paths` are removed.
+    At the end, shards of the set `target` that are not in its `paths` are removed.
     """
     stale = stale_shards(target, paths) if paths != [target] else []
     for place, path in staged:
@@ -142,12 +142,12 @@ def upload(
     *,
     resumable: bool,
 ) -> None:
-    """Store files that were written in a folder as objects, and remove the folder.
+    """Store the files in a folder as objects, and remove the folder.
 
-    At the end, shards of the set `target` that are not among its `paths` are removed.
+    At the end, shards of the set `target` that are not in its `paths` are removed.
 
-    An error leaves those that were stored if it is `resumable`. Otherwise they are deleted, and the
-    folder is removed; it stays only if objects that existed are replaced already.
+    If an error occurs, uploaded objects are kept if the job is `resumable`. Otherwise they are
+    deleted and the folder is removed, unless uploads have already replaced existing objects.
     """
     stale = stale_outputs(target, paths, storage) if paths != [target] else []
     uploads = [(place, Upload(path, storage, exclusive=not overwrite)) for place, path in staged]

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sets of shards by their names: what belongs together, what is missing, what does not fit.
+"""Check sets of shards by their names: complete sets, missing shards and conflicting files.
 
-Files named ``train-00007-of-00010.tfrecord``, in one directory, are shards of one set. The rule for
-every source (docs/records.md states it for users):
+Files named ``train-00007-of-00010.tfrecord``, in one directory, are shards of one set. The rules
+for every source (docs/records.md states them for users):
 
-* A file that is named exactly is read, whether or not it is one shard of several.
+* A file that is named exactly is read, even if it is only one of several shards.
 * A pattern, a directory and ``name@10`` yield complete sets: a missing shard is an error.
-* No source may mix files that hold the same records: shards of two generations of one set
+* A source must not mix files that hold the same records: shards of two generations of one set
   (``-of-00002`` next to ``-of-00004``), a set next to an unsharded file of its name, or a file next
   to its repaired copy.
 
-``shards="any"`` disables all of it.
+``shards="any"`` disables all of these checks.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ _REPAIRED = re.compile(r"\.repaired(?=(?:\.[^./]*){0,2}$)")
 ANY_SHARDS = "shards='any' reads the files as they are"
 """Hint of an error about the names of files."""
 
-_NAMED = 3  # missing files, in a message
+_NAMED = 3  # maximum number of missing files in a message
 
 
 @dataclass
 class _Set:
-    """The shards of one generation of a set, by their numbers."""
+    """The shards of one generation of a set, by number."""
 
     head: str
     tail: str
@@ -57,7 +57,7 @@ class _Set:
     def missing(self) -> tuple[int, list[str]]:
         """Return the number of missing shards, and the names of the first few.
 
-        Shards are numbered from 0; from 1 where the set has its last number and not 0.
+        Shards are numbered from 0, or from 1 if the set contains its last number but not 0.
         """
         first = 1 if self.count in self.files and 0 not in self.files else 0
         numbers = range(first, first + self.count)
@@ -80,7 +80,7 @@ def check_shards_option(shards: object) -> None:
 
 
 def _parts(path: str) -> tuple[str, str, str, str] | None:
-    """Split the name of a shard into head, number, count and tail; None for another name."""
+    """Split the name of a shard into head, number, count and tail; None for other names."""
     left, of, right = path.rpartition("-of-")
     if not of or (match := _COUNT.fullmatch(right)) is None:
         return None
@@ -91,7 +91,7 @@ def _parts(path: str) -> tuple[str, str, str, str] | None:
 
 
 def shard_count(path: str) -> int | None:
-    """Return the number of shards that the name of one announces; None for another name."""
+    """Return the number of shards that a shard's name states; None for other names."""
     shard = _parts(path)
     return None if shard is None else int(shard[2])
 
@@ -99,7 +99,7 @@ def shard_count(path: str) -> int | None:
 def check_shards(
     paths: Iterable[str | bytes | os.PathLike[str]], chosen: Collection[str] = ()
 ) -> None:
-    """Raise unless the files are complete sets of shards, of one generation each.
+    """Raise unless the files form complete sets of shards, each of one generation.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def check_shards(
     Raises
     ------
     MissingRecordsError
-        Naming the files.
+        With the names of the files.
     """
     names = [os.fsdecode(path) for path in paths]
     present = set(names)
@@ -142,7 +142,7 @@ def check_shards(
 
 
 def lone_shards(paths: Iterable[str]) -> set[str]:
-    """Return the paths that are not shards of a set with another shard among them."""
+    """Return the paths that are not shards, or are the only shard of their set."""
     sets: dict[object, list[str]] = {}
     for path in paths:
         shard = _parts(path)
@@ -152,7 +152,7 @@ def lone_shards(paths: Iterable[str]) -> set[str]:
 
 
 def missing_text(names: list[str], total: int) -> str:
-    """Say that `total` files are missing; `names` has the first few."""
+    """Return a message that `total` files are missing; `names` has the first few."""
     some = ", ".join(ascii(name) for name in names[:_NAMED])
     if total == 1:
         return f"{some} is missing"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records that are bytes, written to one file or to shards that are published together."""
+"""Write records given as bytes to one file, or to shards that are published together."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ from .targets import Writable
 __all__ = ["ShardWriter", "check_sizes"]
 
 _MOST_SHARDS = 99999
-_AT_ONCE = 1024  # records of an iterator, which may be infinite or larger than memory
-_PIECE = 8192  # records of a tuple, whose objects stay in the cache while shards take turns
+_AT_ONCE = 1024  # records taken from an iterator, which may be infinite or exceed memory
+_PIECE = 8192  # records of a tuple per round, so that their objects stay in the CPU cache
 
 _Self = TypeVar("_Self", bound="ShardWriter")
 
 
 def _check_iterable(records: Any) -> None:
-    """Raise for an argument of `write_many` that is one record, columns, or loses bytes."""
+    """Raise if an argument of `write_many` is one record, is columns, or has lost bytes."""
     is_flat = isinstance(records, memoryview) and records.ndim < 2
     if isinstance(records, (bytes, bytearray, str)) or is_flat:
         kind = type(records).__name__
@@ -49,13 +49,13 @@ def _check_iterable(records: Any) -> None:
         hint = "write_batch() writes columns, and write() one mapping"
         raise TypeError(f"records must be an iterable of records, got {kind}; {hint}")
     if isinstance(records, np.ndarray) and records.dtype.kind in "SU":
-        _core.as_records(records)  # raises: such an array has lost zero bytes
+        _core.as_records(records)  # raises, because such an array has lost zero bytes
 
 
 class ShardWriter:
-    """Writes records that are bytes; the parameters are those of :class:`fastrec.Writer`.
+    """A writer of records given as bytes; the parameters are those of :class:`fastrec.Writer`.
 
-    The caller's `inputs` must not be replaced.
+    `inputs` are files of the caller that must not be replaced.
 
     Examples
     --------
@@ -86,9 +86,9 @@ class ShardWriter:
     ) -> None:
         self._shards: list[Output] = []
         self._open = False
-        self._single: _core.RecordWriter | None = None  # the only file, uncompressed
-        self._lock = threading.RLock()  # of everything but writing to a single file
-        self._turn = 0  # of shards that take records in turn
+        self._single: _core.RecordWriter | None = None  # the only file, if uncompressed
+        self._lock = threading.RLock()  # for everything but writing to a single file
+        self._turn = 0  # number of the shard that takes the next record
         self._pid = os.getpid()
         sizes = {"shards": shards, "shard_bytes": shard_bytes, "shard_records": shard_records}
         check_sizes(sizes, append)
@@ -144,7 +144,7 @@ class ShardWriter:
         self._shards.append(output)
 
     def _check_tail(self) -> None:
-        """Raise unless the file that is appended to ends at the end of a record."""
+        """Raise unless the file to append to ends with a complete record."""
         if self._shards[0].file.start:
             files = RecordFiles(self._path, compression=self._compression[0], verify=False)
             for reader in files.readers():
@@ -152,7 +152,7 @@ class ShardWriter:
 
     @property
     def count(self) -> int:
-        """Records written."""
+        """Number of records written."""
         return sum(shard.count for shard in self._shards)
 
     # -- Writing ---------------------------------------------------------------------------------
@@ -175,7 +175,7 @@ class ShardWriter:
             raise ValueError("the writer is closed")
 
     def _locked(self) -> Any:
-        """Return the lock; in a child made by fork() a thread that is not there may hold it."""
+        """Return the lock; raise in a forked process, where a missing thread may hold it."""
         if self._pid != os.getpid():
             raise ValueError("the writer works only in the process that made it")
         return self._lock
@@ -187,21 +187,21 @@ class ShardWriter:
             self._single.write(record)
             return
         with self._locked():
-            self._check_open()  # another thread may have closed it meanwhile
+            self._check_open()  # another thread may have closed the writer
             self._next_shard().write(record)
             self._turn += 1
 
     def write_many(self, records: Bytes | Iterable[bytes | bytearray | memoryview | Bytes]) -> None:
-        """Write records that are bytes already, many in each native call without the GIL.
+        """Write records given as bytes, many in each native call without the GIL.
 
         `records` is any iterable. A :class:`Bytes` among its items is a block of records, as
-        :meth:`Reader.blocks` yields them. Mappings and messages, as for :meth:`Writer.write`, are
-        encoded first.
+        :meth:`Reader.blocks` yields them. Mappings and messages are encoded first, as for
+        :meth:`Writer.write`.
         """
         self._check_open()
         _check_iterable(records)
         if isinstance(records, memoryview):
-            records = np.asarray(records)  # whose rows can be iterated over
+            records = np.asarray(records)  # makes its rows iterable
         if isinstance(records, (Bytes, list, tuple)):
             self._write_some(records)
             return
@@ -214,7 +214,7 @@ class ShardWriter:
         if self._single is not None:
             self._single.write_many(records)
             return
-        records = _core.as_records(records)  # checks each before the first one is written
+        records = _core.as_records(records)  # checks all records before the first is written
         with self._locked():
             self._check_open()
             if isinstance(records, Bytes):
@@ -224,7 +224,7 @@ class ShardWriter:
                 self._write_block(records[start : start + _PIECE])
 
     def _write_block(self, records: Any) -> None:
-        """Write records to the shards whose turn it is, in few native calls for each."""
+        """Write records to the shards in turn, with few native calls per shard."""
         shards = len(self._shards)
         if not self._rolls:
             for place in range(min(shards, len(records))):
@@ -248,7 +248,7 @@ class ShardWriter:
             start, before = stop, int(ends[stop - 1]) if len(ends) else 0
 
     def _room(self, shard: Output, count: int, ends: NDArray[np.int64], before: int) -> int:
-        """Return how many of `count` records go to the shard before it is full, at least 1."""
+        """Return how many of `count` records fit before the shard is full, at least 1."""
         most_bytes, most_records = self._most
         if most_records is not None:
             count = min(count, most_records - shard.count)
@@ -260,10 +260,10 @@ class ShardWriter:
     def _write_frames(
         self, deal: Callable[[int], Iterator[tuple[int, Any, int]]], count: int
     ) -> None:
-        """Write `count` records that are framed already, all of them or none.
+        """Write `count` framed records, all of them or none.
 
-        ``deal(shards)`` yields blocks of frames: the shard's number, counted from the one whose
-        turn it is, the bytes, and how many frames they are. A failure ends the writer.
+        ``deal(shards)`` yields blocks of frames: the shard's number, counted from the next shard in
+        turn, the bytes, and the number of frames. A failure ends the writer.
         """
         with self._locked():
             self._check_open()
@@ -275,7 +275,7 @@ class ShardWriter:
                     shard.write_frames(frames, some)
                 self._turn += count
             except OSError:
-                raise  # the shard repeats it
+                raise  # the shard raises it again on later calls
             except BaseException:
                 self.abort()
                 raise
@@ -283,21 +283,21 @@ class ShardWriter:
     # -- Publishing ------------------------------------------------------------------------------
 
     def flush(self) -> None:
-        """Pass what is buffered to the system. It stays invisible under its name until close."""
+        """Pass buffered data to the system. The file does not have its final name until close."""
         with self._locked():
             self._check_open()
             for shard in self._shards:
                 shard.flush()
 
     def close(self) -> None:
-        """Publish the files. Closing twice is fine."""
+        """Publish the files. Closing twice has no effect."""
         with self._locked():
             if self._open:
                 self._open = False
                 self._publish()
 
     def _publish(self) -> None:
-        """Put all files in place, or none: those that are go back when one cannot be."""
+        """Publish all files or none: if one fails, the others are taken back."""
         files = [shard.file for shard in self._shards]
         try:
             for shard in self._shards:
@@ -345,10 +345,10 @@ class ShardWriter:
         return open_dataset_writer(target, names, described, self._storage, overwrite=True)
 
     def abort(self) -> None:
-        """Publish nothing of what is not published yet."""
+        """Discard all files that are not published yet."""
         self._open = False
         for shard in self._shards:
-            shard.file.abort()  # in a child made by fork() leaves the parent's file alone
+            shard.file.abort()  # keeps the parent's file in a child made by fork()
 
     def __enter__(self: _Self) -> _Self:
         self._check_open()
@@ -373,7 +373,7 @@ class ShardWriter:
 
     @property
     def _shown(self) -> str:
-        """The first path as messages name it."""
+        """First path, for messages."""
         path = self._shards[0].file.path if self._shards and not self._rolls else self.paths[0]
         return ascii(os.fsdecode(path))
 
@@ -384,7 +384,7 @@ class ShardWriter:
 
 
 def _write_part(shard: Output, records: Any, start: int, stop: int | None, step: int = 1) -> None:
-    """Write a slice of records to a shard. A slice of a tuple is checked once, without the rest."""
+    """Write a slice of records to a shard; only the selected records of a tuple are checked."""
     if isinstance(records, Bytes):
         shard.write_many(records, start, stop, step)
     else:
@@ -396,7 +396,7 @@ def _size(record: Any) -> int:
 
 
 def _close_all(files: Iterable[Any]) -> None:
-    """Close files that are in place: after the first error, the others all the same."""
+    """Close published files; after the first error, still close the others."""
     failed = None
     for file in files:
         try:

@@ -7,7 +7,7 @@ import re
 
 __all__ = ["is_leftover", "is_side_file"]
 
-# Indexes; what `fastrec images`, manifests and tfds write; markers and checksums of Hadoop;
+# Indexes; files that `fastrec images`, manifests and tfds write; markers and checksums of Hadoop;
 # files that a killed writer, upload or repair leaves behind.
 _SUFFIXES = (
     ".frindex",
@@ -23,7 +23,7 @@ _SUFFIXES = (
     ".tmp",
 )
 
-# Unfinished files and directories: of a writer, an upload, a reshard by tasks, Spark, and Ray.
+# Unfinished files and directories of a writer, an upload, a reshard by tasks, Spark, and Ray.
 _LEFTOVER = re.compile(
     r"\..+\.[0-9a-f]{16}\.tmp|.+\.[0-9a-f]{16}\.part|.+\.reshard(\.[0-9a-f]{32})?"
     r"|_(temporary|unfinished)-[0-9a-f]{32}",
@@ -34,9 +34,9 @@ _LEFTOVER = re.compile(
 def is_side_file(name: str) -> bool:
     """Return whether a file with this base name holds something other than records.
 
-    A pattern, a directory and a list of several words in a shell pass over such files. A repaired
-    copy (``x.repaired.tfrecord``) is not one of them: it is the record file once the damaged one
-    is gone.
+    A pattern, a directory and a list of several words in a shell skip such files. A repaired copy
+    (``x.repaired.tfrecord``) is not a side file: it is the record file after the damaged file was
+    removed.
 
     Examples
     --------
@@ -47,9 +47,9 @@ def is_side_file(name: str) -> bool:
 
 
 def is_leftover(name: str) -> bool:
-    """Return whether this is the base name of an unfinished file or directory of a job.
+    """Return whether a base name belongs to an unfinished file or directory of a job.
 
-    A pattern enters a directory of such a name only if the pattern has the name itself.
+    A pattern enters a directory with such a name only if the pattern contains the name itself.
 
     Examples
     --------

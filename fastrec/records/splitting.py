@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Byte ranges of record files, as units of work for several processes."""
+"""Split record files into byte ranges, as units of work for several processes."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ from .shard_sets import Shards
 
 __all__ = ["FileRange", "file_ranges", "grouped", "open_range", "ranges_of"]
 
-_STEP = 1 << 18  # of an object that is searched
+_STEP = 1 << 18  # bytes per read while an object is searched
 
 
 @dataclass(frozen=True)
 class FileRange:
     """Bytes of a record file that hold whole records; made by :func:`file_ranges`.
 
-    A source wherever files are one: ``Reader(file_range)``, ``Batcher([range, range], ...)``. It
-    can be read in sequence only. It can be pickled, also with a file system, where that can be.
-    That of a URL keeps the version of the object and the ``storage_options``, and cannot be pickled
-    with options that may be credentials.
+    A range is accepted as a source wherever files are: ``Reader(file_range)``, ``Batcher([range,
+    range], ...)``. It can only be read in sequence. It can be pickled, also with a file system if
+    the file system can be pickled. A range of an object keeps the version of the object and the
+    ``storage_options``, and cannot be pickled if the options may contain credentials.
 
     Attributes
     ----------
@@ -49,10 +49,10 @@ class FileRange:
     begin : int
         File position of the first record.
     end : int or None
-        File position where the last record ends; None for a whole file, which may be compressed.
+        File position at which the last record ends; None for a whole file, which may be compressed.
     filesystem : object, optional
-        Has ``open_input_file(path)``, as file systems of pyarrow, or ``open(path)``, as those of
-        fsspec. None: the file is a local one.
+        A file system with ``open_input_file(path)``, as in pyarrow, or ``open(path)``, as in
+        fsspec. None means a local file.
     """
 
     path: Any
@@ -75,7 +75,7 @@ class FileRange:
 
 
 def ranges_of(source: Any) -> list[FileRange] | None:
-    """The ranges that a source is; None for another source."""
+    """Return the ranges that a source consists of; None for other sources."""
     if isinstance(source, FileRange):
         return [source]
     if isinstance(source, (list, tuple)) and any(isinstance(each, FileRange) for each in source):
@@ -86,7 +86,7 @@ def ranges_of(source: Any) -> list[FileRange] | None:
 
 
 class OwnedFile:
-    """A file of a file system, closed with the last object that reads from it."""
+    """A file in a file system, closed with the last object that reads from it."""
 
     def __init__(self, file: Any) -> None:
         self._file = file
@@ -104,12 +104,12 @@ class OwnedFile:
 
 
 def open_range(part: FileRange) -> tuple[Any, bytes]:
-    """Open an object, or a file of a file system, at the start of a range.
+    """Open an object, or a file in a file system, at the start of a range.
 
     Returns
     -------
     file : object
-        Has ``read``, ``seek`` and ``close``, and can be called as ``read``.
+        Has ``read``, ``seek`` and ``close``, and can be called like ``read``.
     head : bytes
         The first bytes of a whole file; empty for a part.
     """
@@ -135,41 +135,43 @@ def file_ranges(
 ) -> list[FileRange]:
     """Split record files into byte ranges, each record in exactly one of them.
 
-    Little is read: around each cut, the first sound record is searched for. Such a search may find
-    a record of a record file that is stored inside a record. That is detected when the ranges are
-    read: each has to end exactly where the next one begins, or reading it raises a
-    :class:`CorruptRecordError` of kind ``"cut"``. Where all ranges were read without an error, they
-    had the records that reading the file has. Record numbers in errors are counted from the
-    beginning of the range.
+    Only a small part of each file is read: near each boundary, the first valid record is searched
+    for. If a record contains a stored record file, the search may find a record inside it. This is
+    detected when the ranges are read: a range that does not end exactly at the start of the next
+    range raises a :class:`CorruptRecordError` of kind ``"cut"``. If all ranges are read without an
+    error, they yield exactly the records of the file. Record numbers in errors are counted from the
+    start of the range.
 
     Parameters
     ----------
     source : path, URL, glob pattern, list of these
     size : int
-        Bytes of a range, about: larger where a record is, smaller so that ranges of a file differ
-        little.
+        Approximate size of a range, in bytes. A range is larger if a record is larger, and smaller
+        if this makes the ranges of a file similar in size.
     exact : bool
-        Read the headers of all records, for cuts that are between records in any case. Not needed
-        where a file has an index beside it. Files of `filesystem` and objects are not cut then.
+        Whether to read the headers of all records, so that boundaries are always between records.
+        This is not necessary if a file has an index next to it. With `exact`, files in `filesystem`
+        and objects are not split.
     compression : {"auto", None, "GZIP", "ZLIB"}
-        As for :class:`Reader`. Compressed files are not cut.
+        As for :class:`Reader`. Compressed files are not split.
     filesystem : object, optional
-        Of pyarrow or fsspec; then `source` is a path or a list of paths there, which are cut.
+        A file system of pyarrow or fsspec. `source` is then a path or a list of paths in it, and
+        the files are split.
     shards : {"complete", "any"}
         As for :class:`Reader`.
     storage_options : StorageOptions or mapping, optional
-        How objects that URLs name are reached.
+        Options for access to objects by URL.
 
     Returns
     -------
     list of FileRange
-        In the order of the files; files that are empty have none.
+        Ranges in the order of the files; an empty file has no range.
 
     Raises
     ------
     OSError, MissingRecordsError
     CorruptRecordError, TruncatedFileError
-        With `exact`.
+        If a file is damaged, with `exact`.
 
     Examples
     --------
@@ -195,7 +197,8 @@ def file_ranges(
         paths = [source] if is_path(source) else list(source)
     wholes = [FileRange(path, filesystem=filesystem) for path in paths]
     split = partial(_split, size=size, exact=exact, kind=kind)
-    if any(isinstance(path, RemoteFile) for path in paths):  # each waits for its store
+    # Objects are split concurrently, to overlap requests.
+    if any(isinstance(path, RemoteFile) for path in paths):
         found = run_all(partial(split, whole) for whole in wholes)
     else:
         found = list(map(split, wholes))
@@ -205,7 +208,7 @@ def file_ranges(
 def _split(
     whole: FileRange, pause: Pause = time.sleep, *, size: int, exact: bool, kind: str | None
 ) -> list[FileRange]:
-    """The ranges of a file."""
+    """Return the ranges of a file."""
     length, cuttable = _measure(whole, kind, pause)
     if not length:
         return []
@@ -221,20 +224,20 @@ def _split(
 def grouped(
     parts: Sequence[FileRange], sizes: Sequence[int], size: int
 ) -> Iterator[list[FileRange]]:
-    """Ranges that follow each other, in groups of about `size` bytes, as few as that takes."""
+    """Group consecutive ranges into as few groups of about `size` bytes as possible."""
     total = max(sum(sizes), 1)
     count = -(-total // size)
     groups: list[list[FileRange]] = [[] for _ in range(count)]
     begin = 0
     for part, length in zip(parts, sizes, strict=True):
-        # Where its middle is: groups differ by less than a range, whichever sizes these have.
+        # The midpoint of a range selects its group, so groups differ by less than one range.
         groups[min((2 * begin + length) * count // (2 * total), count - 1)].append(part)
         begin += length
     return filter(None, groups)
 
 
 def _measure(whole: FileRange, kind: str | None, pause: Pause) -> tuple[int, bool]:
-    """Bytes of a file, 1 at least where that is unknown, and whether it can be cut."""
+    """Return the size of a file, at least 1 if unknown, and whether it can be split."""
     if isinstance(whole.path, RemoteFile):
         length = whole.path.size
         head = bytes(whole.path.read(0, min(length, HEADER_SIZE), pause))
@@ -253,7 +256,7 @@ def _measure(whole: FileRange, kind: str | None, pause: Pause) -> tuple[int, boo
 
 
 def _cuts(whole: FileRange, length: int, size: int, exact: bool, pause: Pause) -> Iterator[int]:
-    """Positions where the ranges of a plain file meet."""
+    """Yield the boundaries between the ranges of a plain file."""
     count = -(-length // size)
     offsets = _offsets(whole, exact) if count > 1 else None
     last = credit = 0
@@ -264,7 +267,8 @@ def _cuts(whole: FileRange, length: int, size: int, exact: bool, pause: Pause) -
         if offsets is not None:
             last = int(offsets[np.searchsorted(offsets, position)])
         else:
-            # One budget for the searches in a file: a file of false headers costs no more.
+            # All searches in a file share one budget, which limits the cost of a file with false
+            # headers.
             found, credit = _reader(whole, position, pause).find(credit)
             last = length if found is None else found
         if last < length:
@@ -272,7 +276,7 @@ def _cuts(whole: FileRange, length: int, size: int, exact: bool, pause: Pause) -
 
 
 def _offsets(whole: FileRange, exact: bool) -> Any:
-    """Offsets of the records by an index; None where they are searched for."""
+    """Return the record offsets from an index; None if boundaries must be searched for."""
     if whole.filesystem is not None or isinstance(whole.path, RemoteFile):
         return None
     try:
@@ -294,7 +298,7 @@ def _reader(whole: FileRange, begin: int, pause: Pause) -> _core.RecordReader:
 
 
 def _steps(file: RemoteFile, position: int, pause: Pause) -> Callable[[int], bytes]:
-    """Reads an object from a position on, a little at a time and nothing ahead."""
+    """Return a function that reads an object in small steps without read-ahead."""
 
     def read(size: int) -> bytes:
         nonlocal position

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where written bytes go when it is no local file: an object in a store, or an open stream."""
+"""Write to targets other than local files: objects in stores and open streams."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ __all__ = [
 ]
 
 _BLOCK = 1 << 18
-_PIECE = 8 << 20  # of a file that is uploaded
-_STOP_S = 30.0  # for an upload that is interrupted, to be aborted
+_PIECE = 8 << 20  # bytes per read of a file that is uploaded
+_STOP_S = 30.0  # seconds that an interrupted upload has to stop
 
 
 class Writable(Protocol):
@@ -48,14 +48,14 @@ Options = StorageOptions | Mapping[str, Any] | None
 
 
 class Upload:
-    """A local file that becomes an object: whole, or not at all.
+    """A local file that becomes an object: complete, or not at all.
 
     Parameters
     ----------
     url : str
     storage : StorageOptions
     exclusive : bool
-        An object that exists is an error.
+        Whether an existing object is an error.
     """
 
     def __init__(self, url: str, storage: StorageOptions, *, exclusive: bool = False) -> None:
@@ -68,7 +68,7 @@ class Upload:
             raise exists_error(self.name, OBJECT_EXISTS)
 
     def rename(self, url: str) -> None:
-        """Publish under another name."""
+        """Set another name to publish under."""
         self._url, self._location = url, locate(url, self._storage)
         self.name = self._location.name
 
@@ -76,7 +76,7 @@ class Upload:
         return are_there([self._url], self._storage)[0]
 
     def put(self, place: str) -> None:
-        """Store a file. An interruption waits until what was sent is taken back."""
+        """Store a file. An interruption waits until the upload is aborted."""
         self._existed = not self._exclusive and self._exists()
         location, stopped, ended = self._location, threading.Event(), threading.Event()
 
@@ -87,7 +87,8 @@ class Upload:
 
         def job(pause: Pause) -> None:
             try:
-                # Libraries repeat parts by themselves; what was stored must not be stored again.
+                # Libraries retry parts themselves; an object that is stored must not be stored
+                # again.
                 retried(0, location, send, pause)
             finally:
                 ended.set()
@@ -100,7 +101,7 @@ class Upload:
             raise
 
     def take_back(self) -> bool:
-        """Delete what was uploaded; False when that took the place of another object."""
+        """Delete the uploaded object; return False if it replaced an existing object."""
         if not self.published:
             return True
         if self._existed:
@@ -127,11 +128,11 @@ def _pieces(path: str, stopped: threading.Event) -> Iterator[bytes]:
 
 
 class ObjectWriter:
-    """A file that becomes an object when it is published; the methods are RecordWriter's.
+    """A writer whose file becomes an object when published, with the methods of RecordWriter.
 
-    What is written waits in the directory for temporary files, so that an object appears whole or
-    not at all, and a writer that is aborted has sent nothing. The parameters are those of
-    :class:`Upload`.
+    Written data is stored in the directory for temporary files until then. The object therefore
+    appears complete or not at all, and an aborted writer has sent nothing. The parameters are those
+    of :class:`Upload`.
     """
 
     start = 0
@@ -151,15 +152,15 @@ class ObjectWriter:
     def __getattr__(self, name: str) -> Any:
         if "core" not in self.__dict__:
             raise AttributeError(name)
-        return getattr(self.core, name)  # what is before publishing is the file's
+        return getattr(self.core, name)  # until publishing, the local file's methods apply
 
     @property
     def path(self) -> str:
-        """The object's name in messages."""
+        """Name of the object, for messages."""
         return self._upload.name
 
     def rename(self, path: str) -> None:
-        """Publish under another name."""
+        """Set another name to publish under."""
         self._upload.rename(path)
 
     def put_in_place(self) -> None:
@@ -167,7 +168,7 @@ class ObjectWriter:
         self._upload.put(os.fsdecode(self.core.place or b""))
 
     def take_back(self) -> bool:
-        """Delete what was uploaded; False when that took the place of another object."""
+        """Delete the uploaded object; return False if it replaced an existing object."""
         return self._upload.take_back()
 
     def close(self) -> None:
@@ -188,12 +189,12 @@ class ObjectWriter:
         self._folder = ""
 
     def __del__(self) -> None:
-        if self.__dict__.get("_folder"):  # at the usual end there is nothing to do
+        if self.__dict__.get("_folder"):  # nothing to do after a normal close
             self.abort()
 
 
 class StreamWriter:
-    """Records into an open binary stream, which is not closed; the methods are RecordWriter's."""
+    """A writer with the methods of RecordWriter to an open binary stream, which stays open."""
 
     start = 0
     place = None
@@ -263,7 +264,7 @@ class StreamWriter:
 
 
 class DeviceWriter(StreamWriter):
-    """Records into a device or a named pipe, which is closed with the writer."""
+    """A writer to a device or a named pipe, which is closed with the writer."""
 
     def __init__(self, path: str) -> None:
         super().__init__(open(path, "wb", buffering=0))  # noqa: SIM115
@@ -274,9 +275,9 @@ class DeviceWriter(StreamWriter):
 
 
 def open_in_place(path: str) -> Any:
-    """Empty a file, and return a writer that appends to it, as TensorFlow's writer does.
+    """Truncate a file, and return a writer that appends to it, as TensorFlow's writer does.
 
-    If the path names a device or a pipe, the writer writes to that.
+    If the path names a device or a pipe, the writer writes to it.
     """
     if os.path.exists(path) and not os.path.isfile(path):
         return DeviceWriter(path)
@@ -338,7 +339,7 @@ def keep_file(path: str, kept: str, *, overwrite: bool) -> None:
 
 
 def read_file(path: PathLike, storage_options: Options = None, *, limit: int = -1) -> bytes:
-    """The bytes of a local file, or of an object; of a larger one than `limit` the first ones."""
+    """Return the bytes of a local file or an object; at most the first `limit` bytes."""
     storage, path = StorageOptions.of(storage_options), local_path(path)
     if not is_remote(path, storage):
         with NamedFile(path) as local:
@@ -358,7 +359,7 @@ def write_file(
     inputs: Iterable[Any] = (),
     sync: bool = True,
 ) -> None:
-    """Write a file or an object, completely or not at all."""
+    """Write a file or an object; it appears complete or not at all."""
     storage = StorageOptions.of(storage_options)
     writer = open_writer(path, storage, overwrite=overwrite, inputs=inputs, sync=sync)
     try:

@@ -39,7 +39,7 @@ class FileReport:
     ----------
     path : str
     records, bytes : int
-        Sound records, and the bytes of data in them.
+        Number of valid records, and their bytes of data.
     skipped : tuple of Skipped
         The damage, in file order.
     content : str
@@ -64,16 +64,16 @@ class FileReport:
 
 @dataclass(frozen=True)
 class Verified:
-    """Totals of what :func:`verify` checked.
+    """Totals of all files that :func:`verify` checked.
 
     Attributes
     ----------
     records : int
     bytes : int
-        Of data, without framing.
+        Bytes of data, without framing.
     files : int
     reports : tuple of FileReport
-        The same, file by file.
+        Results for each file.
 
     Examples
     --------
@@ -109,22 +109,22 @@ def verify(
     source, compression
         As for :class:`Reader`.
     on_error
-        ``"skip"`` continues after damage, which the ``reports`` list.
+        ``"skip"`` continues after damage, and lists it in ``reports``.
     manifest : path or Manifest, optional
-        Check that the files are exactly those of the manifest.
+        Manifest with which the files must agree exactly.
     shards : {"complete", "any"}
         As for :class:`Reader`.
     progress : callable, optional
-        Called with a file's path and the position in its (decompressed) bytes, now and then.
+        Called from time to time with a file's path and the position in its (decompressed) bytes.
     storage_options
-        As for :class:`Reader`; of `manifest`, too.
+        As for :class:`Reader`; also used for `manifest`.
 
     Raises
     ------
     CorruptRecordError, TruncatedFileError
         At the first damage, unless it is skipped.
     MissingRecordsError
-        When a file is missing, or is not as the manifest has it.
+        If a file is missing, or differs from the manifest.
     OSError
 
     Examples
@@ -164,7 +164,7 @@ def verify(
 def examined(
     files: RecordFiles, progress: Callable[[str, int], object] | None = None, *, summed: bool
 ) -> Iterator[tuple[FileReport, ManifestFile | None]]:
-    """Check files one after the other; with what a manifest says of each, if `summed`."""
+    """Check files in order; with `summed`, also compute each file's manifest entry."""
     readers: Iterator[Any] = (
         files.summed_readers() if summed else ((part, None) for part in files.readers())
     )
@@ -193,14 +193,14 @@ def count(
 ) -> int:
     """Count records by reading their headers; data is not verified.
 
-    Parameters are those of :class:`~fastrec.Reader`.
+    The parameters are those of :class:`~fastrec.Reader`.
 
     Raises
     ------
     CorruptRecordError
-        When a length is damaged, so that the records behind it cannot be found.
+        If a length is damaged, so that the records after it cannot be found.
     MissingRecordsError
-        When shards are missing or mixed.
+        If shards are missing or mixed.
 
     Examples
     --------
@@ -228,13 +228,13 @@ class Repaired:
     Attributes
     ----------
     path : str
-        The file with the sound records.
+        Path of the file with the valid records.
     original : str
-        The damaged file, as it was.
+        Path of the damaged file, which is unchanged.
     records, bytes : int
-        What was saved.
+        Number of saved records, and their bytes of data.
     skipped : tuple of Skipped
-        What was not, in file order. Empty when there was nothing to repair.
+        Lost regions, in file order; empty if the file was not damaged.
 
     Examples
     --------
@@ -264,11 +264,11 @@ def repair(
     compression: Compression = "auto",
     storage_options: StorageOptions | Mapping[str, Any] | None = None,
 ) -> Repaired:
-    """Write the sound records of a damaged file to a new file. The damaged file is kept.
+    """Write the valid records of a damaged file to a new file. The damaged file is kept.
 
-    Line ends that a transfer as text has changed, from LF to CR LF, are restored.
+    If a transfer in text mode has changed line ends from LF to CR LF, they are restored.
 
-    Nothing is written for a file without damage; then `path` of the result is the file itself.
+    For a file without damage, nothing is written, and `path` of the result is the file itself.
 
     Parameters
     ----------
@@ -277,14 +277,14 @@ def repair(
     output : path or URL, optional
         The new file; ``train.repaired.tfrecord`` for ``train.tfrecord`` by default.
     in_place : bool
-        Give the new file the name of the damaged one, which becomes ``train.tfrecord.damaged``.
-        Only for a local file.
+        Whether to give the new file the name of the damaged file, which is renamed to
+        ``train.tfrecord.damaged``. Only for a local file.
     overwrite : bool
-        Replace an existing `output`, or with `in_place` an existing ``.damaged`` file.
+        Whether to replace an existing `output`, or with `in_place` an existing ``.damaged`` file.
     compression
-        As for :class:`Reader`; the new file has it, too.
+        As for :class:`Reader`; also used for the new file.
     storage_options
-        As for :class:`Reader`; of `output`, too.
+        As for :class:`Reader`; also used for `output`.
 
     Raises
     ------
@@ -371,11 +371,11 @@ def _save(
 
 
 class LineEnds:
-    """A reader that restores the LF line ends of a file that has CR LF instead."""
+    """A reader that converts the CR LF line ends of a file back to LF."""
 
     def __init__(self, file: Any, name: str) -> None:
         self._file = file
-        self._last = b""  # a CR that the next bytes decide about
+        self._last = b""  # a CR that may belong to a CR LF
         self.name = name
 
     def read(self, size: int = -1) -> bytes:
@@ -397,13 +397,13 @@ def _repair_in_place(path: str, overwrite: bool, compression: Compression) -> Re
     try:
         return _save(target, target, kept, True, compression)
     except BaseException:
-        if os.path.samestat(before, os.stat(target)):  # the new file is not in its place
+        if os.path.samestat(before, os.stat(target)):  # the new file has not replaced it
             os.unlink(kept)
         raise
 
 
 def _is_copy(kept: str, target: str) -> bool:
-    """Return whether a repair that was killed has kept the damaged file already."""
+    """Return whether a killed repair has already kept a copy of the damaged file."""
     try:
         return os.path.samefile(kept, target) or filecmp.cmp(kept, target, shallow=False)
     except FileNotFoundError:
