@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "files/dataset_internal.h"
 
-/* The file among those from `low` to before `high` that record `number` is in. */
+/* Returns the file that contains record `number`. REQUIRES: it is in [low, high). */
 static size_t bisect(const fr_dataset *dataset, uint64_t number, size_t low, size_t high) {
     while (high - low > 1) {
         size_t middle = low + (high - low) / 2;
@@ -44,7 +44,8 @@ void fr_dataset_locate(const fr_dataset *dataset, uint64_t number, fr_error *err
     fr_dataset_let_go(dataset, &hold);
 }
 
-/* The first record of its group of the index lies on a line that goes close by. */
+/* Prefetches from the line of the record's index group, which passes close to the record's
+   offset. */
 void fr_dataset_expect(const fr_dataset *dataset, uint64_t number) {
     if (dataset->maps || dataset->spans) return;
     const fr_dataset_range *range = &dataset->ranges[fr_dataset_find(dataset, number)];
@@ -56,14 +57,15 @@ void fr_dataset_expect(const fr_dataset *dataset, uint64_t number) {
         __builtin_prefetch(likely + 64 * line);
 }
 
-/* The bounds are those of the file, whatever an index in a file that others may write to says. */
+/* Returns the frame, empty unless it is within the file. The index is not trusted, because
+   another process may write to its file. */
 static inline fr_span frame_between(const fr_dataset_range *range, uint64_t begin, uint64_t end) {
     if (FR_UNLIKELY(begin > end || end > range->size)) return (fr_span){range->data, 0};
     return (fr_span){range->data ? range->data + begin : NULL, (size_t)(end - begin)};
 }
 
-/* Each loop is of loads that do not depend on each other, so that their waits overlap. Returns
-   true when some frames are in files that are not mapped. */
+/* The loads of each loop do not depend on each other, so their latencies overlap. Returns true
+   if some frames are in files that are not mapped. */
 static bool resolve_frames(const fr_dataset *dataset, fr_dataset_place *places, size_t count) {
     fr_offsets_place begins[FR_DATASET_AT_ONCE], ends[FR_DATASET_AT_ONCE];
     bool some_read = false;
@@ -142,14 +144,14 @@ int fr_dataset_resolve(const fr_dataset *dataset, const uint64_t *numbers, size_
     return read_frames(dataset, places, count, &hold->frames, err);
 }
 
-/* No header where the index has one, or a record of another size. */
+/* Reports that no record begins at an offset of the index, or that its size differs. */
 static int refuse_index(fr_error *err) {
     return fr_fail(err, FR_ERR_INDEX,
                    "no record begins there, or one of another size: the index is of another file, "
                    "or the header is damaged");
 }
 
-/* The frame at `place` is not what it should be. */
+/* Reports that the frame at `place` is invalid. */
 static int fail_at(const fr_dataset *dataset, const fr_dataset_place *place, int status,
                    fr_error *err) {
     if (!dataset->spans) status = fr_dataset_blame(&dataset->files[place->file], status, err);
@@ -219,13 +221,14 @@ static int put_end(fr_buffer *offsets, size_t end, fr_error *err) {
     return fr_buffer_append(offsets, &value, sizeof value, err);
 }
 
-/* Room for all of them at once, by the index; one with gaps does not say how long records are. */
+/* Reserves memory for all records with one allocation, from the sizes in the index. An index
+   with gaps does not give the sizes of records. */
 static int reserve_all(const fr_dataset *dataset, const uint64_t *numbers, size_t count,
                        fr_buffer *data, fr_error *err) {
     fr_dataset_place places[FR_DATASET_AT_ONCE];
     fr_dataset_hold hold = {.count = 0};
     size_t total = 0;
-    if (dataset->maps || dataset->reads) return FR_OK; /* files would be read for that alone */
+    if (dataset->maps || dataset->reads) return FR_OK; /* looking up sizes would read the files */
     for (size_t done = 0, some; done < count; done += some) {
         some = at_once(count - done);
         FR_TRY(fr_dataset_resolve(dataset, numbers + done, some, places, &hold, err));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One file of a dataset and its index: opened first, or again. */
+/* Opening or reopening one file of a dataset and its index. */
 #include "files/dataset_internal.h"
 
 #include <errno.h>
@@ -37,14 +37,15 @@ static int open_beside(const fr_dataset_file *file, fr_file_map *map, fr_error *
     return status == FR_OK ? fr_file_map_copy(map, err) : status;
 }
 
-/* The index in `bytes`, checked as a whole. */
+/* Loads and checks the whole index in `bytes`. */
 static int load_beside(const fr_dataset_file *file, fr_span bytes, fr_index *index, fr_error *err) {
     fr_file_stamp stamp;
     FR_TRY(fr_index_load(index, bytes, &stamp, err));
     return fr_index_compare(index, &stamp, file->path, &file->stamp, err);
 }
 
-/* An index that is mapped again is believed to be what it was. */
+/* Sets the table of an index file that was mapped again. An index that was checked before is not
+   checked again if its stamp is unchanged. */
 static int read_beside(const fr_dataset_file *file, fr_dataset_views *views, fr_error *err) {
     if (!fr_file_stamp_equal(&views->beside.stamp, &file->beside_stamp))
         return fr_fail(err, FR_ERR_INDEX, "it was changed while the file was read");
@@ -56,7 +57,7 @@ static int read_beside(const fr_dataset_file *file, fr_dataset_views *views, fr_
     return status;
 }
 
-/* The index stays where it is when it can be used as it is, and else is in memory. */
+/* Uses the mapped index in place if its version allows it; otherwise converts it in memory. */
 static int map_beside(fr_dataset_file *file, fr_error *err) {
     FR_TRY(open_beside(file, &file->beside, err));
     int status = load_beside(file, file->beside.bytes, &file->index, err);
@@ -68,10 +69,10 @@ static int map_beside(fr_dataset_file *file, fr_error *err) {
     return status;
 }
 
-/* A shorter index is kept in memory: a map of it would take as much. */
+/* Bytes. A shorter index is kept in memory, because its map would take the same amount. */
 #define SHORT 4096
 
-/* The beginning of an index. */
+/* The first bytes of an index file. */
 typedef struct {
     uint8_t bytes[SHORT];
     size_t size;
@@ -114,7 +115,7 @@ static int keep_short(fr_dataset_file *file, const opening *o, fr_error *err) {
     return status;
 }
 
-/* Checks an index as a whole, without keeping it. */
+/* Checks a whole index without keeping it. */
 static int try_beside(const fr_dataset_file *file, fr_error *err) {
     fr_file_map map;
     fr_index index = {0};
@@ -126,7 +127,7 @@ static int try_beside(const fr_dataset_file *file, fr_error *err) {
     return status;
 }
 
-/* Only the head is checked of an index that will be mapped, if the file has the time in it. */
+/* Checks only the head of an index that will be mapped, if its stamp is the stamp of the file. */
 static int use_opening(fr_dataset_file *file, const opening *o, fr_error *err) {
     fr_index_head head;
     FR_TRY(fr_index_read_head((fr_span){o->bytes, o->size}, o->stamp.size, &head, err));
@@ -149,9 +150,9 @@ int fr_dataset_file_beside(fr_dataset *dataset, size_t number, fr_error *err) {
     return FR_OK;
 }
 
-/* ---- With its maps ---------------------------------------------------------------------------*/
+/* ---- Opening a file's maps --------------------------------------------------------------------*/
 
-#define OPENED ((size_t)1 << 20) /* bytes of a mapped file that is opened for its headers */
+#define OPENED ((size_t)1 << 20) /* bytes; larger files are also opened to read headers */
 
 int fr_dataset_file_scan(const fr_dataset *dataset, fr_dataset_file *file, uint64_t limit,
                          fr_error *err) {
@@ -168,9 +169,9 @@ int fr_dataset_file_scan(const fr_dataset *dataset, fr_dataset_file *file, uint6
 
 const atomic_bool fr_dataset_no_indexing = true;
 
-#define SLICE 1024 /* records, between looks at whether to stop */
+#define SLICE 1024 /* records indexed between checks of `stop` */
 
-/* The index of a file that is opened first. */
+/* Loads or builds the index of a file that is opened for the first time. */
 static int find_index(const fr_dataset *dataset, fr_dataset_file *now, fr_dataset_views *views,
                       const atomic_bool *stop, fr_error *err) {
     if (dataset->looks_beside) {

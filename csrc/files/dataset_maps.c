@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Maps come and go under one lock, which is taken once for the records of some dozen rows: while it
- * is held files are only counted and moved between lists. They are opened and closed without it.
+ * Files are mapped and unmapped under one lock, which is taken once for the records of some dozen
+ * rows. The lock is held only to count files and move them between lists. Files are opened and
+ * closed without it.
  *
- * Two threads may open a file at the same time; the second finds the maps of the first and closes
- * its own.
+ * Two threads may open the same file at once. The second one then uses the maps of the first and
+ * closes its own.
  */
 #include "files/dataset_internal.h"
 
@@ -14,13 +15,13 @@
 
 #define NONE UINT32_MAX
 
-/* The files that are mapped and that nobody holds, by when they were let go. */
+/* A list of the files that are mapped and not held, in the order in which they were released. */
 struct fr_dataset_maps {
-    size_t limit, open; /* maps */
+    size_t limit, open; /* numbers of maps */
     uint32_t oldest, newest;
 };
 
-/* One lock for all datasets, so that a child of fork() finds it open. */
+/* One lock for all datasets, so that a child of fork() can get it unlocked. */
 static fr_mutex lock = FR_MUTEX_INIT;
 static int fork_failed;
 
@@ -56,7 +57,7 @@ static void close_views(fr_dataset_views *views) {
     fr_file_map_close(&views->beside);
 }
 
-/* ---- Which files are mapped; with the lock ----------------------------------------------------*/
+/* ---- The list of mapped files; call with the lock held ----------------------------------------*/
 
 static void leave_list(const fr_dataset *dataset, uint32_t number) {
     const fr_dataset_file *file = &dataset->files[number];
@@ -81,7 +82,7 @@ static void enter_list(const fr_dataset *dataset, uint32_t number) {
     dataset->maps->newest = number;
 }
 
-/* Those of the files that have to be opened. */
+/* Sets `missing` to the files that have to be opened, and returns their number. */
 static size_t hold_files(const fr_dataset *dataset, const fr_dataset_hold *hold,
                          uint32_t *missing) {
     size_t count = 0;
@@ -102,7 +103,7 @@ void fr_dataset_maps_publish(const fr_dataset *dataset, size_t number) {
     range->told = file->told;
 }
 
-/* What was found when a file that was only listed was opened. */
+/* Copies the state of a listed file that was opened for the first time. */
 static void know_file(fr_dataset_file *file, fr_dataset_file *now) {
     file->stamp = now->stamp;
     file->index = now->index;
@@ -113,8 +114,8 @@ static void know_file(fr_dataset_file *file, fr_dataset_file *now) {
     now->index = (fr_index){0};
 }
 
-/* Gives the file its maps, unless another thread did, and leaves the others in `views`. False when
-   it is not any more what it was when they were opened. */
+/* Gives the file the maps in `views`, unless another thread has already given it maps; `views`
+   then keeps its maps. Returns false if the state of the file changed since they were opened. */
 static bool give_maps(const fr_dataset *dataset, uint32_t number, fr_dataset_file *now,
                       fr_dataset_views *views) {
     fr_dataset_file *file = &dataset->files[number];
@@ -141,7 +142,7 @@ static void take_maps(const fr_dataset *dataset, uint32_t number, fr_dataset_vie
     fr_dataset_maps_publish(dataset, number);
 }
 
-/* The maps that are too many, the oldest first. */
+/* Takes maps beyond the limit from the files released first. */
 static size_t drop_some(const fr_dataset *dataset, fr_dataset_views *dropped) {
     size_t count = 0;
     while (dataset->maps->open > dataset->maps->limit && dataset->maps->oldest != NONE &&
@@ -153,9 +154,9 @@ static size_t drop_some(const fr_dataset *dataset, fr_dataset_views *dropped) {
     return count;
 }
 
-/* ---- Holding ---------------------------------------------------------------------------------*/
+/* ---- Holding files ----------------------------------------------------------------------------*/
 
-/* *mapped is false when another thread opened it meanwhile, and let it go. */
+/* Sets *mapped to false if another thread both opened and released the file in the meantime. */
 static int try_to_map(const fr_dataset *dataset, uint32_t number, const atomic_bool *stop,
                       bool *mapped, fr_error *err) {
     fr_dataset_views views = {0};
@@ -163,7 +164,7 @@ static int try_to_map(const fr_dataset *dataset, uint32_t number, const atomic_b
     fr_dataset_file now = dataset->files[number];
     leave_lock();
     *mapped = now.mapped;
-    if (*mapped) return FR_OK; /* it was among the missing twice */
+    if (*mapped) return FR_OK; /* the file was missing twice */
     int status = fr_dataset_file_open(dataset, &now, &views, stop, err);
     if (status == FR_OK) {
         take_lock();

@@ -6,7 +6,8 @@
 
 #include "base/platform.h"
 
-/* What a manifest says is believed until the file is opened, but for what no file can be. */
+/* Sets a file's size and record count from the manifest, and refuses impossible numbers. They
+   are compared with the file when it is opened. */
 static int list_file(const fr_dataset *dataset, fr_dataset_file *file, size_t number,
                      fr_error *err) {
     const fr_dataset_listed *listed = &dataset->listed[number];
@@ -39,7 +40,7 @@ static int open_file(fr_dataset *dataset, fr_dataset_file *file, size_t number, 
 
 #define FILES_AT_ONCE 256
 
-#define MEMORY_SHARE 4 /* of all memory a part, that files may take in order to be read whole */
+#define MEMORY_SHARE 4 /* files that take less than 1/4 of all memory are read whole */
 
 static bool fits_in_memory(const fr_dataset *dataset) {
     uint64_t size = 0;
@@ -48,7 +49,7 @@ static bool fits_in_memory(const fr_dataset *dataset) {
     return size < fr_memory_size() / MEMORY_SHARE;
 }
 
-/* Marks are kept only if the files fit in memory: otherwise the system may drop pages again. */
+/* Keeps marks only if the files fit in memory; otherwise the system may drop pages again. */
 static int remember_pages(fr_dataset *dataset, fr_error *err) {
     if (!fits_in_memory(dataset)) return FR_OK;
     for (size_t i = 0; i < dataset->file_count; i++) {
@@ -60,10 +61,10 @@ static int remember_pages(fr_dataset *dataset, fr_error *err) {
     return FR_OK;
 }
 
-#define MAPS_A_FILE 2 /* itself, and its index */
+#define MAPS_A_FILE 2 /* the file and its index */
 #define LEAST_MAPS ((size_t)512)
 
-/* Files that may be open at a time: those that cannot be mapped take a descriptor each. */
+/* Returns the number of maps that may be open, or of descriptors if the files cannot be mapped. */
 static size_t room_for(fr_dataset *dataset, const char *path, size_t count) {
     const size_t descriptors = fr_fd_limit() / 4;
     fr_file_map map;
@@ -74,7 +75,8 @@ static size_t room_for(fr_dataset *dataset, const char *path, size_t count) {
     return dataset->reads ? descriptors : fr_file_map_room();
 }
 
-/* All files are mapped if there is room for them; otherwise some of the room is used. */
+/* Maps all files if the system allows it; otherwise limits the maps to a part of those
+   available. */
 static int choose_maps(fr_dataset *dataset, const char *path, size_t count, fr_error *err) {
     size_t limit = dataset->limit;
     if (limit == 0) {
@@ -180,8 +182,9 @@ int fr_dataset_copy_index(const fr_dataset *dataset, size_t number, fr_index *co
     return status;
 }
 
-/* Buckets of record numbers, a few for each file, with the file that each begins in: finding the
-   file of a record is one look, or a bisection of the few files that begin in its bucket. */
+/* Makes buckets of record numbers, a few for each file. Each bucket has the file in which it
+   begins. Finding the file of a record takes one lookup, or a bisection of the few files in its
+   bucket. */
 static int make_buckets(fr_dataset *dataset, fr_error *err) {
     if (dataset->file_count < 2 || dataset->buckets.size) return FR_OK;
     unsigned shift = 0;

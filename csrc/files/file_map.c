@@ -9,9 +9,9 @@
 #include "base/thread.h"
 
 /*
- * The handler may run at any instant on any thread, so the list it walks only ever grows: an entry
- * of a closed map has size 0 and is used again by a later one, never freed. `base` is published
- * before `size` and withdrawn after it.
+ * The handler may run at any time on any thread, so the list that it walks only grows. An entry of
+ * a closed map has size 0. It is reused for a later map and never freed. `base` is set before
+ * `size` and cleared after it.
  */
 struct fr_file_map_entry {
     _Atomic uintptr_t base;
@@ -19,7 +19,7 @@ struct fr_file_map_entry {
     _Atomic bool lost;
     _Atomic bool scattered;
     struct fr_file_map_entry *next;
-    struct fr_file_map_entry *next_spare; /* of a closed map */
+    struct fr_file_map_entry *next_spare; /* next entry of a closed map */
 };
 
 static _Atomic(fr_file_map_entry *) entries;
@@ -48,7 +48,7 @@ static bool find_lost(uintptr_t address, void **base, size_t *size) {
     return true;
 }
 
-/* A child of fork() must not find the registry locked by a thread that it does not have. */
+/* A child of fork() must not get a registry that is locked by a thread of its parent. */
 static void lock_registry(void) {
     fr_mutex_lock(&registry);
 }
@@ -63,7 +63,7 @@ static void prepare_for_forks(void) {
     fork_failed = fr_thread_at_fork(lock_registry, unlock_registry);
 }
 
-/* Called with the registry locked. */
+/* Returns an unused entry. REQUIRES: the registry is locked. */
 static fr_file_map_entry *free_entry(void) {
     fr_file_map_entry *entry = spare;
     if (entry) {
@@ -144,8 +144,8 @@ static int open_to_read(const char *path) {
     return fd;
 }
 
-/* Tells whether mmap(2) failed because the file system cannot map files (FUSE with direct I/O, 9p,
-   some cluster file systems) or because the process has too many maps (ENOMEM). */
+/* Returns true if mmap(2) failed because the file system cannot map files (FUSE with direct I/O,
+   9p, some cluster file systems) or because the process has too many maps (ENOMEM). */
 static bool cannot_map(int sys_errno) {
     return sys_errno == ENODEV || sys_errno == EACCES || sys_errno == EINVAL ||
            sys_errno == ENOMEM || sys_errno == EPERM || sys_errno == ENOSYS ||
@@ -273,7 +273,8 @@ void fr_file_map_scatter(const fr_file_map *map) {
         fr_map_scatter(map->bytes.data, map->bytes.size);
 }
 
-/* Those before it that share its first page were read before; of its last page, others are. */
+/* The first page can be retired although earlier bytes share it, because they were read before.
+   The last page is retired only at the end of the file, because later bytes share it. */
 void fr_file_map_retire(const fr_file_map *map, size_t offset, size_t size) {
     const bool last = offset + size == map->bytes.size;
     if (map->entry) fr_map_retire(map->bytes.data + offset, size, last);

@@ -8,9 +8,10 @@
 #include "base/platform.h"
 
 /*
- * Each header says only where the next one is, so a scan waits for memory once a record, unless it
- * guesses: records of a file are of about the same size, and some of them further on there will be
- * a header within a few bytes of where their average says.
+ * A header gives only the position of the next one, so a scan would wait for memory at every
+ * record. Records of a file have about the same size. The scan therefore prefetches the bytes where
+ * the average size predicts a header some records ahead, and a header is within a few bytes of that
+ * position.
  */
 #define AHEAD 12
 #define MARGIN 48
@@ -36,7 +37,7 @@ static int begin(fr_index *index, fr_error *err) {
     return index->packer ? FR_OK : fr_fail_nomem(err, sizeof *index->packer);
 }
 
-/* The last offset is known: packs them all. */
+/* Appends the end of the last record, and packs all offsets. */
 static int finish(fr_index *index, fr_error *err) {
     FR_TRY(fr_offsets_push(index->packer, index->end, err));
     FR_TRY(fr_offsets_finish(index->packer, &index->memory, err));
@@ -47,7 +48,7 @@ static int finish(fr_index *index, fr_error *err) {
     return FR_OK;
 }
 
-#define LONG_FRAME ((uint64_t)64 << 10) /* a disk reads its header sooner than all of it */
+#define LONG_FRAME ((uint64_t)64 << 10) /* a disk reads the header sooner than such a frame */
 #define READ_AT_ONCE ((size_t)256 << 10)
 
 /* A part of a file that is not mapped. All-zero is a valid empty part. */
@@ -80,8 +81,8 @@ static int read_piece(piece *p, const fr_index_file *file, uint64_t offset, size
     return FR_OK;
 }
 
-/* The bytes of the file from the end of the scan on: all, or of a file that is read at least a
-   header. */
+/* Returns the bytes of the file from the end of the scan: all of them if the file is mapped, and
+   at least a header if it is read. */
 static int next_head(const fr_index *index, const fr_index_file *file, piece *p, fr_span *head,
                      fr_error *err) {
     const size_t left = file->bytes.size - (size_t)index->end;
@@ -93,7 +94,7 @@ static int next_head(const fr_index *index, const fr_index_file *file, piece *p,
         *head = fr_span_after(file->bytes, (size_t)index->end);
         return FR_OK;
     }
-    const uint64_t skipped = index->end - p->offset; /* wraps around before the piece */
+    const uint64_t skipped = index->end - p->offset; /* wraps around if before the piece */
     if (skipped >= p->bytes.size || p->bytes.size - skipped < header) {
         const size_t wanted = is_long ? header : READ_AT_ONCE;
         FR_TRY(read_piece(p, file, index->end, wanted < left ? wanted : left, err));
@@ -137,11 +138,11 @@ int fr_index_scan(fr_index *index, const fr_index_file *file, const fr_frame_opt
     return status;
 }
 
-/* Takes offsets in turn, and refuses those that cannot be where records begin. */
+/* Checks offsets in sequence, and refuses those where no record can begin. */
 typedef struct {
-    uint64_t size; /* of the file */
+    uint64_t size; /* file size in bytes */
     bool gaps;
-    uint64_t count; /* taken */
+    uint64_t count; /* number of offsets accepted */
     uint64_t last;
 } follower;
 
@@ -169,7 +170,8 @@ static int check_end(const follower *f, fr_error *err) {
                    f->size);
 }
 
-/* Appends those of some offsets that begin a record: all but the last of `count` + 1. */
+/* Appends the next `some` of `count` + 1 offsets, except the last offset, where no record
+   begins. */
 static int push_some(fr_index *index, const uint64_t *offsets, uint64_t some, uint64_t count,
                      fr_error *err) {
     FR_TRY(begin(index, err));
@@ -261,12 +263,12 @@ int fr_index_offsets(const fr_index *index, fr_buffer *offsets, fr_error *err) {
  *   0  magic        8 bytes, chosen like PNG's: text mode and seven-bit channels spoil it
  *   8  version      u32le
  *  12  zero         u32le
- *  16  data size    u64le   \ of the file that it is an index of
+ *  16  data size    u64le   \ of the indexed file
  *  24  data mtime   i64le   /
  *  32  count        u64le
  *  40  body CRC32C  u32le
- *  44  head CRC32C  u32le   of the 44 bytes before it
- *  48  body         version 1: count + 1 times u64le; version 2: a table of so many (offsets.h)
+ *  44  head CRC32C  u32le   of bytes 0 to 43
+ *  48  body         count + 1 offsets; version 1: u64le each; version 2: a table (offsets.h)
  */
 #define VERSION 2
 static const uint8_t magic[8] = {0x89, 'F', 'R', 'I', '\r', '\n', 0x1a, '\n'};
@@ -289,7 +291,7 @@ int fr_index_save(const fr_index *index, const fr_file_stamp *stamp, fr_buffer *
     return FR_OK;
 }
 
-/* Whether `count` records can be in a body of `size` bytes. */
+/* Returns true if a body of `size` bytes can contain `count` records. */
 static bool can_hold(uint32_t version, uint64_t size, uint64_t count) {
     if (count == UINT64_MAX || size % 8 != 0) return false;
     if (version == 1) return size / 8 == count + 1;
@@ -317,7 +319,7 @@ int fr_index_read_head(fr_span bytes, uint64_t size, fr_index_head *head, fr_err
     return FR_OK;
 }
 
-/* Of version 1, which is packed into memory. */
+/* Loads a body of version 1, which is packed into memory. */
 static int load_offsets(fr_index *index, fr_span body, const fr_index_head *head, fr_error *err) {
     follower f = {.size = head->stamp.size};
     uint64_t some[FR_OFFSETS_GROUP];
@@ -332,7 +334,7 @@ static int load_offsets(fr_index *index, fr_span body, const fr_index_head *head
     return end_at(index, head->count, &f, err);
 }
 
-/* Of version 2, which stays where it is. */
+/* Uses a body of version 2 in place. */
 static int use_table(fr_index *index, fr_span table, const fr_index_head *head, fr_error *err) {
     follower f = {.size = head->stamp.size};
     uint64_t some[FR_OFFSETS_GROUP];
@@ -362,7 +364,7 @@ int fr_index_load(fr_index *index, fr_span file, fr_file_stamp *stamp, fr_error 
     return (head.version == 1 ? load_offsets : use_table)(index, body, &head, err);
 }
 
-/* FR_OK when the header of a record is in the file where the index says. */
+/* Returns FR_OK if the file has the header of a record where the index says. */
 static int compare_header(const fr_index *index, uint64_t record, int fd, fr_error *err) {
     const uint64_t begin = fr_index_offset(index, record);
     const uint64_t room = fr_index_offset(index, record + 1) - begin;
@@ -382,7 +384,7 @@ static int compare_header(const fr_index *index, uint64_t record, int fd, fr_err
                    begin, room - FR_FRAME_OVERHEAD);
 }
 
-#define SAMPLES 5 /* headers that are compared: the first, the last, and some between */
+#define SAMPLES 5 /* headers to compare: the first, the last, and some between them */
 
 static int compare_headers(const fr_index *index, int fd, fr_error *err) {
     const uint64_t count = index->count, most = count < SAMPLES ? count : SAMPLES;

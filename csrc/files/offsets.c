@@ -5,14 +5,16 @@ static inline uint64_t words_of(uint64_t count, unsigned width) {
     return (count * width + 63) / 64;
 }
 
-/* In 1/256 bytes; a group of longer records is not near its line, and is none the worse for it. */
+/* Returns the slope in 1/256 bytes per offset. It is cut off for a group of longer records;
+   their distances from the line are only larger. */
 static uint32_t rise_of(const uint64_t *offsets, unsigned count) {
     if (count < 2) return 0;
     const uint64_t steps = count - 1, span = offsets[count - 1] - offsets[0];
     return span / steps >> 24 ? UINT32_MAX : (uint32_t)((span << 8) / steps);
 }
 
-/* Distances from the line through the first offset, and the lowest of them. */
+/* Computes the distances from the line through the first offset, and returns the lowest
+   distance. */
 static int64_t measure(const uint64_t *offsets, unsigned count, uint32_t rise, int64_t *distances,
                        unsigned *width) {
     int64_t lowest = INT64_MAX, highest = INT64_MIN;
@@ -28,7 +30,7 @@ static int64_t measure(const uint64_t *offsets, unsigned count, uint32_t rise, i
     return lowest;
 }
 
-/* The words of a group's numbers, each below 1 << width. */
+/* Packs the distances of a group, less the lowest, with `width` bits each. */
 static void put_bits(const int64_t *distances, unsigned count, int64_t lowest, unsigned width,
                      uint8_t *out) {
     uint64_t word = 0;

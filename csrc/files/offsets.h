@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * File offsets in ascending order, packed into some bits each, any of them found by two looks at
- * memory.
+ * File offsets in ascending order, packed with a few bits each. Reading an offset takes two memory
+ * accesses.
  *
- * Offsets come in groups of 128. The records of a group are of about the same size, so its offsets
- * lie near a straight line. A group's head has where the line begins, how far it rises an offset,
- * and how many bits the distances from it need; these follow, each in as many bits. Records of one
- * size need none, records of 20 to 90 bytes 8, images of about 100 KiB 19.
+ * Offsets are stored in groups of 128. The records of a group have about the same size, so its
+ * offsets are close to a straight line. The head of a group has the start of the line, its slope
+ * per offset, and the number of bits that the distances from the line need. The distances follow,
+ * with that number of bits each. Records of equal size need 0 bits, records of 20 to 90 bytes 8
+ * bits, images of about 100 KiB 19 bits.
  *
- * A table is a block of little-endian integers, the same in memory and in a file (FORMAT.md, the
- * body of an index).
+ * A table is a block of little-endian integers. It is the same in memory and in a file (FORMAT.md,
+ * the body of an index).
  *
- * Reading is safe whatever the table says; what was read must be checked.
+ * Reading is memory-safe for any content of a table. The offsets read must be checked.
  */
 #ifndef FASTREC_OFFSETS_H
 #define FASTREC_OFFSETS_H
@@ -20,27 +21,28 @@
 
 #define FR_OFFSETS_GROUP 128
 #define FR_OFFSETS_HEAD 16
-#define FR_OFFSETS_SPARE 8                   /* bytes after the last distance */
-#define FR_OFFSETS_WIDTH_MAX 57              /* a distance and what its first byte has before it */
-#define FR_OFFSETS_LIMIT ((uint64_t)1 << 56) /* offsets are below */
+#define FR_OFFSETS_SPARE 8      /* bytes after the last distance */
+#define FR_OFFSETS_WIDTH_MAX 57 /* a distance and the bits before it in its first byte */
+#define FR_OFFSETS_LIMIT ((uint64_t)1 << 56) /* all offsets are below */
 
-/* Groups of `count` offsets. */
+/* Returns the number of groups of `count` offsets. */
 static inline uint64_t fr_offsets_groups(uint64_t count) {
     return count / FR_OFFSETS_GROUP + (count % FR_OFFSETS_GROUP != 0);
 }
 
-/* A table that grows. All-zero is a valid empty one. */
+/* Builds a table. All-zero is a valid empty packer. */
 typedef struct {
     fr_buffer heads, distances;
-    uint64_t count; /* of all offsets */
+    uint64_t count; /* number of offsets pushed */
     unsigned held;
-    uint64_t group[FR_OFFSETS_GROUP]; /* those that wait until there are as many */
+    uint64_t group[FR_OFFSETS_GROUP]; /* offsets of the group that is not full yet */
 } fr_offsets_packer;
 
-/* Packs the group. */
+/* Packs the current group. */
 FR_NODISCARD int fr_offsets_pack(fr_offsets_packer *packer, fr_error *err);
 
-/* Appends one that is not below those before it, and below FR_OFFSETS_LIMIT. */
+/* Appends an offset. REQUIRES: it is not below the previous offset, and is below
+   FR_OFFSETS_LIMIT. */
 FR_NODISCARD static inline int fr_offsets_push(fr_offsets_packer *packer, uint64_t offset,
                                                fr_error *err) {
     if (FR_UNLIKELY(packer->held == FR_OFFSETS_GROUP)) FR_TRY(fr_offsets_pack(packer, err));
@@ -49,12 +51,13 @@ FR_NODISCARD static inline int fr_offsets_push(fr_offsets_packer *packer, uint64
     return FR_OK;
 }
 
-/* Appends the table of all that were pushed to `table`, which is empty; frees the packer. */
+/* Appends the table of all pushed offsets to `table`, which must be empty, and frees the packer. */
 FR_NODISCARD int fr_offsets_finish(fr_offsets_packer *packer, fr_buffer *table, fr_error *err);
 
 void fr_offsets_packer_free(fr_offsets_packer *packer);
 
-/* Where an offset is: so that the looks for several of them can overlap. */
+/* The location of an offset in a table. Finding and reading are separate so that the memory
+   accesses of several offsets overlap. */
 typedef struct {
     const uint8_t *distance;
     int64_t line;
@@ -62,7 +65,8 @@ typedef struct {
     unsigned shift;
 } fr_offsets_place;
 
-/* `index` is below the count that the table, which is not empty, was found to be sound for. */
+/* REQUIRES: the table is not empty, and `index` is below the count that fr_offsets_sound()
+   confirmed. */
 static inline fr_offsets_place fr_offsets_find(fr_span table, uint64_t index) {
     const uint8_t *head = table.data + FR_OFFSETS_HEAD * (size_t)(index / FR_OFFSETS_GROUP);
     const uint64_t begin = fr_load_u64(head), rest = fr_load_u64(head + 8);
@@ -84,10 +88,11 @@ static inline uint64_t fr_offsets_at(fr_span table, uint64_t index) {
     return fr_offsets_read(&place);
 }
 
-/* Whether `table` has the form of one of `count` offsets, whatever they are. */
+/* Returns true if `table` has the form of a table of `count` offsets. Does not check the
+   offsets. */
 bool fr_offsets_sound(fr_span table, uint64_t count);
 
-/* The offsets of a group, all of them; of the last one some have no meaning. */
+/* Unpacks all offsets of a group. In the last group, those after the end are meaningless. */
 void fr_offsets_unpack(fr_span table, uint64_t group, uint64_t *offsets);
 
 #endif

@@ -6,9 +6,9 @@
 #include "base/task_ring.h"
 
 #define WORTH_THREADS ((uint64_t)8 << 20) /* bytes; fewer are read before a thread starts */
-#define OPENING ((uint64_t)16 << 10)      /* bytes that are read in the time a file is opened in */
-#define DEPTH 1024                        /* files whose scans may be done before the first's */
-#define SLICE 65536                       /* records, between looks at whether anybody waits */
+#define OPENING ((uint64_t)16 << 10)      /* bytes read in the time that opening a file takes */
+#define DEPTH 1024  /* files that may be scanned ahead of the first unfinished one */
+#define SLICE 65536 /* records indexed between checks for waiting threads */
 
 struct fr_parallel_index {
     fr_dataset *dataset;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The files of a dataset indexed side by side, a thread a file: what fr_dataset_scan() does one
- * after the other, and what it has nothing left to do of but to number the records.
+ * Indexes the files of a dataset in parallel, with one thread for each file. fr_dataset_scan() does
+ * the same sequentially; afterwards it only has to number the records.
  *
  * The dataset must not be used until the scan is freed.
  */
@@ -12,17 +12,17 @@
 
 typedef struct fr_parallel_index fr_parallel_index;
 
-/* Whether there is enough to do for several threads. */
+/* Returns true if the files are large enough for several threads to be faster. */
 bool fr_parallel_index_pays(const fr_dataset *dataset);
 
 FR_NODISCARD int fr_parallel_index_start(fr_dataset *dataset, size_t threads,
                                          fr_parallel_index **scan, fr_error *err);
 
-/* FR_OK when every file is indexed, FR_AGAIN after `timeout_ms` or sooner until then, or the error
-   that fr_dataset_scan() would give. */
+/* Returns FR_OK when every file is indexed, FR_AGAIN after at most `timeout_ms`, or the error
+   that fr_dataset_scan() would return. */
 FR_NODISCARD int fr_parallel_index_wait(fr_parallel_index *scan, int timeout_ms, fr_error *err);
 
-/* Ends it, also half-way, and waits for its threads. NULL is fine. */
+/* Stops the scan, even if it is incomplete, and waits for its threads. NULL is allowed. */
 void fr_parallel_index_free(fr_parallel_index *scan);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The first record of each batch is never announced. It has to be waited for in any case, with the
- * others on their way, and whether it was (a major page fault) tells if the file is still cold.
+ * The first record of each batch is never announced. The read has to wait for it in any case, while
+ * the others are being read. Whether it caused a major page fault tells if the file is still cold.
  *
- * What the system says about pages is asked once, of a few records of the first batch: the
- * answer may be wrong, and the reads that follow show what is true.
+ * The check of which pages are in memory is made only once, for a few records of the first batch.
+ * The answer may be wrong, but the reads that follow correct it.
  */
 #include "files/readahead.h"
 
@@ -13,7 +13,7 @@
 #define CALM_BATCHES 16
 #define SAMPLES 16
 
-/* Records that follow the first of some rows in the files, too. */
+/* Returns the number of leading rows whose records are consecutive. */
 static uint64_t run_of(const uint64_t *numbers, uint64_t rows) {
     uint64_t count = 1;
     while (count < rows && numbers[count] == numbers[count - 1] + 1)
@@ -43,8 +43,8 @@ static bool all_resident(const fr_dataset *dataset, const uint64_t *numbers, uin
     return true;
 }
 
-/* Reads the middle of a record: its ends share pages with headers, which a scan for an index has
-   read. The read of the record reports errors. */
+/* Reads the middle of a record, because its ends share pages with headers that an index scan may
+   have read. Errors are ignored here; the read of the record reports them. */
 static void wait_for(const fr_readahead *ahead, const fr_dataset *dataset, uint64_t number) {
     fr_dataset_place place;
     fr_dataset_hold hold = {.stop = &fr_dataset_no_indexing};
@@ -55,7 +55,7 @@ static void wait_for(const fr_readahead *ahead, const fr_dataset *dataset, uint6
     fr_dataset_let_go(dataset, &hold);
 }
 
-/* Makes the announcements; whether the first record had to be waited for. */
+/* Announces the records. Returns true if the first record had to be read from the disk. */
 static bool announce_and_wait(const fr_readahead *ahead, const fr_dataset *dataset,
                               const uint64_t *numbers, uint64_t rows, bool announced) {
     if (!announced) fr_readahead_announce(ahead, dataset, numbers, rows);

@@ -5,7 +5,7 @@
 
 #include "base/platform.h"
 
-#define GUARDED 1024 /* bytes that are read between two looks at the handler of lost pages */
+#define GUARDED 1024 /* bytes read between checks of the handler for lost pages */
 
 static int stay_failed(fr_reader *reader, int status, fr_error *err) {
     fr_error *failed = &reader->failed;
@@ -22,7 +22,7 @@ static int stay_failed(fr_reader *reader, int status, fr_error *err) {
     return status;
 }
 
-/* At or behind `stop`, or at the end of the file before it. */
+/* Ends reading at `stop`. Fails if the last record ends after it, or if the file ends before it. */
 static int stop_at(fr_reader *reader, fr_error *err) {
     const uint64_t offset = reader->source.offset;
     if (offset == reader->stop) return FR_END;
@@ -39,14 +39,14 @@ static int stop_at(fr_reader *reader, fr_error *err) {
     return stay_failed(reader, failed->status, err);
 }
 
-/* Reading does not fail for want of memory that only the index needs. */
+/* Drops the index if memory is short, so that reading does not fail because of the index. */
 static void add_to_index(fr_reader *reader) {
     if (fr_index_add(reader->index, reader->source.offset, NULL) == FR_OK) return;
     fr_index_free(reader->index);
     reader->index = NULL;
 }
 
-/* The next record; the reader stays before it. */
+/* Gets the next record without advancing the reader. */
 static inline int next_frame(fr_reader *reader, bool verify, fr_record *record, fr_error *err) {
     fr_source *source = &reader->source;
     if (FR_UNLIKELY(reader->failed.status)) {
@@ -102,7 +102,7 @@ void fr_reader_stage(fr_reader *reader) {
     reader->near = end < window.size ? reader->source.offset + end : UINT64_MAX;
 }
 
-/* Checks a record where it lies, or its copy. */
+/* Checks a record in place, or copies it and checks the copy. */
 static int check_data(const fr_reader *reader, fr_span data, uint8_t *dst, fr_error *err) {
     if (!reader->options.verify) {
         if (data.size && dst) memcpy(dst, data.data, data.size);
@@ -131,8 +131,8 @@ static int put_offset(fr_buffer *offsets, size_t end, fr_error *err) {
     return fr_buffer_append(offsets, &value, sizeof value, err);
 }
 
-/* Copies a record that was taken; what cannot be kept would be lost without a word, so failing is
-   for good. */
+/* Copies a record to the output. If this fails, the reader stays failed, because the record
+   would otherwise be lost silently. */
 static int put_record(fr_reader *reader, const fr_record *record, fr_buffer *data,
                       fr_buffer *offsets, fr_error *err) {
     const size_t size = record->data.size;
@@ -184,8 +184,8 @@ static bool can_skip(const fr_error *failed) {
            failed->status == FR_ERR_LIMIT;
 }
 
-/* Whether the length, whose own CRC is right, may be believed about where the record ends: FR_OK
-   when a header or the end is there, FR_END when not, FR_AGAIN when that cannot be seen yet. */
+/* Decides if a length whose CRC is right also gives the end of the record. Returns FR_OK if a
+   header or the end of the file is there, FR_END if not, FR_AGAIN if more bytes are needed. */
 static int believe_length(fr_reader *reader, size_t *size) {
     const fr_source *source = &reader->source;
     const fr_error *failed = &reader->failed;
@@ -204,13 +204,13 @@ static int believe_length(fr_reader *reader, size_t *size) {
     return fr_frame_header(rest.data, &length) ? FR_OK : FR_END;
 }
 
-/* Whether the window shows enough of what follows; half of what is filled in at once will do, so
-   that the bytes of a stream with much damage are not moved around for each. */
+/* Returns true if the window has enough bytes for a search. Half of FR_READER_AHEAD suffices, so
+   that the bytes of a stream with much damage are not moved for each search. */
 static bool sees_ahead(const fr_source *source) {
     return source->ended || source->stalls || source->window.size >= FR_READER_AHEAD / 2;
 }
 
-/* One step of the search; gives up the bytes that it has ruled out. */
+/* Performs one step of the search, and consumes the bytes that contain no true frame. */
 static int search_on(fr_reader *reader) {
     fr_source *source = &reader->source;
     reader->looks_ahead = !sees_ahead(source);
@@ -238,7 +238,8 @@ static int search_on(fr_reader *reader) {
     return status == FR_AGAIN ? FR_AGAIN : FR_OK;
 }
 
-/* Past a record whose length is right, but not past records that may be in its place. */
+/* Skips a record whose length is right. If its data contains frames that replaced its end, skips
+   only to the first of these. */
 static void step_over(fr_reader *reader, size_t size) {
     size_t at;
     fr_span frame = {reader->source.window.data, size};
@@ -250,7 +251,7 @@ static void step_over(fr_reader *reader, size_t size) {
 int fr_reader_find(fr_reader *reader, fr_error *err) {
     if (!reader->credit) reader->credit = FR_RESYNC_CREDIT(reader->source.map.bytes.size);
     fr_source_show_all(&reader->source);
-    reader->source.stalls = true; /* nothing was damaged whose data could have frames */
+    reader->source.stalls = true; /* no damage has to be resolved, so no bytes are needed ahead */
     reader->skipping.begin = UINT64_MAX;
     if (search_on(reader) == FR_AGAIN) return FR_AGAIN;
     reader->skipping = (fr_skipped){0};

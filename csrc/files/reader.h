@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Records out of a source, one after the other. Knows framing and sources, not what is in a
- * record.
+ * Reads records sequentially from a source. This layer knows framing and sources, but not the
+ * content of records.
  *
- * A single reader is not safe to use by several threads at once; different readers are
- * independent.
+ * A reader must not be used by several threads at once. Different readers are independent.
  */
 #ifndef FASTREC_READER_H
 #define FASTREC_READER_H
@@ -15,46 +14,48 @@
 
 typedef struct {
     fr_span data;    /* valid until the next call on the reader */
-    uint64_t offset; /* file position of its header */
+    uint64_t offset; /* file position of the record's header */
 } fr_record;
 
-/* Damage that was gone past: the bytes from `begin` to `end` gave no record. */
+/* Damage that was skipped. The bytes in [begin, end) gave no record. */
 typedef struct {
     uint64_t begin, end; /* file positions */
-    bool searched;       /* the end was found by searching, not from the record's own length */
-    bool whole;          /* one record whose header is wrong and whose data is sound */
-    bool ambiguous; /* sound frames are among the bytes, which look like another record's data */
+    bool searched;       /* the end was found by searching, not from the record's length */
+    bool whole;          /* one record with a damaged header and valid data */
+    bool ambiguous;      /* the bytes contain valid frames that look like data of another record */
 } fr_skipped;
 
-/* With a source of FR_SOURCE_FED and the rest zero, a valid reader of bytes that are fed. */
+/* With the source FR_SOURCE_FED and all else zero, a valid reader of bytes that the caller
+   feeds. */
 typedef struct {
     fr_source source;
     fr_frame_options options;
-    uint64_t count;      /* records given so far: the number of the next one */
-    uint64_t stop;       /* where records end, and no record of this reader begins; 0: at the end */
-    size_t need;         /* the window that the next record needs */
-    size_t pending;      /* bytes of the record given last, not yet consumed */
-    fr_error failed;     /* once status is not 0, every call says this again */
-    fr_skipped skipping; /* of a search that is under way: its begin, and that it is */
-    size_t searched;     /* how much of the window, which begins at that, it has ruled out */
-    bool looks_ahead;    /* the search would like to see more bytes, and can do without */
-    uint64_t credit;     /* see FR_RESYNC_CREDIT */
-    uint64_t guard_at;   /* the position from which on fr_file_map_guard() is due */
-    uint64_t near;       /* file position; fr_reader_stage() has read the map up to it */
-    fr_index *index;     /* each record given is added to it; NULL: to none, or memory ran out */
+    uint64_t count;      /* records returned so far, and so the number of the next one */
+    uint64_t stop;       /* file position where the last record must end; 0: end of the file */
+    size_t need;         /* window size that the next record needs */
+    size_t pending;      /* bytes of the last record, not yet consumed */
+    fr_error failed;     /* after an error, every call returns it again */
+    fr_skipped skipping; /* state of a search in progress: its start, and that it is active */
+    size_t searched;   /* bytes of the window, from skipping.begin, that the search has excluded */
+    bool looks_ahead;  /* the search requested more bytes, but can do without them */
+    uint64_t credit;   /* see FR_RESYNC_CREDIT */
+    uint64_t guard_at; /* file position at which the next fr_file_map_guard() is due */
+    uint64_t near;     /* file position up to which fr_reader_stage() has read the map */
+    fr_index *index;   /* index to which each record is added; NULL: none, or out of memory */
 } fr_reader;
 
 /*
- * The next record. FR_END after the last, which has to end at `stop` where that is given; FR_AGAIN
- * when fr_reader_fill() has to run first, which never happens once the window is in the map.
+ * Gets the next record. Returns FR_END after the last record, which must end at `stop` if that is
+ * set. Returns FR_AGAIN if fr_reader_fill() must be called first. This never happens once the
+ * window is in the map.
  */
 FR_NODISCARD int fr_reader_next(fr_reader *reader, fr_record *record, fr_error *err);
 
 /*
- * As fr_reader_next() in two steps, so that the checksum is that of the copy: the record, of which
- * only the header was checked, and which the reader stays before; then a copy of its data, which is
- * checked as the options say, and the reader goes past the record. With `dst` NULL the record is
- * checked where it lies.
+ * Do the work of fr_reader_next() in two steps, so that the checksum is computed from the copy. The
+ * first returns the record after checking only its header, and does not advance the reader. The
+ * second copies the data, checks the copy as the options say, and advances the reader. If `dst` is
+ * NULL, it checks the record in place.
  */
 FR_NODISCARD int fr_reader_peek(fr_reader *reader, fr_record *record, fr_error *err);
 FR_NODISCARD int fr_reader_copy(fr_reader *reader, const fr_record *record, uint8_t *dst,
@@ -62,7 +63,7 @@ FR_NODISCARD int fr_reader_copy(fr_reader *reader, const fr_record *record, uint
 
 /*
  * Reads the next FR_READER_STAGED bytes of a mapped file from the disk, unless half of them were
- * read before. Reading shorter records does not wait for the disk afterwards.
+ * read before. Afterwards, reading records that are shorter does not wait for the disk.
  */
 #define FR_READER_STAGED ((size_t)256 << 10)
 void fr_reader_stage(fr_reader *reader);
@@ -73,43 +74,46 @@ static inline bool fr_reader_is_near(const fr_reader *reader) {
 }
 
 /*
- * Gives up what is before the first true frame, by searching; everything, if there is none. What a
- * frame is inside of is not asked: of a record file in a record, frames are found as well. FR_AGAIN
- * when fr_reader_fill() has to run first.
+ * Searches for the first true frame and skips the bytes before it, or all bytes if there is none.
+ * Does not check whether the frame is part of another record's data: if a record contains a record
+ * file, its frames are found, too. Returns FR_AGAIN if fr_reader_fill() must be called first.
  */
 FR_NODISCARD int fr_reader_find(fr_reader *reader, fr_error *err);
 
-/* Reads more bytes; may block. FR_AGAIN on a fed source, which must be fed, and on a signal. */
+/* Reads more bytes, and may block. Returns FR_AGAIN if the source must be fed, or after a
+   signal. */
 FR_NODISCARD int fr_reader_fill(fr_reader *reader, fr_error *err);
 
 /*
- * Appends up to `count` records to `data`, but no more once it holds `size` bytes, and after each
- * the end of it to `offsets` (int64, and a leading 0 if it was empty). FR_OK with *taken > 0;
- * otherwise as fr_reader_next().
+ * Appends up to `count` records to `data`, and stops once it has `size` bytes. Appends the end of
+ * each record to `offsets` (int64; begins with a 0 if `offsets` was empty). Returns FR_OK with
+ * *taken > 0; otherwise the same as fr_reader_next().
  */
 FR_NODISCARD int fr_reader_take(fr_reader *reader, size_t count, size_t size, fr_buffer *data,
                                 fr_buffer *offsets, size_t *taken, fr_error *err);
 
 /*
- * Goes past, and checks, up to `count` records or a record more than `size` bytes, whichever comes
- * first: a slice of a long walk. FR_OK with *walked > 0; otherwise as fr_reader_next().
+ * Checks and skips up to `count` records, or until they have more than `size` bytes. A long walk is
+ * done in such slices. Returns FR_OK with *walked > 0; otherwise the same as fr_reader_next().
  */
 FR_NODISCARD int fr_reader_walk(fr_reader *reader, uint64_t count, size_t size, uint64_t *walked,
                                 fr_error *err);
 
 /*
- * After a call failed on damage: goes past it, so that the next call gives the next record. Data
- * that disagrees with its CRC costs that record; any other damage the bytes up to the next true
- * header, or up to the end.
+ * Skips damage after a call has failed, so that the next call returns the next record. If only the
+ * data disagrees with its CRC, skips that record. After other damage, skips to the next true
+ * header, or to the end.
  *
- * FR_OK, with what was gone past; FR_AGAIN when fr_reader_fill() has to run first; the failure
- * again when it is none that reading can go on after. To tell records from data of a damaged one a
- * search wants FR_READER_AHEAD bytes of a source that does not stall.
+ * Returns FR_OK and the damage that was skipped, FR_AGAIN if fr_reader_fill() must be called first,
+ * or the error again if reading cannot continue after it. To distinguish records from frames in a
+ * damaged record's data, the search requests FR_READER_AHEAD bytes from a source that does not
+ * stall.
  */
 #define FR_READER_AHEAD ((size_t)16 << 20)
 FR_NODISCARD int fr_reader_skip(fr_reader *reader, fr_skipped *skipped, fr_error *err);
 
-/* FR_OK, or FR_ERR_TRUNCATED when the file shrank under what was given last: ask after copying. */
+/* Returns FR_ERR_TRUNCATED if the file shrank while the last record was read, otherwise FR_OK.
+   Call it after copying the data. */
 FR_NODISCARD int fr_reader_check(fr_reader *reader, fr_error *err);
 
 void fr_reader_close(fr_reader *reader);

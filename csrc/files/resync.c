@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Of a header with one wrong half the other half still says how long the record is, for a checksum
- * of so few bytes can be taken back to what it is of. It is believed when the record's own checksum
- * agrees; otherwise there is a search, from the damaged header on.
+ * If one half of a header is wrong, the other half still gives the length of the record, because
+ * the length can be computed back from a checksum of only 8 bytes. The length is accepted if the
+ * checksum of the record's data agrees. Otherwise the search begins after the damaged header.
  *
- * Two sieves make it fast. Of a length that fits into the file the top bytes are zero, and
- * eight positions are asked about that at once: almost all of random data falls through. A length
- * that fits has to agree with its CRC. The few positions that are left have their data summed up.
+ * Two filters make the search fast. First, the top bytes of a plausible length are zero. Eight
+ * positions are tested for this together, and almost all random data fails. Second, a plausible
+ * length must agree with its CRC. Only at the few positions that remain is the data's checksum
+ * computed.
  *
- * The frame found may still be one of a record file that lies inside the record whose header is
- * damaged. Then the frames that follow it end not at another record but at the four bytes that
- * close the outer one, and the outer record's own checksum says so: it covers everything between.
- * If its data is damaged, too, either half of its header may still tell where it ends; and if
- * neither does, four bytes where a header should be, and a true frame behind them, are what is
- * left.
+ * A frame that is found may belong to a record file that is stored in the damaged record. In that
+ * case, the frames that follow it do not end at another record but at the footer (four bytes) of
+ * the outer record, and the outer record's checksum, which covers all bytes between, confirms this.
+ * If the outer data is also damaged, either half of its header may still give its end. If neither
+ * does, the only evidence is four bytes where a header should be, followed by a true frame.
  */
 #include "files/resync.h"
 
-/* Longer data than this is in no file; it leaves the top bytes of a length zero. */
+/* Bytes. No file contains longer data. The limit makes the top bytes of every length zero. */
 #define LONGEST ((uint64_t)1 << 40)
 
 /* Bytes to search between two pauses. */
 #define STRIDE ((size_t)1 << 23)
 
-/* Bytes of work earned by each byte that the search goes forward. */
+/* Credit, in bytes to checksum, that each searched byte earns. */
 #define EARNED 16
 
 typedef struct {
@@ -37,15 +37,15 @@ static bool has_zero_byte(uint64_t v) {
     return ((v - UINT64_C(0x0101010101010101)) & ~v & UINT64_C(0x8080808080808080)) != 0;
 }
 
-/* Whether none of the eight lengths that begin at p, p + 1, ... p + 7 is below LONGEST, or all are
-   part of a run of zeros, which no header is. Reads 20 bytes. */
+/* Returns true if none of the eight lengths at p, p + 1, ... p + 7 is below LONGEST, or if all
+   of them are in a run of zeros, which is never a header. Reads 20 bytes. */
 static bool none_of_eight(const uint8_t *p) {
     uint64_t top = fr_load_u64(p + 5) | fr_load_u64(p + 6) | fr_load_u64(p + 7);
     if (FR_LIKELY(!has_zero_byte(top))) return true;
     return (fr_load_u64(p) | fr_load_u64(p + 8) | fr_load_u64(p + 12)) == 0;
 }
 
-/* The longest data that a frame at `at` can have. */
+/* Returns the greatest length of data that a frame at `at` can have. */
 static uint64_t limit_at(const search *s, size_t at) {
     uint64_t limit = s->max_record < LONGEST ? s->max_record : LONGEST - 1;
     if (!s->ended) return limit;
@@ -62,8 +62,8 @@ static bool header_at(const search *s, size_t at, uint64_t *length) {
     return fr_frame_header(p, length);
 }
 
-/* The first position from `at` on where a header agrees with its CRC, or one from `stop` on, or one
-   of which less than a header is left. */
+/* Returns the first position from `at` where a header agrees with its CRC. If there is none,
+   returns a position at or after `stop`, or one where less than a header remains. */
 static size_t next_header(const search *s, size_t at, size_t stop, uint64_t *length) {
     while (at < stop && s->window.size - at >= FR_HEADER_SIZE) {
         if (s->window.size - at >= 20 && none_of_eight(s->window.data + at)) {
@@ -76,7 +76,8 @@ static size_t next_header(const search *s, size_t at, size_t stop, uint64_t *len
     return at;
 }
 
-/* FR_OK for a true frame, FR_END for none, FR_AGAIN when the window is too short to tell. */
+/* Returns FR_OK for a true frame, FR_END for a false one, FR_AGAIN if the window is too short to
+   tell. */
 static int look_into(const search *s, size_t at, uint64_t length) {
     size_t left = s->window.size - at;
     if (left < FR_FRAME_OVERHEAD || length > left - FR_FRAME_OVERHEAD)
@@ -97,8 +98,8 @@ static bool true_frame_at(const search *s, size_t at, size_t *size) {
     return true;
 }
 
-/* The end of the frames that follow each other from `at` on, the first a true one. Bad data between
-   two headers does not break the chain. */
+/* Returns the end of the chain of frames that begins with the true frame at `at`. Damaged data
+   between two valid headers does not end the chain. */
 static size_t chain_end(const search *s, size_t at) {
     uint64_t length, next;
     while (s->window.size - at >= FR_FRAME_OVERHEAD && header_at(s, at, &length)) {
@@ -112,14 +113,15 @@ static size_t chain_end(const search *s, size_t at) {
     return at;
 }
 
-/* Whether the window up to `footer` is a record with a wrong header, closed by the CRC there. */
+/* Returns true if the window up to `footer` is a record with a damaged header whose data has the
+   CRC that is stored there. */
 static bool closes_at(const search *s, size_t footer) {
     if (footer < FR_HEADER_SIZE || s->window.size - footer < FR_FOOTER_SIZE) return false;
     uint32_t crc = fr_crc32c(s->window.data + FR_HEADER_SIZE, footer - FR_HEADER_SIZE);
     return fr_crc_mask(crc) == fr_load_u32(s->window.data + footer);
 }
 
-/* Whether either half of the header that is not believed says that its data ends at `footer`. */
+/* Returns true if either half of the damaged header says that its data ends at `footer`. */
 static bool vouches_for(const search *s, size_t footer) {
     const uint8_t *p = s->window.data;
     if (footer < FR_HEADER_SIZE || s->window.size - footer < FR_FOOTER_SIZE) return false;
@@ -128,9 +130,9 @@ static bool vouches_for(const search *s, size_t footer) {
     return memcmp(p, header, 8) == 0 || memcmp(p + 8, header + 8, 4) == 0;
 }
 
-/* The place where a chain breaks off: four bytes and then a record, or nothing, are how an outer
-   record ends. At the end of the file they may as well be the first of a torn header, a small
-   number. */
+/* Returns true if the end of a chain looks like the end of an outer record: four bytes, followed
+   by a record or by nothing. At the end of the file, the four bytes may also be the first bytes
+   of a torn header, which is a small number. */
 static bool looks_closed(const search *s, size_t at) {
     size_t size;
     bool small = s->window.data[at + 3] == 0;
@@ -139,7 +141,8 @@ static bool looks_closed(const search *s, size_t at) {
     return true_frame_at(s, at, &size);
 }
 
-/* A true frame begins at `at`: is it a record, or data of the one that the window begins with? */
+/* Decides if the true frame at `at` is a record, or data of the record at the start of the
+   window. */
 static void settle(const search *s, size_t at, fr_resync *resync) {
     resync->end = at;
     if (at >= FR_FRAME_OVERHEAD) {
@@ -157,8 +160,9 @@ static void settle(const search *s, size_t at, fr_resync *resync) {
     resync->end = broken + FR_FOOTER_SIZE;
 }
 
-/* The one length below 2^32 that a header's checksum can be of: 32 bits of checksum, taken back
-   over 8 bytes of which the last four are zeros, are the other four. */
+/* Returns the only length below 2^32 that has this header checksum. The length has 8 bytes, of
+   which the last four are zero. Running the 32-bit checksum backwards over the 8 bytes therefore
+   gives the other four. */
 static uint64_t length_of_crc(uint32_t masked) {
     uint32_t state = ~fr_crc_unmask(masked);
     for (int bit = 0; bit < 64; bit++)
@@ -166,9 +170,9 @@ static uint64_t length_of_crc(uint32_t masked) {
     return ~state;
 }
 
-/* Data of that length agrees with the checksum behind it, and a record, or the end, follows. That a
-   record follows does not suffice: where frames are of one size, a length that is wrong in one bit
-   leads to a record as well, with many in between. */
+/* Returns true if data of this length agrees with the checksum after it and is followed by a
+   header or the end. The header alone does not suffice: if all frames have the same size, a
+   length with one wrong bit also leads to a header, past many records. */
 static bool leads_on(const search *s, uint64_t length, fr_resync *resync) {
     uint64_t next;
     size_t size = s->window.size;
@@ -183,7 +187,8 @@ static bool leads_on(const search *s, uint64_t length, fr_resync *resync) {
     return resync->whole;
 }
 
-/* The header is right but for one bit of a length that length_of_crc() cannot tell. */
+/* Tries lengths above 32 bits, which length_of_crc() cannot compute, that differ in one bit from
+   the stored length and agree with the header's checksum. */
 static bool follow_neighbor(const search *s, fr_resync *resync) {
     uint8_t header[FR_HEADER_SIZE];
     const uint64_t stored = fr_load_u64(s->window.data);
@@ -196,7 +201,7 @@ static bool follow_neighbor(const search *s, fr_resync *resync) {
     return false;
 }
 
-/* If either half of the header is right, no search is needed. */
+/* Returns true if either half of the header is right, so that no search is needed. */
 static bool follow_header(const search *s, fr_resync *resync) {
     if (s->window.size < FR_HEADER_SIZE) return false;
     return leads_on(s, length_of_crc(fr_load_u32(s->window.data + 8)), resync) ||

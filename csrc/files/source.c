@@ -6,14 +6,14 @@
 
 #include "base/platform.h"
 
-/* One read(2): large enough that the call is cheap, small enough to stay in the second-level
-   cache on its way to the parser. */
+/* Bytes in one read(2): large enough to make the call cheap, small enough to stay in the
+   second-level cache until they are parsed. */
 #define READ_SIZE ((size_t)256 << 10)
 
-/* Longer records are looked at in the map: a buffer of their size would only be one more copy. */
+/* Bytes. Longer records are read from the map, because a buffer would only add a copy. */
 #define BUFFERED_MAX ((size_t)4 << 20)
 
-/* Pages are given back so many bytes at a time. */
+/* Bytes of pages to release together. */
 #define RELEASE_SIZE ((size_t)1 << 22)
 
 int fr_source_open_fd(fr_source *source, int fd, fr_error *err) {
@@ -81,7 +81,7 @@ void fr_source_release(fr_source *source) {
     source->released = done;
 }
 
-/* Moves the window to the front of its buffer, so that all free space is behind it. */
+/* Moves the window to the front of its buffer, so that all free space follows it. */
 static int make_room(fr_source *source, size_t size, fr_error *err) {
     fr_buffer *buffer = &source->buffer;
     if (source->window.size && source->window.data != buffer->data)
@@ -93,7 +93,7 @@ static int make_room(fr_source *source, size_t size, fr_error *err) {
     return status;
 }
 
-/* A file that is followed may only grow. FR_AGAIN: it has not yet. */
+/* Checks a followed file, which may only grow. Returns FR_AGAIN if it has not grown yet. */
 static int still_there(const fr_source *source, fr_error *err) {
     fr_file_info info;
     const uint64_t had = source->offset + source->window.size;
@@ -105,7 +105,7 @@ static int still_there(const fr_source *source, fr_error *err) {
     return FR_ERR_TRUNCATED;
 }
 
-/* Of a file that is mapped too, the bytes that it had when it was opened. */
+/* Returns the bytes after `at`; for a mapped file, of the size it had when it was opened. */
 static size_t bytes_left(const fr_source *source, uint64_t at) {
     if (!source->map.entry) return READ_SIZE;
     const uint64_t left = at < source->map.bytes.size ? source->map.bytes.size - at : 0;

@@ -5,22 +5,22 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-/* The size of one write. The page cache keeps pages together that were written together, and maps
-   a piece of 2 MiB at once: indexing a mapped file takes half as long as after writes of 1 MiB. A
-   process that writes many shards at a time uses smaller pieces, so as not to need much memory. */
+/* Bytes in one write. The page cache keeps pages that were written together as one unit, and
+   maps a unit of 2 MiB at once: indexing a mapped file takes half the time that it takes after
+   writes of 1 MiB. A process that writes many shards uses smaller pieces to limit its memory. */
 #define PIECE_SIZE ((size_t)2 << 20)
 #define SMALL_PIECE_SIZE ((size_t)256 << 10)
 #define MOST_PIECES 128
 
-static _Atomic size_t buffers; /* of all writers */
+static _Atomic size_t buffers; /* buffers of all writers, in bytes */
 
-/* Room on the disk that is asked for at once; little enough for thousands of shards. */
+/* Bytes of disk space to reserve at once; small enough for thousands of shards. */
 #define RESERVE_SIZE ((uint64_t)4 << 20)
 
-/* No system writes more at once, and macOS refuses to try. */
+/* Bytes. No system writes more in one call, and macOS refuses to try. */
 #define WRITE_MAX ((size_t)1 << 30)
 
-/* Has blocks for `size` more bytes. Where there are none, write(2) is to say so. */
+/* Reserves blocks for `size` more bytes. Errors are ignored here; write(2) reports a full disk. */
 static void reserve(fr_writer *writer, size_t size) {
     while (writer->reserves && writer->reserved < writer->written + size) {
         const uint64_t from = writer->reserved;
@@ -29,20 +29,21 @@ static void reserve(fr_writer *writer, size_t size) {
     }
 }
 
-/* Gives back the blocks behind the end. If that fails they are only wasted. */
+/* Releases the blocks after the end of the file. If that fails, they are only wasted. */
 static void unreserve(const fr_writer *writer) {
     if (writer->reserved <= writer->written) return;
     if (fr_fd_truncate(writer->fd, writer->written) != 0) return;
 }
 
-/* Truncates the file to its size before the append. The lock is held, so no other writer has
-   appended to a file that this one created. */
+/* Truncates the file to its size before the append. This is safe even if this writer created the
+   file: it holds the lock, so no other writer has appended. */
 static void cut_off(const fr_writer *writer) {
     if (fr_fd_truncate(writer->fd, writer->start) != 0) return; /* nothing more can be done */
     if (writer->created && fr_writer_has_path(writer)) fr_file_remove(writer->path);
 }
 
-/* The file is its parent's: a child made by fork() may only close its descriptor. */
+/* Refuses to use a writer in a child made by fork(), which may only close its descriptor. The
+   file belongs to the parent. */
 static int check_process(const fr_writer *writer, fr_error *err) {
     if (writer->pid == fr_process_id()) return FR_OK;
     return fr_fail(err, FR_ERR_STATE, "the writer was made in process %lld and works only there",
@@ -73,15 +74,16 @@ static size_t room(const fr_writer *writer) {
     return writer->piece - writer->buffer.size;
 }
 
-/* The `size` bytes at the end of the buffer, which must be in it, are taken. */
+/* Reserves the last `size` bytes of the buffer. REQUIRES: they fit. */
 static uint8_t *take(fr_writer *writer, size_t size) {
     uint8_t *p = writer->buffer.data + writer->buffer.size;
     writer->buffer.size += size;
     return p;
 }
 
-/* As put_bytes(), checksummed as it is copied: what is stored and what is summed are the same even
-   while somebody changes `data`, and a buffer that stays in cache costs no memory traffic. */
+/* Does the same as put_bytes() and computes the checksum while copying. The stored bytes are
+   then the checksummed ones even if another thread changes `data`, and a buffer in cache costs
+   no memory traffic. */
 static int put_summed(fr_writer *writer, fr_span data, uint32_t *crc, fr_error *err) {
     for (size_t done = 0; done < data.size;) {
         if (room(writer) == 0) FR_TRY(drain(writer, err));
@@ -92,7 +94,7 @@ static int put_summed(fr_writer *writer, fr_span data, uint32_t *crc, fr_error *
     return FR_OK;
 }
 
-/* Piece by piece, so that all that is ever written is whole buffers. */
+/* Copies bytes through the buffer, so that every write is a full buffer. */
 static int put_bytes(fr_writer *writer, const uint8_t *data, size_t size, fr_error *err) {
     while (size > 0) {
         if (room(writer) == 0) FR_TRY(drain(writer, err));
@@ -122,7 +124,7 @@ static int put_record(fr_writer *writer, fr_span data, fr_error *err) {
     return FR_OK;
 }
 
-/* Data that fills whole buffers goes to the file from where it is. */
+/* Writes data that fills whole buffers directly, without copying it to the buffer. */
 static int put_frames(fr_writer *writer, fr_span frames, fr_error *err) {
     size_t head = writer->buffer.size ? room(writer) : 0;
     if (head > frames.size) head = frames.size;
@@ -136,7 +138,8 @@ static int put_frames(fr_writer *writer, fr_span frames, fr_error *err) {
     return put_bytes(writer, frames.data + whole, frames.size - whole, err);
 }
 
-/* The lock of one that appends goes now, though a child made by fork() has the file open, too. */
+/* Closes the file. A writer that appends releases its lock first, because a child made by fork()
+   may still have the file open. */
 static int close_file(fr_writer *writer) {
     if (writer->options.append && writer->pid == fr_process_id()) fr_fd_unlock(writer->fd);
     int fd = writer->fd;
@@ -144,7 +147,8 @@ static int close_file(fr_writer *writer) {
     return fr_fd_close(fd);
 }
 
-/* As close_file(); on failure a descriptor and the lock are left, to truncate the file with. */
+/* Closes a file that is appended to. On failure, keeps a descriptor and the lock, so that the
+   file can be truncated. */
 static int close_appended(fr_writer *writer) {
     int twin = fr_fd_duplicate(writer->fd);
     if (twin < 0) return close_file(writer);
@@ -167,7 +171,7 @@ static void give_buffer(fr_writer *writer) {
     fr_buffer_free(&writer->buffer);
 }
 
-/* Everything is in the file, and the file on the disk. */
+/* Writes everything to the file, and the file to the disk. */
 static int finish(fr_writer *writer, fr_error *err) {
     if (writer->fd < 0) return FR_OK;
     FR_TRY(drain(writer, err));
@@ -192,7 +196,7 @@ static int publish(fr_writer *writer, fr_error *err) {
     return writer->options.no_sync ? FR_OK : fr_writer_sync_directory(writer, err);
 }
 
-/* FR_OK when `status` is; else the writer is done for, and says so. */
+/* Makes an error permanent for the writer, and returns `status`. */
 static int settle(fr_writer *writer, int status, fr_error *err) {
     if (FR_LIKELY(status == FR_OK)) return FR_OK;
     fr_writer_abort(writer);
@@ -213,7 +217,7 @@ static int begin(fr_writer *writer, const char *path, fr_error *err) {
     return fr_writer_create(writer, err);
 }
 
-/* Open, and not finished: a file that was finished is only there to be published. */
+/* Checks that the writer is open and not finished. A finished file can only be published. */
 static int check_writable(const fr_writer *writer, fr_error *err) {
     FR_TRY(check_open(writer, err));
     if (FR_LIKELY(writer->fd >= 0)) return FR_OK;

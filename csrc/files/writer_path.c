@@ -5,13 +5,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The part of the target's name that a temporary file's keeps: some file systems end names at 143
- * bytes. */
+/* Bytes of the target's name that the temporary file's name contains. Some file systems limit
+   names to 143 bytes. */
 #define NAME_KEPT 96
 
 #define LINKS_MAX 40
 
-/* `head`, its first `size` bytes, and `tail`. */
+/* Sets `path` to the first `size` bytes of `head`, followed by `tail`. */
 int fr_path_set(fr_path *path, const char *head, size_t size, const char *tail, fr_error *err) {
     fr_path joined;
     int length = snprintf(joined.text, sizeof joined.text, "%.*s%s", (int)size, head, tail);
@@ -21,13 +21,13 @@ int fr_path_set(fr_path *path, const char *head, size_t size, const char *tail, 
     return FR_OK;
 }
 
-/* Replaces a path that is a symbolic link by what the link points to, there or not. */
+/* Replaces a path that is a symbolic link by the path it points to, which need not exist. */
 static int follow_links(fr_path *path, fr_error *err) {
     for (int i = 0; i < LINKS_MAX; i++) {
         char target[FR_PATH_MAX];
         if (fr_file_read_link(path->text, target) != 0) {
             if (errno == ENAMETOOLONG) return fr_fail_io(err, errno, "following its link");
-            return FR_OK; /* no link; what else may be wrong shows when it is opened */
+            return FR_OK; /* not a link; opening it reports other errors */
         }
         size_t head = fr_file_is_absolute(target) ? 0 : fr_file_folder_size(path->text);
         FR_TRY(fr_path_set(path, path->text, head, target, err));
@@ -35,7 +35,7 @@ static int follow_links(fr_path *path, fr_error *err) {
     return fr_fail_io(err, ELOOP, "following its links");
 }
 
-/* Names the file from the root: the process may go elsewhere before the writer closes. */
+/* Makes a path absolute, because the process may change its directory before the writer closes. */
 static int make_absolute(fr_path *path, fr_error *err) {
     fr_path directory, root;
     size_t head = fr_file_folder_size(path->text);
@@ -61,7 +61,8 @@ int fr_writer_resolve(fr_writer *writer, const char *path, fr_error *err) {
     return fr_path_copy(&writer->path, &resolved, err);
 }
 
-/* Not secret, only unlikely to be in use: O_EXCL decides. */
+/* Returns a number that is unlikely to be in use. It need not be secret, because O_EXCL detects
+   a collision. */
 static uint64_t random_name(const fr_writer *writer, int attempt) {
     uint64_t x = fr_clock_date_ns();
     x ^= (uint64_t)fr_process_id() << 32 ^ (uint64_t)(uintptr_t)writer ^ (uint64_t)attempt << 56;
@@ -70,7 +71,8 @@ static uint64_t random_name(const fr_writer *writer, int attempt) {
     return x ^ x >> 31;
 }
 
-/* `.name.0123456789abcdef.tmp` beside the target, the name cut between two characters. */
+/* Makes `.name.0123456789abcdef.tmp` in the target's directory. A long name is cut between two
+   characters. */
 int fr_writer_name_temporary(const fr_writer *writer, int attempt, fr_path *path, fr_error *err) {
     size_t head = fr_file_folder_size(writer->path);
     const char *name = writer->path + head;

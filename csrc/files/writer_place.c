@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Making a writer's file, and putting it under its name. */
+/* Creating a writer's file, and renaming it to its target. */
 #include "files/writer_internal.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@ int fr_writer_look(const fr_writer *writer, fr_file_info *there, fr_error *err) 
     return fr_fail(err, FR_ERR_ARG, "not a regular file: only regular files can be replaced");
 }
 
-/* Creates the file with `mode` less the process's umask, which the kernel knows. */
+/* Creates the file with `mode` less the umask of the process, which only the kernel knows. */
 static int create_temporary(fr_writer *writer, unsigned mode, fr_error *err) {
     fr_path path;
     int fd = -1;
@@ -77,8 +77,8 @@ int fr_writer_check_path(const fr_writer *writer, fr_error *err) {
     return FR_ERR_IO;
 }
 
-/* Where another writer has the lock, the file stays even if this writer created it: the other one
-   has opened it since. */
+/* Locks the file. If another writer has the lock, the file is not removed even if this writer
+   created it, because the other one has opened it since. */
 static int lock(fr_writer *writer, fr_error *err) {
     int status;
     do
@@ -99,8 +99,8 @@ static void close_again(fr_writer *writer) {
     writer->created = false;
 }
 
-/* Between opening and locking, the file may lose its name to another one, or be removed by a
-   writer that created it and was aborted. Then the file that has the name now is opened. */
+/* Opens and locks the file that is appended to. In between, the file may be replaced, or removed
+   by an aborted writer that created it. In these cases, opens the file that now has the name. */
 static int open_to_append(fr_writer *writer, fr_error *err) {
     fr_file_info there;
     FR_TRY(fr_writer_look(writer, &there, err));
@@ -137,7 +137,7 @@ int fr_writer_sync_directory(const fr_writer *writer, fr_error *err) {
     return FR_ERR_IO;
 }
 
-/* A second name for what is at the target; without one it cannot be had again. */
+/* Gives the file at the target a second name, without which it could not be restored. */
 static int keep_replaced(fr_writer *writer, fr_error *err) {
     fr_path path;
     for (int attempt = 0; attempt < NAMES_TRIED; attempt++) {
@@ -154,7 +154,7 @@ static int keep_replaced(fr_writer *writer, fr_error *err) {
     return FR_OK;
 }
 
-/* Records that another writer has appended since this one was opened are not replaced. */
+/* Fails if the target has records that another writer appended since this writer was opened. */
 static int check_target(const fr_writer *writer, fr_error *err) {
     fr_file_info there;
     if (writer->target_inode == 0 || fr_file_stat(writer->path, &there) != 0) return FR_OK;
