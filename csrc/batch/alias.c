@@ -7,7 +7,7 @@
 
 #include "base/permutation.h"
 
-#define WHOLE 0x1p64 /* the threshold of a slot without an alias, before it is rounded */
+#define WHOLE 0x1p64 /* unrounded threshold of a slot without an alias */
 
 static int sum_of(const double *weights, uint64_t count, double *sum, fr_error *err) {
     *sum = 0;
@@ -29,9 +29,9 @@ static uint64_t threshold_of(double share) {
 }
 
 /*
- * `shares` are the weights, scaled to a mean of 1. Slots below 1 are stacked from the front of
- * `stack`, and those above from its end; a slot from the end gives a slot from the front what it
- * lacks, and moves to the front when it falls below 1 itself.
+ * Fills the slots. `shares` are the weights, scaled to a mean of 1. Slots below 1 are stacked from
+ * the front of `stack`, all others from its end. A slot from the end gives a slot from the front
+ * the share that it lacks, and moves to the front when its own share falls below 1.
  */
 static void fill(double *shares, uint64_t *stack, uint64_t count, fr_alias_slot *slots) {
     uint64_t below = 0, above = count, heaviest = 0;
@@ -55,7 +55,7 @@ static void fill(double *shares, uint64_t *stack, uint64_t count, fr_alias_slot 
         const uint64_t whole = stack[above++];
         slots[whole] = (fr_alias_slot){UINT64_MAX, whole};
     }
-    while (below > 0) { /* only rounding leaves any; an item of weight 0 must not be drawn */
+    while (below > 0) { /* left over by rounding; an item of weight 0 must not be drawn */
         const uint64_t rest = stack[--below];
         const bool none = shares[rest] <= 0;
         slots[rest] = (fr_alias_slot){none ? 0 : UINT64_MAX, none ? heaviest : rest};

@@ -3,7 +3,8 @@
 
 #include "batch/gather.h"
 
-/* Records that are not in the page cache were announced, and are waited for in turn. */
+/* Reads the records. Those that are not in the page cache were announced, and are read in
+   sequence. */
 static int fill(fr_batch_builder *builder, const uint64_t *numbers, uint64_t rows,
                 const atomic_bool *stop, fr_columns *columns, fr_error *err) {
     const bool scattered = builder->order->shuffle != FR_SHUFFLE_NONE && builder->ahead.warm;
@@ -11,7 +12,7 @@ static int fill(fr_batch_builder *builder, const uint64_t *numbers, uint64_t row
     return fr_gather_rows(&gather, numbers, rows, columns, err);
 }
 
-/* Whether blocks are read as a whole. The blocks of a subset may have gaps. */
+/* Returns true if whole blocks are read together. The blocks of a subset may have gaps. */
 static bool has_blocks(const fr_order *order) {
     return order->shuffle == FR_SHUFFLE_BLOCKS && !order->selected;
 }
@@ -30,7 +31,7 @@ static void announce_block(const fr_dataset *dataset, uint64_t number, uint64_t 
     fr_dataset_announce(dataset, number, count, FR_ANNOUNCE_EXACT);
 }
 
-/* Announces the batch that this builder probably makes next, before this one is read. */
+/* Before a batch is read, announces the batch that this builder probably makes next. */
 static void announce_next(fr_batch_builder *builder, uint64_t serial) {
     fr_slice slice;
     builder->next = 0;
@@ -45,8 +46,9 @@ static void announce_next(fr_batch_builder *builder, uint64_t serial) {
     builder->next = serial + builder->stride;
 }
 
-/* Around the records are those of other shards, and blocks are announced as a whole. Neighbours of
-   records in random order are not read soon. */
+/* Decides how records are announced. With several shards, the surroundings of records belong to
+   other shards; blocks are announced as a whole; and neighbours of records in random order are
+   not read soon. */
 static fr_announce announce_how(const fr_dataset *dataset, const fr_order *order) {
     const bool all = order->shuffle == FR_SHUFFLE_RECORDS || order->selected;
     if (has_blocks(order) || (order->shard_count > 1 && !all)) return FR_ANNOUNCE_EXACT;
@@ -71,8 +73,8 @@ int fr_batch_builder_init(fr_batch_builder *builder, const fr_dataset *dataset,
     return status;
 }
 
-/* Of blocks whose records are mixed, once that is over; in file order, and of records that are
-   longer than a page, at once. */
+/* Retires records that were read: shuffled blocks after their last record was used; immediately
+   for records in file order, and for records longer than a page. */
 static void retire(fr_batch_builder *builder, const uint64_t *numbers, uint64_t rows) {
     const fr_order *order = builder->order;
     if (has_blocks(order))
@@ -89,7 +91,7 @@ int fr_batch_builder_make(fr_batch_builder *builder, uint64_t serial, const fr_s
         fr_sampler_numbers(&builder->sampler, slice, numbers);
     FR_TRY(fr_pool_take(builder->pool, slice->rows, &columns, err));
     bool announced = builder->next != 0 && builder->next == serial;
-    /* After an announcement the system reports pages as resident, so residency is checked first. */
+    /* Check residency first, because the system reports announced pages as resident. */
     if (has_blocks(builder->order) && builder->ahead.asked && !builder->ahead.warm) {
         advise(builder, fr_sampler_take_entered(&builder->sampler), announce_block);
         announced = true;

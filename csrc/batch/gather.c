@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "batch/gather.h"
 
-/* The lines of a shuffled record between its first and its last are asked for so many rows before
-   its turn: far enough for memory, near enough for the cache. */
+/* Rows ahead at which the inner cache lines of a shuffled record are prefetched: early enough
+   for memory, late enough for the lines to stay in the cache. */
 #define NEAR 3
 #define LINE 64
-#define MOST 4096 /* of a longer one the rest comes by itself, as it is read from end to end */
+#define MOST 4096 /* bytes to prefetch; sequential reading loads the rest */
 
-/* Rows that are resolved, and brought into the cache, together. Twice as many places are known, so
-   that there are always some ahead of the row that is read. */
+/* Rows that are resolved and read into the cache together. Twice this number of places are kept,
+   so that some are always ahead of the row that is parsed. */
 #define AT_ONCE FR_DATASET_AT_ONCE
-#define READ_AT_ONCE 8 /* of files that are not mapped: resolving reads the records into memory */
+#define READ_AT_ONCE 8 /* for files that are not mapped: resolving copies their records */
 
 typedef struct {
     const uint64_t *numbers;
     uint64_t rows, resolved;
-    size_t at_once; /* rows that are resolved together */
-    bool touch;     /* records are scattered over memory */
+    size_t at_once; /* rows resolved together */
+    bool touch;     /* records are scattered in memory */
     fr_dataset_place places[2 * AT_ONCE];
-    fr_dataset_hold holds[2]; /* of each half of them */
+    fr_dataset_hold holds[2]; /* one for each half of the places */
 } resolver;
 
 static int resolve_more(resolver *r, const fr_dataset *dataset, fr_error *err) {
@@ -33,7 +33,7 @@ static int resolve_more(resolver *r, const fr_dataset *dataset, fr_error *err) {
     return FR_OK;
 }
 
-/* The place of a row that is resolved. */
+/* Returns the place of a resolved row. */
 static const fr_dataset_place *place_at(const resolver *r, uint64_t row) {
     return &r->places[row % (2 * AT_ONCE)];
 }
@@ -44,8 +44,8 @@ static inline void prefetch_between(fr_span frame) {
         __builtin_prefetch(frame.data + at, 0, 2);
 }
 
-/* A record that does not stay in the cache: its checksum is made of what is copied, on the way, and
-   looked at last, so that it is read from memory once. */
+/* Parses a record that is too long for the cache. The checksum is computed while the data is
+   copied, and compared last, so that the record is read from memory once. */
 static int parse_long(const fr_gather *gather, const fr_dataset_place *place, fr_columns *columns,
                       fr_error *err) {
     fr_crc32c_run *run = &gather->parser->intake.run;
@@ -57,15 +57,15 @@ static int parse_long(const fr_gather *gather, const fr_dataset_place *place, fr
     return status;
 }
 
-/* Parses a copy, whose checksum was checked: the file may be written to meanwhile. The copy stays
-   in the first-level cache. */
+/* Parses a checked copy, because another process may write to the file. The copy stays in the
+   first-level cache. */
 static int parse_short(const fr_gather *gather, const fr_dataset_place *place, fr_columns *columns,
                        fr_error *err) {
     const fr_dataset *dataset = gather->dataset;
     uint8_t copy[FR_CRC32C_LONG];
     fr_record record;
     FR_TRY(fr_dataset_peek(dataset, place, &record, err));
-    if (record.data.size <= sizeof copy) { /* an index with gaps may give more */
+    if (record.data.size <= sizeof copy) { /* an index with gaps may give a longer record */
         FR_TRY(fr_dataset_copy(dataset, place->number, &record, copy, err));
         record.data.data = copy;
     } else {
@@ -74,7 +74,7 @@ static int parse_short(const fr_gather *gather, const fr_dataset_place *place, f
     return fr_parse_row(gather->parser, record.data, columns, err);
 }
 
-/* A parsed record counts only if the file was complete until then. */
+/* Adds a row. The record is valid only if the file has not shrunk while it was parsed. */
 static int add_record(const fr_gather *gather, const fr_dataset_place *place, fr_columns *columns,
                       fr_error *err) {
     const fr_dataset *dataset = gather->dataset;

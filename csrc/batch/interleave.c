@@ -3,10 +3,10 @@
 
 typedef struct {
     fr_interleave *interleave;
-    uint64_t position; /* where the next stage begins */
+    uint64_t position; /* position at which the next stage begins */
 } building;
 
-/* The fewest records beyond `round` that a file of the group has; 0 when none has more. */
+/* Returns the smallest record count above `round` of a file in the group, or 0 if there is none. */
 static uint64_t next_round(const uint64_t *counts, size_t files, uint64_t round) {
     uint64_t next = 0;
     for (size_t i = 0; i < files; i++)

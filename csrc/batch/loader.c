@@ -9,10 +9,10 @@
 
 #define PREFETCH_MAX ((size_t)1 << 20)
 
-/* A place of the ring. */
+/* A slot of the ring. */
 typedef struct {
     fr_columns *batch; /* NULL, or a batch that the consumer has not taken */
-    uint64_t *numbers; /* of its records */
+    uint64_t *numbers; /* numbers of the batch's records */
 } slot;
 
 struct fr_loader {
@@ -20,18 +20,19 @@ struct fr_loader {
     int64_t pid;
     fr_task_ring *ring;
     atomic_bool stopping;
-    fr_batch_builder *builders; /* one a member of the ring */
-    size_t builder_count;       /* of those that are made */
-    fr_sampler sampler;         /* of a stateful order, which is drawn in turn */
-    size_t rows;                /* no batch has more */
+    fr_batch_builder *builders; /* one for each member of the ring */
+    size_t builder_count;       /* number of initialized builders */
+    fr_sampler sampler;         /* for a stateful order, whose numbers are drawn in sequence */
+    size_t rows;                /* rows of the largest batch */
     uint64_t *numbers;          /* of all slots and builders, in one block */
-    slot *slots;                /* task `number` of the ring is at number % depth */
+    slot *slots;                /* slot number % depth has task `number` of the ring */
     size_t depth;
-    const uint64_t *given; /* numbers of the batch that was given last */
-    uint64_t batches;      /* given */
+    const uint64_t *given; /* record numbers of the batch returned last */
+    uint64_t batches;      /* number of batches returned */
 };
 
-/* The number of a task is that of its batch, counted from the first that is wanted. */
+/* Gets the slice of a task. Tasks are numbered as batches, from the first batch that is
+   requested. */
 static int slice_of(const fr_loader *loader, size_t number, fr_slice *slice) {
     return fr_order_slice(&loader->options.order, loader->options.start + number, slice);
 }
@@ -67,7 +68,7 @@ static int check_options(const fr_loader_options *options, fr_error *err) {
     return FR_OK;
 }
 
-/* Rows that the largest batch can have. */
+/* Returns the number of rows that the largest batch can have. */
 static uint64_t most_rows(const fr_order *order) {
     uint64_t size = fr_order_shard_size(order), all = size;
     if (order->batch_across_epochs &&
@@ -76,7 +77,7 @@ static uint64_t most_rows(const fr_order *order) {
     return all < order->batch_size ? all : order->batch_size;
 }
 
-/* Each slot and each builder has numbers. */
+/* Allocates the record numbers of each slot and of each builder. */
 static int allocate_numbers(fr_loader *loader, fr_error *err) {
     const uint64_t rows = most_rows(&loader->options.order);
     const size_t users = loader->depth + loader->options.threads;
@@ -137,7 +138,7 @@ int fr_loader_start(const fr_loader_options *options, fr_loader **loader, fr_err
     if (!made) return fr_fail_nomem(err, sizeof *made);
     made->options = *options;
     made->pid = fr_process_id();
-    /* One more than are ahead of the consumer: the one that it has. */
+    /* One slot for the consumer's batch, and the others for batches ahead of it. */
     made->depth = 1 + (options->prefetch > options->threads ? options->prefetch : options->threads);
     int status = allocate(made, err);
     if (status == FR_OK) status = start_ring(made, err);
@@ -174,8 +175,8 @@ void fr_loader_get_stats(fr_loader *loader, fr_loader_stats *stats) {
     *stats = (fr_loader_stats){loader->batches, waits.consumer_ns, waits.members_ns};
 }
 
-/* A child has copies of memory that workers were in the middle of changing, and nobody to ask when
-   they are done: it leaves all of it alone. */
+/* In a forked child, leaves all memory alone: workers may have been changing it during the fork,
+   and they do not run in the child to finish. */
 void fr_loader_free(fr_loader *loader) {
     if (!loader || loader->pid != fr_process_id()) return;
     atomic_store_explicit(&loader->stopping, true, memory_order_relaxed);

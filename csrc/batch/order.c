@@ -16,7 +16,7 @@ static int check_start(const fr_order *order, fr_error *err) {
         return fr_fail(err, FR_ERR_ARG, "start %llu is out of range (0 to %llu)",
                        (unsigned long long)order->start,
                        (unsigned long long)fr_order_epoch_size(order));
-    /* What a buffer holds depends on all that this shard has drawn in the epoch. */
+    /* The content of a buffer depends on all records that this shard has drawn in the epoch. */
     if (order->shuffle == FR_SHUFFLE_BUFFER && order->start != fr_order_epoch_size(order) &&
         order->start % order->shard_count != 0)
         return fr_fail(err, FR_ERR_ARG, "start %llu must be a multiple of %llu shards",
@@ -78,7 +78,7 @@ static int check_stages(const fr_order *order, fr_error *err) {
     return FR_OK;
 }
 
-/* Subsets and weights go with the orders that ask for any record by its number. */
+/* Subsets and weights require an order that accesses records by number. */
 static int check_subset(const fr_order *order, fr_error *err) {
     if (order->weighted &&
         (order->part_count || order->interleave || order->shuffle == FR_SHUFFLE_BLOCKS ||
@@ -117,7 +117,7 @@ uint64_t fr_order_mixed_size(const fr_mix_part *parts, size_t count, bool until_
     return __builtin_mul_overflow(rounds, sum, &size) ? 0 : size;
 }
 
-/* The number of `places` that this shard takes. */
+/* Returns how many of `places` this shard takes. */
 static uint64_t share_of(const fr_order *order, uint64_t places) {
     const uint64_t shards = order->shard_count, left = places % shards;
     if (order->uneven == FR_UNEVEN_DROP) return places / shards;
@@ -125,16 +125,18 @@ static uint64_t share_of(const fr_order *order, uint64_t places) {
     return places / shards + (order->shard_index < left);
 }
 
-/* Places of each shard in a step. Shards whose epochs differ in length come out of step when
-   batches go across epochs: they take single places, so that no step begins within a batch. */
+/* Returns how many places of a step each shard takes. If batches cross epochs, shards whose
+   epochs differ in length begin steps at different rows of a batch. They therefore take single
+   places, so that no step begins within a batch. */
 static uint64_t deal_of(const fr_order *order) {
     if (order->batch_across_epochs && order->uneven == FR_UNEVEN_LONGER && order->shard_count > 1)
         return 1;
     return order->deal ? order->deal : order->batch_size;
 }
 
-/* Rows of each shard at the start of an epoch that complete a batch of the epoch before. A buffer
-   is filled from the start of the epoch wherever the run resumes, so its steps begin there. */
+/* Returns the rows at the start of an epoch with which each shard completes a batch of the
+   previous epoch. With a buffer this is 0, because the buffer is filled from the start of the
+   epoch wherever the run resumes, so that steps begin there. */
 static uint64_t carried(const fr_order *order, uint64_t epoch, uint64_t deal) {
     if (!order->batch_across_epochs || epoch <= order->first_epoch || deal == 1 ||
         order->shuffle == FR_SHUFFLE_BUFFER)
@@ -146,7 +148,7 @@ static uint64_t carried(const fr_order *order, uint64_t epoch, uint64_t deal) {
     return rows ? deal - rows : 0;
 }
 
-/* The last step: `size` places, too few for whole batches of all shards. */
+/* Divides the last step, whose `size` places are too few for whole batches of all shards. */
 static void divide(const fr_order *order, fr_share *share) {
     const uint64_t base = share->size / order->shard_count, left = share->size % order->shard_count;
     const uint64_t index = order->shard_index;
@@ -195,7 +197,7 @@ static uint64_t batches_of(const fr_order *order, uint64_t records) {
     return records / order->batch_size + remainder;
 }
 
-/* first + later * (epochs - 1), UINT64_MAX when there is no end to it. */
+/* Returns first + later * (epochs - 1), or UINT64_MAX if the epochs are unlimited. */
 static uint64_t over_epochs(const fr_order *order, uint64_t first, uint64_t later) {
     uint64_t all;
     if (order->epochs == 0) return later == 0 ? first : UINT64_MAX;
@@ -212,7 +214,8 @@ uint64_t fr_order_batches(const fr_order *order) {
     return rows == UINT64_MAX ? rows : batches_of(order, rows);
 }
 
-/* Unit `serial` (a batch, a record) of epochs that have `first`, `later`, `later`, ... of them. */
+/* Finds the epoch of unit `serial` (a batch or a record). The epochs have `first`, `later`,
+   `later`, ... units. */
 static int find_epoch(const fr_order *order, uint64_t serial, uint64_t first, uint64_t later,
                       uint64_t *epoch, uint64_t *unit) {
     const uint64_t units = over_epochs(order, first, later);

@@ -6,7 +6,8 @@
 #include "base/platform.h"
 #include "base/thread.h"
 
-/* Columns, and the next that are idle. The columns come first: their address is the entry's. */
+/* Columns, and the next idle entry. `columns` is the first member, so both have the same
+   address. */
 typedef struct entry {
     fr_columns columns;
     struct entry *next;
@@ -16,16 +17,17 @@ struct fr_pool {
     fr_schema schema;
     size_t keep;
     int64_t pid;
-    fr_mutex mutex; /* guards what follows */
-    entry *idle;    /* the last given is the first taken: its pages are warm */
+    fr_mutex mutex; /* guards the following fields */
+    entry *idle;    /* a stack, because the pages of the entry given back last are warm */
     size_t idle_count;
     size_t taken;
     bool owned;
 };
 
 /*
- * In a child of fork() the mutex may be held by a thread that the child does not have. There the
- * pool is only a schema: what is taken is made, what is given is freed, and the pool itself stays.
+ * Returns true in a child of fork(), where the mutex may be held by a thread that the child does
+ * not have. In the child the pool is only a schema: columns that are taken are newly made, columns
+ * that are given back are freed, and the pool itself is not freed.
  */
 static bool is_foreign(const fr_pool *pool) {
     return fr_process_id() != pool->pid;
@@ -57,7 +59,7 @@ const fr_schema *fr_pool_schema(const fr_pool *pool) {
     return &pool->schema;
 }
 
-/* Unlocks, and frees the pool when nobody holds on to it any more. */
+/* Unlocks the pool, and frees it if the owner has released it and no columns are out. */
 static void unlock(fr_pool *pool) {
     bool last = !pool->owned && pool->taken == 0;
     fr_mutex_unlock(&pool->mutex);
@@ -72,7 +74,7 @@ static void unlock(fr_pool *pool) {
     free(pool);
 }
 
-/* An idle entry, or NULL; either way one more is out. */
+/* Returns an idle entry, or NULL. In both cases, counts one more entry as taken. */
 static entry *check_out(fr_pool *pool) {
     if (is_foreign(pool)) return NULL;
     fr_mutex_lock(&pool->mutex);
@@ -86,7 +88,7 @@ static entry *check_out(fr_pool *pool) {
     return e;
 }
 
-/* One fewer is out; `e` may be NULL. */
+/* Counts one entry less as taken. `e` may be NULL. */
 static void check_in(fr_pool *pool, entry *e) {
     if (is_foreign(pool)) {
         if (e) free_entry(e);

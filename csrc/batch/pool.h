@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Batches that are used again: columns that come back keep their blocks, and with them their
+ * Batches that are reused: columns that are given back keep their blocks, and with them their
  * pages.
  *
- * Safe to use by several threads at once. The pool lives until the last of its owner and the
- * columns taken from it lets go.
+ * Thread-safe. The pool exists until its owner has released it and all columns are given back.
  */
 #ifndef FASTREC_POOL_H
 #define FASTREC_POOL_H
@@ -13,26 +12,26 @@
 
 typedef struct fr_pool fr_pool;
 
-/* An empty pool that keeps at most `keep` columns of `schema`, which it takes over, when they are
-   not in use. On failure the schema is still the caller's. */
+/* Makes an empty pool, which owns `schema` and keeps at most `keep` idle columns. On failure,
+   the caller still owns the schema. */
 FR_NODISCARD int fr_pool_new(fr_schema *schema, size_t keep, fr_pool **pool, fr_error *err);
 
 const fr_schema *fr_pool_schema(const fr_pool *pool);
 
-/* Columns begun for `capacity` rows. */
+/* Gets columns with capacity for `capacity` rows. */
 FR_NODISCARD int fr_pool_take(fr_pool *pool, size_t capacity, fr_columns **columns, fr_error *err);
 
-/* Adds idle columns whose shared block is that memory, 64-byte aligned, as long as it is large
-   enough. It must outlive the pool. */
+/* Adds idle columns whose shared block is the given memory while it is large enough. REQUIRES:
+   the memory is aligned to 64 bytes and outlives the pool. */
 FR_NODISCARD int fr_pool_lend(fr_pool *pool, void *data, size_t size, fr_error *err);
 
-/* Gives columns back. Their blocks may be written to from now on. */
+/* Gives columns back. Their blocks may be overwritten afterwards. */
 void fr_pool_give(fr_pool *pool, fr_columns *columns);
 
-/* The owner lets go. */
+/* Releases the owner's reference. */
 void fr_pool_release(fr_pool *pool);
 
-/* Columns that are out now; for tests. */
+/* Returns the number of columns that are taken; for tests. */
 size_t fr_pool_taken(const fr_pool *pool);
 
 #endif

@@ -24,8 +24,8 @@ int fr_row_layout_check(const fr_row_layout *layout, fr_error *err) {
     return FR_OK;
 }
 
-/* The tokens of a segment that one part has: `count` from number `first` of the part on, which are
-   at `place` of the segment. */
+/* The tokens of a segment that belong to one part: `count` tokens, from number `first` of the
+   part, at `place` in the segment. */
 typedef struct {
     uint64_t first, place, count;
 } stretch;
@@ -116,7 +116,7 @@ void fr_row_fill_loss(const fr_row_layout *layout, uint8_t *out) {
     }
 }
 
-/* Copies the elements of a segment, and `pad` for its constant parts. */
+/* Copies the elements of a segment, and writes `pad` for its constant parts. */
 static void align_segment(const fr_row_layout *layout, const fr_segment *segment,
                           const uint8_t *values, size_t item, const uint8_t *pad, uint8_t *out) {
     uint64_t part_begin = 0, before = 0;

@@ -25,7 +25,7 @@ static int check_options(const fr_row_options *options, fr_error *err) {
     return FR_OK;
 }
 
-/* The number of segments that documents of these lengths have at most. */
+/* Computes an upper bound of the number of segments that documents of these lengths have. */
 static int most_segments(const uint32_t *lengths, uint32_t count, const fr_row_options *options,
                          uint64_t *most, fr_error *err) {
     uint64_t segments = count;
@@ -39,7 +39,7 @@ static int most_segments(const uint32_t *lengths, uint32_t count, const fr_row_o
         }
         segments += lengths[i] / options->length;
     }
-    if (options->fit == FR_FIT_SPLIT) segments *= 2; /* each may be cut once more by a row's end */
+    if (options->fit == FR_FIT_SPLIT) segments *= 2; /* the end of a row may cut each once more */
     if (segments > MOST_SEGMENTS)
         return fr_fail(err, FR_ERR_ARG, "the documents have more than %u segments", MOST_SEGMENTS);
     *most = segments;
@@ -90,8 +90,8 @@ static void split(packer *self, const uint32_t *lengths, uint32_t count) {
 }
 
 /*
- * FR_FIT_FIRST: a tree whose leaves have the space of each row, and whose inner nodes have the most
- * space below them. Every row that is not open yet has the space of a whole row.
+ * FR_FIT_FIRST: uses a tree. Each leaf has the free space of a row, and each inner node has the
+ * greatest free space below it. A row without segments has the space of a whole row.
  */
 static int place_first(packer *self, fr_error *err) {
     const fr_row_options *options = self->options;
@@ -125,12 +125,13 @@ static int place_first(packer *self, fr_error *err) {
     return FR_OK;
 }
 
-/* The rows that have space, by their space: a set of numbers, and a list of rows for each. */
+/* The rows that have free space, grouped by it: a set of the spaces that occur, and a list of
+   rows for each. */
 typedef struct {
-    uint64_t *levels[LEVELS]; /* bit n of a level: whether word n of the level below is not 0 */
-    uint32_t *first;          /* by space: a row, or NO_ROW */
-    uint32_t *next;           /* by row: another one with the same space, or NO_ROW */
-    uint32_t *segments;       /* by row */
+    uint64_t *levels[LEVELS]; /* bit n of a level: word n of the level below is not 0 */
+    uint32_t *first;          /* for each space: a row, or NO_ROW */
+    uint32_t *next;           /* for each row: another row with the same space, or NO_ROW */
+    uint32_t *segments;       /* for each row: the number of its segments */
 } spaces;
 
 static void spaces_free(spaces *self) {
@@ -168,7 +169,8 @@ static void spaces_add(spaces *self, uint32_t space, uint32_t row) {
         self->levels[level][space / 64] |= UINT64_C(1) << space % 64;
 }
 
-/* Takes a row with the least space that is at least `space`; NO_ROW if every row is fuller. */
+/* Takes a row with the smallest space that is at least `*space`, and sets `*space` to its space.
+   Returns NO_ROW if there is none. */
 static uint32_t spaces_take(spaces *self, uint32_t *space) {
     uint64_t number = *space;
     for (int level = 0; level < LEVELS; level++) {
@@ -191,7 +193,8 @@ static uint32_t spaces_take(spaces *self, uint32_t *space) {
     return NO_ROW;
 }
 
-/* The numbers of the segments from the longest to the shortest, those of one length in order. */
+/* Sorts the numbers of the segments from the longest to the shortest. Segments of equal length
+   keep their order. */
 static int by_length(const packer *self, uint32_t **sorted, fr_error *err) {
     const uint32_t length = self->options->length;
     uint32_t *places = calloc((size_t)length + 1, sizeof *places);
@@ -231,10 +234,10 @@ static void place_each(packer *self, spaces *open, const uint32_t *order) {
     }
 }
 
-/* Gives the rows other numbers, in a random order. `numbers` has space for one per row. */
+/* Renumbers the rows in a random order. REQUIRES: `numbers` has space for one number per row. */
 static void mix_rows(packer *self, uint32_t *numbers) {
     uint64_t state = self->options->seed;
-    for (uint32_t row = 0; row < self->row_count; row++) { /* Fisher and Yates, from inside out */
+    for (uint32_t row = 0; row < self->row_count; row++) { /* inside-out Fisher-Yates shuffle */
         const uint64_t random = fr_splitmix(&state) >> 32;
         const uint32_t other = (uint32_t)(random * ((uint64_t)row + 1) >> 32);
         numbers[row] = numbers[other];

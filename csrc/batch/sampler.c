@@ -37,13 +37,13 @@ void fr_sampler_places(const fr_order *order, fr_sampler_run run, uint64_t *plac
     }
 }
 
-/* Each place becomes the number of its record. */
+/* Replaces each place by the number of its record. */
 static void in_order(const fr_order *order, uint64_t rows, uint64_t *numbers) {
     for (uint64_t i = 0; order->interleave && i < rows; i++)
         numbers[i] = fr_record_in_order(order, numbers[i]);
 }
 
-/* A record that is drawn for each place, by the weights. */
+/* Draws a record for each place by the weights. */
 static void weighted(const fr_order *order, fr_sampler_run run, uint64_t *numbers) {
     fr_sampler_places(order, run, numbers);
     for (uint64_t i = 0; i < run.rows; i++)
@@ -51,7 +51,7 @@ static void weighted(const fr_order *order, fr_sampler_run run, uint64_t *number
             fr_alias_draw(order->weighted, order->count, order->seed, run.epoch, numbers[i]);
 }
 
-/* A number that hardly any two places of all epochs share. */
+/* Returns a number that is almost certainly unique among the places of all epochs. */
 static uint64_t pass_of_draw(fr_sampler_run run, uint64_t place) {
     uint64_t state = run.number;
     state = fr_splitmix(&state) ^ place;
@@ -80,7 +80,7 @@ static void draw(fr_sampler *sampler, fr_sampler_run run, uint64_t *numbers) {
     }
 }
 
-/* The first run of a slice that is in one epoch; the slice becomes the rest. */
+/* Takes the first run of a slice that is in one epoch from the slice. */
 static fr_sampler_run take_run(const fr_order *order, fr_slice *slice) {
     const uint64_t left = fr_order_epoch_rows(order, slice->epoch) - slice->first;
     const fr_sampler_run run = {.number = slice->epoch,

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The record numbers of batches, in any order that order.h describes; a strategy, and a file, for
- * each way to shuffle.
+ * Computes the record numbers of batches, in any order that order.h describes. Each way to shuffle
+ * is a strategy with its own file.
  *
- * Any batch can be asked for next. For all orders but stateful ones the answer takes the same time
- * everywhere. Different samplers over one order agree.
+ * Batches may be requested in any order. Each takes the same time, unless the order is stateful.
+ * Different samplers of one order give the same results.
  *
- * A single sampler is not safe to use by several threads at once; different samplers may share an
- * order.
+ * A sampler must not be used by several threads at once. Different samplers may share an order.
  */
 #ifndef FASTREC_SAMPLER_H
 #define FASTREC_SAMPLER_H
@@ -16,79 +15,79 @@
 #include "base/philox.h"
 #include "batch/order.h"
 
-/* A permutation and what it was made for, so that it is made once for many positions. */
+/* A permutation and its parameters, so that one permutation serves many positions. */
 typedef struct {
     fr_permutation permutation;
     uint64_t pass;
     bool known;
 } fr_sampler_pass;
 
-/* FR_SHUFFLE_BLOCKS: the window that a virtual shard is in, and the permutation of its records. */
+/* FR_SHUFFLE_BLOCKS: the current window of a virtual shard, and the permutation of its records. */
 typedef struct {
-    uint64_t begin, count; /* places of the virtual shard in the window; count 0: none is known */
-    uint64_t number;       /* of the window in the virtual shard */
-    uint64_t row, rows;    /* its blocks, by their number in the virtual shard */
-    uint64_t gap;          /* end of its shorter block; UINT64_MAX if all are whole */
+    uint64_t begin, count; /* the window's places of the virtual shard; count 0: not set */
+    uint64_t number;       /* number of the window in the virtual shard */
+    uint64_t row, rows;    /* range of the window's blocks, numbered in the virtual shard */
+    uint64_t gap;          /* end of the shorter block; UINT64_MAX if all blocks are whole */
     fr_permutation within;
 } fr_sampler_window;
 
-/* Numbers of blocks: block b is the records from b * order->block on. */
+/* Numbers of blocks. Block b has the records from number b * order->block. */
 typedef struct {
     uint64_t *blocks;
     uint64_t count;
 } fr_sampler_list;
 
-/* From `level` on, until the next stage, a round has a place of each of `width` virtual shards. */
+/* From `level` to the next stage, a round has one place of each of `width` virtual shards. */
 typedef struct {
     uint64_t level, place, width;
 } fr_sampler_stage;
 
-/* FR_SHUFFLE_BLOCKS: the order of the blocks in an epoch, and where each virtual shard is. */
+/* FR_SHUFFLE_BLOCKS: the order of the blocks in an epoch, and the state of each virtual shard. */
 typedef struct {
-    fr_sampler_pass order; /* of the blocks, in the epoch of `epoch` */
+    fr_sampler_pass order; /* permutation of the blocks in epoch `epoch` */
     uint64_t epoch;
-    bool known;                 /* which epoch it is */
-    uint64_t shards;            /* virtual shards */
-    uint64_t even, more;        /* blocks of each; the first `more` have one block more */
-    uint64_t span;              /* blocks that a window can have */
+    bool known;                 /* `epoch` is set */
+    uint64_t shards;            /* number of virtual shards */
+    uint64_t even, more;        /* each has `even` blocks; the first `more` have one block more */
+    uint64_t span;              /* greatest number of blocks in a window */
     uint64_t deficit;           /* records that the shorter block lacks */
-    uint64_t short_shard;       /* the virtual shard that has it, */
-    uint64_t short_row;         /* which of its blocks it is, */
-    uint64_t short_size;        /* and the records of that virtual shard */
-    fr_sampler_stage stages[4]; /* the last one is the end */
-    fr_sampler_window *windows; /* one a virtual shard */
+    uint64_t short_shard;       /* virtual shard that has the shorter block */
+    uint64_t short_row;         /* number of the shorter block in that virtual shard */
+    uint64_t short_size;        /* records of that virtual shard */
+    fr_sampler_stage stages[4]; /* the last one marks the end */
+    fr_sampler_window *windows; /* one for each virtual shard */
     uint64_t *blocks;           /* numbers of the blocks of each window */
     uint64_t *ranked;           /* virtual shards in the order in which shards divide a step */
-    uint64_t *next, *end;       /* of each virtual shard, the places that a step takes of it */
-    fr_sampler_list left;       /* blocks of windows before, until they are taken */
-    fr_sampler_list entered;    /* blocks of windows since, until they are taken */
+    uint64_t *next, *end;       /* for each virtual shard, its places in the current step */
+    fr_sampler_list left;       /* blocks of earlier windows that were not taken yet */
+    fr_sampler_list entered;    /* blocks of new windows that were not taken yet */
 } fr_sampler_blocks;
 
 /* A place of a mixture's round. */
 typedef struct {
-    uint32_t part; /* whose it is */
-    uint32_t turn; /* how many places of the round are the part's before it */
+    uint32_t part; /* part that the place belongs to */
+    uint32_t turn; /* number of the part's earlier places in the round */
 } fr_sampler_place;
 
-/* A mixture: one round of it, and the pass that each part is in. */
+/* A mixture: its current round, and the current pass of each part. */
 typedef struct {
-    uint64_t *before;        /* of each stage, for each part: its records in the stages before */
-    size_t stage;            /* of the round */
-    fr_sampler_pass *passes; /* one a part */
+    uint64_t *before;        /* for each stage and part: the part's records in earlier stages */
+    size_t stage;            /* stage of the round */
+    fr_sampler_pass *passes; /* one for each part */
     fr_sampler_place *places;
-    uint32_t *turns; /* one a part, used while a round is dealt */
+    uint32_t *turns; /* one for each part, used while a round is dealt */
     uint64_t round;
-    bool known; /* which round it is */
+    bool known; /* the round is set */
 } fr_sampler_mixture;
 
-/* FR_SHUFFLE_BUFFER: the records that are in the buffer. */
+/* FR_SHUFFLE_BUFFER: the records in the buffer. */
 typedef struct {
     fr_philox philox;
     uint64_t *records;
-    uint64_t held;         /* records in it */
-    uint64_t entered, out; /* records of the epoch that went in, and that came out */
+    uint64_t held;         /* number of records in it */
+    uint64_t entered, out; /* numbers of the epoch's records that went in and came out */
     uint64_t epoch;
-    bool known; /* which epoch it is */
+    bool known; /* the epoch is set */
 } fr_sampler_buffer;
 
 typedef enum {
@@ -107,37 +106,38 @@ typedef union {
     fr_sampler_buffer buffer;
 } fr_sampler_state;
 
-/* All-zero is a valid sampler that can only be freed. */
+/* All-zero is a valid sampler, but can only be freed. */
 typedef struct {
     const fr_order *order; /* borrowed */
     fr_sampler_strategy strategy;
-    fr_sampler_state as; /* of that strategy, if it has any */
+    fr_sampler_state as; /* state of the strategy, if it has any */
 } fr_sampler;
 
-/* Whether what a batch has depends on all batches before it in the epoch, so that one sampler had
-   better go through them in turn: for any other it starts at the epoch again. */
+/* Returns true if a batch depends on all earlier batches of the epoch. One sampler should then
+   make the batches in sequence, because any other request restarts the epoch. */
 static inline bool fr_sampler_is_stateful(const fr_order *order) {
     return order->shuffle == FR_SHUFFLE_BUFFER;
 }
 
-/* The order was checked. It must outlive the sampler. */
+/* REQUIRES: the order was checked, and outlives the sampler. */
 FR_NODISCARD int fr_sampler_init(fr_sampler *sampler, const fr_order *order, fr_error *err);
 
-/* Writes the numbers of the slice's records to `numbers`, slice->rows of them. */
+/* Writes the slice->rows record numbers of the slice to `numbers`. */
 void fr_sampler_numbers(fr_sampler *sampler, const fr_slice *slice, uint64_t *numbers);
 
 /*
- * Take the blocks of FR_SHUFFLE_BLOCKS that no numbers after the ones written last are in, and
- * those that their records come from now. Each block comes once. Valid until the next call.
+ * For FR_SHUFFLE_BLOCKS. The first returns the blocks that no later numbers will use. The second
+ * returns the blocks that numbers now begin to use. Each block is returned once. The list is valid
+ * until the next call.
  */
 fr_sampler_list fr_sampler_take_left(fr_sampler *sampler);
 fr_sampler_list fr_sampler_take_entered(fr_sampler *sampler);
 
 /*
- * The pass over its source that each of those records belongs to: the epoch, or, of a mixture,
- * whose sources begin again when they are through, how often its source was through before. A
- * record comes once a pass. Weighted draws, which may repeat a record within an epoch, have a
- * random number of 63 bits each instead.
+ * Gets the pass over its source of each record: the epoch, or for a mixture, whose sources restart
+ * when they are exhausted, how often the source was exhausted before. Each record occurs once in a
+ * pass. Weighted draws may repeat a record within an epoch, so each has a random number of 63 bits
+ * instead.
  */
 FR_NODISCARD int fr_sampler_passes(const fr_order *order, const fr_slice *slice, uint64_t *passes,
                                    fr_error *err);

@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Blocks of neighbours in random order, dealt to virtual shards, and their records mixed within a
- * window of blocks of each virtual shard.
+ * Shuffles blocks of adjacent records, deals them to virtual shards, and shuffles the records of
+ * each virtual shard within a window of blocks.
  *
  * Virtual shard v of V has the blocks at places v, v + V, v + 2V, ... of a permutation of all
- * blocks. They are cut into windows, and a permutation of each window's own mixes its records. The
- * first windows have different sizes, so that the virtual shards do not all enter a window at once.
- * The places of the epoch are dealt in rounds: a round has the next place of each virtual shard
- * that has one left. Shards divide a step by virtual shard, ranked by their numbers with the bits
- * reversed: neighbouring places are far apart in this order. So a part of a round has about equally
- * many places for each shard, and however short steps are, a shard reads its own virtual shards. A
- * virtual shard that has more blocks than others has a window of only its last block, so the last
- * rounds need only these blocks.
+ * blocks. Its blocks are divided into windows, and each window has its own permutation of records.
+ * The first windows have different sizes, so that the virtual shards do not all enter a new window
+ * at the same time.
  *
- * One block may be shorter than the others, by the deficit. The inverse permutation tells where it
- * is. So the virtual shards have at most three different sizes, rounds have at most three different
- * widths, and how many places of a virtual shard come before a place is computed in constant time.
+ * The places of the epoch are dealt in rounds: a round has the next place of each virtual shard
+ * that has places left. Shards divide a step by virtual shard. Virtual shards are ranked by their
+ * numbers with the bits reversed, so that adjacent numbers are far apart. Any part of a round then
+ * has about the same number of places for each shard, and a shard reads its own virtual shards even
+ * if steps are short. A virtual shard with one block more than others has a separate window for its
+ * last block, so the last rounds need only these blocks.
+ *
+ * One block may be shorter than the others, by the deficit. The inverse permutation gives its
+ * place. Virtual shards therefore have at most three different sizes, and rounds at most three
+ * different widths. The number of places of a virtual shard before a given place is computed in
+ * constant time.
  */
 #include <stdlib.h>
 
@@ -25,7 +28,7 @@ static uint64_t least(uint64_t a, uint64_t b) {
     return a < b ? a : b;
 }
 
-/* Records of a virtual shard. */
+/* Returns the number of records of a virtual shard. */
 static uint64_t size_of(const fr_sampler_blocks *blocks, const fr_order *order, uint64_t shard) {
     if (shard == blocks->short_shard) return blocks->short_size;
     return (blocks->even + (shard < blocks->more)) * order->block;
@@ -39,7 +42,8 @@ static void add_stage(fr_sampler_stage *stage, uint64_t level, uint64_t width) {
     stage[1].width = width;
 }
 
-/* All virtual shards take part until the shortest ends, and those with a block more at the end. */
+/* Computes the stages: all virtual shards take part until the shortest ends; only those with one
+   block more take part at the end. */
 static void plan_rounds(fr_sampler_blocks *blocks, const fr_order *order) {
     const uint64_t more = blocks->more, full = blocks->even * order->block;
     const uint64_t end = more ? full + order->block : full, shortest = blocks->short_size;
@@ -56,7 +60,7 @@ static void plan_rounds(fr_sampler_blocks *blocks, const fr_order *order) {
     add_stage(&stages[2], end, 0);
 }
 
-/* The round that has a place, and how many places of the round come before it. */
+/* Returns the round of a place, and sets `*turn` to the number of earlier places in the round. */
 static uint64_t round_at(const fr_sampler_blocks *blocks, uint64_t place, uint64_t *turn) {
     const fr_sampler_stage *stage = blocks->stages;
     while (stage->width && place >= stage[1].place)
@@ -65,17 +69,17 @@ static uint64_t round_at(const fr_sampler_blocks *blocks, uint64_t place, uint64
     return stage->width ? stage->level + (place - stage->place) / stage->width : stage->level;
 }
 
-/* Whether the shorter virtual shard, at or before `shard`, is exhausted in a round. */
+/* Returns true if the shorter virtual shard is at or before `shard` and exhausted in this round. */
 static bool is_skipped(const fr_sampler_blocks *blocks, uint64_t round, uint64_t shard) {
     return blocks->short_shard <= shard && round >= blocks->short_size;
 }
 
-/* The virtual shard that has a turn of a round. */
+/* Returns the virtual shard of a turn in a round. */
 static uint64_t shard_at(const fr_sampler_blocks *blocks, uint64_t round, uint64_t turn) {
     return is_skipped(blocks, round, turn) ? turn + 1 : turn;
 }
 
-/* How many places of a virtual shard come before turn `turn` of a round. */
+/* Returns how many places of a virtual shard come before turn `turn` of a round. */
 static uint64_t count_before(const fr_sampler_blocks *blocks, const fr_order *order, uint64_t shard,
                              uint64_t round, uint64_t turn) {
     const uint64_t size = size_of(blocks, order, shard);
@@ -86,7 +90,7 @@ static uint64_t count_before(const fr_sampler_blocks *blocks, const fr_order *or
 
 /* --- Windows ---------------------------------------------------------------------------------- */
 
-/* Adds the blocks of a virtual shard's window to a list. A full list is emptied first. */
+/* Adds the blocks of a virtual shard's window to a list. Empties the list first if it is full. */
 static void add_blocks(const fr_sampler_blocks *blocks, fr_sampler_list *list, uint64_t shard) {
     const uint64_t rows = blocks->windows[shard].rows;
     if (list->count + rows > blocks->shards * blocks->span) list->count = 0;
@@ -95,7 +99,7 @@ static void add_blocks(const fr_sampler_blocks *blocks, fr_sampler_list *list, u
     list->count += rows;
 }
 
-/* The blocks of the window that has the block `row` of a virtual shard. */
+/* Sets the window to the one that contains block `row` of a virtual shard. */
 static void choose_rows(const fr_sampler_blocks *blocks, fr_sampler_window *window,
                         const fr_order *order, uint64_t shard, uint64_t row) {
     if (row >= blocks->even) {
@@ -139,7 +143,7 @@ static void enter_window(fr_sampler_blocks *blocks, const fr_order *order, uint6
     add_blocks(blocks, &blocks->entered, shard);
 }
 
-/* The record at a place of a virtual shard. */
+/* Returns the record at a place of a virtual shard. */
 static uint64_t number_at(fr_sampler_blocks *blocks, const fr_order *order, uint64_t shard,
                           uint64_t at) {
     fr_sampler_window *window = &blocks->windows[shard];
@@ -170,7 +174,7 @@ static void begin_epoch(fr_sampler_blocks *blocks, const fr_order *order, uint64
 
 /* --- Steps ------------------------------------------------------------------------------------ */
 
-/* Records at places of the epoch, as they stand. */
+/* Gets the records at consecutive places of the epoch. */
 static void in_turn(fr_sampler_blocks *blocks, const fr_order *order, uint64_t place, uint64_t rows,
                     uint64_t *numbers) {
     uint64_t turn;
@@ -181,8 +185,8 @@ static void in_turn(fr_sampler_blocks *blocks, const fr_order *order, uint64_t p
     }
 }
 
-/* The ranks of virtual shards, from the return value to *last, that have this shard's part of a
-   step that begins at `place`; and the places of each that belong to the part. */
+/* Selects this shard's part of the step that begins at `place`: the virtual shards with ranks
+   from the return value to *last, and the places of each that belong to the part. */
 static uint64_t choose_places(fr_sampler_blocks *blocks, const fr_order *order, uint64_t place,
                               const fr_share *share, uint64_t *last) {
     uint64_t turn, end_turn, before = 0, first = UINT64_MAX;
@@ -205,8 +209,8 @@ static uint64_t choose_places(fr_sampler_blocks *blocks, const fr_order *order, 
     return first;
 }
 
-/* This shard's part of a step, from row `done` on; the virtual shards take turns. Returns how many
-   rows that is, `most` at most. */
+/* Gets this shard's part of a step from row `done`, with the virtual shards in turn. Returns the
+   number of rows, at most `most`. */
 static uint64_t part_of_step(fr_sampler_blocks *blocks, const fr_order *order, uint64_t used,
                              const fr_share *share, uint64_t most, uint64_t *numbers) {
     fr_share own = *share;

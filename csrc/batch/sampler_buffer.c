@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A shuffle buffer: records go in as they stand, and each that comes out is drawn from those that
- * are in. When the positions asked for do not follow the last ones the buffer is filled again from
- * the start of the epoch, a few nanoseconds a record.
+ * A shuffle buffer: records enter in their order, and each output is drawn from the records in the
+ * buffer. If the requested positions do not follow the previous ones, the buffer is filled again
+ * from the start of the epoch, which takes a few nanoseconds per record.
  */
 #include <stdlib.h>
 
 #include "batch/sampler_internal.h"
 
-/* The shard's records, in the order of its places. */
+/* Returns the next of the shard's records, in the order of its places. */
 static uint64_t enter(fr_sampler_buffer *buffer, const fr_order *order) {
     uint64_t place;
     fr_sampler_places(

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The strategies of a sampler. Each writes the numbers of `rows` positions of the shard, from
- * `first` on, all in one epoch.
+ * The strategies of a sampler. Each writes the record numbers of `rows` positions of the shard,
+ * from position `first`, all in one epoch.
  */
 #ifndef FASTREC_SAMPLER_INTERNAL_H
 #define FASTREC_SAMPLER_INTERNAL_H
@@ -9,25 +9,26 @@
 #include "batch/sampler.h"
 
 typedef struct {
-    uint64_t number; /* of the epoch */
-    uint64_t epoch;  /* whose order it has */
-    uint64_t used;   /* places of it that were used before the first position */
+    uint64_t number; /* number of the epoch */
+    uint64_t epoch;  /* epoch whose order is used */
+    uint64_t used;   /* places of the epoch that were used before the first position */
     uint64_t first, rows;
 } fr_sampler_run;
 
-/* The places in the epoch's order of the shard's positions, in the order of the positions. */
+/* Gets the places, in the epoch's order, of the shard's positions. */
 void fr_sampler_places(const fr_order *order, fr_sampler_run run, uint64_t *places);
 
-/* The record at a place of an order that is not shuffled. */
+/* Returns the record at a place of an order that is not shuffled. */
 static inline uint64_t fr_record_in_order(const fr_order *order, uint64_t place) {
     return order->interleave ? fr_interleave_at(order->interleave, place) : place;
 }
 
-/* The permutation of `count` that `seed` and `pass` choose. */
+/* Returns the permutation of `count` numbers that `seed` and `pass` determine. */
 const fr_permutation *fr_sampler_pass_get(fr_sampler_pass *kept, uint64_t count, uint64_t seed,
                                           uint64_t pass);
 
-/* Zeroed memory for `count` elements of `size` bytes, at least one; *array is a pointer to it. */
+/* Allocates zeroed memory for `count` elements (at least one) of `size` bytes. REQUIRES: `array`
+   points to a pointer. */
 FR_NODISCARD int fr_sampler_allocate(void *array, uint64_t count, size_t size, fr_error *err);
 
 FR_NODISCARD int fr_sampler_blocks_init(fr_sampler_blocks *blocks, const fr_order *order,
@@ -40,7 +41,7 @@ FR_NODISCARD int fr_sampler_mixture_init(fr_sampler_mixture *mixture, const fr_o
                                          fr_error *err);
 void fr_sampler_mixture_numbers(fr_sampler_mixture *mixture, const fr_order *order,
                                 fr_sampler_run run, uint64_t *numbers);
-/* The pass over its source that each of those records belongs to. */
+/* Gets the pass over its source of each record. */
 void fr_sampler_mixture_passes(fr_sampler_mixture *mixture, const fr_order *order,
                                fr_sampler_run run, uint64_t *passes);
 void fr_sampler_mixture_free(fr_sampler_mixture *mixture);

@@ -2,16 +2,17 @@
 /*
  * Several sources mixed by weight.
  *
- * A round of as many places as the weights sum up to is dealt to the sources and shuffled anew each
- * round, so that no shard and no batch sees a pattern. What a source is asked for is counted over
- * all epochs: when it is through it begins again, in another order, wherever the epoch stands, and
- * a source that is larger than its share goes on in the next epoch.
+ * A round has one place for each unit of the sum of weights. It is dealt to the sources and
+ * shuffled with a different permutation each time, so that no shard and no batch sees a pattern.
+ * The records that each source has given are counted over all epochs. A source that is exhausted
+ * restarts in another order, at any point of the epoch. A source that is larger than its share of
+ * an epoch continues in the next epoch.
  */
 #include <stdlib.h>
 
 #include "batch/sampler_internal.h"
 
-#define ROUND_KEY 0x6d69787475726573u /* keeps rounds and permutations apart */
+#define ROUND_KEY 0x6d69787475726573u /* separates rounds from other permutations */
 
 static uint64_t weight_of(const fr_order *order, size_t stage, size_t part) {
     return order->stage_count ? order->stages[stage].weights[part] : order->parts[part].weight;
@@ -24,7 +25,7 @@ static uint64_t weight_sum(const fr_order *order, size_t stage) {
     return sum;
 }
 
-/* The stage that a position is in. */
+/* Returns the stage of a position. */
 static size_t stage_at(const fr_order *order, uint64_t position) {
     size_t stage = 0;
     while (stage + 1 < order->stage_count && order->stages[stage + 1].first <= position)
@@ -58,7 +59,8 @@ static void deal_round(fr_sampler_mixture *mixture, const fr_order *order, size_
     mixture->known = true;
 }
 
-/* The part that a position belongs to, and how many of its records come before it in all epochs. */
+/* Returns the part of a position, and gets the number of the part's earlier records in all
+   epochs. */
 static size_t ask(fr_sampler_mixture *mixture, const fr_order *order, uint64_t epoch,
                   uint64_t position, uint64_t *asked) {
     const size_t stage = stage_at(order, position);
@@ -98,7 +100,7 @@ void fr_sampler_mixture_numbers(fr_sampler_mixture *mixture, const fr_order *ord
         numbers[i] = number_at(mixture, order, run.epoch, numbers[i]);
 }
 
-/* How often an epoch goes through a part, rounded up. */
+/* Returns how often an epoch goes through a part, rounded up. */
 static uint64_t passes_an_epoch(const fr_order *order, const fr_mix_part *part) {
     const uint64_t asked = order->mixed / weight_sum(order, 0) * part->weight;
     return asked / part->count + (asked % part->count != 0);
@@ -115,7 +117,7 @@ void fr_sampler_mixture_passes(fr_sampler_mixture *mixture, const fr_order *orde
     }
 }
 
-/* Counts the records that each stage takes of each part, the last, incomplete round included. */
+/* Counts the records that each stage takes from each part, including the last, incomplete round. */
 static void count_stages(fr_sampler_mixture *mixture, const fr_order *order) {
     const size_t parts = order->part_count;
     for (size_t stage = 1; stage < order->stage_count; stage++) {
