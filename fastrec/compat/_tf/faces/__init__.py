@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Public functions that both versions have: written once, and made for each of them.
+"""Public functions of both versions: written once, and instantiated for each version.
 
-A class of :class:`Faces` has the functions of a topic. A version makes one object of it, with the
-:class:`Version` that says what tensors are there and how errors read; its methods are the
-functions. What a version calls by other arguments is a function of the version's own, on top.
+A subclass of :class:`Faces` defines the functions of one topic as methods. Each version creates
+one object of every class, with its own :class:`Version`, which determines the type of tensors and
+the wording of errors. If the arguments of a function differ between the versions, the version
+defines its own function, which calls the shared one.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ __all__ = ["Apply", "Faces", "Functions", "Version", "functions_of", "in_order",
 
 
 class Apply(Protocol):
-    """Adds an operation to a graph, runs it, or notes it down."""
+    """A function that adds an operation to a graph, runs it or records it."""
 
     def __call__(
         self,
@@ -33,46 +34,49 @@ class Apply(Protocol):
         /,
         **attributes: Any,
     ) -> Any:
-        """The output; a tuple of them where there are several, unless all are asked for."""
+        """Return the output, or a tuple of several outputs; a list if all outputs are requested."""
         ...
 
 
 class Version(NamedTuple):
-    """How one version makes tensors, applies operations and refuses arguments.
+    """How one version creates tensors, applies operations and rejects arguments.
 
     Attributes
     ----------
     tensor : callable
-        A value, and optionally a type, as a tensor.
+        Converts a value to a tensor, optionally of a given type.
     is_tensor : callable
-        Whether a value is a tensor, and has a type of its own.
+        Returns whether a value is a tensor with its own type.
     apply : Apply
-        The output of an operation of one output.
+        Returns the output of an operation that has one output.
     apply_all : Apply
-        The outputs of an operation, as a list.
+        Returns the outputs of an operation as a list.
     done : Apply
-        What a graph runs for an operation without outputs; None where that is done.
+        Applies an operation without outputs. Returns the graph operation to run, or None if the
+        operation has already run.
     apply_asserted : Apply
-        As `apply`, for operations whose checks TensorFlow makes before it runs anything.
+        Like `apply`, for operations whose arguments TensorFlow checks before it runs anything.
     checked : callable
-        An operation and a tensor; the tensor, whose type the operation takes.
+        Takes an operation and a tensor, and returns the tensor if the operation accepts its type.
     pair : callable
-        The name of an operation and two values; tensors of one type.
+        Takes the name of an operation and two values, and returns two tensors of one type.
     ragged : callable
-        Gives the functions of ragged tensors.
+        Returns the functions of ragged tensors.
     alike : callable
-        The name of an operation and values; tensors of one type.
+        Takes the name of an operation and values, and returns tensors of one type.
     integers : callable
-        A value, the parameter and the attribute that it is for, the rank that it must have and the
-        types that it may have; a tensor.
+        Takes a value, the names of its parameter and its attribute, the required rank and the
+        allowed types, and returns a tensor.
     of_type : callable
-        An operation, a value, a type and the number of the input; a tensor of that type.
+        Takes an operation, a value, a type and the index of the input, and returns a tensor of
+        that type.
     refused_type : callable
-        The parameter, the attribute, the type and the allowed ones; the error.
+        Takes a parameter, an attribute, a type and the allowed types, and returns the error.
     refused_value : callable
-        The name of an operation, the attribute, the string and the allowed ones; the error.
+        Takes the name of an operation, an attribute, a string and the allowed strings, and returns
+        the error.
     refused_count : callable
-        The name of an operation, the attribute and the number, which is below 1; the error.
+        Takes the name of an operation, an attribute and a number below 1, and returns the error.
     """
 
     tensor: Callable[..., Any]
@@ -93,9 +97,10 @@ class Version(NamedTuple):
 
 
 class Functions:
-    """Functions of one topic, each the same object under all of its names."""
+    """Functions of one topic, where all names of a function refer to the same object."""
 
-    _orders: ClassVar[dict[str, str]] = {}  # of parameters, where they are not those of the method
+    # Public order of parameters, if it differs from the method's.
+    _orders: ClassVar[dict[str, str]] = {}
 
     def __init__(self) -> None:
         for name in dir(type(self)):
@@ -121,42 +126,42 @@ class Faces(Functions):
         self._version = version
         self._tensor, self._apply = version.tensor, version.apply
 
-    if TYPE_CHECKING:  # functions that are made of tables
+    if TYPE_CHECKING:  # these functions are created from tables
 
         def __getattr__(self, name: str) -> Callable[..., Any]: ...
 
     def _operand(self, op: Op, value: Any) -> Any:
-        """A tensor that an operation takes."""
+        """Convert a value to a tensor whose type the operation accepts."""
         tensor = self._given(value, bool_) if op.kinds == "b" else self._tensor(value)
         return self._version.checked(op, tensor)
 
     @property
     def _of_ragged(self) -> Any:
-        """The functions of ragged tensors."""
+        """Return the functions of ragged tensors."""
         return self._version.ragged()
 
     def _given(self, value: Any, dtype: DType) -> Any:
-        """A tensor as it is; anything else as one of `dtype`."""
+        """Return a tensor unchanged, and convert any other value to a tensor of `dtype`."""
         return self._tensor(value, None if self._version.is_tensor(value) else dtype)
 
 
 def functions_of(*faces: Functions) -> dict[str, Callable[..., Any]]:
-    """The functions of some topics, by name."""
+    """Return the functions of several topics, by name."""
     found = {name: function for each in faces for name, function in vars(each).items()}
     return {name: function for name, function in found.items() if not name.startswith("_")}
 
 
 def in_order(function: Callable[..., Any], order: str) -> Callable[..., Any]:
-    """The same function with other parameters.
+    """Return the same function with other parameters.
 
     Parameters
     ----------
     function : callable
     order : str
-        The names of its parameters; ``old=new`` for one of another name, and ``-name`` for one
-        that it has not, and that has no effect.
+        The names of the new parameters. ``old=new`` renames a parameter, and ``-name`` adds a
+        parameter that the function lacks and that has no effect.
     """
-    import inspect  # which functions of version 2 do without
+    import inspect  # the functions of version 2 do not need inspect
 
     pairs = [each.strip("-").partition("=") for each in order.split()]
     renamed = {old: new for old, _, new in pairs if new}
@@ -170,7 +175,7 @@ def in_order(function: Callable[..., Any], order: str) -> Callable[..., Any]:
         required = all(each.default is each.empty for each in parameters) and not new
         default = known[old].default if old in known else None
         if default is inspect.Parameter.empty and not required:
-            default = None  # the function itself says that the argument is missing
+            default = None  # the function itself reports the missing argument
         parameters.append(inspect.Parameter(old, positional, default=default))
     signature = inspect.Signature(parameters, return_annotation=Any)
 
@@ -187,12 +192,12 @@ def in_order(function: Callable[..., Any], order: str) -> Callable[..., Any]:
 
 
 def one_of(old: str, value: Any, new: str, other: Any) -> Any:
-    """An argument that has two names.
+    """Return an argument that has an old and a new name.
 
     Raises
     ------
     ValueError
-        When both are given.
+        If both are given.
     """
     if value is not None and other is not None:
         raise ValueError(f"Cannot specify both '{old}' and '{new}'.")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors made, shaped, joined, cut, padded and repeated."""
+"""Functions that create, reshape, join, slice, pad and repeat tensors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _WIDER = (int32, int64, float32, float64)
 
 
 class Arrays(Faces):
-    """The functions of ``tf`` that work on tensors as a whole."""
+    """The functions of ``tf`` that operate on whole tensors."""
 
     def _cast(self, tensor: Any, dtype: Any) -> Any:
         return tensor if tensor.dtype is dtype else self._apply(CAST, (tensor,), DstT=dtype)
@@ -31,7 +31,7 @@ class Arrays(Faces):
     # Shapes as values.
 
     def shape(self, input: Any, out_type: Any = int32, name: str | None = None) -> Any:
-        """The sizes, as a vector."""
+        """Return the shape of a tensor as a vector."""
         if hasattr(input, "dense_shape"):
             return self._cast(input.dense_shape, as_dtype(out_type))
         tensor, dtype = self._tensor(input), as_dtype(out_type)
@@ -41,7 +41,7 @@ class Arrays(Faces):
         return self._apply(shaping.SHAPE, (tensor,), name, out_type=dtype)
 
     def size(self, input: Any, out_type: Any = int32, name: str | None = None) -> Any:
-        """The number of elements."""
+        """Return the number of elements of a tensor."""
         dtype = as_dtype(out_type)
         if isinstance(input, RaggedMethods):
             input = input.flat_values
@@ -54,7 +54,7 @@ class Arrays(Faces):
         return self._apply(shaping.SIZE, (tensor,), name, out_type=dtype)
 
     def rank(self, input: Any, name: str | None = None) -> Any:
-        """The number of dimensions."""
+        """Return the number of dimensions of a tensor."""
         tensor: Any = input if isinstance(input, Methods) else self._tensor(input)
         if tensor.shape.ndims is not None:
             return self._tensor(tensor.shape.ndims, int32, name)
@@ -63,7 +63,7 @@ class Arrays(Faces):
     # The same elements in another shape.
 
     def reshape(self, tensor: Any, shape: Any, name: str | None = None) -> Any:
-        """The same elements in another shape; -1 stands for what is left."""
+        """Reshape a tensor; a size of -1 is computed from the number of elements."""
         given = self._tensor(tensor)
         sizes = self._version.integers(shape, "shape", "Tshape", 1)
         return self._apply(shaping.RESHAPE, (given, sizes), name)
@@ -71,7 +71,7 @@ class Arrays(Faces):
     def expand_dims(
         self, input: Any, axis: Any = None, name: str | None = None, dim: Any = None
     ) -> Any:
-        """The same elements with one more dimension, of size 1, at `axis`."""
+        """Insert a dimension of size 1 at `axis`."""
         place = one_of("dim", dim, "axis", axis)
         if isinstance(input, RaggedMethods):
             return self._of_ragged.expand_dims(input, place)
@@ -81,7 +81,7 @@ class Arrays(Faces):
     def squeeze(
         self, input: Any, axis: Any = None, name: str | None = None, squeeze_dims: Any = None
     ) -> Any:
-        """The same elements without dimensions of size 1: all of these, or those named."""
+        """Remove all dimensions of size 1, or only the given ones."""
         chosen = one_of("squeeze_dims", squeeze_dims, "axis", axis)
         if self._version.is_tensor(chosen) and not hasattr(chosen, "numpy"):
             raise TypeError(f"Expected list for 'axis' argument to 'squeeze' Op, not {chosen!r}.")
@@ -91,17 +91,17 @@ class Arrays(Faces):
     def transpose(
         self, a: Any, perm: Any = None, conjugate: bool = False, name: str | None = None
     ) -> Any:
-        """The dimensions in another order; in the opposite one, if none is given."""
+        """Permute the dimensions of a tensor; without `perm`, reverse them."""
         tensor = self._tensor(a)
         if conjugate and tensor.dtype.is_complex:
             tensor = self._apply(CONJ, (tensor,))
         order = [] if perm is None else [self._version.integers(perm, "perm", "Tperm", 1)]
         return self._apply(shaping.TRANSPOSE, (tensor, *order), name or "transpose")
 
-    # Several tensors as one, and one as several.
+    # Join tensors, and split a tensor.
 
     def stack(self, values: Any, axis: int = 0, name: str | None = "stack") -> Any:
-        """Tensors of one shape, side by side along a new dimension."""
+        """Stack tensors of one shape along a new dimension."""
         if self._version.is_tensor(values):
             values = self.unstack(values)
         if self._of_ragged.among(values):
@@ -113,7 +113,7 @@ class Arrays(Faces):
     def unstack(
         self, value: Any, num: int | None = None, axis: int = 0, name: str | None = "unstack"
     ) -> list[Any]:
-        """The parts of a tensor along one dimension, each without it."""
+        """Split a tensor along one dimension, and remove that dimension from the parts."""
         tensor = self._tensor(value)
         count = joining.number_of_parts(tensor.shape, num, axis)
         found: list[Any] = self._version.apply_all(
@@ -122,7 +122,7 @@ class Arrays(Faces):
         return found
 
     def concat(self, values: Any, axis: Any, name: str | None = "concat") -> Any:
-        """Tensors one after the other along a dimension that they have."""
+        """Concatenate tensors along an existing dimension."""
         if self._of_ragged.among(values):
             return self._of_ragged.concat(values, axis)
         tensors = self._version.alike("ConcatV2", values)
@@ -141,10 +141,10 @@ class Arrays(Faces):
         num: int | None = None,
         name: str | None = "split",
     ) -> list[Any]:
-        """A tensor cut along a dimension, into so many equal parts or into parts of given sizes.
+        """Split a tensor along a dimension into a number of equal parts, or into given sizes.
 
-        One size may be -1, for what is left; `num` says how many sizes there are, if that is not
-        known.
+        One size may be -1 for the remaining elements. `num` is the number of sizes if it cannot be
+        inferred.
         """
         inputs = [self._tensor(value), self._version.integers(axis, "axis", "Tdim", 0)]
         if isinstance(num_or_size_splits, (int, np.integer)):
@@ -173,10 +173,10 @@ class Arrays(Faces):
             raise ValueError(f"Shape must be rank 1 but is rank {lengths.shape.ndims} for 'SplitV'")
         return lengths
 
-    # Tensors filled, repeated, padded and turned.
+    # Fill, repeat, pad and reverse tensors.
 
     def fill(self, dims: Any, value: Any, name: str | None = None) -> Any:
-        """One value, over and over."""
+        """Create a tensor of the shape `dims` that is filled with one value."""
         sizes = self._sizes(dims, "index_type")
         return self._apply(filling.FILL, (sizes, self._tensor(value)), name)
 
@@ -190,17 +190,17 @@ class Arrays(Faces):
 
     @staticmethod
     def _filler(value: int, element: DType) -> Any:
-        """0 or 1 as an element; 0 is an empty string."""
+        """Return 0 or 1 as an element; for strings, 0 is the empty string."""
         if element is string and value:
             raise TypeError(f"Expected string, but got {value} of type 'int'.")
         return b"" if element is string else value
 
     def zeros_like(self, input: Any, dtype: Any = None, name: str | None = None) -> Any:
-        """Zeros in the shape of another tensor; of strings, empty ones."""
+        """Return zeros in the shape of a tensor; for strings, empty strings."""
         return self._like(input, 0, dtype, name or "zeros_like")
 
     def ones_like(self, input: Any, dtype: Any = None, name: str | None = None) -> Any:
-        """Ones in the shape of another tensor."""
+        """Return ones in the shape of a tensor."""
         return self._like(input, 1, dtype, name or "ones_like")
 
     def range(
@@ -211,7 +211,7 @@ class Arrays(Faces):
         dtype: Any = None,
         name: str | None = "range",
     ) -> Any:
-        """Numbers from `start` up to and without `limit`, `delta` apart; from 0 if one is given."""
+        """Return numbers from `start` (0 by default) to below `limit` in steps of `delta`."""
         begin, end = (0, start) if limit is None else (start, limit)
         if dtype is not None:
             wanted = as_dtype(dtype)
@@ -225,7 +225,7 @@ class Arrays(Faces):
     def linspace(
         self, start: Any, stop: Any, num: Any, name: str | None = None, axis: int = 0
     ) -> Any:
-        """Numbers at equal distances from `start` to `stop`."""
+        """Return evenly spaced numbers from `start` to `stop`."""
         ends = self._version.alike("LinSpace", [start, stop])
         if ends[0].dtype.is_integer:
             ends = [self._cast(end, float64) for end in ends]
@@ -233,11 +233,11 @@ class Arrays(Faces):
         return self._apply(filling.LINSPACE, [*ends, count], name, axis=axis)
 
     def tile(self, input: Any, multiples: Any, name: str | None = None) -> Any:
-        """An array again and again, along each dimension as often as `multiples` say."""
+        """Repeat a tensor `multiples` times along each dimension."""
         return self._turned(filling.TILE, input, multiples, "multiples", "Tmultiples", name)
 
     def reverse(self, tensor: Any, axis: Any, name: str | None = None) -> Any:
-        """The elements along some dimensions in the opposite order."""
+        """Reverse a tensor along the given dimensions."""
         return self._turned(filling.REVERSE, tensor, axis, "axis", "Tidx", name)
 
     def _turned(
@@ -247,7 +247,7 @@ class Arrays(Faces):
         return self._apply(op, (self._tensor(tensor), given), name)
 
     def broadcast_to(self, input: Any, shape: Any, name: str | None = None) -> Any:
-        """An array repeated along dimensions of size 1, and along new ones in front."""
+        """Broadcast a tensor to a shape: along dimensions of size 1 and new leading dimensions."""
         inputs = self._tensor(input), self._sizes(shape, "Tidx")
         return self._apply(filling.BROADCAST_TO, inputs, name)
 
@@ -259,7 +259,7 @@ class Arrays(Faces):
         constant_values: Any = 0,
         name: str | None = None,
     ) -> Any:
-        """More elements before and after, as many along each dimension as `paddings` say."""
+        """Pad each dimension before and after with the numbers of elements in `paddings`."""
         way = mode.upper()
         if way not in filling.PAD_MODES:
             raise ValueError(
@@ -267,7 +267,7 @@ class Arrays(Faces):
                 f'"SYMMETRIC". Received `mode` = {mode}'
             )
         given = self._tensor(tensor)
-        if isinstance(constant_values, int) and not constant_values:  # of whatever type
+        if isinstance(constant_values, int) and not constant_values:  # the plain 0 fits every type
             constant_values = b"" if given.dtype is string else np.zeros((), given.dtype.numpy)
         filler = self._tensor(constant_values, given.dtype)
         amounts = self._version.integers(paddings, "paddings", "Tpaddings", 2)

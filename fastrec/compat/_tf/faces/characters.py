@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of characters, n-grams and hashes that both versions have in ``tf.strings``."""
+"""Functions for characters, n-grams and hashes in ``tf.strings`` of both versions."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ __all__ = ["Characters"]
 
 
 class Characters(Faces):
-    """The functions of ``tf.strings`` that take strings apart.
+    """The functions of ``tf.strings`` that split strings.
 
     Parameters
     ----------
     version : Version
     ragged : type
-        Of ragged tensors.
+        The class of ragged tensors.
     """
 
     def __init__(self, version: Version, ragged: Any) -> None:
@@ -58,7 +58,7 @@ class Characters(Faces):
         return int(count)
 
     def _in_parts(self, op: Op, input: Any, name: str | None, **attributes: Any) -> list[Any]:
-        """The parts of strings, for each output of `op`: in rows of one dimension more."""
+        """Return the parts of strings for each output of `op`, as rows with one more dimension."""
         if isinstance(input, self._ragged):
             found = self._in_parts(op, input.flat_values, name, **attributes)
             return [self._within(each, input.nested_row_splits) for each in found]
@@ -79,13 +79,13 @@ class Characters(Faces):
         return found
 
     def _each(self, op: Op, input: Any, name: str | None, **attributes: Any) -> Any:
-        """An operation of each string."""
+        """Apply an operation to each string."""
         if isinstance(input, self._ragged):
             return input.with_flat_values(self._each(op, input.flat_values, name, **attributes))
         return self._apply(op, [self._tensor(input, string)], name, **attributes)
 
     def bytes_split(self, input: Any, name: str | None = None) -> Any:
-        """The bytes of strings, each as a string."""
+        """Split strings into bytes; each byte is a string."""
         return self._in_parts(rows.BYTES_SPLIT, input, name)[0]
 
     def unicode_decode(
@@ -97,7 +97,7 @@ class Characters(Faces):
         replace_control_characters: bool = False,
         name: str | None = None,
     ) -> Any:
-        """The code points of strings."""
+        """Decode strings into code points."""
         how = self._errors(errors, replacement_char, replace_control_characters)
         encoding = {"encoding": input_encoding, "wants_offsets": False}
         return self._in_parts(rows.DECODE, input, name, errors=how, **encoding)[0]
@@ -111,7 +111,7 @@ class Characters(Faces):
         replace_control_characters: bool = False,
         name: str | None = None,
     ) -> tuple[Any, Any]:
-        """The code points of strings, and where in them each begins."""
+        """Decode strings into code points, and return the start offset of each."""
         how = self._errors(errors, replacement_char, replace_control_characters)
         encoding = {"encoding": input_encoding, "wants_offsets": True}
         op = rows.DECODE_WITH_OFFSETS
@@ -126,7 +126,7 @@ class Characters(Faces):
         replacement_char: int = 65533,
         name: str | None = None,
     ) -> Any:
-        """The characters of strings, each as a string."""
+        """Split strings into characters; each character is a string."""
         how = self._errors(errors, replacement_char)
         encoding = {"encoding": self._output(input_encoding), "wants_offsets": False}
         return self._in_parts(rows.SPLIT, input, name, errors=how, **encoding)[0]
@@ -139,7 +139,7 @@ class Characters(Faces):
         replacement_char: int = 65533,
         name: str | None = None,
     ) -> tuple[Any, Any]:
-        """The characters of strings, and where in them each begins."""
+        """Split strings into characters, and return the start offset of each."""
         how = self._errors(errors, replacement_char)
         encoding = {"encoding": self._output(input_encoding), "wants_offsets": True}
         op = rows.SPLIT_WITH_OFFSETS
@@ -156,7 +156,7 @@ class Characters(Faces):
         replace_control_characters: bool = False,
         name: str | None = None,
     ) -> Any:
-        """Strings in another encoding."""
+        """Convert strings from one encoding to another."""
         how = self._errors(errors, replacement_char, replace_control_characters)
         encodings = {"encoding": input_encoding, "output": self._output(output_encoding)}
         return self._each(rows.TRANSCODE, input, name, errors=how, **encodings)
@@ -169,7 +169,7 @@ class Characters(Faces):
         replacement_char: int = 65533,
         name: str | None = None,
     ) -> Any:
-        """Strings of code points, which the innermost dimension has."""
+        """Encode the code points along the innermost dimension as strings."""
         how: dict[str, Any] = {"errors": self._errors(errors, replacement_char)}
         how["encoding"] = self._output(output_encoding)
         if not isinstance(input, self._ragged):
@@ -194,7 +194,7 @@ class Characters(Faces):
         preserve_short_sequences: bool = False,
         name: str | None = None,
     ) -> Any:
-        """The runs of `ngram_width` strings of each row, joined."""
+        """Return n-grams of each row: `ngram_width` consecutive strings, joined."""
         widths = tuple(ngram_width) if isinstance(ngram_width, (list, tuple)) else (ngram_width,)
         if not widths or any(int(width) < 1 for width in widths):
             raise ValueError(f"All ngram_widths must be greater than 0. Received: {ngram_width}")
@@ -232,7 +232,7 @@ class Characters(Faces):
         return self._within(self._row(*found), outer).to_tensor()
 
     def unicode_script(self, input: Any, name: str | None = None) -> Any:
-        """The numbers of the scripts that code points belong to; -1 for what is no code point."""
+        """Return the script number of each code point; -1 for an invalid code point."""
         if isinstance(input, self._ragged):
             return input.with_flat_values(self.unicode_script(input.flat_values, name))
         return self._apply(rows.SCRIPT, [self._version.of_type(rows.SCRIPT, input, int32)], name)
@@ -245,7 +245,7 @@ class Characters(Faces):
         summarize: int = 3,
         name: str | None = None,
     ) -> Any:
-        """A text with tensors in it, of each dimension the first and last `summarize` elements."""
+        """Format a string with tensors; show `summarize` elements at each end of every axis."""
         alone = self._version.is_tensor(inputs) or isinstance(inputs, self._ragged)
         given = [inputs] if alone else list(inputs)
         if template.count(placeholder) != len(given):
@@ -261,13 +261,13 @@ class Characters(Faces):
         return self._apply(FORMAT, tensors, name, **how, summarize=int(summarize))
 
     def to_hash_bucket(self, input: Any, num_buckets: int, name: str | None = None) -> Any:
-        """The remainder of the hashes of strings, of a kind that is kept for old programs."""
+        """Hash strings into buckets with a hash function that is kept for old programs."""
         return self._each(rows.HASH_BUCKET, input, name, count=self._buckets(num_buckets))
 
     def to_hash_bucket_strong(
         self, input: Any, num_buckets: int, key: Sequence[int], name: str | None = None
     ) -> Any:
-        """The remainder of the hashes of strings under a key of two numbers."""
+        """Hash strings into buckets with a keyed hash function; the key has two numbers."""
         if len(key) != 2:
             raise InvalidArgumentError(None, None, f"Key must have 2 elements, got {len(key)}")
         pair = tuple(int(number) & (1 << 64) - 1 for number in key)
@@ -282,7 +282,7 @@ class Characters(Faces):
         separator: str = "",
         name: str | None = None,
     ) -> Any:
-        """Strings put together by the number of a segment that each has."""
+        """Join the strings of each segment; `segment_ids` holds the segment of each string."""
         given = [self._tensor(inputs, string)]
         given += [self._tensor(each) for each in (segment_ids, num_segments)]
         op = rows.UNSORTED_SEGMENT_JOIN

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of types, shapes and values that both versions have in ``tf.debugging``."""
+"""Checks of types, shapes and values in ``tf.debugging`` of both versions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ def _lines(*parts: str | None) -> str:
 
 
 def summary(value: Any, limit: int | None) -> str:
-    """The first elements of a value, 3 by default, as TensorFlow prints them; all below 0."""
+    """Return the first elements of a value as TensorFlow prints them.
+
+    A `limit` of None shows 3 elements, and a negative one shows all.
+    """
     flat = np.asarray(value).reshape(-1)
     limit = 3 if limit is None else flat.size if limit < 0 else limit
     shown = [_shown(item) for item in flat[:limit].tolist()]
@@ -96,7 +99,7 @@ def _named(what: str, tensor: Any) -> list[Any]:
 
 
 class Checks(Faces):
-    """Functions that refuse what does not hold, before anything runs where that is known."""
+    """Functions that check a condition, and do so before anything runs if it is already known."""
 
     def __init__(self, version: Version) -> None:
         super().__init__(version)
@@ -108,12 +111,12 @@ class Checks(Faces):
     def Assert(
         self, condition: Any, data: Any, summarize: int | None = None, name: str | None = None
     ) -> Any:
-        """Refuse what does not hold."""
+        """Raise an error if the condition is false."""
         tensors = [self._given(condition, bool_), *map(self._tensor, data)]
         return self._version.done(_ASSERT, tensors, name, summarize=summarize)
 
     def _at_most_one(self, conditions: Sequence[Any]) -> Any:
-        """Refuse several conditions that hold."""
+        """Raise an error if more than one of the conditions is true."""
         names = ", ".join(map(_name_of, conditions))
         text = f"Input error: exclusive=True: more than 1 conditions ({names}) evaluated as True:"
         return self._refuse(
@@ -147,7 +150,7 @@ class Checks(Faces):
         ) -> Any:
             tensor = self._tensor(x)
             parts = [f"Condition x {sign} 0 did not hold element-wise:", *_named("x", tensor)]
-            if sign == "<=":  # for which TensorFlow has no comma
+            if sign == "<=":  # TensorFlow's message has no comma for this operator
                 parts = ["".join(parts[:2]), parts[2]]
             holds = self._apply(op, (tensor, self._tensor(0, tensor.dtype)))
             shown = data or [_before(message), *parts]
@@ -156,7 +159,10 @@ class Checks(Faces):
         return check
 
     def _refuse(self, unless: Callable[..., Any], text: str, *tensors: Any) -> Any:
-        """Refuse values, once they are there; what a graph runs, or nothing where that is done."""
+        """Raise an error for wrong values when they are computed.
+
+        Return the operation that a graph runs, or None if the check has already run.
+        """
         return self.Assert(self._apply(_holds(unless), tensors), [text, *tensors])
 
     def assert_near(
@@ -170,7 +176,7 @@ class Checks(Faces):
         name: str | None = None,
         data: Any = None,
     ) -> Any:
-        """Refuse numbers that are further apart than `atol` and the share `rtol` of `y`."""
+        """Raise an error unless ``abs(x - y) < atol + rtol * abs(y)`` for all elements."""
         first, second = self._version.pair("Sub", x, y)
         least = 10 * np.finfo(first.dtype.numpy).eps
         share, apart = (least if each is None else each for each in (rtol, atol))
@@ -189,11 +195,11 @@ class Checks(Faces):
         return self.Assert(holds, data or shown, summarize, name)
 
     def assert_all_finite(self, x: Any, message: str, name: str | None = None) -> Any:
-        """The tensor, whose elements have to be finite numbers."""
+        """Return the tensor, or raise an error if it has an infinite element or NaN."""
         return self.check_numerics(x, message, name)
 
     def check_numerics(self, tensor: Any, message: str, name: str | None = None) -> Any:
-        """The tensor, whose elements have to be finite numbers."""
+        """Return the tensor, or raise an error if it has an infinite element or NaN."""
 
         def finite(value: Any) -> Any:
             for found, text in ((np.isnan(value), "NaN"), (np.isinf(value), "Inf")):
@@ -207,7 +213,7 @@ class Checks(Faces):
     def assert_type(
         self, tensor: Any, tf_type: Any, message: str | None = None, name: str | None = None
     ) -> None:
-        """Refuse a tensor of another type."""
+        """Raise an error unless the tensor has the given type."""
         found, wanted = self._dtype(tensor), as_dtype(tf_type)
         if found is not wanted:
             raise TypeError(_lines(message, f"tensor must be of type {wanted!r}; got {found!r}"))
@@ -217,19 +223,19 @@ class Checks(Faces):
         return found
 
     def assert_integer(self, x: Any, message: str | None = None, name: str | None = None) -> None:
-        """Refuse a tensor of elements that are no integers."""
+        """Raise an error unless the tensor has an integer type."""
         found = as_dtype(self._dtype(x))
         if not found.is_integer:
             raise TypeError(_lines(message, f'Expected "x" to be integer type. Found: {found!r}'))
 
     def is_numeric_tensor(self, tensor: Any) -> bool:
-        """Whether it is a tensor of numbers."""
+        """Return whether a value is a tensor of numbers."""
         return self._version.is_tensor(tensor) and tensor.dtype.kind in "iufcV"
 
     def assert_same_float_dtype(
         self, tensors: Sequence[Any] | None = None, dtype: Any = None
     ) -> DType:
-        """Return the type of floating-point numbers that tensors have, which must be one."""
+        """Return the common floating-point type of tensors, or raise an error if types differ."""
         found = [self._dtype(each) for each in tensors or ()]
         found += [] if dtype is None else [as_dtype(dtype)]
         if any(each is not found[0] for each in found):
@@ -240,7 +246,7 @@ class Checks(Faces):
         return kind
 
     def assert_proper_iterable(self, values: Any) -> None:
-        """Refuse what cannot be iterated over, tensors, arrays and strings."""
+        """Raise an error for values that are not iterable, and for tensors, arrays and strings."""
         unfit = (str, bytes, np.ndarray)
         if self._version.is_tensor(values) or isinstance(values, unfit):
             raise TypeError(f'Expected argument "values" to be a proper iterable, got {values!r}')
@@ -278,14 +284,14 @@ class Checks(Faces):
         name: str | None = None,
         data: Any = None,
     ) -> Any:
-        """Refuse a tensor of another number of dimensions."""
+        """Raise an error unless the tensor has the given rank."""
         wanted = int(np.asarray(rank))
         return self._rank(x, wanted.__eq__, ("", [wanted]), message, data, summarize)[1]
 
     def assert_scalar(
         self, tensor: Any, name: str | None = None, message: str | None = None
     ) -> Any:
-        """The tensor, which has to have no dimensions."""
+        """Return the tensor, or raise an error unless it is a scalar."""
         return self._rank(tensor, (0).__eq__, ("", [0]), message)[0]
 
     def assert_rank_at_least(
@@ -297,7 +303,7 @@ class Checks(Faces):
         data: Any = None,
         summarize: int | None = None,
     ) -> Any:
-        """Refuse a tensor of fewer dimensions."""
+        """Raise an error if the tensor has a lower rank."""
         least = int(np.asarray(rank))
         return self._rank(x, least.__le__, (" at least", [least]), message, data, summarize)[1]
 
@@ -310,7 +316,7 @@ class Checks(Faces):
         data: Any = None,
         summarize: int | None = None,
     ) -> Any:
-        """Refuse a tensor of another number of dimensions than some."""
+        """Raise an error unless the tensor has one of the given ranks."""
         known = [int(np.asarray(rank)) for rank in ranks]
         return self._rank(x, known.__contains__, (" in", known), message, data, summarize)[1]
 
@@ -322,10 +328,11 @@ class Checks(Faces):
         message: str | None = None,
         name: str | None = None,
     ) -> Any:
-        """Refuse tensors whose sizes are not those of their symbols.
+        """Raise an error unless the tensors have the given shapes.
 
-        A size is a number, a symbol that is one size in all shapes, or None or "." for any; ``...``
-        or ``*`` at the beginning is any number of dimensions. A scalar is as one of size 1.
+        A size is a number, a symbol that means the same size in all shapes, or None or "." for any
+        size. A leading ``...`` or ``*`` matches any number of dimensions. A scalar counts as a
+        tensor of one dimension of size 1.
         """
         pairs = list(shapes.items() if isinstance(shapes, dict) else shapes)
         tensors = [self._tensor(each) for each, _ in pairs]
@@ -361,7 +368,7 @@ class Checks(Faces):
         return self.Assert(self._apply(_holds(fit), tensors), data or [], summarize, name)
 
     def ensure_shape(self, x: Any, shape: Any, name: str | None = None) -> Any:
-        """The tensor, which has to be of that shape."""
+        """Return the tensor, or raise an error unless it has a compatible shape."""
         wanted = TensorShape(shape)
 
         def check(value: Any) -> Any:
@@ -386,8 +393,8 @@ class Checks(Faces):
     set_log_device_placement = staticmethod(settings.set_log_device_placement)
 
 
-_MANY = (..., "*")  # dimensions
-_Problem = tuple[str, list[Any]]  # as a text, and in the parts that are shown of it
+_MANY = (..., "*")  # each matches any number of dimensions
+_Problem = tuple[str, list[Any]]  # the message, and the parts that are displayed for it
 
 
 def _of_rank(name: str, sizes: Any, which: str, ranks: Sequence[int]) -> _Problem:
@@ -400,7 +407,7 @@ def _of_rank(name: str, sizes: Any, which: str, ranks: Sequence[int]) -> _Proble
 def _misfit(
     names: Sequence[str], shapes: Sequence[Any], wanted: Sequence[tuple[Any, ...]]
 ) -> _Problem | None:
-    """What does not go together, as far as sizes are known."""
+    """Return the first mismatch between the known sizes and the wanted shapes, or None."""
     many = [symbols[:1] in [(each,) for each in _MANY] for symbols in wanted]
     every = [symbols[more:] or (1,) for symbols, more in zip(wanted, many, strict=True)]
     for name, sizes, symbols, more in zip(names, shapes, every, many, strict=True):

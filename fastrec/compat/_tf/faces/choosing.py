@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Choices among several functions, which both versions make of :func:`cond`."""
+"""Functions that select one of several branches, built from :func:`cond` in both versions."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ class Choosing(Faces):
     ----------
     version : Version
     cond : callable
-        Of a condition and two functions; gives the result of one of them.
+        Takes a condition and two functions, and returns the result of one of them.
     numbered : callable
-        Of a number and functions; gives the result of the one at that place, of the last for any
-        other number.
+        Takes an index and functions, and returns the result of the function at that index, or of
+        the last function for any other index.
     dependencies : callable
-        Of a list; gives a context whose operations wait for those.
+        Takes a list, and returns a context whose operations wait for the operations in the list.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class Choosing(Faces):
         strict: bool = False,
         name: str = "case",
     ) -> Any:
-        """Return the result of the function of the first condition that holds."""
+        """Return the result of the function of the first true condition."""
         pairs = list(pred_fn_pairs.items() if isinstance(pred_fn_pairs, dict) else pred_fn_pairs)
         checks = Checks(self._version)
         if default is None:
@@ -73,7 +73,7 @@ class Choosing(Faces):
         default: Callable[[], Any] | None = None,
         name: str = "switch_case",
     ) -> Any:
-        """Return the result of the function at an index; of the last one for any other."""
+        """Return the result of the function at an index, or of the last one for any other index."""
         given = branch_fns.items() if isinstance(branch_fns, dict) else branch_fns
         pairs = [each if isinstance(each, tuple) else (i, each) for i, each in enumerate(given)]
         pairs.sort(key=lambda pair: pair[0])

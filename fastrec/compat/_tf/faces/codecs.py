@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Images out of bytes and back."""
+"""Functions that decode and encode images."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class ImageCodecs(Faces):
         dtype: Any = uint8,
         name: str | None = None,
     ) -> Any:
-        """The pixels of an image, of whichever format, as ``[height, width, channels]``."""
+        """Decode an image of any supported format to ``[height, width, channels]``."""
         element = as_dtype(dtype)
         self._check_png("dtype", "dtype", element)
         return self._decoded(rows.DECODE_PNG, contents, name, channels=channels or 0, dtype=element)
@@ -47,7 +47,7 @@ class ImageCodecs(Faces):
         dct_method: str = "",
         name: str | None = None,
     ) -> Any:
-        """The pixels of an image, of whichever format, as ``[height, width, channels]``."""
+        """Decode an image of any supported format to ``[height, width, channels]``."""
         how: dict[str, Any] = {"ratio": ratio, "fancy_upscaling": fancy_upscaling}
         how |= {"channels": channels or 0, "dct_method": dct_method}
         return self._decoded(rows.DECODE_JPEG, contents, name, **how)
@@ -64,18 +64,18 @@ class ImageCodecs(Faces):
         dct_method: str = "",
         name: str | None = None,
     ) -> Any:
-        """A part of a JPEG: ``[top, left, height, width]``."""
+        """Decode the window ``[top, left, height, width]`` of a JPEG."""
         inputs = self._tensor(contents, string), self._tensor(crop_window, int32)
         how: dict[str, Any] = {"ratio": ratio, "fancy_upscaling": fancy_upscaling}
         how |= {"channels": channels or 0, "dct_method": dct_method}
         return self._apply(rows.DECODE_AND_CROP_JPEG, inputs, name, **how)
 
     def decode_gif(self, contents: Any, name: str | None = None) -> Any:
-        """The frames of a GIF, as ``[frames, height, width, 3]``."""
+        """Decode the frames of a GIF to ``[frames, height, width, 3]``."""
         return self._decoded(rows.DECODE_GIF, contents, name)
 
     def decode_bmp(self, contents: Any, channels: int = 0, name: str | None = None) -> Any:
-        """The pixels of a BMP, as ``[height, width, channels]``."""
+        """Decode a BMP to ``[height, width, channels]``."""
         return self._decoded(rows.DECODE_BMP, contents, name, channels=channels)
 
     def decode_image(
@@ -86,28 +86,28 @@ class ImageCodecs(Faces):
         name: str | None = None,
         expand_animations: bool = True,
     ) -> Any:
-        """The pixels of an image of whichever format; the frames of a GIF.
+        """Decode an image of any supported format, and all frames of a GIF.
 
-        A `dtype` of floating-point numbers goes from 0 to 1.
+        If `dtype` is a floating-point type, the values are from 0 to 1.
         """
         how: dict[str, Any] = {"channels": channels or 0, "expand_animations": expand_animations}
         return self._decoded(rows.DECODE_IMAGE, contents, name, dtype=as_dtype(dtype), **how)
 
     def is_jpeg(self, contents: Any, name: str | None = None) -> Any:
-        """Whether a string begins like a JPEG."""
+        """Return whether a string starts like a JPEG."""
         return self._decoded(rows.IS_JPEG, contents, name)
 
     def extract_jpeg_shape(
         self, contents: Any, output_type: Any = int32, name: str | None = None
     ) -> Any:
-        """Height, width and channels of a JPEG."""
+        """Return the height, width and number of channels of a JPEG."""
         dtype = as_dtype(output_type)
         return self._decoded(rows.EXTRACT_JPEG_SHAPE, contents, name, output_type=dtype)
 
     def encode_png(self, image: Any, compression: int = -1, name: str | None = None) -> Any:
-        """A PNG of an image, or one of each of several.
+        """Encode an image, or each of several images, as PNG.
 
-        `compression` is from 0 to 9, or -1 for zlib's.
+        `compression` is from 0 to 9, or -1 for zlib's default.
         """
         tensor = self._tensor(image)
         self._check_png("image", "T", tensor.dtype)
@@ -127,7 +127,7 @@ class ImageCodecs(Faces):
         xmp_metadata: str = "",
         name: str | None = None,
     ) -> Any:
-        """A JPEG of an image of ``[height, width, channels]``, 1 or 3 of these."""
+        """Encode an image of ``[height, width, channels]``, with 1 or 3 channels, as JPEG."""
         if format not in rows.JPEG_FORMATS:
             refused = self._version.refused_value
             raise refused("EncodeJpeg", "format", format, rows.JPEG_FORMATS)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Docstrings and parameter names of the functions that tables make."""
+"""Docstrings and parameter names of the functions that are created from tables."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ DESCRIPTIONS = {
     "zeta": "Compute the Hurwitz zeta function.",
 }
 
-#: First parameters, where they are not ``x``, or ``x`` and ``y``.
+#: Names of the first parameters, if they are not ``x``, or ``x`` and ``y``.
 PARAMETERS = {
     "atan2": "y x",
     "elu": "features",

@@ -36,7 +36,7 @@ def _accepted(dtype: DType, names: Sequence[str]) -> None:
 
 
 def _is_plain(low: Any, high: Any) -> bool:
-    """Whether numbers are those of 0 to 1."""
+    """Return whether the limits are 0 and 1."""
     return type(low) is int and type(high) is int and (low, high) == (0, 1)
 
 
@@ -53,7 +53,7 @@ def _sampler(distribution: str) -> Callable[..., Candidates]:
         seed: int | None = None,
         name: str | None = None,
     ) -> Candidates:
-        """Classes below `range_max`, and how often each, and each true one, is expected."""
+        """Draw classes below `range_max`, and return the expected counts of true and drawn ones."""
         from ...extra import candidates  # few programs draw candidates
 
         op: draws.Drawing = getattr(candidates, distribution)
@@ -74,12 +74,13 @@ class Draws(Faces):
     ----------
     version : Version
     draw : callable
-        Of a :class:`~..ops.draws.Drawing`, the tensors after the start, the seed of the operation,
-        or both seeds as a tuple, and attributes; gives the output, or a sequence of several.
+        Takes a :class:`~..ops.draws.Drawing`, the tensors after the start, the seed of the
+        operation (or both seeds as a tuple) and attributes. Returns the output, or a sequence of
+        several outputs.
     sizes : callable
-        Of a shape; gives a tensor of whole numbers.
+        Converts a shape to a tensor of integers.
     scope : callable
-        Of a name and a default; gives a context in which a function adds its operations.
+        Takes a name and a default, and returns a context for the operations of a function.
     """
 
     def __init__(
@@ -93,25 +94,26 @@ class Draws(Faces):
         self._draw, self._sizes, self._scope = draw, sizes, scope
 
     def stateless(self, op: draws.Drawing, inputs: Sequence[Any], seed: Any, **how: Any) -> Any:
-        """What an operation draws from the start that `seed`, of shape (2,), decides."""
+        """Run an operation from the start that `seed`, of shape (2,), determines."""
         start = self._apply(draws.START, [self._tensor(seed)])
         found = self._version.apply_all(op, [start, *inputs], **how)
         return found if len(found) > 1 else found[0]
 
     def of_seed(self, seed: Any) -> Callable[..., Any]:
-        """A function of an operation, its inputs and attributes that draws by a seed."""
+        """Return a function of an operation, its inputs and attributes that draws with a seed."""
         return lambda op, inputs, **how: self._draw(op, inputs, seed, **how)
 
     def of_pair(self, seed: Any) -> Callable[..., Any]:
-        """The same, by what :meth:`stateless` does."""
+        """Return the same kind of function for a seed of shape (2,), based on :meth:`stateless`."""
         return lambda op, inputs, **how: self.stateless(op, inputs, seed, **how)
 
-    # Numbers. What draws them is given first: for a seed, a pair of seeds, or a generator.
+    # Numbers. The first argument is the function that draws them: from a seed, a pair of seeds, or
+    # a generator.
 
     def numbers(
         self, draw: Callable[..., Any], shape: Any, minval: Any, maxval: Any, dtype: Any
     ) -> Any:
-        """Numbers from `minval` up to and without `maxval`, drawn by `draw`."""
+        """Draw numbers from `minval` to below `maxval` with the function `draw`."""
         element, sizes = as_dtype(dtype), self._sizes(shape)
         _accepted(element, _DRAWN)
         if maxval is None and element.is_integer:
@@ -139,13 +141,13 @@ class Draws(Faces):
         stddev: Any,
         dtype: Any,
     ) -> Any:
-        """Numbers of a normal distribution, drawn by `draw`."""
+        """Draw normally distributed numbers with the function `draw`."""
         element = as_dtype(dtype)
         found = draw(op, [self._sizes(shape)], dtype=element)
         return self._scaled(found, self._tensor(stddev, element), self._tensor(mean, element))
 
     def integers(self, draw: Callable[..., Any], shape: Any, dtype: Any) -> Any:
-        """Whole numbers, any of the type as likely as another."""
+        """Draw integers from the whole range of a type, all with the same probability."""
         return draw(draws.FULL_INTEGER, [self._sizes(shape)], dtype=as_dtype(dtype))
 
     def uniform(
@@ -157,7 +159,7 @@ class Draws(Faces):
         seed: int | None = None,
         name: str | None = None,
     ) -> Any:
-        """Numbers from `minval` up to and without `maxval`, each as likely as the others."""
+        """Draw uniformly distributed numbers from `minval` to below `maxval`."""
         with self._scope(name, "random_uniform"):
             return self.numbers(self.of_seed(seed), shape, minval, maxval, dtype)
 
@@ -171,9 +173,10 @@ class Draws(Faces):
         name: str | None = None,
         alg: str = "auto_select",
     ) -> Any:
-        """Numbers that `seed`, of shape (2,), decides, from `minval` up to and without `maxval`.
+        """Draw uniformly distributed numbers from `minval` to below `maxval`.
 
-        Whole numbers are any of their type if both are None.
+        `seed`, of shape (2,), determines the result. If both limits are None, integers are drawn
+        from the whole range of their type.
         """
         element = as_dtype(dtype)
         _accepted(element, (*_DRAWN, *_UNSIGNED))
@@ -201,7 +204,7 @@ class Draws(Faces):
         seed: int | None = None,
         name: str | None = None,
     ) -> Any:
-        """Normally distributed numbers."""
+        """Draw normally distributed numbers."""
         with self._scope(name, "random_normal"):
             return self.normals(self.of_seed(seed), draws.NORMAL, shape, mean, stddev, dtype)
 
@@ -214,7 +217,7 @@ class Draws(Faces):
         seed: int | None = None,
         name: str | None = None,
     ) -> Any:
-        """Normally distributed numbers, within two deviations of their mean."""
+        """Draw normally distributed numbers within two standard deviations of the mean."""
         op = draws.TRUNCATED_NORMAL
         with self._scope(name, "truncated_normal"):
             return self.normals(self.of_seed(seed), op, shape, mean, stddev, dtype)
@@ -229,7 +232,7 @@ class Draws(Faces):
         name: str | None = None,
         alg: str = "auto_select",
     ) -> Any:
-        """Normally distributed numbers that `seed`, of shape (2,), decides."""
+        """Draw normally distributed numbers that `seed`, of shape (2,), determines."""
         with self._scope(name, "stateless_random_normal"):
             return self.normals(self.of_pair(seed), draws.NORMAL, shape, mean, stddev, dtype)
 
@@ -243,18 +246,18 @@ class Draws(Faces):
         name: str | None = None,
         alg: str = "auto_select",
     ) -> Any:
-        """The same, within two deviations of their mean."""
+        """Draw truncated normal numbers that `seed`, of shape (2,), determines."""
         op = draws.TRUNCATED_NORMAL
         with self._scope(name, "stateless_truncated_normal"):
             return self.normals(self.of_pair(seed), op, shape, mean, stddev, dtype)
 
     def split(self, seed: Any, num: int = 2, alg: str = "auto_select") -> Any:
-        """`num` seeds of one, each of two numbers."""
+        """Derive `num` seeds, of two numbers each, from one seed."""
         pair = self._tensor(seed)
         return self.integers(self.of_pair(pair), [num, 2], pair.dtype)
 
     def fold_in(self, seed: Any, data: Any, alg: str = "auto_select") -> Any:
-        """A seed of a seed and a number."""
+        """Derive a seed from another seed and a number."""
         number = self._tensor(data)
         first = self.integers(self.of_pair(seed), [], number.dtype)
         return self._apply(PACK, [first, number], axis=0)
@@ -262,13 +265,13 @@ class Draws(Faces):
     # Choices.
 
     def shuffle(self, value: Any, seed: int | None = None, name: str | None = None) -> Any:
-        """The rows of a tensor in random order."""
+        """Shuffle the rows of a tensor."""
         return self._draw(draws.SHUFFLE, [self._tensor(value)], seed, name=name)
 
     def stateless_shuffle(
         self, value: Any, seed: Any, alg: str = "auto_select", name: str | None = None
     ) -> Any:
-        """The rows of a tensor in the order that `seed`, of shape (2,), decides."""
+        """Shuffle the rows of a tensor in the order that `seed`, of shape (2,), determines."""
         return self.stateless(draws.SHUFFLE, [self._tensor(value)], seed)
 
     def categorical(
@@ -279,10 +282,10 @@ class Draws(Faces):
         seed: int | None = None,
         name: str | None = None,
     ) -> Any:
-        """Numbers of classes, drawn with the probabilities whose logarithms are given.
+        """Draw class numbers with the probabilities whose logarithms are `logits`.
 
-        The draws of a matrix of one row are TensorFlow's; those of several are where TensorFlow
-        works on them in one thread.
+        For a matrix of one row, the draws equal TensorFlow's. For several rows, they equal
+        TensorFlow's if TensorFlow processes the rows in one thread.
         """
         return self._classes(self.of_seed(seed), logits, num_samples, dtype, name=name)
 
@@ -294,7 +297,7 @@ class Draws(Faces):
         dtype: Any = "int64",
         name: str | None = None,
     ) -> Any:
-        """Numbers of classes, drawn as `seed`, of shape (2,), decides."""
+        """Draw class numbers that `seed`, of shape (2,), determines."""
         return self._classes(self.of_pair(seed), logits, num_samples, dtype)
 
     def _classes(
@@ -313,7 +316,7 @@ class Draws(Faces):
         seed: int | None = None,
         name: str | None = None,
     ) -> Any:
-        """Numbers of gamma distributions of the parameters `alpha` and `beta`, `shape` of each."""
+        """Draw `shape` numbers from each gamma distribution with parameters `alpha` and `beta`."""
         element = as_dtype(dtype)
         alphas = self._tensor(alpha, element)
         rate = self._tensor(1 if beta is None else beta, element)
@@ -327,7 +330,7 @@ class Draws(Faces):
     log_uniform_candidate_sampler = _sampler("LOG_UNIFORM")
     uniform_candidate_sampler = _sampler("UNIFORM")
 
-    # Parts of images.
+    # Windows of images.
 
     def distorted_box(
         self,
@@ -341,7 +344,7 @@ class Draws(Faces):
         use_image_if_no_bounding_boxes: bool | None = None,
         name: str | None = None,
     ) -> DistortedBox:
-        """A part of an image, drawn by `draw`: where it begins, its size, and its box."""
+        """Draw a window of an image with the function `draw`; return its start, size and box."""
         from ...extra.boxes import DISTORTED_BOX, options  # few programs draw boxes
 
         inputs = [self._tensor(image_size)]
@@ -362,7 +365,7 @@ class Draws(Faces):
         use_image_if_no_bounding_boxes: bool | None = None,
         name: str | None = None,
     ) -> DistortedBox:
-        """A part of an image, as `seed`, of shape (2,), decides."""
+        """Draw a window of an image that `seed`, of shape (2,), determines."""
         return self.distorted_box(
             self.of_pair(seed),
             image_size,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions that change images by random numbers."""
+"""Functions that change images randomly."""
 
 from __future__ import annotations
 
@@ -34,14 +34,15 @@ def _between(lower: float, upper: float) -> dict[str, float]:
 
 
 class _ImageDraws(Faces):
-    """``random_*`` of ``tf.image``, which draw by seeds, or ``stateless_random_*``.
+    """``random_*`` of ``tf.image``, which draw with seeds, or ``stateless_random_*``.
 
     Parameters
     ----------
     version : Version
     numbers : Draws
     source : callable
-        Of a seed; gives what draws by it: :meth:`Draws.of_seed`, or :meth:`Draws.of_pair`.
+        Takes a seed, and returns a function that draws with it: :meth:`Draws.of_seed` or
+        :meth:`Draws.of_pair`.
     """
 
     def __init__(self, version: Version, numbers: Draws, source: Callable[..., Any]) -> None:
@@ -68,53 +69,53 @@ class _ImageDraws(Faces):
         return self._apply(op, [tensor, drawn], several=several)
 
     def _count(self, tensor: Any) -> Any:
-        """The shape of one number for each row."""
+        """Return the shape for drawing one number for each row."""
         first = (tensor.shape.sizes or (None,))[0]
         if first is not None:
             return [first]
         return self._apply(SHAPE, [tensor], out_type=int32)[:1]
 
     def flip_left_right(self, image: Any, seed: Any = None) -> Any:
-        """An image that is mirrored half of the time."""
+        """Flip an image horizontally with a probability of 1/2."""
         return self._flip(draws.FLIP_LEFT_RIGHT, image, seed)
 
     def flip_up_down(self, image: Any, seed: Any = None) -> Any:
-        """An image that is upside down half of the time."""
+        """Flip an image vertically with a probability of 1/2."""
         return self._flip(draws.FLIP_UP_DOWN, image, seed)
 
     def crop(self, value: Any, size: Any, seed: Any = None, name: str | None = None) -> Any:
-        """A part of a tensor of some sizes, from anywhere in it."""
+        """Crop a tensor to a size at a random position."""
         wanted = self._tensor(size, int32)
         whole = self._tensor(value)
-        rank = whole.shape.ndims  # as many as `size` has, or it is an error
+        rank = whole.shape.ndims  # a size of another length is an error
         count = [rank] if wanted.shape.sizes == (None,) and rank else self._count(wanted)
         numbers = self._uniform(seed, count, maxval=int32.max, dtype=int32)
         inputs = whole, wanted, numbers
         return self._apply(draws.CROP, inputs, name or "random_crop")
 
     def brightness(self, image: Any, max_delta: float, seed: Any = None) -> Any:
-        """An image with a number of up to `max_delta` added or taken away."""
+        """Add a random number from ``-max_delta`` to `max_delta` to the pixels of an image."""
         delta = self._uniform(seed, **_span(max_delta))
         return self._images.adjust_brightness(image, delta)
 
     def contrast(self, image: Any, lower: float, upper: float, seed: Any = None) -> Any:
-        """An image of more contrast, or less, by a factor from `lower` up to `upper`."""
+        """Adjust the contrast of an image by a random factor from `lower` to `upper`."""
         factor = self._uniform(seed, **_between(lower, upper))
         return self._images.adjust_contrast(image, factor)
 
     def hue(self, image: Any, max_delta: float, seed: Any = None) -> Any:
-        """An image whose colours are turned by up to `max_delta` of the circle of hues."""
+        """Shift the hue of an image by a random share of the colour circle, at most `max_delta`."""
         return self._images.adjust_hue(image, self._uniform(seed, **_span(max_delta, 0.5)))
 
     def saturation(self, image: Any, lower: float, upper: float, seed: Any = None) -> Any:
-        """An image of more saturation, or less, by a factor from `lower` up to `upper`."""
+        """Adjust the saturation of an image by a random factor from `lower` to `upper`."""
         factor = self._uniform(seed, **_between(lower, upper))
         return self._images.adjust_saturation(image, factor)
 
     def jpeg_quality(
         self, image: Any, min_jpeg_quality: int, max_jpeg_quality: int, seed: Any = None
     ) -> Any:
-        """An image as a JPEG of some quality would have it."""
+        """Encode an image as JPEG with a random quality, and decode it."""
         quality = self._uniform(
             seed, minval=min_jpeg_quality, maxval=max_jpeg_quality, dtype="int32"
         )
@@ -122,7 +123,7 @@ class _ImageDraws(Faces):
 
 
 def functions(version: Version, draws: Draws) -> dict[str, Callable[..., Any]]:
-    """The functions, by name."""
+    """Return the functions by name."""
     seeded = functions_of(_ImageDraws(version, draws, draws.of_seed))
     stateless = functions_of(_ImageDraws(version, draws, draws.of_pair))
     found = {f"random_{name}": each for name, each in seeded.items()}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Images cut, filled up, turned, lit and coloured, and boxes of them."""
+"""Functions that crop, pad, flip and recolour images, and functions of boxes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FLOATS = ("float16", "float32", "float64")
 
 
 class Images(Faces):
-    """The functions of ``tf.image`` that draw nothing by chance."""
+    """The functions of ``tf.image`` that do not draw random numbers."""
 
     def __init__(self, version: Version) -> None:
         super().__init__(version)
@@ -27,7 +27,7 @@ class Images(Faces):
         return self._asserted(op, [self._tensor(image), *sizes], name)
 
     def resize_with_crop_or_pad(self, image: Any, target_height: Any, target_width: Any) -> Any:
-        """The middle of an image, with zeros around it where it is too small."""
+        """Crop an image to its centre, or pad it with zeros, to the target size."""
         size = target_height, target_width
         return self._cut(geometry.CROP_OR_PAD, image, size, "resize_image_with_crop_or_pad")
 
@@ -39,7 +39,7 @@ class Images(Faces):
         target_height: Any,
         target_width: Any,
     ) -> Any:
-        """A part of an image."""
+        """Crop an image to a bounding box."""
         box = offset_height, offset_width, target_height, target_width
         return self._cut(geometry.CROP, image, box, "crop_to_bounding_box")
 
@@ -51,38 +51,38 @@ class Images(Faces):
         target_height: Any,
         target_width: Any,
     ) -> Any:
-        """An image within a larger one that is zero elsewhere."""
+        """Place an image at an offset in a larger image of zeros."""
         box = offset_height, offset_width, target_height, target_width
         return self._cut(geometry.PAD, image, box, "pad_to_bounding_box")
 
     def central_crop(self, image: Any, central_fraction: float) -> Any:
-        """The middle of an image, `central_fraction` of each side."""
+        """Crop an image to its centre; keep `central_fraction` of each side."""
         inputs = [self._tensor(image)]
         return self._asserted(
             geometry.CENTRAL_CROP, inputs, "central_crop", fraction=central_fraction
         )
 
     def flip_left_right(self, image: Any) -> Any:
-        """Mirrored, the left on the right."""
+        """Flip an image horizontally."""
         return self._asserted(geometry.FLIP_LEFT_RIGHT, [self._tensor(image)])
 
     def flip_up_down(self, image: Any) -> Any:
-        """Mirrored, the top at the bottom."""
+        """Flip an image vertically."""
         return self._asserted(geometry.FLIP_UP_DOWN, [self._tensor(image)])
 
     def transpose(self, image: Any, name: str | None = None) -> Any:
-        """Rows as columns."""
+        """Swap the rows and columns of an image."""
         return self._asserted(geometry.TRANSPOSE, [self._tensor(image)], name)
 
     def rot90(self, image: Any, k: Any = 1, name: str | None = None) -> Any:
-        """Turned against the clock, `k` times by a right angle."""
+        """Rotate an image counter-clockwise by 90 degrees, `k` times."""
         times = self._version.integers(k, "k", None, 0, ("int32",))
         return self._asserted(geometry.ROT90, [self._tensor(image), times], name)
 
-    # Types, light and colours.
+    # Types, brightness and colours.
 
     def _scaled(self, image: Any) -> Any:
-        """A tensor of numbers that an image can be made of."""
+        """Return a tensor whose type is valid for an image."""
         tensor = self._tensor(image)
         colours.scaled(tensor.dtype)
         return tensor
@@ -94,12 +94,12 @@ class Images(Faces):
         return tensor
 
     def _in_space(self, images: Any) -> Any:
-        """A tensor that is not known to be no image.
+        """Return the tensor unless its static shape is known to be invalid for an image.
 
         Raises
         ------
         ValueError
-            When it has too few dimensions, or no pixels.
+            If it has fewer than three dimensions.
         """
         tensor = self._scaled(images)
         sizes = tensor.shape.sizes
@@ -110,7 +110,7 @@ class Images(Faces):
     def convert_image_dtype(
         self, image: Any, dtype: Any, saturate: bool = False, name: str | None = None
     ) -> Any:
-        """The same image in another type, whose range is 0 to 1 for floating-point types."""
+        """Convert an image to another type; floating-point types have the range 0 to 1."""
         wanted, tensor = as_dtype(dtype), self._scaled(image)
         colours.scaled(wanted, "dtype")
         if tensor.dtype is wanted:
@@ -118,53 +118,53 @@ class Images(Faces):
         return self._apply(colours.CONVERT, (tensor,), name, dtype=wanted, saturate=saturate)
 
     def adjust_brightness(self, image: Any, delta: Any) -> Any:
-        """`delta` added to every pixel; of whole numbers, that much of their range."""
+        """Add `delta` to every pixel; for integer types, `delta` is a fraction of their range."""
         inputs = self._scaled(image), self._tensor(delta)
         return self._apply(colours.ADJUST_BRIGHTNESS, inputs)
 
     def adjust_contrast(self, images: Any, contrast_factor: Any) -> Any:
-        """The distance of every pixel from the mean of its channel, times a factor."""
+        """Multiply the distance of every pixel from the mean of its channel by a factor."""
         inputs = self._in_space(images), self._tensor(contrast_factor, float32)
         return self._apply(colours.ADJUST_CONTRAST, inputs)
 
     def adjust_hue(self, image: Any, delta: Any, name: str | None = None) -> Any:
-        """Every colour turned by `delta` of the circle of hues."""
+        """Shift the hue of every pixel by the fraction `delta` of the colour circle."""
         inputs = self._tensor(image), self._tensor(delta, float32)
         return self._apply(colours.ADJUST_HUE, inputs, name)
 
     def adjust_saturation(self, image: Any, saturation_factor: Any, name: str | None = None) -> Any:
-        """The saturation of every colour, times a factor."""
+        """Multiply the saturation of every pixel by a factor."""
         inputs = self._tensor(image), self._tensor(saturation_factor, float32)
         return self._apply(colours.ADJUST_SATURATION, inputs, name)
 
     def adjust_gamma(self, image: Any, gamma: Any = 1, gain: Any = 1) -> Any:
-        """``gain * image ** gamma``, for colours of 0 to 1."""
+        """Compute ``gain * image ** gamma`` for pixels from 0 to 1."""
         if isinstance(gamma, (int, float)) and gamma < 0:
             raise ValueError("Gamma should be a non-negative real number.")
         numbers = (self._tensor(number, float32) for number in (gamma, gain))
         return self._apply(colours.ADJUST_GAMMA, [self._tensor(image), *numbers])
 
     def rgb_to_hsv(self, images: Any, name: str | None = None) -> Any:
-        """Hue, saturation and value of floating-point colours."""
+        """Convert floating-point images from RGB to hue, saturation and value."""
         return self._apply(colours.RGB_TO_HSV, (self._floating(images),), name)
 
     def hsv_to_rgb(self, images: Any, name: str | None = None) -> Any:
-        """The colours that have a hue, a saturation and a value."""
+        """Convert images from hue, saturation and value to RGB."""
         return self._apply(colours.HSV_TO_RGB, (self._floating(images),), name)
 
     def per_image_standardization(self, image: Any) -> Any:
-        """With a mean of 0 and a deviation of 1."""
+        """Scale each image to a mean of 0 and a standard deviation of 1."""
         tensor = self._in_space(image)
         if 0 in (tensor.shape.sizes or ())[-3:]:
             raise ValueError(f"inner 3 dims of 'image.shape' must be > 0: {tensor.shape}")
         return self._apply(colours.STANDARDIZE, (tensor,))
 
     def rgb_to_grayscale(self, images: Any, name: str | None = None) -> Any:
-        """One channel of three."""
+        """Convert images from RGB to grayscale, with one channel."""
         return self._apply(colours.RGB_TO_GRAYSCALE, (self._scaled(images),), name)
 
     def grayscale_to_rgb(self, images: Any, name: str | None = None) -> Any:
-        """One channel three times."""
+        """Convert images from grayscale to RGB by repeating the channel three times."""
         tensor = self._tensor(images)
         colours.grey_sizes(tensor.shape.sizes)
         return self._apply(colours.GRAYSCALE_TO_RGB, (tensor,), name)
@@ -172,7 +172,7 @@ class Images(Faces):
     def adjust_jpeg_quality(
         self, image: Any, jpeg_quality: Any, dct_method: str = "", name: str | None = None
     ) -> Any:
-        """An image as a JPEG of that quality would have it."""
+        """Encode an image as JPEG with the given quality, and decode it."""
         inputs = self._tensor(image), self._tensor(jpeg_quality, int32)
         return self._apply(ADJUST_JPEG_QUALITY, inputs, name, dct_method=dct_method)
 
@@ -181,8 +181,8 @@ class Images(Faces):
     def draw_bounding_boxes(
         self, images: Any, boxes: Any, colors: Any = None, name: str | None = None
     ) -> Any:
-        """Images with the outlines of boxes."""
-        from ...extra.boxes import DRAW_BOXES  # few programs work on boxes
+        """Draw the outlines of boxes on images."""
+        from ...extra.boxes import DRAW_BOXES  # few programs use boxes
 
         inputs = [self._tensor(images), self._tensor(boxes, float32)]
         if colors is None:
@@ -199,8 +199,8 @@ class Images(Faces):
         extrapolation_value: float = 0.0,
         name: str | None = None,
     ) -> Any:
-        """Parts of images scaled to one size."""
-        from ...extra.boxes import CROP_AND_RESIZE  # few programs work on boxes
+        """Crop windows of images, and resize them to one size."""
+        from ...extra.boxes import CROP_AND_RESIZE  # few programs use boxes
 
         inputs = [self._tensor(image), self._tensor(boxes, float32)]
         inputs += [self._tensor(each, int32) for each in (box_indices, crop_size)]
@@ -216,8 +216,8 @@ class Images(Faces):
         score_threshold: Any = float("-inf"),
         name: str | None = None,
     ) -> Any:
-        """The numbers of the boxes of best score that overlap none of a better one too much."""
-        from ...extra.boxes import SUPPRESSED  # few programs work on boxes
+        """Select the indices of the best-scored boxes, without boxes that overlap a better one."""
+        from ...extra.boxes import SUPPRESSED  # few programs use boxes
 
         types: tuple[DType, ...] = (float32, float32, int32, float32, float32)
         values = boxes, scores, max_output_size, iou_threshold, score_threshold

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions that few programs use, by name space: their modules are loaded when one is wanted."""
+"""Rarely used functions, by namespace. Their modules are loaded on first use."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from . import Version
 
 __all__ = ["Late", "Names"]
 
-# What name spaces have of classes whose functions are those of several.
+# The names in each namespace whose class is shared with other namespaces.
 _IN_MATH = """
     accumulate_n acosh angle asinh atanh bessel_i0 bessel_i0e bessel_i1 bessel_i1e betainc
     confusion_matrix conj cumprod cumulative_logsumexp digamma erfc erfcinv erfinv igamma
@@ -29,7 +29,7 @@ _AT_TOP = """
 """
 _IN_RAW_OPS = "ImageProjectiveTransformV2 ImageProjectiveTransformV3"
 
-#: By name space: the module and the class, and the names; all of the class by default.
+#: By namespace: the module, the class, and the names, where an empty string means all names.
 _TOPICS: dict[str, tuple[str, str, str]] = {
     "": ("extra.special_functions", "Various", _AT_TOP),
     "audio": ("extra.signal", "Audio", ""),
@@ -45,13 +45,13 @@ _TOPICS: dict[str, tuple[str, str, str]] = {
 
 
 class Late:
-    """The functions, for one of the versions.
+    """Rarely used functions, for one of the versions.
 
     Parameters
     ----------
     version : Version
     ragged : type
-        Of ragged tensors.
+        The class of ragged tensors.
     """
 
     def __init__(self, version: Version, ragged: Any) -> None:
@@ -59,9 +59,9 @@ class Late:
         self._topics: dict[str, Any] = {}
 
     def find(self, where: str, name: str) -> Any:
-        """The function ``tf.where.name``; None where there is none."""
+        """Return the function ``tf.where.name``, or None if it does not exist."""
         if not where and name in ("make_ndarray", "make_tensor_proto"):
-            from .. import tensor_messages  # which needs protobuf
+            from .. import tensor_messages  # this module needs protobuf
 
             return getattr(tensor_messages, name)
         if where == "nn" and name in ("depthwise_conv2d", "max_pool", "max_pool2d"):
@@ -82,13 +82,14 @@ class Late:
 
 
 class Names(SimpleNamespace):
-    """A name space: some names, and what `found` gives for the others.
+    """A namespace: some names, and a function that finds the others.
 
     Parameters
     ----------
     found : callable
-        Of the name of the name space and the name in it; raises an AttributeError.
+        Takes the namespace and a name in it, and returns the value or raises AttributeError.
     where : str
+        The namespace.
     """
 
     def __init__(self, found: Callable[[str, str], Any], where: str, **names: Any) -> None:

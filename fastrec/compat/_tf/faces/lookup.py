@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``tf.lookup``: tables that do not change, of tensors and of the lines of files."""
+"""``tf.lookup``: immutable tables, from tensors or the lines of files."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ __all__ = [
 
 
 def known(value: Any, dtype: Any = None) -> Array:
-    """The elements of a value that is known before anything is run, as a vector.
+    """Return the elements of a value that is known before anything runs, as a vector.
 
     Raises
     ------
     ValueError
-        For a tensor that is not.
+        If the value is a tensor that is not known yet.
     """
     if hasattr(value, "known"):
         value = value.known()
@@ -50,7 +50,7 @@ def known(value: Any, dtype: Any = None) -> Array:
 
 
 class KeyValueTensorInitializer:
-    """Keys and the values of a table."""
+    """The keys and values of a table."""
 
     def __init__(
         self,
@@ -77,7 +77,7 @@ class KeyValueTensorInitializer:
 
 
 class TextFileInitializer(KeyValueTensorInitializer):
-    """Keys and values of the lines of a file, which is read at once."""
+    """Keys and values from the lines of a file, which the constructor reads."""
 
     def __init__(
         self,
@@ -100,7 +100,7 @@ class TextFileInitializer(KeyValueTensorInitializer):
 
 
 class Table:
-    """What tables have in common: a lookup of dense, sparse and ragged keys."""
+    """The base class of tables, with a lookup for dense, sparse and ragged keys."""
 
     _version: ClassVar[Version]
     key_dtype: DType
@@ -117,12 +117,12 @@ class Table:
         return of_rows(self._found, keys, {})
 
     def lookup(self, keys: Any, name: str | None = None) -> Any:
-        """The values of keys.
+        """Return the values of keys.
 
         Raises
         ------
         TypeError
-            When the keys are of another type than those of the table.
+            If the type of the keys is not the key type of the table.
         """
         if isinstance(keys, Methods):
             return of_values(self.lookup, keys)
@@ -140,12 +140,12 @@ class Table:
         return len(self.values)
 
     def size(self, name: str | None = None) -> Any:
-        """Return the number of keys; of words and buckets together."""
+        """Return the number of keys, including out-of-vocabulary buckets."""
         return self._version.tensor(np.asarray(self._count(), np.int64))
 
 
 class StaticHashTable(Table):
-    """Values by key; `default_value` for what is no key."""
+    """A table of values by key; `default_value` is returned for missing keys."""
 
     def __init__(
         self,
@@ -175,21 +175,21 @@ class StaticHashTable(Table):
         return values_of(self.values, keys, self._default, self.value_dtype.numpy)
 
     def export(self, name: str | None = None) -> tuple[Any, Any]:
-        """All keys, and their values."""
+        """Return all keys and their values."""
         keys = in_array(list(self.values), self.key_dtype)
         values = in_array(list(self.values.values()), self.value_dtype)
         return self._version.tensor(keys), self._version.tensor(values)
 
 
 def in_array(values: list[Any], dtype: DType) -> Array:
-    """Keys or values of a table as a vector."""
+    """Return keys or values of a table as a vector."""
     found = np.empty(len(values), dtype.numpy)
     found[:] = values
     return found
 
 
 class StaticVocabularyTable(Table):
-    """Numbers of words; words that are not there share some numbers more."""
+    """A table of word numbers; words outside the vocabulary are hashed into extra numbers."""
 
     def __init__(
         self,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arithmetic, comparisons and casts, element by element, and products of tensors."""
+"""Elementwise arithmetic, comparisons and casts, and products of tensors."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ _BITWISE = {
 
 
 class _Elementwise(Faces):
-    """Functions that are made of rows alone."""
+    """Functions that are created only from the rows of a table."""
 
     def _unary(self, op: Op) -> Callable[..., Any]:
         apply, operand = self._apply, self._operand
@@ -138,7 +138,7 @@ class Bitwise(_Elementwise):
 
 
 class Math(_Elementwise):
-    """The functions of ``tf.math`` that work on each element."""
+    """The elementwise functions of ``tf.math``."""
 
     def __init__(self, version: Version) -> None:
         super().__init__(version)
@@ -149,7 +149,7 @@ class Math(_Elementwise):
         self.divide, self.mod = self.truediv, self.floormod
 
     def cast(self, x: Any, dtype: Any, name: str | None = None) -> Any:
-        """`x` with elements of another type; floats are cut off where integers are asked for."""
+        """Cast `x` to another type; a cast from floats to integers truncates."""
         wanted = as_dtype(dtype)
         if isinstance(x, (RaggedMethods, SparseMethods)):
             return x._cast(wanted)
@@ -161,7 +161,7 @@ class Math(_Elementwise):
         )
 
     def saturate_cast(self, value: Any, dtype: Any, name: str | None = None) -> Any:
-        """`value` with elements of another type, the nearest one where it has no equal."""
+        """Cast `value` to another type, and clip values that are out of range to its limits."""
         tensor, wanted = self._tensor(value), as_dtype(dtype)
         for each in (tensor.dtype, wanted):
             if each.kind in "bO":
@@ -171,7 +171,7 @@ class Math(_Elementwise):
     def clip_by_value(
         self, t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None
     ) -> Any:
-        """Each element, or the limit that it is beyond."""
+        """Clip each element to the given limits."""
         tensor = self._tensor(t)
         below = self.minimum(tensor, clip_value_max)
         clipped = self.maximum(below, clip_value_min, name)
@@ -180,7 +180,7 @@ class Math(_Elementwise):
         return clipped
 
     def add_n(self, inputs: Sequence[Any], name: str | None = None) -> Any:
-        """The sum of several tensors of one shape."""
+        """Add several tensors of one shape."""
         if not inputs:
             raise ValueError(
                 "Inputs must be an iterable of at least one Tensor with the same dtype."
@@ -196,7 +196,7 @@ class Math(_Elementwise):
         transpose_b: bool = False,
         name: str | None = None,
     ) -> Any:
-        """The product of matrices."""
+        """Multiply two matrices."""
         first, second = self._version.pair("MatMul", a, b)
         inputs = self._version.checked(matrices.MATMUL, first), second
         turned = {"transpose_a": bool(transpose_a), "transpose_b": bool(transpose_b)}
@@ -204,20 +204,20 @@ class Math(_Elementwise):
 
 
 class Products(Faces):
-    """The functions of ``tf`` that multiply along dimensions."""
+    """The functions of ``tf`` that compute products along dimensions."""
 
     def einsum(self, equation: str, *inputs: Any, **_: Any) -> Any:
-        """The sum that an equation of indices says."""
+        """Compute the sum of products that an Einstein summation equation describes."""
         return self._apply(matrices.EINSUM, [self._tensor(x) for x in inputs], equation=equation)
 
     def tensordot(self, a: Any, b: Any, axes: Any, name: str | None = None) -> Any:
-        """The sums of products along dimensions of both."""
+        """Contract two tensors: compute sums of products along the given axes of both."""
         along: Any = axes if isinstance(axes, int) else np.asarray(axes).tolist()
         inputs = self._version.pair("Tensordot", a, b)
         return self._apply(matrices.TENSORDOT, inputs, name, axes=along)
 
     def meshgrid(self, *args: Any, indexing: str = "xy", name: str | None = None) -> list[Any]:
-        """Coordinates of a grid, a tensor for each dimension."""
+        """Return the coordinates of a grid, one tensor for each dimension."""
         if indexing not in ("xy", "ij"):
             raise ValueError("Argument `indexing` parameter must be either 'xy' or 'ij'")
         tensors = [self._tensor(each) for each in args]
@@ -234,7 +234,7 @@ class Products(Faces):
         dtype: Any = float32,
         name: str | None = None,
     ) -> Any:
-        """Ones on the diagonal of a matrix, zeros elsewhere."""
+        """Return an identity matrix: ones on the diagonal and zeros elsewhere."""
         whole = np.eye(num_rows, num_columns, dtype=as_dtype(dtype).numpy)
         found = np.broadcast_to(whole, (*(batch_shape or ()), *whole.shape)).copy()
         return self._tensor(found, None, name)
@@ -254,24 +254,24 @@ _RELU = unary("Relu", lambda x: rows.MAXIMUM.kernel(x, np.zeros((), x.dtype)), "
 
 
 class Activations(_Elementwise):
-    """The functions that ``tf.nn`` adds."""
+    """The elementwise functions that are only in ``tf.nn``."""
 
     def __init__(self, version: Version) -> None:
         super().__init__(version)
         self.relu, self.softplus = self._unary(_RELU), self._unary(_SOFTPLUS)
 
     def softmax(self, logits: Any, axis: int | None = None, name: str | None = None) -> Any:
-        """Powers of e, divided by their sum along a dimension."""
+        """Compute ``exp(logits)``, divided by its sum along a dimension."""
         return self._softmax(logits, axis, name, False)
 
     def log_softmax(self, logits: Any, axis: int | None = None, name: str | None = None) -> Any:
-        """Logarithms of :meth:`softmax`."""
+        """Compute the logarithm of :meth:`softmax`."""
         return self._softmax(logits, axis, name, True)
 
     def _softmax(self, logits: Any, axis: int | None, name: str | None, logarithm: bool) -> Any:
         x = self._operand(_SOFTMAX, logits)
         last = -1 if axis is None else int(axis)
-        if last >= 0:  # counted from the end, it is the same for many elements
+        if last >= 0:  # an axis counted from the end remains valid for many elements at once
             if x.shape.ndims is None:
                 raise TypeError("softmax along a dimension counted from the first needs a rank")
             last -= x.shape.ndims

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``tf.lookup.experimental``: tables that change while programs run."""
+"""``tf.lookup.experimental``: tables that change while a program runs."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ _NUMBER = TensorSpec([], int64)
 
 
 class MutableHashTable(Table):
-    """Values by key, to which keys are added while it is used; `default_value` for all others."""
+    """A table of values by key that is filled while in use; missing keys get `default_value`."""
 
-    # What a function gives that changes the table, of the number of keys after it.
+    # Takes the number of keys after a change, and returns the result of the function that changed
+    # the table.
     _done: Callable[[Any], Any]
 
     def __init__(
@@ -50,7 +51,7 @@ class MutableHashTable(Table):
         return Op(name, kernel, infer or (lambda *_, **__: [_NUMBER]), pure=False)
 
     def _keys(self, keys: Any) -> list[Any]:
-        """The keys of an array, of which none is a mark of the table's own."""
+        """Return the keys of an array as a list; DenseHashTable rejects reserved keys."""
         array = as_array(keys)
         return [array[()]] if not array.ndim else array.reshape(-1).tolist()
 
@@ -104,19 +105,19 @@ class MutableHashTable(Table):
     def lookup(  # type: ignore[override]
         self, keys: Any, dynamic_default_values: Any = None, name: str | None = None
     ) -> Any:
-        """The values of keys; where there are none the default, or that of each key."""
+        """Return the values of keys; missing keys get the default, which may vary by key."""
         inputs = [self._given(keys)]
         if dynamic_default_values is not None:
             inputs.append(self._version.tensor(dynamic_default_values, self.value_dtype))
         return self._version.apply(self._op, inputs, name)
 
     def insert(self, keys: Any, values: Any, name: str | None = None) -> Any:
-        """Give keys their values, new ones to those that are there."""
+        """Insert keys and their values; existing keys get the new values."""
         inputs = [self._given(keys), self._version.tensor(values, self.value_dtype)]
         return type(self)._done(self._version.apply(self._insert, inputs, name))
 
     def remove(self, keys: Any, name: str | None = None) -> Any:
-        """Forget keys, as far as they are there."""
+        """Remove keys; missing keys are ignored."""
         return type(self)._done(self._version.apply(self._remove, [self._given(keys)], name))
 
     def size(self, name: str | None = None) -> Any:
@@ -124,13 +125,13 @@ class MutableHashTable(Table):
         return self._version.apply(self._size, [], name)
 
     def export(self, name: str | None = None) -> tuple[Any, Any]:
-        """All keys, and their values."""
+        """Return all keys and their values."""
         keys, values = self._version.apply_all(self._export, [], name)
         return keys, values
 
 
 class DenseHashTable(MutableHashTable):
-    """Values by key, but for two keys, which TensorFlow keeps for itself."""
+    """A table of values by key; `empty_key` and `deleted_key` are reserved."""
 
     def __init__(
         self,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Examples, SequenceExamples, tensors and lines of text out of their serialized forms."""
+"""Functions that parse Examples, SequenceExamples, tensors and lines of text."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["Parsers"]
 
 _Columns = dict[Any, Any]
 
-# Preparing the features takes longer than parsing one Example.
+# The features are cached because preparing them takes longer than parsing one Example.
 _OPS: dict[Any, Op] = {}
 _MOST_OPS = 64
 _COLUMNS = ["float32", "float64", "int32", "int64", "string"]
@@ -32,7 +32,7 @@ _COLUMNS = ["float32", "float64", "int32", "int64", "string"]
 def _kept(key: Any, make: Callable[[], Op]) -> Op:
     try:
         found = _OPS.get(key)
-    except TypeError:  # a default that has no hash
+    except TypeError:  # a default value is not hashable
         return make()
     if found is None:
         if len(_OPS) >= _MOST_OPS:
@@ -57,7 +57,7 @@ class Parsers(Faces):
     def _outputs(
         self, op: Op, inputs: Sequence[Any], name: str | None, **attributes: Any
     ) -> Sequence[Any]:
-        """The outputs of an operation, composite ones among them."""
+        """Return the outputs of an operation, including composite ones."""
         found: Sequence[Any] = self._version.apply_all(op, inputs, name, **attributes)
         return found
 
@@ -80,7 +80,7 @@ class Parsers(Faces):
         example_names: Any = None,
         name: str | None = None,
     ) -> _Columns:
-        """One Example as tensors, by feature."""
+        """Parse one Example into tensors, by feature."""
         checked = checked_example(features, single=True)
         return self._single(self._scalar(serialized), features, checked, name)
 
@@ -95,7 +95,7 @@ class Parsers(Faces):
         example_names: Any = None,
         name: str | None = None,
     ) -> _Columns:
-        """Examples as tensors, by feature; a scalar is a single one."""
+        """Parse Examples into tensors, by feature; a scalar is parsed as a single Example."""
         checked, records = checked_example(features), self._serialized(serialized)
         rank = records.shape.ndims
         if rank is not None and rank > 1:
@@ -117,7 +117,7 @@ class Parsers(Faces):
         example_name: Any = None,
         name: str | None = None,
     ) -> tuple[_Columns, _Columns]:
-        """One SequenceExample as tensors: those of its context, and those of its feature lists."""
+        """Parse one SequenceExample into the tensors of its context and of its feature lists."""
         records = self._scalar(serialized)
         found = self._sequence(
             records, context_features, sequence_features, example_name, name, single=True
@@ -132,7 +132,7 @@ class Parsers(Faces):
         example_names: Any = None,
         name: str | None = None,
     ) -> tuple[_Columns, _Columns, _Columns]:
-        """SequenceExamples as tensors: of contexts, of feature lists, and how long these are."""
+        """Parse SequenceExamples into tensors of contexts, feature lists and their lengths."""
         records = self._serialized(serialized)
         return self._sequence(
             records, context_features, sequence_features, example_names, name, single=False
@@ -166,7 +166,7 @@ class Parsers(Faces):
         fixed_length: int | None = None,
         name: str | None = None,
     ) -> Any:
-        """Strings as the numbers whose bytes they are, along one more dimension."""
+        """Interpret the bytes of strings as numbers, which add one dimension."""
         strings, dtype = self._tensor(input_bytes, string), as_dtype(out_type)
         if dtype.name not in RAW_TYPES or (fixed_length and dtype.is_bool):
             raise self._version.refused_type("out_type", "out_type", dtype, RAW_TYPES)
@@ -174,16 +174,16 @@ class Parsers(Faces):
         return self._apply(DECODE_RAW, [strings], name, out_type=dtype, **how)
 
     def decode_json_example(self, json_examples: Any, name: str | None = None) -> Any:
-        """Examples in JSON as serialized ones."""
+        """Convert Examples from JSON to serialized messages."""
         return self._apply(parsing.DECODE_JSON, [self._tensor(json_examples, string)], name)
 
     def serialize_tensor(self, tensor: Any, name: str | None = None) -> Any:
-        """A tensor as the bytes of a ``TensorProto``."""
+        """Serialize a tensor as ``TensorProto``."""
         value = self._tensor(tensor)
         return self._apply(messages.SERIALIZE_TENSOR, [value], name, T=value.dtype)
 
     def parse_tensor(self, serialized: Any, out_type: Any, name: str | None = None) -> Any:
-        """The tensor in the bytes of a ``TensorProto``."""
+        """Parse a tensor from a serialized ``TensorProto``."""
         inputs = [self._tensor(serialized, string)]
         return self._apply(messages.PARSE_TENSOR, inputs, name, out_type=as_dtype(out_type))
 
@@ -197,19 +197,19 @@ class Parsers(Faces):
     def serialize_sparse(
         self, sp_input: Any, name: str | None = None, out_type: Any = "string"
     ) -> Any:
-        """A sparse tensor as three strings: indices, values and shape."""
+        """Serialize a sparse tensor as three strings: indices, values and shape."""
         return self._sparse_message(messages.SERIALIZE_SPARSE, sp_input, name, out_type)
 
     def serialize_many_sparse(
         self, sp_input: Any, name: str | None = None, out_type: Any = "string"
     ) -> Any:
-        """Each row of a sparse tensor as three strings."""
+        """Serialize each row of a sparse tensor as three strings."""
         return self._sparse_message(messages.SERIALIZE_MANY_SPARSE, sp_input, name, out_type)
 
     def deserialize_many_sparse(
         self, serialized_sparse: Any, dtype: Any, rank: int | None = None, name: str | None = None
     ) -> Any:
-        """Rows of what :meth:`serialize_sparse` makes, as one sparse tensor of a dimension more."""
+        """Parse results of :meth:`serialize_sparse` as the rows of one sparse tensor."""
         inputs = [self._tensor(serialized_sparse, string)]
         op, how = messages.DESERIALIZE_SPARSE, {"dtype": as_dtype(dtype), "rank": rank}
         return self._outputs(op, inputs, name, **how)[0]
@@ -224,7 +224,7 @@ class Parsers(Faces):
         select_cols: Sequence[int] | None = None,
         name: str | None = None,
     ) -> list[Any]:
-        """Lines of comma-separated values as one tensor a column."""
+        """Parse lines of comma-separated values into one tensor per column."""
         lines = self._tensor(records, string)
         if not isinstance(record_defaults, (list, tuple)):
             raise TypeError(
@@ -249,7 +249,8 @@ class Parsers(Faces):
     def _field(self, default: Any) -> Field:
         from ..kernels.csv import Field
 
-        if isinstance(default, (DType, np.dtype, type)):  # and no number, which is a default
+        # A type, as opposed to a number, which is a default value.
+        if isinstance(default, (DType, np.dtype, type)):
             return Field(as_dtype(default).numpy, None)
         tensor = self._tensor(default)
         found = constant_of(getattr(tensor, "raw", tensor))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Elements picked out of tensors by where they are."""
+"""Functions that select elements of tensors by their indices."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _PLACES = ("int16", "int32", "int64")
 
 
 class Unique(NamedTuple):
-    """Values without repetition, and where each element's value is among them."""
+    """The distinct values, and the index of each element's value among them."""
 
     y: Any
     idx: Any
 
 
 def scattered(name: str, change: Any) -> Op:
-    """An operation that changes a tensor at the places that rows of indices spell out."""
+    """Return an operation that changes a tensor at the indices in the rows of an index tensor."""
 
     def kernel(x: Any, indices: Any, updates: Any) -> Any:
         result = x.copy()
@@ -46,7 +46,7 @@ _ADD = scattered("TensorScatterAdd", np.add.at)
 
 
 class Picking(Faces):
-    """The functions of ``tf`` that choose elements."""
+    """The functions of ``tf`` that select elements."""
 
     def _places(self, indices: Any) -> Any:
         return self._version.integers(indices, "indices", "Tindices", None, _PLACES)
@@ -60,9 +60,9 @@ class Picking(Faces):
         batch_dims: int = 0,
         name: str | None = None,
     ) -> Any:
-        """The parts of `params` that `indices` name, along one dimension.
+        """Gather the slices of `params` at `indices` along one dimension.
 
-        With `batch_dims`, that many first dimensions of both go together.
+        With `batch_dims`, the first `batch_dims` dimensions of both tensors correspond.
         """
         if self._of_ragged.among([params, indices]):
             return self._of_ragged.gather(params, indices, axis, batch_dims, name)
@@ -74,7 +74,7 @@ class Picking(Faces):
     def gather_nd(
         self, params: Any, indices: Any, batch_dims: int = 0, name: str | None = None
     ) -> Any:
-        """The parts of `params` at the places that the last dimension of `indices` spells out."""
+        """Gather the slices of `params` at the indices in the last dimension of `indices`."""
         inputs = self._tensor(params), self._places(indices)
         return self._apply(rows.GATHER_ND, inputs, name, batch_dims=int(batch_dims))
 
@@ -88,7 +88,7 @@ class Picking(Faces):
         dtype: Any = None,
         name: str | None = None,
     ) -> Any:
-        """Rows of `depth` elements that have `on_value` at one place and `off_value` elsewhere."""
+        """Return rows of `depth` elements: `on_value` at one index and `off_value` elsewhere."""
         if isinstance(indices, Methods):
             how = depth, on_value, off_value, axis, dtype
             return of_values(lambda flat: self.one_hot(flat, *how), indices)
@@ -116,7 +116,7 @@ class Picking(Faces):
     def boolean_mask(
         self, tensor: Any, mask: Any, axis: int | None = None, name: str | None = "boolean_mask"
     ) -> Any:
-        """The elements at the places where `mask` is true, in a row."""
+        """Return the elements where `mask` is true, as one row."""
         values, kept, first = self._tensor(tensor), self._tensor(mask), int(axis or 0)
         if kept.dtype is not bool_:
             kept = self._apply(CAST, (kept,), DstT=bool_)
@@ -129,7 +129,7 @@ class Picking(Faces):
         return self._apply(rows.BOOLEAN_MASK, (values, kept), name, axis=first)
 
     def unique(self, x: Any, out_idx: Any = int32, name: str | None = None) -> Unique:
-        """The different elements of a vector as they come, and which of them each element is."""
+        """Return the distinct elements of a vector in order, and each element's index in them."""
         inputs = (self._tensor(x),)
         found = self._version.apply_all(rows.UNIQUE, inputs, name, out_idx=as_dtype(out_idx))
         return Unique(*found)
@@ -137,12 +137,12 @@ class Picking(Faces):
     def sequence_mask(
         self, lengths: Any, maxlen: Any = None, dtype: Any = bool_, name: str | None = None
     ) -> Any:
-        """Rows that are true in front, each for as long as its length says."""
+        """Return one row for each length, in which the first ``length`` elements are true."""
         inputs = [self._tensor(each) for each in (lengths, maxlen) if each is not None]
         return self._apply(rows.SEQUENCE_MASK, inputs, name, dtype=as_dtype(dtype))
 
     def slice(self, input_: Any, begin: Any, size: Any, name: str | None = None) -> Any:
-        """`size` elements along each dimension, from `begin` on; -1 for all that are left."""
+        """Slice `size` elements from `begin` along each dimension; -1 means all remaining ones."""
         first = self._version.integers(begin, "begin", "Index", 1)
         count = self._version.integers(size, "size", "Index", 1)
         return self._apply(rows.SLICE, (self._tensor(input_), first, count), name)
@@ -150,13 +150,13 @@ class Picking(Faces):
     def tensor_scatter_nd_update(
         self, tensor: Any, indices: Any, updates: Any, name: str | None = None
     ) -> Any:
-        """The tensor with `updates` at the places that the rows of `indices` spell out."""
+        """Replace the elements of a tensor at the indices in the rows of `indices` by `updates`."""
         return self._scatter(_SET, tensor, indices, updates, name)
 
     def tensor_scatter_nd_add(
         self, tensor: Any, indices: Any, updates: Any, name: str | None = None
     ) -> Any:
-        """The tensor with `updates` added at the places that `indices` spell out."""
+        """Add `updates` to the elements of a tensor at `indices`."""
         return self._scatter(_ADD, tensor, indices, updates, name)
 
     def _scatter(self, op: Op, tensor: Any, indices: Any, updates: Any, name: str | None) -> Any:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``tf.ragged`` of both versions, over the operations of the registry."""
+"""``tf.ragged`` of both versions, built on the registered operations."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ __all__ = ["RaggedFunctions", "parts_of_lists"]
 
 
 def levels(value: Any) -> int:
-    """Number of dimensions of nested lists, whose scalars have to be at one depth.
+    """Return the number of dimensions of nested lists, whose scalars must be at one depth.
 
     Raises
     ------
     ValueError
-        When they are not.
+        If the scalars are at different depths.
     """
     if not isinstance(value, (list, tuple, np.ndarray)):
         return 0
@@ -41,12 +41,12 @@ def _has_scalars(value: Any) -> bool:
 def parts_of_lists(
     pylist: Any, dtype: Any, ragged_rank: int | None, inner_shape: Any, splits_dtype: Any
 ) -> tuple[Any, list[Any]]:
-    """Flat values, and where rows begin, of nested lists.
+    """Return the flat values and row splits of nested lists.
 
     Raises
     ------
     ValueError
-        When these are not nested as they should be.
+        If the lists are not nested as required.
     """
     deep = levels(pylist)
     inner = () if inner_shape is None else tuple(inner_shape)
@@ -70,7 +70,7 @@ def parts_of_lists(
 
 
 def _dimension(what: str, number: Any, rank: int, of: str, end: int) -> int:
-    """The number of a dimension, which may count from the last one, below `end`."""
+    """Return the number of a dimension below `end`; a negative one counts from the last."""
     found = int(np.asarray(number))
     if not -rank <= found < end:
         raise ValueError(f"{what}={found} out of bounds: expected {-rank}<={what}<rank({of})")
@@ -78,11 +78,11 @@ def _dimension(what: str, number: Any, rank: int, of: str, end: int) -> int:
 
 
 class RaggedFunctions(Functions):
-    """``tf.ragged``."""
+    """The functions of ``tf.ragged``."""
 
     @staticmethod
     def among(values: Any) -> bool:
-        """Whether there is a ragged tensor among values that functions of ``tf`` are given."""
+        """Return whether the arguments of a function of ``tf`` include a ragged tensor."""
         several = isinstance(values, (list, tuple))
         return several and any(isinstance(each, RaggedMethods) for each in values)
 
@@ -98,12 +98,12 @@ class RaggedFunctions(Functions):
         name: str | None = None,
         row_splits_dtype: Any = "int64",
     ) -> Any:
-        """A ragged tensor of nested lists."""
+        """Create a ragged tensor from nested lists."""
         flat, splits = parts_of_lists(pylist, dtype, ragged_rank, inner_shape, row_splits_dtype)
         return self._made.from_nested_row_splits(self._tensor(flat), splits)
 
     def map_flat_values(self, op: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """Apply a function to the flat values of ragged tensors, all of the same rows."""
+        """Apply a function to the flat values of ragged tensors that have the same rows."""
         given = [*args, *kwargs.values()]
         first = next((each for each in given if isinstance(each, RaggedMethods)), None)
         if first is None:
@@ -125,17 +125,17 @@ class RaggedFunctions(Functions):
         return first.with_flat_values(found)
 
     def boolean_mask(self, data: Any, mask: Any, name: str | None = None) -> Any:
-        """The elements for which `mask` is True, in their rows."""
+        """Return the elements for which `mask` is True, within their rows."""
         inputs = [self._either(data), self._either(mask)]
         return self._call(of_rows.BOOLEAN_MASK, inputs, name)
 
     def stack(self, values: Sequence[Any], axis: int = 0, name: str | None = None) -> Any:
-        """Tensors, whose rows may differ in length, along a new dimension.
+        """Stack tensors, whose rows may differ in length, along a new dimension.
 
         Raises
         ------
         ValueError
-            When there is none.
+            If `values` is empty.
         """
         parts = [self._either(value) for value in values]
         if not parts:
@@ -147,7 +147,7 @@ class RaggedFunctions(Functions):
         return self._call(of_rows.STACK, parts, name, axis=place)
 
     def concat(self, values: Sequence[Any], axis: Any, name: str | None = None) -> Any:
-        """Tensors one after the other, along a dimension in which rows may differ in length."""
+        """Concatenate tensors along a dimension in which rows may differ in length."""
         parts = [self._either(value) for value in values]
         first = next(part for part in parts if part.shape.ndims is not None)
         rank, place = first.shape.ndims, int(np.asarray(axis))
@@ -156,7 +156,7 @@ class RaggedFunctions(Functions):
         return self._call(of_rows.CONCAT, parts, name, axis=place % rank)
 
     def expand_dims(self, input: Any, axis: Any, name: str | None = None) -> Any:
-        """A dimension of 1 more."""
+        """Insert a dimension of size 1."""
         return self._call(of_rows.EXPAND_DIMS, [input], name, axis=input._axis(axis, 1))
 
     def gather(
@@ -167,7 +167,7 @@ class RaggedFunctions(Functions):
         batch_dims: int = 0,
         name: str | None = None,
     ) -> Any:
-        """The parts of `params` that `indices` name, along one dimension."""
+        """Gather the slices of `params` at `indices` along one dimension."""
         x, places = self._either(params), self._either(indices)
         rank, count = x.shape.ndims, places.shape.ndims
         batch = _dimension("batch_dims", batch_dims, count, "indices", count + 1)
@@ -187,7 +187,7 @@ class RaggedFunctions(Functions):
         name: str | None = None,
         row_splits_dtype: Any = "int64",
     ) -> Any:
-        """Rows of the numbers from `starts` up to `limits`."""
+        """Return rows of numbers from `starts` to below `limits`."""
         first, last = (0, starts) if limits is None else (starts, limits)
         parts = [self._tensor(each) for each in (first, last, deltas)]
         order = ["int32", "int64", "float32", "float64"]
@@ -199,7 +199,7 @@ class RaggedFunctions(Functions):
     def row_splits_to_segment_ids(
         self, splits: Any, name: str | None = None, out_type: Any = None
     ) -> Any:
-        """The number of the row of each value."""
+        """Return the row number of each value."""
         found = self._call(of_ragged.SEGMENT_IDS, [integers(self._tensor, splits)], name)
         return found if out_type is None else self._made._operators["cast"](found, out_type)
 
@@ -210,7 +210,7 @@ class RaggedFunctions(Functions):
         out_type: Any = None,
         name: str | None = None,
     ) -> Any:
-        """Where the rows begin whose values have these numbers."""
+        """Return the row splits for values with the given row numbers."""
         ids = integers(self._tensor, segment_ids)
         found = self._made.from_value_rowids(ids, ids, num_segments).row_splits
         return found if out_type is None else self._made._operators["cast"](found, out_type)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One value of many: sums, means, extremes and where these are, and numbers of them."""
+"""Reductions: sums, means, extremes, their indices, and counts."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _check_matrix_norm(ord: Any, axis: Sequence[Any]) -> None:
 
 
 class Reductions(Faces):
-    """The functions of ``tf`` and ``tf.math`` that take elements together."""
+    """The functions of ``tf`` and ``tf.math`` that reduce tensors."""
 
     def __init__(self, version: Version) -> None:
         super().__init__(version)
@@ -104,7 +104,7 @@ class Reductions(Faces):
         reverse: bool = False,
         name: str | None = None,
     ) -> Any:
-        """Sums of what comes before and of the element itself; without it when `exclusive`."""
+        """Compute cumulative sums; if `exclusive`, without the element itself."""
         inputs = self._operand(rows.CUMSUM, x), self._version.integers(axis, "axis", "Tidx", 0)
         how = {"exclusive": bool(exclusive), "reverse": bool(reverse)}
         return self._apply(rows.CUMSUM, inputs, name, **how)
@@ -119,7 +119,7 @@ class Reductions(Faces):
         input_tensor: Any = None,
         keep_dims: bool | None = None,
     ) -> Any:
-        """Number of elements that are not 0."""
+        """Count the elements that are not 0."""
         x = self._tensor(one_of("input_tensor", input_tensor, "input", input))
         zero = self._tensor(b"" if x.dtype.kind == "O" else x.dtype.numpy.type(0), x.dtype)
         there = self._apply(elements.NOT_EQUAL, [x, zero], None)
@@ -135,7 +135,7 @@ class Reductions(Faces):
         dtype: Any = "int32",
         name: str | None = None,
     ) -> Any:
-        """Number of values in each of `nbins` equal parts of a range."""
+        """Count the values in each of `nbins` equal parts of a range."""
         tensor = self._tensor(values)
         inputs = tensor, self._tensor(value_range, tensor.dtype)
         how = {"nbins": int(np.asarray(nbins)), "dtype": as_dtype(dtype)}
@@ -150,7 +150,7 @@ class Reductions(Faces):
         name: str | None = None,
         keep_dims: bool | None = None,
     ) -> Any:
-        """Lengths of vectors or, along two dimensions, of matrices."""
+        """Compute the norms of vectors or, along two dimensions, of matrices."""
         matrix = isinstance(axis, (list, tuple)) and len(axis) == 2
         if matrix:
             _check_matrix_norm(ord, axis)
@@ -186,7 +186,7 @@ class Reductions(Faces):
         name: str | None = None,
         dim: Any = None,
     ) -> Any:
-        """Vectors divided by their lengths."""
+        """Divide vectors by their lengths."""
         given = self._operand(elements.SQUARE, x)
         squares = self._apply(elements.SQUARE, [given], None)
         axes = self._axes(one_of("dim", dim, "axis", axis))

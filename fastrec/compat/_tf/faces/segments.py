@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of tensors that numbers name, put together, counted and put elsewhere."""
+"""Functions that partition, combine, count and scatter parts of tensors by number."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ListDiff = namedtuple("ListDiff", ["out", "idx"])
 
 
 class Segments(Faces):
-    """Functions of parts of a tensor that numbers name."""
+    """Functions on parts of a tensor, which are identified by numbers."""
 
     def __init__(self, version: Version) -> None:
         super().__init__(version)
@@ -45,7 +45,7 @@ class Segments(Faces):
     def dynamic_partition(
         self, data: Any, partitions: Any, num_partitions: int, name: str | None = None
     ) -> list[Any]:
-        """The rows of `data` of each part, as `partitions` numbers them."""
+        """Partition the rows of `data`; `partitions` holds the part number of each row."""
         inputs = [self._tensor(data), self._tensor(partitions)]
         found: list[Any] = self._version.apply_all(
             segments.DYNAMIC_PARTITION, inputs, name, count=int(num_partitions)
@@ -55,12 +55,12 @@ class Segments(Faces):
     def dynamic_stitch(
         self, indices: Sequence[Any], data: Sequence[Any], name: str | None = None
     ) -> Any:
-        """The rows of several tensors, each at its index."""
+        """Interleave the rows of several tensors, each at its index."""
         inputs = [self._tensor(each) for each in (*indices, *data)]
         return self._apply(segments.DYNAMIC_STITCH, inputs, name)
 
     def scatter_nd(self, indices: Any, updates: Any, shape: Any, name: str | None = None) -> Any:
-        """Zeros of a shape, to which `updates` are added at `indices`."""
+        """Add `updates` at `indices` to zeros of the given shape."""
         inputs = [self._tensor(each) for each in (indices, updates, shape)]
         return self._apply(segments.SCATTER_ND, inputs, name)
 
@@ -74,7 +74,7 @@ class Segments(Faces):
         seq_dim: int | None = None,
         batch_dim: int | None = None,
     ) -> Any:
-        """The first elements of each row the other way round, as many as `seq_lengths` says."""
+        """Reverse the first `seq_lengths` elements of each row."""
         axis = one_of("seq_dim", seq_dim, "seq_axis", seq_axis)
         batch = one_of("batch_dim", batch_dim, "batch_axis", batch_axis) or 0
         inputs = [self._tensor(input), self._tensor(seq_lengths)]
@@ -91,7 +91,7 @@ class Segments(Faces):
         out_type: Any = "int32",
         name: str | None = None,
     ) -> Any:
-        """Where values would go in sorted rows."""
+        """Return the indices at which values would be inserted into sorted rows."""
         if side not in ("left", "right"):
             raise ValueError(f"side must be either 'right' or 'left'. Saw: {side}.")
         row = self._tensor(sorted_sequence)
@@ -101,14 +101,14 @@ class Segments(Faces):
         )
 
     def unique_with_counts(self, x: Any, out_idx: Any = "int32", name: str | None = None) -> Any:
-        """The different elements, the number of each element's, and how many there are of each."""
+        """Return the distinct elements, the index of each element's value, and the counts."""
         found = self._version.apply_all(
             segments.UNIQUE_WITH_COUNTS, [self._tensor(x)], name, dtype=as_dtype(out_idx)
         )
         return UniqueWithCounts(*found)
 
     def setdiff1d(self, x: Any, y: Any, index_dtype: Any = "int32", name: str | None = None) -> Any:
-        """The elements of `x` that `y` does not have, and where they are."""
+        """Return the elements of `x` that are not in `y`, and their indices."""
         first = self._tensor(x)
         inputs = [first, self._tensor(y, first.dtype)]
         found = self._version.apply_all(
@@ -127,7 +127,7 @@ class Segments(Faces):
         axis: Any = None,
         binary_output: bool = False,
     ) -> Any:
-        """How often each number from 0 on occurs, or whether; with axis=-1 in each row."""
+        """Count each integer from 0, or return whether it occurs; with axis=-1, in each row."""
         if weights is not None and binary_output:
             raise ValueError(
                 "Arguments `binary_output` and `weights` are mutually exclusive. Please specify "
@@ -144,7 +144,7 @@ class Segments(Faces):
         return self._apply(segments.BINCOUNT, inputs, name, **how, **ways)
 
     def invert_permutation(self, x: Any, name: str | None = None) -> Any:
-        """The permutation that undoes one."""
+        """Return the inverse of a permutation."""
         return self._apply(segments.INVERT_PERMUTATION, [self._tensor(x)], name)
 
 
@@ -154,14 +154,14 @@ class Pixels(Faces):
     def space_to_depth(
         self, input: Any, block_size: int, name: str | None = None, data_format: str = "NHWC"
     ) -> Any:
-        """The pixels of each square as the channels of one."""
+        """Move the pixels of each square block into the channels of one pixel."""
         _channels_last(data_format)
         return self._apply(segments.SPACE_TO_DEPTH, [self._tensor(input)], name, size=block_size)
 
     def depth_to_space(
         self, input: Any, block_size: int, name: str | None = None, data_format: str = "NHWC"
     ) -> Any:
-        """The channels of each pixel as the pixels of a square."""
+        """Move the channels of each pixel into the pixels of a square block."""
         _channels_last(data_format)
         return self._apply(segments.DEPTH_TO_SPACE, [self._tensor(input)], name, size=block_size)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``tf.sparse`` of both versions, over the operations of the registry."""
+"""``tf.sparse`` of both versions, built on the registered operations."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["IndexedSlices", "SparseFunctions"]
 
 
 class IndexedSlices(NamedTuple):
-    """Rows of a large tensor, and their numbers in it."""
+    """Rows of a large tensor and their indices in it."""
 
     values: Any
     indices: Any
@@ -29,13 +29,13 @@ class IndexedSlices(NamedTuple):
 
     @property
     def dtype(self) -> DType:
-        """Of the rows."""
+        """The type of the rows."""
         found: DType = self.values.dtype
         return found
 
 
 class SparseFunctions(Functions):
-    """``tf.sparse``."""
+    """The functions of ``tf.sparse``."""
 
     def _sparse(self, value: Any) -> Any:
         if isinstance(value, SparseMethods):
@@ -57,7 +57,7 @@ class SparseFunctions(Functions):
         validate_indices: bool = True,
         name: str | None = None,
     ) -> Any:
-        """The whole array, `default_value` (0 or ``b""``) where there is no value."""
+        """Convert to a dense tensor; `default_value` (0 or ``b""``) fills missing elements."""
         sparse = self._sparse(sp_input)
         text = sparse.dtype.name == "string"
         if default_value is None or (text and isinstance(default_value, int)):
@@ -67,7 +67,7 @@ class SparseFunctions(Functions):
         return self._run(of_sparse.TO_DENSE, sparse, name, default, **how)
 
     def from_dense(self, tensor: Any, name: str | None = None) -> Any:
-        """The elements that are not 0 or empty, and where they are."""
+        """Convert a dense tensor to a sparse one with the elements that are neither 0 nor empty."""
         return self._call(of_sparse.FROM_DENSE, [self._tensor(tensor)], name)
 
     def eye(
@@ -77,37 +77,37 @@ class SparseFunctions(Functions):
         dtype: Any = "float32",
         name: str | None = None,
     ) -> Any:
-        """Ones on the diagonal."""
+        """Return a sparse identity matrix."""
         count = min(num_rows, num_rows if num_columns is None else num_columns)
         places = np.repeat(np.arange(count, dtype=np.int64)[:, np.newaxis], 2, axis=1)
         sizes = [num_rows, num_rows if num_columns is None else num_columns]
         return self._made(places, self._tensor(np.ones(count, as_dtype(dtype).numpy)), sizes)
 
     def reorder(self, sp_input: Any, name: str | None = None) -> Any:
-        """The same values, sorted by their places; those of one place stay in their order."""
+        """Sort the values by index; the order of equal indices is preserved."""
         return self._run(of_sparse.REORDER, sp_input, name)
 
     def reset_shape(self, sp_input: Any, new_shape: Any = None) -> Any:
-        """The same values in a whole of another size; by default as small as can be."""
+        """Change the dense shape; by default, to the smallest shape that contains all values."""
         new = [] if new_shape is None else [self._numbers(new_shape)]
         return self._run(of_sparse.RESET_SHAPE, sp_input, None, *new)
 
     def reshape(self, sp_input: Any, shape: Any, name: str | None = None) -> Any:
-        """The same values in a whole of another shape; -1 stands for what is left."""
+        """Reshape a sparse tensor; a size of -1 is computed from the others."""
         return self._run(of_sparse.RESHAPE, sp_input, name, self._numbers(shape))
 
     def expand_dims(self, sp_input: Any, axis: Any = None, name: str | None = None) -> Any:
-        """A dimension of 1 more; the last by default."""
+        """Insert a dimension of size 1, by default the last."""
         place = -1 if axis is None else int(np.asarray(axis))
         return self._run(of_sparse.EXPAND_DIMS, sp_input, name, axis=place)
 
     def transpose(self, sp_input: Any, perm: Any = None, name: str | None = None) -> Any:
-        """The dimensions in another order."""
+        """Permute the dimensions of a sparse tensor."""
         order = [] if perm is None else [self._numbers(perm)]
         return self._run(of_sparse.TRANSPOSE, sp_input, name, *order)
 
     def slice(self, sp_input: Any, start: Any, size: Any, name: str | None = None) -> Any:
-        """The part that begins at `start` and is of `size`."""
+        """Slice a sparse tensor from `start`, with the given size."""
         places = [self._numbers(start), self._numbers(size)]
         return self._run(of_sparse.SLICE, sp_input, name, *places)
 
@@ -119,7 +119,7 @@ class SparseFunctions(Functions):
         name: str | None = None,
         split_dim: Any = None,
     ) -> list[Any]:
-        """The parts of a dimension, the first of which are longer where they cannot be equal."""
+        """Split along a dimension; if the parts cannot be equal, the first ones are longer."""
         place = split_dim if axis is None else axis
         for what, given in (("num_split", num_split), ("axis", place), ("sp_input", sp_input)):
             if given is None:
@@ -136,24 +136,24 @@ class SparseFunctions(Functions):
         name: str | None = None,
         expand_nonconcat_dim: bool = False,
     ) -> Any:
-        """Several one after the other, along a dimension that they have."""
+        """Concatenate sparse tensors along an existing dimension."""
         parts = [self._sparse(each) for each in sp_inputs]
         expand = bool(expand_nonconcat_dims or expand_nonconcat_dim)
         place = int(np.asarray(axis))
         return self._call(of_sparse.CONCAT, parts, name, axis=place, expand=expand)
 
     def retain(self, sp_input: Any, to_retain: Any) -> Any:
-        """The values for which `to_retain` is True."""
+        """Keep the values for which `to_retain` is True."""
         return self._run(of_sparse.RETAIN, sp_input, None, self._tensor(to_retain, "bool"))
 
     def fill_empty_rows(self, sp_input: Any, default_value: Any, name: str | None = None) -> Any:
-        """A value in the first column of rows that have none, and which rows these are."""
+        """Insert a value in the first column of empty rows, and return which rows were empty."""
         sparse = self._sparse(sp_input)
         default = self._tensor(default_value, sparse.dtype)
         return self._run(of_sparse.FILL_EMPTY_ROWS, sparse, name, default)
 
     def to_indicator(self, sp_input: Any, vocab_size: int, name: str | None = None) -> Any:
-        """Rows that are True at the numbers that the values of each row are."""
+        """Return dense rows of bools that are True at the indices given by each row's values."""
         size = int(np.asarray(vocab_size))
         return self._run(of_sparse.TO_INDICATOR, sp_input, name, size=size)
 
@@ -172,7 +172,7 @@ class SparseFunctions(Functions):
         output_is_sparse: bool = False,
         name: str | None = None,
     ) -> Any:
-        """Sums of the values along dimensions."""
+        """Sum the values along dimensions."""
         return self._reduced("Sum", sp_input, axis, keepdims, output_is_sparse, name)
 
     def reduce_max(
@@ -183,11 +183,15 @@ class SparseFunctions(Functions):
         output_is_sparse: bool = False,
         name: str | None = None,
     ) -> Any:
-        """The largest of the values along dimensions; what is not there does not count."""
+        """Return the largest values along dimensions; missing elements are ignored."""
         return self._reduced("Max", sp_input, axis, keepdims, output_is_sparse, name)
 
     def add(self, a: Any, b: Any, threshold: Any = 0, thresh: Any = None) -> Any:
-        """The sum; of two sparse ones without what both have and is below `threshold`."""
+        """Add two tensors, at least one of which is sparse.
+
+        If both are sparse, elements that both contain are dropped if the magnitude of their sum is
+        below `threshold`.
+        """
         if not any(hasattr(each, "dense_shape") for each in (a, b)):
             raise TypeError("At least one input should be SparseTensor; do you mean to use tf.add?")
         if not hasattr(a, "dense_shape"):
@@ -201,11 +205,11 @@ class SparseFunctions(Functions):
         return self._call(arithmetic.ADD, [one, other, least], None)
 
     def maximum(self, sp_a: Any, sp_b: Any, name: str | None = None) -> Any:
-        """The larger of each two elements."""
+        """Return the elementwise maximum of two sparse tensors."""
         return self._run(arithmetic.MAXIMUM, sp_a, name, self._sparse(sp_b))
 
     def minimum(self, sp_a: Any, sp_b: Any, name: str | None = None) -> Any:
-        """The smaller of each two elements."""
+        """Return the elementwise minimum of two sparse tensors."""
         return self._run(arithmetic.MINIMUM, sp_a, name, self._sparse(sp_b))
 
     def _edit_distance(
@@ -215,7 +219,7 @@ class SparseFunctions(Functions):
         normalize: bool = True,
         name: str | None = "edit_distance",
     ) -> Any:
-        """Return the edit distance of each two sequences, which are the last dimension."""
+        """Return the edit distance of each pair of sequences, which are in the last dimension."""
         other = self._sparse(truth)
         return self._run(arithmetic.EDIT_DISTANCE, hypothesis, name, other, normalize=normalize)
 
@@ -227,7 +231,7 @@ class SparseFunctions(Functions):
         adjoint_b: bool = False,
         name: str | None = None,
     ) -> Any:
-        """The matrix product of a sparse matrix and a dense one."""
+        """Multiply a sparse matrix by a dense one."""
         sparse = self._sparse(sp_a)
         how = {"adjoint_a": bool(adjoint_a), "adjoint_b": bool(adjoint_b)}
         return self._run(arithmetic.MATMUL, sparse, name, self._tensor(b, sparse.dtype), **how)
@@ -243,7 +247,7 @@ class SparseFunctions(Functions):
     def cross(
         self, inputs: Sequence[Any], name: str | None = None, separator: Any = None
     ) -> Any:  # fmt: skip
-        """The combinations of the values of each row, joined."""
+        """Return the combinations of the values of each row, joined as strings."""
         parts = self._features(inputs, "Tensor or SparseTensor.")
         between = "_X_" if separator is None else separator
         between = between if isinstance(between, bytes) else between.encode()
@@ -258,7 +262,7 @@ class SparseFunctions(Functions):
         hash_key: int | None = None,
         name: str | None = None,
     ) -> Any:
-        """The fingerprints of the combinations of the values of each row."""
+        """Return the fingerprints of the combinations of the values of each row."""
         parts = self._features(inputs, "SparseTensors")
         how = {"buckets": int(num_buckets), "key": 0xDECAFCAFFE if hash_key is None else hash_key}
         from ...extra.crosses import CROSS_HASHED  # few programs cross features
@@ -266,7 +270,7 @@ class SparseFunctions(Functions):
         return self._call(CROSS_HASHED, parts, name, **how)
 
     def mask(self, a: IndexedSlices, mask_indices: Any, name: str | None = None) -> IndexedSlices:
-        """Slices without those of some numbers."""
+        """Remove the slices with the given indices."""
         numbers = self._tensor(a.indices)
         gone = self._tensor(mask_indices, numbers.dtype)
         kept, places = self._call(LIST_DIFF, [numbers, gone], None, dtype=int32)
@@ -274,12 +278,12 @@ class SparseFunctions(Functions):
         return IndexedSlices(self._call(GATHER, inputs, name, batch_dims=0), kept, a.dense_shape)
 
     def map_values(self, op: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """Apply a function to the values of sparse tensors, which are at the places of the first.
+        """Apply a function to the values of sparse tensors, and keep the indices of the first.
 
         Raises
         ------
         ValueError
-            When none is sparse.
+            If no argument is a sparse tensor.
         """
         first = next((each for each in args if isinstance(each, SparseMethods)), None)
         if first is None:

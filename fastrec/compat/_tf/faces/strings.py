@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Strings: cut, joined, matched, taken for numbers and the other way round."""
+"""Functions that split, join and match strings, and convert between strings and numbers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class _OnStrings(Faces):
         type: str | None = None,
         **how: Any,
     ) -> Any:
-        """An operation on strings; on those of a ragged tensor, in the same rows."""
+        """Run an operation on strings; the result of a ragged tensor has the same rows."""
         if isinstance(input, RaggedMethods):
             inner = self._run(op, input.flat_values, *others, name=name, type=type, **how)
             return input.with_flat_values(inner)
@@ -48,23 +48,23 @@ class Strings(_OnStrings):
         return unit
 
     def length(self, input: Any, unit: str = "BYTE", name: str | None = None) -> Any:
-        """Bytes, or characters if `unit` is ``UTF8_CHAR``."""
+        """Return the length of strings in bytes, or in characters if `unit` is ``UTF8_CHAR``."""
         return self._run(rows.LENGTH, input, name=name, unit=self._checked(unit, "StringLength"))
 
     def lower(self, input: Any, encoding: str = "", name: str | None = None) -> Any:
-        """In small letters: of ASCII only, unless the encoding is ``utf-8``."""
+        """Convert strings to lowercase: ASCII letters only, unless `encoding` is ``utf-8``."""
         return self._run(rows.LOWER, input, name=name, encoding=encoding)
 
     def upper(self, input: Any, encoding: str = "", name: str | None = None) -> Any:
-        """In capital letters: of ASCII only, unless the encoding is ``utf-8``."""
+        """Convert strings to uppercase: ASCII letters only, unless `encoding` is ``utf-8``."""
         return self._run(rows.UPPER, input, name=name, encoding=encoding)
 
     def strip(self, input: Any, name: str | None = None) -> Any:
-        """Without white space at either end."""
+        """Strip white space from both ends of strings."""
         return self._run(rows.STRIP, input, name=name)
 
     def join(self, inputs: Sequence[Any], separator: Any = "", name: str | None = None) -> Any:
-        """Strings one after the other, `separator` between them."""
+        """Join strings elementwise, with `separator` between them."""
         first: Any = inputs[0] if len(inputs) else None
         if isinstance(first, RaggedMethods):
             inner = self.join([first.flat_values, *inputs[1:]], separator, name)
@@ -82,7 +82,7 @@ class Strings(_OnStrings):
         separator: str = "",
         name: str | None = None,
     ) -> Any:
-        """All strings of a tensor put together, or those along some dimensions."""
+        """Join all strings of a tensor, or the strings along some dimensions."""
         tensors = [self._tensor(inputs, string)]
         if axis is not None:
             tensors.append(self._version.integers(axis, "axis", "Tshape"))
@@ -92,14 +92,14 @@ class Strings(_OnStrings):
     def substr(
         self, input: Any, pos: Any, len: Any, unit: str = "BYTE", name: str | None = None
     ) -> Any:
-        """`len` bytes, or characters, from `pos` on; negative positions count from the end."""
+        """Return `len` bytes or characters from `pos`; a negative `pos` counts from the end."""
         chosen = self._checked(unit, "Substr")
         places = self._version.pair("Substr", pos, len)
         self._version.integers(places[0], "pos", "T")
         return self._run(rows.SUBSTR, input, *places, name=name, unit=chosen)
 
     def to_number(self, input: Any, out_type: Any = float32, name: str | None = None) -> Any:
-        """The numbers that strings spell."""
+        """Parse strings as numbers."""
         dtype = as_dtype(out_type)
         if dtype.name not in rows.SPELT:
             raise self._version.refused_type("out_type", "out_type", dtype, rows.SPELT)
@@ -115,7 +115,7 @@ class Strings(_OnStrings):
         fill: str = "",
         name: str | None = None,
     ) -> Any:
-        """Numbers as C's ``printf`` writes them."""
+        """Format numbers as strings, as C's ``printf`` does."""
         how: dict[str, Any] = {"precision": precision, "scientific": scientific}
         how |= {"shortest": shortest, "width": width, "fill": fill}
         if isinstance(input, RaggedMethods):
@@ -130,13 +130,13 @@ class Strings(_OnStrings):
         replace_global: bool = True,
         name: str | None = None,
     ) -> Any:
-        """Replace matches by `rewrite`, in which ``\\1`` stands for the first group."""
+        """Replace matches by `rewrite`, where ``\\1`` is the first group."""
         texts = {"pattern": pattern, "rewrite": rewrite}
         how = {"replace_global": replace_global}
         return self._matched(rows.REGEX_REPLACE, input, texts, name, **how)
 
     def regex_full_match(self, input: Any, pattern: Any, name: str | None = None) -> Any:
-        """Whether the whole of it matches."""
+        """Return whether the whole string matches a pattern."""
         return self._matched(rows.REGEX_FULL_MATCH, input, {"pattern": pattern}, name)
 
     def _matched(
@@ -150,7 +150,7 @@ class Strings(_OnStrings):
         return self._run(op, input, *given, name=name, **how)
 
     def to_hash_bucket_fast(self, input: Any, num_buckets: int, name: str | None = None) -> Any:
-        """The remainder of the fingerprints of strings, as FarmHash computes them."""
+        """Hash strings into buckets with FarmHash fingerprints."""
         if num_buckets < 1:
             raise ValueError(f"num_buckets must be >= 1, got {num_buckets}")
         return self._run(HASH_BUCKET_FAST, input, name=name, count=int(num_buckets))
@@ -184,10 +184,10 @@ _INFLATE = Op("DecodeCompressed", _inflate, same_spec)
 
 
 class Encodings(_OnStrings):
-    """The functions of ``tf.io`` from strings to strings."""
+    """The functions of ``tf.io`` that convert strings to strings."""
 
     def encode_base64(self, input: Any, pad: bool = False, name: str | None = None) -> Any:
-        """In letters, digits, ``-`` and ``_``."""
+        """Encode strings in the URL-safe Base64 alphabet: letters, digits, ``-`` and ``_``."""
         return self._run(rows.ENCODE_BASE64, input, name=name, pad=pad)
 
     def decode_base64(self, input: Any, name: str | None = None) -> Any:
@@ -197,7 +197,7 @@ class Encodings(_OnStrings):
     def decode_compressed(
         self, bytes: Any, compression_type: str = "", name: str | None = None
     ) -> Any:
-        """Strings inflated: of ``"ZLIB"`` or ``"GZIP"``; with ``""`` they stay as they are."""
+        """Decompress strings from ``"ZLIB"`` or ``"GZIP"``; with ``""`` return them unchanged."""
         if compression_type not in ("", "ZLIB", "GZIP"):
             raise invalid(
                 f"compression_type must be '', 'ZLIB' or 'GZIP', got {compression_type!r}"
