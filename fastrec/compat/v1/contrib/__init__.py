@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``tf.contrib``: of it, what reads data."""
+"""The parts of ``tf.contrib`` that read data."""
 
 from __future__ import annotations
 

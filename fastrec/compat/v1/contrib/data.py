@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``tf.contrib.data``: what became ``tf.data.experimental``."""
+"""``tf.contrib.data``, whose functions later moved to ``tf.data.experimental``."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _CLASSES = ("Dataset", "FixedLengthRecordDataset", "Iterator", "TFRecordDataset"
 
 
 def batch_and_drop_remainder(batch_size: Any) -> Any:
-    """For ``apply``: full batches."""
+    """Return a transformation for ``apply`` that creates full batches only."""
     return lambda dataset: dataset.batch(batch_size, drop_remainder=True)
 
 
 def padded_batch_and_drop_remainder(
     batch_size: Any, padded_shapes: Any, padding_values: Any = None
 ) -> Any:
-    """For ``apply``: full batches, filled up."""
+    """Return a transformation for ``apply`` that creates full, padded batches only."""
     return lambda dataset: dataset.padded_batch(
         batch_size, padded_shapes, padding_values, drop_remainder=True
     )
@@ -45,7 +45,7 @@ def sliding_window_batch(
     window_shift: int | None = None,
     window_stride: int = 1,
 ) -> Any:
-    """For ``apply``: batches of elements that overlap."""
+    """Return a transformation for ``apply`` that creates batches with overlapping elements."""
     shift = window_shift or stride or 1
 
     def joined(*parts: Any) -> Any:
@@ -67,7 +67,7 @@ def read_batch_features(
     num_epochs: int | None = None,
     capacity: int = 10000,
 ) -> Any:
-    """Tensors of the next batch of parsed Examples of the files of a pattern."""
+    """Return tensors of the next batch of parsed Examples from the files of a pattern."""
     dataset = _later.make_batched_features_dataset(
         file_pattern,
         batch_size,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``tf.contrib.framework``: nested structures, and what became names of ``tf`` itself."""
+"""``tf.contrib.framework``: nested structures, and names that later moved to ``tf``."""
 
 from __future__ import annotations
 

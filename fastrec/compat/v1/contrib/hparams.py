@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``tf.contrib.training.HParams``: settings of a program, by name."""
+"""``tf.contrib.training.HParams``: named settings of a program."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from typing import Any
 
 __all__ = ["HParams"]
 
-# A name, and a value, a list of values, or nothing.
+# Match a name and a value, a list of values, or an empty value.
 _SETTING = re.compile(
     r"\s*(?P<name>[a-zA-Z]\w*)\s*=\s*(\[(?P<list>[^\]]*)\]|(?P<one>[^,\[]*))(?:,|$)"
 )
 
 
 class HParams:
-    """Settings, which are attributes.
+    """Settings that are accessible as attributes.
 
-    What a setting begins with says which type it has; a list has one type for all its values.
+    The initial value of a setting determines its type. All values of a list have one type.
     """
 
     def __init__(self, **settings: Any) -> None:
-        self._names: dict[str, bool] = {}  # and whether each is a list
+        self._names: dict[str, bool] = {}  # maps each name to whether its value is a list
         for name, value in settings.items():
             self.add_hparam(name, value)
 
@@ -32,7 +32,7 @@ class HParams:
         Raises
         ------
         ValueError
-            When there is one of that name, or a list is empty.
+            If a setting of that name exists or if a list is empty.
         """
         if getattr(self, name, None) is not None:
             raise ValueError(f"Hyperparameter name is reserved: {name}")
@@ -43,7 +43,7 @@ class HParams:
         setattr(self, name, list(value) if several else value)
 
     def set_hparam(self, name: str, value: Any) -> None:
-        """Change a setting, to a value of its type."""
+        """Change a setting to a value of its type."""
         several = self._names[name]
         if several != isinstance(value, (list, tuple)):
             wanted = "a list" if several else "one value"
@@ -54,18 +54,18 @@ class HParams:
         setattr(self, name, made if several else made[0])
 
     def del_hparam(self, name: str) -> None:
-        """Remove a setting, where there is one."""
+        """Remove a setting if it exists."""
         if name in self._names:
             del self._names[name]
             delattr(self, name)
 
     def parse(self, values: str) -> HParams:
-        """Change settings as text says: ``name=value,other=[1,2]``.
+        """Change settings according to a string such as ``name=value,other=[1,2]``.
 
         Raises
         ------
         ValueError
-            For names that there are not, or values of other types.
+            If a name is unknown or a value has the wrong type.
         """
         at = 0
         while at < len(values):
@@ -80,25 +80,25 @@ class HParams:
         return self
 
     def override_from_dict(self, values: dict[str, Any]) -> HParams:
-        """Change settings."""
+        """Change settings to the values of a dictionary."""
         for name, value in values.items():
             self.set_hparam(name, value)
         return self
 
     def parse_json(self, values: str) -> HParams:
-        """Change settings to those of an object of JSON."""
+        """Change settings to the values of a JSON object."""
         return self.override_from_dict(json.loads(values))
 
     def to_json(self, **how: Any) -> str:
-        """All settings as an object of JSON."""
+        """Return all settings as a JSON object."""
         return json.dumps(self.values(), **how)
 
     def values(self) -> dict[str, Any]:
-        """All settings."""
+        """Return all settings."""
         return {name: getattr(self, name) for name in self._names}
 
     def get(self, key: str, default: Any = None) -> Any:
-        """A setting, or `default` where there is none of that name."""
+        """Return a setting, or `default` if it does not exist."""
         return getattr(self, key) if key in self._names else default
 
     def __contains__(self, key: str) -> bool:
@@ -109,7 +109,7 @@ class HParams:
 
 
 def _of_type(name: str, value: Any, like: Any) -> Any:
-    """A value, or text for one, of the type that another one has."""
+    """Convert a value, which may be text, to the type of another value."""
     kind = type(like)
     if like is None or isinstance(value, kind) or not isinstance(value, (str, int, float)):
         return value

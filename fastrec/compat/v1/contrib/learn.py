@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``tf.contrib.learn``: of it, batches of Examples that queue runners read."""
+"""The functions of ``tf.contrib.learn`` that read batches of Examples with queue runners."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def read_batch_examples(
     name: str | None = None,
     seed: int | None = None,
 ) -> Any:
-    """Strings, or what `parse_fn` gives for them, of the records of files, so many at a time."""
+    """Return batches of records from files, as strings or as results of `parse_fn`."""
     names = string_input_producer(
         match_filenames_once(file_pattern),
         num_epochs=num_epochs,
@@ -71,7 +71,7 @@ def read_batch_features(
     parse_fn: Callable[[Any], Any] | None = None,
     name: str | None = None,
 ) -> Any:
-    """The features of the Examples of files, so many at a time."""
+    """Return batches of the features of Examples from files."""
     records = read_batch_examples(
         file_pattern,
         batch_size,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``tf.contrib.training``: batches whose classes are as often as one wishes, by queues."""
+"""``tf.contrib.training``: batches with chosen class frequencies, based on queues."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ..variables import Variable
 
 __all__ = ["rejection_sample", "stratified_sample"]
 
-_SMOOTHING = 10  # examples of each class, as if they had been seen
+_SMOOTHING = 10  # The initial count of each class, in examples, smooths the estimated shares.
 
 
 def stratified_sample(
@@ -34,20 +34,21 @@ def stratified_sample(
     threads_per_queue: int = 1,
     name: str | None = None,
 ) -> tuple[list[Tensor], Tensor]:
-    """Batches of examples of which classes are as often as `target_probs` says.
+    """Return batches of examples whose class frequencies are `target_probs`.
 
-    Examples of the others are left out by chance, so that the rarest is kept always.
+    Examples of frequent classes are dropped at random, so that examples of the rarest class are
+    always kept.
 
     Parameters
     ----------
     tensors : list of Tensor
-        One example, or several of them, if `enqueue_many`.
+        One example, or several if `enqueue_many` is True.
     labels : Tensor of int
-        The class of the example, or of each.
+        The class of each example.
     target_probs : list of float
-        How often each class is to be.
+        The wanted frequency of each class.
     init_probs : list of float, optional
-        How often each class is; by default as often as it has been so far.
+        The frequency of each class in the data; by default, the frequency in the examples so far.
     """
     with name_scope(name, "stratified_sample"):
         wanted = convert_to_tensor(target_probs, float32)
@@ -79,7 +80,7 @@ def stratified_sample(
 
 
 def _shares_so_far(classes: Tensor, count: int) -> Tensor:
-    """How often each class has been, of the examples until now."""
+    """Return the share of each class in the examples so far."""
     start = np.full(count, _SMOOTHING, np.int64)
     seen = Variable(start, trainable=False, name="class_count")
     now = _arrays["one_hot"](_arrays["reshape"](classes, [-1]), count, dtype=int64)
@@ -100,7 +101,7 @@ def rejection_sample(
     runtime_checks: bool = False,
     name: str | None = None,
 ) -> list[Tensor]:
-    """Batches of examples, each of which is kept with the chance that a function says."""
+    """Return batches of examples, each kept with a probability that a function computes."""
     with name_scope(name, "rejection_sample"):
         alone = batch(list(tensors), 1, prebatch_threads, prebatch_capacity, enqueue_many)
         listed = list(alone) if isinstance(alone, (list, tuple)) else [alone]

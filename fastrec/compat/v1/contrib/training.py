@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``tf.contrib.training``: batches of examples that belong together, by queues."""
+"""``tf.contrib.training``: batches of examples of one bucket, based on queues."""
 
 from __future__ import annotations
 
@@ -45,24 +45,24 @@ def bucket(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> tuple[Tensor, Any]:
-    """Batches of examples of one bucket each, and the number of the bucket.
+    """Return batches of examples, each from a single bucket, and the number of the bucket.
 
     Parameters
     ----------
     tensors : list or dict of Tensor
         One example.
     which_bucket : Tensor of int32
-        The number of its bucket.
+        The number of the bucket of the example.
     batch_size : int or list of int
-        For all of the buckets, or for each.
+        One size for all buckets, or a size for each.
     num_buckets : int
     bucket_capacities : list of int, optional
-        How many examples each bucket holds; by default `capacity`.
+        The maximum number of examples in each bucket; by default `capacity`.
 
     Raises
     ------
     ValueError
-        When sizes and capacities are not as many as buckets.
+        If the number of sizes or capacities differs from the number of buckets.
     """
     if num_buckets < 1:
         raise ValueError(f"num_buckets must be at least 1, got {num_buckets}")
@@ -118,7 +118,7 @@ def _for_each(parameter: str, value: Any, count: int) -> list[int]:
 
 
 def _run(queue: Any, enqueues: Sequence[Any], closed: Sequence[Any]) -> None:
-    """Have a runner do `enqueues`, and close the queues `closed` after the last."""
+    """Add a queue runner that runs `enqueues` and finally closes the queues `closed`."""
     close = group(*[each.close() for each in closed])
     cancel = group(*[each.close(cancel_pending_enqueues=True) for each in closed])
     add_queue_runner(QueueRunner(queue, list(enqueues), close, cancel))
@@ -139,19 +139,19 @@ def bucket_by_sequence_length(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> tuple[Tensor, Any]:
-    """Batches of examples of similar length, and the lengths.
+    """Return batches of examples of similar length, and the lengths.
 
     Parameters
     ----------
     input_length : Tensor of int32
         The length of one example.
     bucket_boundaries : list of int
-        Lengths, in ascending order: a bucket begins at each.
+        Lengths in ascending order. Each is the lower boundary of a bucket.
 
     Raises
     ------
     ValueError
-        When the boundaries are not in ascending order.
+        If the boundaries are not in ascending order.
     """
     limits = [int(each) for each in bucket_boundaries]
     if not limits or any(a >= b for a, b in pairwise(limits)):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``tf.contrib.slim``: data sets that are described once and provided as tensors."""
+"""``tf.contrib.slim``: datasets that are described once and provided as tensors."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from . import tfexample_decoder as tfexample_decoder
 
 
 def one_hot_encoding(labels: Any, num_classes: int, scope: str | None = None) -> Any:
-    """Rows with a one in the place of each label."""
+    """Return rows with a one at the index of each label."""
     with name_scope(scope, "OneHotEncoding", [labels]):
         tensor = convert_to_tensor(labels)
         if tensor.dtype is int32:

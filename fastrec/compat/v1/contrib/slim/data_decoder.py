@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Interface of decoders, which make items of a record."""
+"""Interface of decoders, which extract items from a record."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ __all__ = ["DataDecoder"]
 
 
 class DataDecoder(abc.ABC):
-    """Makes tensors of a serialized record."""
+    """Decoder of a serialized record into tensors."""
 
     @abc.abstractmethod
     def decode(self, data: Any, items: Sequence[str] | None = None) -> list[Any]:
-        """The tensors of some items, in their order; of all, unless some are named."""
+        """Return the tensors of the given items in order, or of all items by default."""
 
     @abc.abstractmethod
     def list_items(self) -> list[str]:
-        """The names of the items that there are."""
+        """Return the names of the available items."""

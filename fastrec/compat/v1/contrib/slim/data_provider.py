@@ -10,13 +10,13 @@ __all__ = ["DataProvider"]
 
 
 class DataProvider:
-    """Items by name, all of one record in each run of a session.
+    """Items by name; each run of a session returns items of a single record.
 
     Parameters
     ----------
     items_to_tensors : mapping of str to Tensor
     num_samples : int or None
-        Records that there are.
+        The number of records.
     """
 
     def __init__(self, items_to_tensors: Mapping[str, Any], num_samples: int | None) -> None:
@@ -24,7 +24,7 @@ class DataProvider:
         self._num_samples = num_samples
 
     def get(self, items: Any) -> list[Any]:
-        """The tensors of some items."""
+        """Return the tensors of the given items."""
         if not isinstance(items, (list, tuple)):
             raise ValueError("items must be a list or tuple")
         valid = self.list_items()
@@ -34,9 +34,9 @@ class DataProvider:
         return [self._items_to_tensors[item] for item in items]
 
     def list_items(self) -> list[str]:
-        """The names of the items that there are."""
+        """Return the names of the available items."""
         return list(self._items_to_tensors)
 
     def num_samples(self) -> int | None:
-        """Number of records."""
+        """Return the number of records."""
         return self._num_samples

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Data set: its sources, reader, decoder and size."""
+"""A dataset: its sources, reader, decoder and size."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ __all__ = ["Dataset"]
 
 
 class Dataset:
-    """A data set: where it is, and how to read it. Whatever else is given is kept, too.
+    """A dataset: its location, and how to read it. Other arguments become attributes.
 
     Parameters
     ----------
     data_sources : str or list of str
-        Files, or patterns for their names.
+        Files, or patterns of their names.
     reader : type
-        The class of reader for them.
+        The class that reads the files.
     decoder : DataDecoder
-        Makes items of records.
+        Extracts items from records.
     num_samples : int or None
-        Records that there are.
+        The number of records.
     items_to_descriptions : dict of str
-        What each item is.
+        A description of each item.
     """
 
     def __init__(
@@ -41,5 +41,5 @@ class Dataset:
         self.items_to_descriptions = items_to_descriptions
         self.__dict__.update(kwargs)
 
-    def __getattr__(self, name: str) -> Any:  # what was given besides; known to no type checker
+    def __getattr__(self, name: str) -> Any:  # other arguments, which type checkers do not know
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Items of a data set, read by several readers."""
+"""Items of a dataset that several readers read."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ __all__ = ["DatasetDataProvider"]
 
 
 class DatasetDataProvider(DataProvider):
-    """The items of the records of a data set.
+    """The items of the records of a dataset.
 
     Parameters
     ----------
     dataset : Dataset
     num_readers : int
-        How many readers.
+        The number of readers.
     reader_kwargs : dict, optional
-        For them.
+        Arguments of the readers.
     shuffle : bool
         Whether files and records are shuffled.
     num_epochs : int, optional
-        How many times each file is read; for ever otherwise.
+        How many times each file is read; by default forever.
     common_queue_capacity, common_queue_min : int
-        Of the queue of records.
+        The capacity of the queue of records, and the number of records that stay in it.
     record_key : str
-        The item that is the key of the record.
+        The name of the item that is the key of the record.
     seed : int, optional
-        Of the shuffles.
+        The seed of the shuffles.
     scope : str, optional
 
     Raises
     ------
     ValueError
-        When the data set has an item that is called `record_key`.
+        If the dataset has an item with the name `record_key`.
     """
 
     def __init__(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Interface of handlers, which make an item of features."""
+"""Interface of handlers, which create an item from features."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ Tensors = Mapping[str, Any]
 
 
 def is_sparse(value: Any) -> bool:
-    """Whether it is a sparse tensor."""
+    """Return whether a value is a sparse tensor."""
     return isinstance(value, SparseTensor)
 
 
 class ItemHandler(abc.ABC):
-    """Makes an item of some features.
+    """Handler that creates an item from some features.
 
     Parameters
     ----------
@@ -33,16 +33,16 @@ class ItemHandler(abc.ABC):
 
     @property
     def keys(self) -> list[str]:
-        """The features that it needs."""
+        """The features that the handler needs."""
         return self._keys
 
     @abc.abstractmethod
     def tensors_to_item(self, keys_to_tensors: Tensors) -> Any:
-        """The item, from the tensors of the features."""
+        """Return the item for the given tensors of the features."""
 
 
 class ItemHandlerCallback(ItemHandler):
-    """An item that a function makes of the tensors, which it gets by feature."""
+    """Handler whose function creates the item from a dictionary of tensors by feature."""
 
     def __init__(self, keys: Any, func: Callable[[dict[str, Any]], Any]) -> None:
         super().__init__(keys)

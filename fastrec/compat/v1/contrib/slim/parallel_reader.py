@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several readers at once, into one queue."""
+"""Several readers that run in parallel and fill one queue."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ add_n = MATH["add_n"]
 
 
 class ParallelReader(ReaderBase):
-    """Several readers, each with a thread, which put what they read into one queue.
+    """Several readers, each with its own thread, that put their records into one queue.
 
     Parameters
     ----------
     reader_class : callable
-        Makes a reader.
+        Creates a reader.
     common_queue : QueueBase
-        The queue, of two strings: keys and values.
+        The queue. Its elements are two strings: key and value.
     num_readers : int
-        How many readers.
+        The number of readers.
     reader_kwargs : dict, optional
-        For `reader_class`.
+        Arguments of `reader_class`.
 
     Raises
     ------
     TypeError
-        When the queue is another one.
+        If the elements of the queue are not two strings.
     """
 
     def __init__(
@@ -56,12 +56,12 @@ class ParallelReader(ReaderBase):
 
     @property
     def num_readers(self) -> int:
-        """Number of readers."""
+        """The number of readers."""
         return len(self._readers)
 
     @property
     def common_queue(self) -> QueueBase:
-        """Queue in which the readers put their records."""
+        """The queue that receives the records of the readers."""
         return self._common_queue
 
     def _start_reading(self, queue: Any) -> None:
@@ -69,22 +69,22 @@ class ParallelReader(ReaderBase):
         add_queue_runner(QueueRunner(self._common_queue, enqueues))
 
     def read(self, queue: Any, name: str | None = None) -> Any:
-        """The next key and value from the common queue."""
+        """Return the next key and value from the common queue."""
         self._start_reading(queue)
         return self._common_queue.dequeue(name=name)
 
     def read_up_to(self, queue: Any, num_records: Any, name: str | None = None) -> Any:
-        """Up to `num_records` keys and values from the common queue, which has to have shapes."""
+        """Return up to `num_records` keys and values from the common queue, which needs shapes."""
         self._start_reading(queue)
         return self._common_queue.dequeue_up_to(num_records, name)
 
     def num_records_produced(self, name: str | None = None) -> Tensor:
-        """Return the number of records that all readers have read."""
+        """Return the total number of records that the readers have read."""
         total: Tensor = add_n([each.num_records_produced() for each in self._readers], name=name)
         return total
 
     def num_work_units_completed(self, name: str | None = None) -> Tensor:
-        """Return the number of work items that all readers have read to the end."""
+        """Return the total number of work items that the readers have completed."""
         counts = [reader.num_work_units_completed() for reader in self._readers]
         total: Tensor = add_n(counts, name=name)
         return total
@@ -103,7 +103,7 @@ def parallel_read(
     seed: int | None = None,
     scope: str | None = None,
 ) -> Any:
-    """Keys and values of records that several readers read at once."""
+    """Return keys and values of records that several readers read in parallel."""
     files = get_data_files(data_sources)
     with name_scope(scope, "parallel_read"):
         names = string_input_producer(
@@ -126,7 +126,7 @@ def single_pass_read(
     reader_kwargs: Mapping[str, Any] | None = None,
     scope: str | None = None,
 ) -> Any:
-    """Keys and values of records, once and in order. Arguments as for :func:`parallel_read`."""
+    """Return keys and values of records once, in order, for arguments of :func:`parallel_read`."""
     files = get_data_files(data_sources)
     with name_scope(scope, "single_pass_read"):
         names = string_input_producer(
@@ -136,7 +136,7 @@ def single_pass_read(
 
 
 def get_data_files(data_sources: Any) -> list[str]:
-    """The names of the files that some names and patterns stand for; those of a pattern sorted."""
+    """Return the files that match names and patterns; the files of each pattern are sorted."""
     if isinstance(data_sources, (list, tuple)):
         files = [name for source in data_sources for name in get_data_files(source)]
     else:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batches that are made ahead."""
+"""A queue of prefetched batches."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def prefetch_queue(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> QueueBase:
-    """A queue of what `tensors` give, each as it is, and a queue runner to fill it."""
+    """Return a queue whose elements are the values of `tensors`, and add its queue runner."""
     names: list[str] | None = None
     if isinstance(tensors, dict):
         names = sorted(tensors, key=str)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Queue runners for as long as a block lasts."""
+"""A context in which queue runners run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["QueueRunners"]
 
 @contextlib.contextmanager
 def QueueRunners(session: Any) -> Iterator[None]:
-    """Run all the queue runners of the session's graph within the block."""
+    """Run all queue runners of the session's graph within the block."""
     coord = Coordinator()
     started = session.graph.get_collection(GraphKeys.QUEUE_RUNNERS)
     threads = start_queue_runners(session, coord) if started else []

@@ -22,7 +22,7 @@ concat, expand_dims, gather = ARRAYS["concat"], ARRAYS["expand_dims"], ARRAYS["g
 
 
 class _Together(ItemHandler):
-    """Sparse features ``[time, n]`` as one item ``[time, n, features]``."""
+    """Handler that stacks sparse features ``[time, n]`` into one item ``[time, n, features]``."""
 
     usual: tuple[str, ...] = ()
 
@@ -64,38 +64,38 @@ def _row_major(indices: Array) -> Array:
 
 
 class BoundingBoxSequence(_Together):
-    """Boxes ``[time, n, 4]`` of four features of a SequenceExample.
+    """Boxes ``[time, n, 4]`` from four features of a SequenceExample.
 
     Parameters
     ----------
     keys : list of str, optional
-        The sides; ymin, xmin, ymax and xmax.
+        The sides; by default ymin, xmin, ymax and xmax.
     prefix : str, optional
-        Of the names of the features.
+        The prefix of the feature names.
     return_dense : bool
-        Make it dense.
+        Whether the result is a dense tensor.
     default_value : float
-        What is then where there is no box.
+        The value for missing boxes in a dense tensor.
     """
 
     usual = ("ymin", "xmin", "ymax", "xmax")
 
 
 class KeypointsSequence(_Together):
-    """Points ``[time, n, 2]`` of two features of a SequenceExample; as BoundingBoxSequence."""
+    """Points ``[time, n, 2]`` from two features; arguments as for BoundingBoxSequence."""
 
     usual = ("y", "x")
 
 
 class NumBoxesSequence(ItemHandler):
-    """Number of boxes at each time.
+    """The number of boxes at each time step.
 
     Parameters
     ----------
     keys : list of str
-        Features of a SequenceExample; the first one counts.
+        Features of a SequenceExample. The first one determines the number.
     check_consistency : bool
-        Have it fail when the others have other numbers.
+        Whether to raise an error if the other features have different numbers.
     """
 
     def __init__(self, keys: Any = None, check_consistency: bool = True) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Items of Examples: each handler makes one of the features that it names."""
+"""Items of Examples. Each handler creates one item from the features that it names."""
 
 from __future__ import annotations
 
@@ -63,14 +63,14 @@ def _dense(value: Any, default: Any = 0) -> Any:
 
 
 class BoundingBox(ItemHandler):
-    """Boxes ``[n, 4]`` of four features with a side each.
+    """Boxes ``[n, 4]`` from four features, one for each side.
 
     Parameters
     ----------
     keys : list of str, optional
-        The sides, in the order of the result; ymin, xmin, ymax and xmax.
+        The sides in the order of the result; by default ymin, xmin, ymax and xmax.
     prefix : str
-        Of the names of the features.
+        The prefix of the feature names.
     """
 
     def __init__(self, keys: Sequence[str] | None = None, prefix: str = "") -> None:
@@ -86,18 +86,18 @@ class BoundingBox(ItemHandler):
 
 
 class Tensor(ItemHandler):
-    """A feature as it is, dense.
+    """A feature as a dense tensor.
 
     Parameters
     ----------
     tensor_key : str
         The feature.
     shape_keys : str or list of str, optional
-        The feature with its shape, or those with a dimension each.
+        The feature with the shape, or one feature for each dimension.
     shape : list of int, optional
-        Its shape.
+        The shape.
     default_value : scalar
-        Where a sparse feature has nothing.
+        The value for missing elements of a sparse feature.
     """
 
     def __init__(
@@ -128,14 +128,14 @@ class Tensor(ItemHandler):
 
 
 class LookupTensor(Tensor):
-    """Result of looking up a feature in a table.
+    """The result of a table lookup with a feature as the key.
 
     Parameters
     ----------
     tensor_key : str
         The feature.
     table : object
-        Its ``lookup(tensor)`` is called.
+        The table. Its method ``lookup(tensor)`` is called.
     shape_keys, shape, default_value : optional
         As for :class:`Tensor`.
     """
@@ -156,7 +156,7 @@ class LookupTensor(Tensor):
 
 
 class BackupHandler(ItemHandler):
-    """The item of one handler, or of another one where the first one's has no elements."""
+    """The item of one handler, or of a second handler if the first item is empty."""
 
     def __init__(self, handler: ItemHandler, backup: ItemHandler) -> None:
         for which, each in (("Primary", handler), ("Backup", backup)):
@@ -175,7 +175,7 @@ class BackupHandler(ItemHandler):
 
 
 class SparseTensor(ItemHandler):
-    """A sparse item, of a feature with the last coordinates and one with the values.
+    """A sparse item from one feature with the last coordinates and one with the values.
 
     Parameters
     ----------
@@ -186,9 +186,9 @@ class SparseTensor(ItemHandler):
     shape : list of int, optional
         The shape.
     densify : bool
-        Make it dense.
+        Whether the result is a dense tensor.
     default_value : scalar
-        What is then where there is nothing.
+        The value for missing elements of a dense tensor.
     """
 
     def __init__(
@@ -220,24 +220,25 @@ class SparseTensor(ItemHandler):
 
 
 class Image(ItemHandler):
-    """An image, from its file or from its pixels.
+    """An image from an encoded file or from raw pixels.
 
     Parameters
     ----------
     image_key : str, optional
-        The feature with the bytes; ``"image/encoded"``.
+        The feature with the bytes; by default ``"image/encoded"``.
     format_key : str, optional
-        The feature that says ``raw`` or ``RAW`` where these are pixels; ``"image/format"``.
+        The feature with the format, which is ``raw`` or ``RAW`` for raw pixels; by default
+        ``"image/format"``.
     shape : list of int, optional
         The shape of all images.
     channels : int
-        Of each pixel.
+        The number of channels of each pixel.
     dtype : DType
-        Of the result.
+        The type of the result.
     repeated : bool
-        Whether the feature has many images.
+        Whether the feature has several images.
     dct_method : str
-        For JPEGs: INTEGER_FAST or INTEGER_ACCURATE.
+        The transform for JPEGs: INTEGER_FAST or INTEGER_ACCURATE.
     """
 
     def __init__(
@@ -293,7 +294,7 @@ class _Decoder(DataDecoder):
         raise NotImplementedError
 
     def decode(self, serialized: Any, items: Sequence[str] | None = None) -> list[Any]:
-        """The tensors of some items, in their order; of all, unless some are named."""
+        """Return the tensors of the given items in order, or of all items by default."""
         found = self._parsed(serialized)
         handlers = [self._items_to_handlers[item] for item in items or self._items_to_handlers]
         return [
@@ -303,14 +304,14 @@ class _Decoder(DataDecoder):
 
 
 class TFExampleDecoder(_Decoder):
-    """Makes items of Examples.
+    """Decoder of Examples into items.
 
     Parameters
     ----------
     keys_to_features : dict
         The features, as for ``tf.parse_single_example``.
     items_to_handlers : dict of str to ItemHandler
-        What makes each item of them.
+        The handler of each item.
     """
 
     def __init__(
@@ -328,19 +329,19 @@ class TFExampleDecoder(_Decoder):
 
 
 class TFSequenceExampleDecoder(_Decoder):
-    """Makes items of SequenceExamples.
+    """Decoder of SequenceExamples into items.
 
     Parameters
     ----------
     keys_to_context_features, keys_to_sequence_features : dict
         The features, as for ``tf.parse_single_sequence_example``.
     items_to_handlers : dict of str to ItemHandler
-        What makes each item of them.
+        The handler of each item.
 
     Raises
     ------
     ValueError
-        When both have a feature of the same name.
+        If both have a feature of the same name.
     """
 
     def __init__(
