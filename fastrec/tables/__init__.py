@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Record files converted to and from tables' files; requires pyarrow."""
+"""Convert record files to and from table files; requires pyarrow."""
 
 from __future__ import annotations
 

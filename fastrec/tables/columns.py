@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records to record batches of a table, and rows of tables to records."""
+"""Convert records to record batches of a table, and rows of tables to records."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = ["Tables", "Types", "columns_of", "write_records", "write_table"]
 RECORD = "record"
 """The column of whole records."""
 
-_JSON_ROWS = 8192  # between two reports of progress
+_JSON_ROWS = 8192  # rows between two progress reports
 
 Progress = Callable[[int, "int | None"], object]
 
@@ -37,7 +37,7 @@ Progress = Callable[[int, "int | None"], object]
 def columns_of(
     paths: list[Any], features: Any, raw: bool, **options: Any
 ) -> tuple[Any, int | None]:
-    """The features to read, and the number of records where that is known."""
+    """Return the features to read, and the number of records if known."""
     if raw:
         return {RECORD: arrow.Record()}, None
     if isinstance(features, (Mapping, fastrec.SequenceFeatures)):
@@ -70,7 +70,7 @@ def write_table(
     options: dict[str, Any],
     progress: Callable[[int], object],
 ) -> tuple[int, list[str]]:
-    """Write files to a table; returns its rows and the paths of its files."""
+    """Write record files to a table; return its number of rows and the paths of its files."""
     with TableWriter(target, types.kind, types.written, **options) as sheet:
         for path in paths:
             begun = sheet.rows
@@ -81,7 +81,7 @@ def write_table(
 
 
 class Types:
-    """The types of the columns of a format, and record batches in these types."""
+    """The column types of a format, and conversion of record batches to these types."""
 
     def __init__(
         self,
@@ -119,7 +119,7 @@ class Types:
                 raise ValueError(f"schema must have the columns {given.names}, got {schema.names}")
 
     def batch(self, part: arrow.RecordBatch, path: str, first: int) -> Any:
-        """A record batch in these types; its first record is that number of a file."""
+        """Convert a record batch to these types; `first` is its first record's number in the file."""
         try:
             batch = pa.record_batch(part, schema=self.asked)
             if self._encoded and self.written is not self.asked:
@@ -145,7 +145,7 @@ def _check_flat(schema: Any) -> None:
 
 
 def _encoded(batch: Any, schema: Any) -> Any:
-    """The batch with its bytes as base64."""
+    """Return the batch with its bytes encoded as base64."""
     columns = []
     for column, each in zip(batch.columns, schema, strict=True):
         if column.type == each.type:
@@ -163,7 +163,7 @@ def _encoded(batch: Any, schema: Any) -> Any:
 
 
 class Tables:
-    """Rows of tables' files, to be written as records."""
+    """Rows of table files, to be written as records."""
 
     def __init__(
         self, paths: list[str], kind: str, features: Any, *, raw: bool, base64: bool
@@ -181,7 +181,7 @@ class Tables:
 
     @property
     def features(self) -> dict[str, Any] | None:
-        """The features for a writer."""
+        """Features for a writer."""
         return {
             name: fastrec.RaggedFeature(each.dtype) if isinstance(each, arrow.Optional) else each
             for name, each in self._features.items()
@@ -189,7 +189,7 @@ class Tables:
         } or None
 
     def write(self, sink: fastrec.Writer) -> Iterator[int | None]:
-        """Write all rows; yields after each batch how many there are, where that is known."""
+        """Write all rows; yield the total number of rows after each batch, or None if unknown."""
         if self._kind == "jsonl":
             yield from self._write_json(sink)
             return
@@ -225,13 +225,13 @@ class Tables:
         sink.write_many(records)
 
     def _is_list(self, name: str, kind: Any) -> bool:
-        """Whether a column has lists of lists, which are the frames of a feature list."""
+        """Return whether a column holds lists of lists, which are the frames of a feature list."""
         return name in self._lists or (_is_list(kind) and _is_list(kind.value_type))
 
     def _sequence(self, row: dict[str, Any], lists: Iterable[str]) -> bytes:
-        """Encode a row as a SequenceExample; nulls are left out.
+        """Encode a row as a SequenceExample; nulls are omitted.
 
-        An empty list, whose type is not known here, becomes a feature without values.
+        An empty list, whose type is unknown here, becomes a feature without values.
         """
         frames = {
             name: [None if frame == [] else frame for frame in row[name]]
@@ -272,7 +272,7 @@ class Tables:
 def write_records(
     tables: Tables, target: Any, inputs: Sequence[Any], progress: Progress | None, **options: Any
 ) -> tuple[int, list[str]]:
-    """Write tables to record files; returns the number of records and the paths."""
+    """Write tables to record files; return the number of records and the paths."""
     rules = {"overwrite": options["overwrite"], "storage": options["storage_options"]}
     sharded = options["shard_records"] is not None
     check_outputs(target, sharded, records=True, inputs=inputs, **rules)

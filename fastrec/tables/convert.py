@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conversion between record files and tables: Parquet, Arrow IPC, CSV and JSON lines.
+"""Convert between record files and tables: Parquet, Arrow IPC, CSV and JSON lines.
 
 Requires the extra ``arrow``: ``pip install 'fastrec-io[arrow]'``.
 """
@@ -68,68 +68,72 @@ def convert(
 ) -> Converted:
     """Convert record files into tables, or tables into record files, in bounded memory.
 
-    One of the two is TFRecord; :func:`fastrec.reshard` rewrites record files as record files. The
-    target appears whole or not at all.
+    Either the source or the target is TFRecord. To rewrite record files as record files, use
+    :func:`fastrec.reshard`. The target appears complete or not at all.
 
     Parameters
     ----------
     source : path, glob pattern, directory, list of these
-        Record files may also be named by URLs.
+        Files to read. Record files may also be named by URLs.
     target : path or URL
     source_format, target_format : {"tfrecord", "parquet", "arrow", "csv", "jsonl"}, optional
-        By default as the name ends: ``.parquet``, ``.pq``, ``.arrow``, ``.feather``, ``.ipc``,
-        ``.csv``, ``.jsonl``, ``.ndjson``; any other is TFRecord.
+        Detected from the end of the name by default: ``.parquet``, ``.pq``, ``.arrow``,
+        ``.feather``, ``.ipc``, ``.csv``, ``.jsonl``, ``.ndjson``. All other names are TFRecord.
     features : mapping of str to feature, SequenceFeatures, or list of str, optional
-        The columns. Of record files, as for :func:`fastrec.arrow.table`; by default all, or those
-        of a list, as :func:`fastrec.infer_features` finds them in a first pass over all records,
-        with arrays kept as the bytes that they are. Of tables, which columns are read, and what
-        they are written as.
+        The columns. For record files, as for :func:`fastrec.arrow.table`. By default, or with a
+        list of names, :func:`fastrec.infer_features` infers all or the named features in a first
+        pass over all records, and arrays are kept as their encoded bytes. For tables, `features`
+        selects the columns to read and the features to write them as.
     raw : bool
-        Whole records in one binary column, ``record``, which keeps them byte for byte. Not for CSV;
-        in JSON lines they are base64.
+        Whether to store whole records in one binary column, ``record``, byte for byte. Not
+        supported for CSV. In JSON lines, records are base64.
     text : bool or list of str
-        Which columns of bytes become text in Parquet and Arrow: all, or those named. A value that
-        is not UTF-8 is an error. CSV and JSON lines have text only.
+        Columns of bytes that become text in Parquet and Arrow: True for all, or a list of names. A
+        value that is not UTF-8 is an error. In CSV and JSON lines, all columns of bytes are text.
     base64 : bool
-        In CSV and JSON lines, columns of bytes are base64.
+        Whether columns of bytes are base64 in CSV and JSON lines.
     schema : pyarrow.Schema, optional
-        Types that columns of a table are cast to, where no value is lost by that.
+        New types for the columns of a table. A cast that would lose a value is an error.
     compression : str, optional
-        Of TFRecord ``"GZIP"``, ``"ZLIB"`` or ``"none"``, by default GZIP for a name that ends in
-        ``.gz``; of Parquet ``"snappy"`` (the default), ``"zstd"``,
-        ``"gzip"``, ``"none"``; of Arrow ``"lz4"``, ``"zstd"``; of CSV and JSON lines ``"gzip"``,
-        ``"zstd"``, by default as ``.csv.gz`` and ``.csv.zst`` tell. That of a source is detected.
+        Compression of the target. TFRecord: ``"GZIP"``, ``"ZLIB"`` or ``"none"``; GZIP by default
+        for a name that ends in ``.gz``. Parquet: ``"snappy"`` (the default), ``"zstd"``,
+        ``"gzip"`` or ``"none"``. Arrow: ``"lz4"`` or ``"zstd"``. CSV and JSON lines: ``"gzip"`` or
+        ``"zstd"``, by default from a name such as ``.csv.gz`` or ``.csv.zst``. The compression of a
+        source is detected.
     level : int, optional
-        Of the compression.
+        Level of the compression.
     row_group_size : int
-        Most rows of a row group of Parquet; it has fewer where they have 32 MiB.
+        Maximum number of rows in a row group of Parquet. A row group also ends at 32 MiB.
     shard_records : int, optional
-        Rows of a file; then the target is several, named as those of :class:`fastrec.Writer`.
+        Number of rows per file. The target then consists of several files, named as for
+        :class:`fastrec.Writer`.
     overwrite : bool, default False
-        Replace an existing target, but no source, and no record file by a table.
+        Whether to replace an existing target. A source is never replaced, and a table never
+        replaces a record file.
     threads : int, optional
-        Which parse and encode.
+        Number of threads that parse and encode.
     on_error : {"raise", "tolerate_tail", "skip"} or callable
         Policy for damaged records, as for :class:`fastrec.Reader`.
     progress : callable, optional
-        ``progress(records, total)`` after each batch; the total is None where it is not known.
+        Called as ``progress(records, total)`` after each batch; `total` is None if unknown.
     storage_options : StorageOptions or mapping, optional
-        Of URLs, as for :class:`fastrec.Reader`.
+        Options for URLs, as for :class:`fastrec.Reader`.
     source_shards : {"complete", "any"}
         The option `shards` of :class:`fastrec.Reader`, for the source.
     **options
-        Of :class:`fastrec.Writer`, where the target is TFRecord: ``shards``, ``index``, ...
+        Options of :class:`fastrec.Writer` if the target is TFRecord: ``shards``, ``index``, ...
 
     Returns
     -------
     Converted
-        Number of records, and paths of the files.
+        The number of records and the paths of the files.
 
     Raises
     ------
     OSError, CorruptRecordError, ExampleParseError
     TypeError, ValueError
-        Naming the column that a format or an Example cannot hold, or the line of the source.
+        If a format or an Example cannot store a column, with the name of the column or the line of
+        the source.
 
     Examples
     --------
@@ -206,7 +210,7 @@ def convert(
 
 
 def _same_side(paths: Sequence[Any], target: PathLike, origin: str, goal: str) -> str:
-    """Return why a conversion between two tables, or between two record files, is refused."""
+    """Return the error message for a conversion between two tables, or between two record files."""
     names = f"{os.fsdecode(paths[0])!a} and {os.fsdecode(target)!a}" if paths else repr(target)
     if origin != TFRECORD:
         return (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The formats of tables' files, by name and by how files are called."""
+"""The formats of table files, by name and by file name suffix."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _BY_SUFFIX = {suffix: name for name, suffixes in FORMATS.items() for suffix in s
 
 
 def format_of(path: PathLike) -> str:
-    """The format that a file's name tells; TFRecord for any other name."""
+    """Return the format that a file's name implies; TFRecord for all other names."""
     name = os.fsdecode(path).lower()
     for suffix in PACKED_SUFFIXES:
         name = name.removesuffix(suffix)
@@ -49,12 +49,12 @@ def format_of(path: PathLike) -> str:
 
 
 def packed(path: PathLike, kind: str, compression: str | None) -> str | None:
-    """The compression that is asked for, or that the name of a file tells.
+    """Return the requested compression, or the compression that a file's name implies.
 
     Raises
     ------
     ValueError
-        When they differ, or the format has its compression inside.
+        If the two differ, or if the format has internal compression.
     """
     name = os.fsdecode(path)
     named = PACKED_SUFFIXES.get(os.path.splitext(name.lower())[1])
@@ -68,12 +68,12 @@ def packed(path: PathLike, kind: str, compression: str | None) -> str | None:
 
 
 def requested(option: str, name: str | None, paths: Sequence[PathLike]) -> str:
-    """Return the format that an option names, or that of all `paths`.
+    """Return the format that an option names, or the common format of all `paths`.
 
     Raises
     ------
     ValueError
-        When there is no such format, or several.
+        If the format does not exist, or if the paths have several formats.
     """
     known = (TFRECORD, *FORMATS)
     found = {format_of(path) for path in paths} if name is None else {name}
@@ -86,7 +86,7 @@ def requested(option: str, name: str | None, paths: Sequence[PathLike]) -> str:
 
 
 def files_of(source: Any, storage: StorageOptions, shards: Shards) -> list[Any]:
-    """Return the files that a source names; of a directory of tables, the tables."""
+    """Return the files that a source names; for a directory of tables, the tables."""
     files: list[Any] = []
     chosen: set[str] = set()
     for each in map(local_path, [source] if is_path(source) else source):
@@ -103,7 +103,7 @@ def files_of(source: Any, storage: StorageOptions, shards: Shards) -> list[Any]:
 
 
 def tables_in(path: PathLike) -> list[str]:
-    """Return the tables in a directory; none for another path."""
+    """Return the tables in a directory; empty for other paths."""
     if not os.path.isdir(path):
         return []
     folder = os.fsdecode(path)

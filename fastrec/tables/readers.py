@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of tables being read: Parquet, Arrow IPC, CSV and JSON lines."""
+"""Read table files: Parquet, Arrow IPC, CSV and JSON lines."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ class Part(NamedTuple):
     ----------
     path : str
     row : int
-        Number of its first row in the file.
+        Number of the batch's first row in the file.
     batch : pyarrow.RecordBatch
     total : int or None
-        Rows of all files, where that is known.
+        Number of rows in all files, if known.
     """
 
     path: str
@@ -62,7 +62,8 @@ def _parquet(paths: Sequence[str], columns: list[str] | None) -> Iterator[Part]:
                 for batch in file.iter_batches(rows, row_groups=[number], columns=columns):
                     yield Part(path, done, batch, total)
                     done += batch.num_rows
-                pa.default_memory_pool().release_unused()  # it keeps row groups for a while
+                # The pool otherwise keeps row groups for a while.
+                pa.default_memory_pool().release_unused()
 
 
 def _ipc(paths: Sequence[str], columns: list[str] | None) -> Iterator[Part]:
@@ -81,7 +82,7 @@ def _ipc(paths: Sequence[str], columns: list[str] | None) -> Iterator[Part]:
 
 
 def _same(path: str, found: Any, first: Any) -> Any:
-    """Raise unless a file has the columns of the first."""
+    """Raise unless a file has the same columns as the first file."""
     if first is not None and found != first:
         raise ValueError(f"{path!a} has other columns than the files before it")
     return found if first is None else first
@@ -89,7 +90,7 @@ def _same(path: str, found: Any, first: Any) -> Any:
 
 # -- CSV -------------------------------------------------------------------------------------------
 
-_INTEGER = r"^(0|-?[1-9]\d{0,18})$"  # prints back as it is
+_INTEGER = r"^(0|-?[1-9]\d{0,18})$"  # integers that are printed unchanged
 _FLOAT = (
     r"^[+-]?((0|[1-9]\d{0,17})(\.\d*)?|[1-9]\d*\.\d*|\.\d+)([eE][+-]?\d+)?$"
     r"|^-?([nN]a[nN]|inf|Infinity)$"
@@ -110,7 +111,7 @@ def _csv(
 
 
 def _csv_types(paths: Sequence[str], columns: list[str] | None) -> dict[str, Any]:
-    """The types that all values have: bool, integer or float, where no digit is lost, else text."""
+    """Return the column types: bool, integer or float if lossless for all values, else text."""
     names = pyarrow.csv.ConvertOptions(include_columns=columns)
     with _open_csv(paths[0], names) as file:
         found = file.schema.names
@@ -128,7 +129,7 @@ def _csv_types(paths: Sequence[str], columns: list[str] | None) -> dict[str, Any
 
 
 def _all_are(column: Any, pattern: str, kind: Any) -> bool:
-    """True if all values match the pattern and fit into the type."""
+    """Return whether all values match the pattern and fit into the type."""
     if not pc.all(pc.match_substring_regex(column, pattern), min_count=0).as_py():
         return False
     try:
@@ -170,7 +171,8 @@ def _open_csv(path: str, convert: Any) -> Any:
             read_options=pyarrow.csv.ReadOptions(block_size=_TEXT_BLOCK),
             parse_options=pyarrow.csv.ParseOptions(
                 newlines_in_values=True,
-                ignore_empty_lines=_columns_of(path) != 1,  # where it is one, a null is such a line
+                # In a single column, an empty line is a null.
+                ignore_empty_lines=_columns_of(path) != 1,
             ),
             convert_options=convert,
         )
@@ -179,7 +181,7 @@ def _open_csv(path: str, convert: Any) -> Any:
 
 
 def _columns_of(path: str) -> int:
-    """The number of columns that the first line names; 0 for an empty file."""
+    """Return the number of columns that the first line names; 0 for an empty file."""
     with pa.input_stream(path, compression="detect") as file:
         line, quoted, count = file.read(_TEXT_BLOCK), False, 0
     for byte in line.lstrip(b"\r\n"):
@@ -201,14 +203,14 @@ READERS: dict[str, Callable[..., Iterator[Part]]] = {
 
 
 class _Kinds:
-    """Holds that a name has values of one kind in all lines."""
+    """Checks that the values of each name have the same kind in all lines."""
 
     def __init__(self, floats: set[str], names: set[str] | None, text: str) -> None:
         self._kinds: dict[str, type] = dict.fromkeys(floats, float)
         self._names, self._text = names, text
 
     def row(self, row: Any) -> dict[str, Any]:
-        """The values of a row, of the kinds that they have everywhere."""
+        """Return the values of a row after checking their kinds."""
         if not isinstance(row, dict):
             raise ValueError(f"must be an object, got {type(row).__name__}")
         return {
@@ -227,7 +229,7 @@ class _Kinds:
         return [self._item(name, item) for item in value]
 
     def _frame(self, name: str, frame: Any) -> list[Any]:
-        """The values of a frame of a feature list."""
+        """Return the values of a frame of a feature list."""
         if not isinstance(frame, list):
             raise ValueError(f"feature {name!a}: a list and {frame!a} are in one list")
         return [self._item(name, item) for item in frame]
@@ -275,7 +277,7 @@ def json_rows(
     floats : set of str
         Names whose numbers are floats.
     names : set of str, optional
-        Names that are read.
+        Names to read.
     encoding : {"text", "base64"}
         Encoding of strings.
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lazy tables over record files for polars and DuckDB, which read what a query needs."""
+"""Lazy tables over record files for polars and DuckDB; a query reads only the data it needs."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ __all__ = ["Scan", "scan"]
 
 
 class Scan:
-    """Record files as a table that a query reads in part.
+    """Record files as a lazy table; a query reads only the part that it needs.
 
-    Made by :func:`scan`. Each query reads the files from the beginning, and stops when it has
-    enough rows.
+    Use :func:`scan` to create one. Each query reads the files from the beginning, and stops when it
+    has enough rows.
 
     Attributes
     ----------
@@ -37,8 +37,8 @@ class Scan:
         Parameters
         ----------
         columns : sequence of str, optional
-            All columns by default. The batches of an empty sequence have one column, since a batch
-            gets its length from a column.
+            Names of the columns; all by default. For an empty sequence, each batch has one column,
+            because the length of a batch is the length of its columns.
         """
         yield from self._projected(columns).batches()
 
@@ -104,9 +104,9 @@ class Scan:
     def to_dataset(self) -> Any:
         """Return a ``pyarrow.dataset.Dataset`` for a query of DuckDB.
 
-        DuckDB finds it by the name of the variable. It asks for the columns that it needs and for
-        the rows that match its filters, and stops at its ``LIMIT``. Other methods of pyarrow's
-        datasets are not supported.
+        DuckDB finds the dataset by the name of its variable. DuckDB requests only the columns that
+        it needs and the rows that match its filters, and stops at its ``LIMIT``. Other methods of
+        pyarrow's datasets are not supported.
         """
         from .scanned_dataset import ScannedDataset
 
@@ -132,7 +132,8 @@ def scan(
     Parameters
     ----------
     source, features
-        As for :func:`fastrec.arrow.table`. Without `features`, all records are surveyed here, once.
+        As for :func:`fastrec.arrow.table`. Without `features`, this call reads all records once, to
+        infer them.
     **options
         Further options of :func:`fastrec.arrow.table`.
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A scan as the kind of object that DuckDB asks for columns and rows."""
+"""A scan as a pyarrow dataset, for DuckDB to request columns and rows."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class ScannedDataset(pyarrow.dataset.Dataset):  # type: ignore[misc]
         return pyarrow.schema(self._scan._table)
 
     def scanner(self, columns: Sequence[str] | None = None, filter: Any = None, **_: Any) -> Any:
-        """Return a ``pyarrow.dataset.Scanner`` of the columns, and the rows that match a filter."""
+        """Return a ``pyarrow.dataset.Scanner`` of the columns and of the rows that match a filter."""
         parsed = columns
         if columns is not None and filter is not None:
-            # An expression does not list its fields, but its text has their names.
+            # An expression has no list of its fields, but its text contains their names.
             text = str(filter)
             parsed = [*dict.fromkeys([*columns, *(n for n in self.schema.names if n in text)])]
         reader = pyarrow.RecordBatchReader.from_stream(self._scan._projected(parsed))

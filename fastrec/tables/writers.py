@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of tables being written: Parquet, Arrow IPC, CSV and JSON lines."""
+"""Write table files: Parquet, Arrow IPC, CSV and JSON lines."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _SLICE_ROWS = 1024
 
 
 class _NewFile(io.RawIOBase):
-    """A file that appears under its name when it is published."""
+    """A file that appears under its final name when it is published."""
 
     def __init__(self, path: str, overwrite: bool, storage: StorageOptions) -> None:
         super().__init__()
@@ -96,7 +96,7 @@ class _JsonLines:
 def _line(row: dict[str, Any]) -> str:
     try:
         return json.dumps(row, ensure_ascii=False, allow_nan=False, default=_base64) + "\n"
-    except ValueError:  # JSON has no NaN and no infinities: names, as protobuf spells them
+    except ValueError:  # JSON has no NaN or infinity, so names are written, as in protobuf
         row = {name: _spelled(value) for name, value in row.items()}
         return json.dumps(row, ensure_ascii=False, default=_base64) + "\n"
 
@@ -114,7 +114,7 @@ def _spelled(value: Any) -> Any:
 
 
 class TableWriter:
-    """Writes record batches to one file or to several, which appear together or not at all.
+    """Writes record batches to one or more files, which appear together or not at all.
 
     Parameters
     ----------
@@ -122,15 +122,15 @@ class TableWriter:
         The file and its format.
     schema : pyarrow.Schema
     compression, level
-        Of the format.
+        Compression of the format.
     row_group_size : int
-        Most rows of a row group of Parquet.
+        Maximum number of rows in a row group of Parquet.
     shard_records : int, optional
-        Rows of a file.
+        Number of rows per file.
     overwrite : bool
-        Replace existing files; :mod:`fastrec.records.output_rules` has the rules.
+        Whether to replace existing files, under the rules of :mod:`fastrec.records.output_rules`.
     storage_options : StorageOptions
-        Of a path that is a URL.
+        Options for a path that is a URL.
     inputs
         Input files, which must not be replaced.
     """
@@ -179,7 +179,7 @@ class TableWriter:
             raise
 
     def write(self, batch: Any) -> None:
-        """Write a record batch of the schema."""
+        """Write a record batch with the writer's schema."""
         while batch.num_rows:
             if self._in_file == self._most:
                 self._finish()
@@ -219,10 +219,10 @@ class TableWriter:
         remove_outputs(stale, self._storage)
 
     def abort(self) -> None:
-        """Publish nothing."""
+        """Discard all files."""
         if self._writer is not None:
             self._files[-1].discards = True
-            with contextlib.suppress(Exception):  # of what is incomplete
+            with contextlib.suppress(Exception):  # errors about incomplete files
                 self._writer.close()
         for each in self._files:
             each.file.abort()
@@ -254,7 +254,7 @@ _Opened = tuple[Any, Callable[[], object]]
 def _opener(
     kind: str, compression: str | None, level: int | None, rows: int
 ) -> Callable[[_NewFile, Any], _Opened]:
-    """A function that opens a writer of batches, and returns what ends the file after it."""
+    """Return a function that opens a writer of batches, and a function that then ends the file."""
     name = None if compression in (None, "none") else str(compression).lower()
     known = _COMPRESSIONS[kind]
     if name is not None and name not in known:
