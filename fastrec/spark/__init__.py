@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Record files as a data source of Spark 4: ``spark.read.format("fastrec").load(path)``.
 
-Requires the extra ``spark``: ``pip install 'fastrec-io[spark]'``, where the driver and where the
-executors run. Spark finds the data source by itself, see ``pyspark_fastrec``.
+Requires the extra ``spark``: ``pip install 'fastrec-io[spark]'``, on the driver and on the
+executors. Spark finds the data source automatically, see ``pyspark_fastrec``.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Filters of a query, which drop rows before the remaining columns are parsed."""
+"""Apply the filters of a query, to drop rows before the remaining columns are parsed."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _is_usable(each: Any, schema: Any) -> bool:
     if len(path) != 1 or path[0] not in schema.names:
         return False
     kind = schema[path[0]].dataType
-    is_text = kind == types.StringType()  # strings with a collation compare in other ways
+    is_text = kind == types.StringType()  # strings with a collation compare differently
     return (is_text or type(kind) in _KINDS) and type(each).__name__ in {
         *_TESTS,
         "In",
@@ -53,7 +53,7 @@ def _is_usable(each: Any, schema: Any) -> bool:
 
 
 def _path_of(each: Any) -> tuple[str, ...]:
-    """Return the name of the column of a filter, and of its fields; nothing for other filters."""
+    """Return the names of a filter's column and nested fields; empty for unsupported filters."""
     path: tuple[str, ...] = getattr(each, "attribute", ())
     return path
 
@@ -62,7 +62,7 @@ def may_match(filters: Sequence[Any], batch: Any) -> Any:
     """Return a mask of the rows that may match all filters.
 
     Spark evaluates the filters again, so returning a row that does not match is harmless. Filters
-    of columns that the batch lacks are left out.
+    on columns that are absent from the batch are ignored.
 
     Parameters
     ----------
@@ -92,12 +92,13 @@ def _tested(each: Any, column: Any) -> Any:
     values = each.value if name == "In" else (each.value,)
     try:
         literals = pa.array(values, column.type)
-    except (ValueError, TypeError, NotImplementedError):  # Spark alone compares these types
+    except (ValueError, TypeError, NotImplementedError):  # only Spark can compare these types
         return pa.array([True] * len(column), pa.bool_())
     if name == "In":
         mask = pc.is_in(column, literals.drop_null())
     else:
         mask = pc.fill_null(_TESTS[name](column, literals[0]), False)
-    if pa.types.is_floating(column.type):  # to Spark, NaN equals NaN and is above all numbers
+    # In Spark, NaN equals NaN and is greater than all numbers.
+    if pa.types.is_floating(column.type):
         mask = pc.or_(mask, pc.fill_null(pc.is_nan(column), False))
     return mask

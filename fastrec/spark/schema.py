@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Types of Spark: those that records have, and the features that columns of them are read as."""
+"""Convert between Spark types and the features of records."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from .. import arrow
 
 __all__ = ["RECORD", "inferred", "inferred_sequence", "is_array", "parser_of"]
 
-RECORD = "byteArray"  # the column of whole records
+RECORD = "byteArray"  # the column for whole records
 _BLOCK = 8192
 
 
 def inferred(paths: Sequence[Any], sample: int) -> Any:
-    """A scalar where no record has several values, as spark-tfrecord has it; else an array."""
+    """Infer a schema; like spark-tfrecord, use arrays only where a record has several values."""
     described = fastrec.infer_features(paths, sample, shards="any")
     if isinstance(described, fastrec.SequenceFeatures):
         names = ", ".join(map(ascii, described.sequence))
@@ -47,7 +47,7 @@ def _spark_type(dtype: Any) -> Any:
 
 
 def _binary(paths: Sequence[Any], names: Iterable[str], sample: int) -> set[str]:
-    """The features that have a value which is not UTF-8 in one of the first records."""
+    """Return the features that have a non-UTF-8 value within the first records."""
     features = {name: fastrec.RaggedFeature(bytes) for name in names}
     found: set[str] = set()
     left = sample
@@ -65,7 +65,7 @@ def _binary(paths: Sequence[Any], names: Iterable[str], sample: int) -> set[str]
 
 
 def inferred_sequence(paths: Sequence[Any], sample: int) -> Any:
-    """The features of the context as those of an Example, and feature lists as arrays of arrays."""
+    """Infer a schema: the context as for an Example, and feature lists as arrays of arrays."""
     context: dict[str, tuple[str, int]] = {}
     lists: dict[str, tuple[str, int]] = {}
     for record in itertools.islice(fastrec.Reader(paths, shards="any"), sample):
@@ -131,7 +131,7 @@ def _dtype(field: Any, kind: Any) -> Any:
 
 
 def parser_of(schema: Any, kind: str) -> arrow.ColumnParser:
-    """The parser of records into the columns of a schema, before they are cast."""
+    """Return the parser that reads records into the columns of a schema, before casts."""
     features: dict[str, Any] = {}
     sequence: dict[str, Any] = {}
     for field in schema:

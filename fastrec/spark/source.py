@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The data source: its options, the files that it finds, and reading."""
+"""The Spark data source: options, file discovery and reading."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ from .writing import CODECS, NULL, Writer
 __all__ = ["TFRecordSource"]
 
 _KINDS = ("Example", "SequenceExample", "ByteArray")
-_LEAST_PART_BYTES = 4 << 20  # as Spark's own openCostInBytes
-_MOST_PART_BYTES = 128 << 20  # as Spark's own maxPartitionBytes
+_LEAST_PART_BYTES = 4 << 20  # same value as Spark's openCostInBytes
+_MOST_PART_BYTES = 128 << 20  # same value as Spark's maxPartitionBytes
 _BATCH = 8192
 _SAMPLE = 1000
 
@@ -55,29 +55,29 @@ class TFRecordSource(DataSource):  # type: ignore[misc]
     ================= ============================================================================
     path              a directory, file, pattern or URL; ``load([...])`` takes several
     recordType        ``Example`` (default), ``SequenceExample``, ``ByteArray``
-    codec             of written files: ``gzip``, ``zlib``, or a class name of Hadoop; that of
-                      files that are read is detected
+    codec             compression of written files: ``gzip``, ``zlib``, or a class name of Hadoop;
+                      the compression of files that are read is detected
     partitionBy       columns, separated by commas, that become directories ``column=value``
-    sample            records that a schema is inferred from, 1000 by default
-    partitionBytes    of files that one task reads; by default 128 MiB, or less so that there are as
-                      many tasks as the driver has processors
-    exact             ``true``: cut between records in any case, see :func:`fastrec.file_ranges`
+    sample            number of records from which a schema is inferred, 1000 by default
+    partitionBytes    bytes of files that one task reads; by default 128 MiB, or less so that the
+                      number of tasks is at least the number of the driver's processors
+    exact             ``true``: always split between records, see :func:`fastrec.file_ranges`
     onError           ``raise`` (default), ``skip``, ``tolerate_tail``
     shards            ``complete`` (default), ``any``, as for :class:`fastrec.Reader`
-    storageOptions    of URLs: a JSON object, see :class:`fastrec.StorageOptions`
-    pushFilters       ``true``: leave out rows by the filters of a query before every column is
-                      parsed, and directories by their names. Spark 4.1 or newer must have
-                      ``spark.sql.python.filterPushdown.enabled`` set to ``true``, without which it
-                      refuses such a reader
+    storageOptions    options for URLs: a JSON object, see :class:`fastrec.StorageOptions`
+    pushFilters       ``true``: apply the filters of a query to rows before the other columns are
+                      parsed, and to directories by their names. Spark 4.1 or newer then requires
+                      that ``spark.sql.python.filterPushdown.enabled`` is ``true``, and otherwise
+                      rejects the reader
     ================= ============================================================================
 
-    URLs are read, by the executors themselves, and not written: the files of a job could not appear
-    together. Credentials are left to the environment of the driver and of the executors.
+    URLs can be read, by the executors themselves, but not written, because the files of a job could
+    not appear together. Credentials must be in the environment of the driver and of the executors.
     """
 
     @classmethod
     def name(cls) -> str:
-        """The name of the format."""
+        """Return the name of the format."""
         return "fastrec"
 
     def _option(self, name: str, default: Any = None) -> Any:
@@ -136,7 +136,7 @@ class TFRecordSource(DataSource):  # type: ignore[misc]
         return storage
 
     def reader(self, schema: Any) -> Any:
-        """Make the reader of files into the columns of a schema."""
+        """Return a reader of files into the columns of a schema."""
         options = {"on_error": self._option("onError", "raise")}
         exact = str(self._option("exact", "false")).lower() == "true"
         size = self._number("partitionBytes")
@@ -148,7 +148,7 @@ class TFRecordSource(DataSource):  # type: ignore[misc]
         )
 
     def writer(self, schema: Any, overwrite: bool) -> Any:
-        """Make the writer of rows into files of a directory."""
+        """Return a writer of rows into the files of a directory."""
         codec = str(self._option("codec", "")).lower()
         if codec not in CODECS:
             raise ValueError(f"codec must be gzip or zlib, got {codec!a}")
@@ -166,7 +166,7 @@ class TFRecordSource(DataSource):  # type: ignore[misc]
 
 
 def _absolute(path: str) -> str:
-    """A path that means the same in all processes, of a ``file:`` URL, too; other URLs as such."""
+    """Return an absolute path for a path or ``file:`` URL; return other URLs unchanged."""
     parts = urllib.parse.urlparse(path)
     if parts.scheme == "file":
         path = urllib.parse.unquote(parts.path)
@@ -177,7 +177,7 @@ def _absolute(path: str) -> str:
 
 
 class _File(NamedTuple):
-    """A file, and what the names of its directories say of its rows."""
+    """A file, and the column values that the names of its directories give for its rows."""
 
     path: str | RemoteFile
     size: int
@@ -185,12 +185,12 @@ class _File(NamedTuple):
 
 
 def _found(roots: Sequence[str], storage: fastrec.StorageOptions, shards: Any) -> list[_File]:
-    """Return the files below directories, but those that begin with _ or a dot, in a stable order.
+    """Return the files below directories in a stable order; skip names that begin with _ or a dot.
 
     Raises
     ------
     MissingRecordsError
-        When shards are missing or mixed, see :mod:`fastrec.records.shard_sets`.
+        If shards are missing or mixed, see :mod:`fastrec.records.shard_sets`.
     """
     files: list[_File] = []
     check_shards_option(shards)
@@ -218,7 +218,7 @@ def _found_below(root: str) -> Iterator[_File]:
 
 
 def _found_objects(root: str, storage: fastrec.StorageOptions) -> Iterator[_File]:
-    """Those that a URL or a pattern names, or all below it if it is a folder."""
+    """Yield the objects that a URL or a pattern names, or all objects below a folder."""
     listed: Sequence[Any] = []
     is_folder = not root.startswith(("http://", "https://")) and not glob.has_magic(root)
     if is_folder:
@@ -259,7 +259,7 @@ def _is_number(value: str) -> bool:
 
 
 class _Part(InputPartition):  # type: ignore[misc]
-    """The ranges that one task reads."""
+    """The byte ranges that one task reads."""
 
     def __init__(self, ranges: list[fastrec.FileRange], values: dict[str, str | None]) -> None:
         super().__init__(None)
@@ -284,7 +284,7 @@ class _Reader(DataSourceReader):  # type: ignore[misc]
         self._filters: list[Any] = []
 
     def partitions(self) -> Sequence[Any]:
-        """Byte ranges of files; small files of one directory go together."""
+        """Return byte ranges of files; small files of one directory are combined."""
         files = _found(self._roots, self._storage, self._shards)
         files = [each for each in files if self._may_match(each.values)]
         size = self._size or _part_size(sum(each.size for each in files))
@@ -298,7 +298,7 @@ class _Reader(DataSourceReader):  # type: ignore[misc]
         return parts or [_Part([], {})]
 
     def read(self, partition: Any) -> Iterator[Any]:
-        """The record batches of one task."""
+        """Yield the record batches of one task."""
         _freeze()
         values = partition.values
         wanted = to_arrow_schema(self._schema, timezone="UTC")
@@ -314,7 +314,7 @@ class _Reader(DataSourceReader):  # type: ignore[misc]
                 yield _batch(columns, values, wanted)
 
     def _may_match(self, values: Mapping[str, str | None]) -> bool:
-        """Return whether files of these directories can have rows that match the filters."""
+        """Return whether files in these directories can have rows that match the filters."""
         fields = [each for each in columns_of(self._filters, self._schema) if each.name in values]
         if not fields:
             return True
@@ -322,7 +322,7 @@ class _Reader(DataSourceReader):  # type: ignore[misc]
         return bool(may_match(self._filters, row)[0])
 
     def _where(self, kept: Any) -> arrow.Where | None:
-        """Return a function of records that gives the numbers of those that may match."""
+        """Return a function that selects the numbers of the records that may match, or None."""
         fields = columns_of(self._filters, kept)
         if not len(fields) or self._kind == "ByteArray":
             return None
@@ -333,26 +333,29 @@ class _Reader(DataSourceReader):  # type: ignore[misc]
 
 
 class _FilteringReader(_Reader):
-    """A reader whose method ``pushFilters`` Spark calls, or refuses, as its configuration says."""
+    """A reader with ``pushFilters``, which Spark calls or rejects, depending on its configuration."""
 
     def pushFilters(self, filters: list[Any]) -> Iterator[Any]:
-        """Keep the filters, and leave all of them to Spark as well."""
+        """Store the filters, and return all of them so that Spark applies them as well."""
         self._filters = list(filters)
         yield from filters
 
 
 @functools.cache
 def _freeze() -> None:
-    """Keep the garbage collector out of what is imported.
+    """Exclude imported objects from garbage collection.
 
     A worker of Spark collects garbage after each task, before it takes the next one. With pandas
-    and pyarrow, which Spark has imported, that takes as long as reading some MB of records.
+    and pyarrow, which Spark imports, this takes as long as reading some MB of records.
     """
     gc.freeze()
 
 
 def _part_size(total: int) -> int:
-    """Bytes of a task: all of the driver's processors have one, as those of the workers may."""
+    """Return the bytes per task, for at least one task per processor of the driver.
+
+    The workers may have the same number of processors.
+    """
     return min(max(-(-total // usable_cpus()), _LEAST_PART_BYTES), _MOST_PART_BYTES)
 
 
@@ -363,7 +366,7 @@ def _size(part: fastrec.FileRange) -> int:
 
 
 def _batch(columns: Mapping[str, Any] | None, values: Mapping[str, Any], wanted: Any) -> Any:
-    """Return a record batch of exactly these types; one row of `values` without `columns`."""
+    """Return a record batch with exactly these types; without `columns`, one row of `values`."""
     given = None if columns is None else pa.record_batch(arrow.batch(columns, tensors=False))
     count = 1 if given is None else given.num_rows
     arrays = []
@@ -385,4 +388,4 @@ def _batch(columns: Mapping[str, Any] | None, values: Mapping[str, Any], wanted:
 def _cast(array: Any, kind: Any) -> Any:
     if pa.types.is_boolean(kind) or not pa.types.is_decimal(kind):
         return array.cast(kind)
-    return array.cast(pa.float64()).cast(kind, safe=False)  # rounded to the scale
+    return array.cast(pa.float64()).cast(kind, safe=False)  # this cast rounds to the scale

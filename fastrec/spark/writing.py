@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows into record files of a directory, which appear together or not at all."""
+"""Write rows to record files in a directory; the files appear together or not at all."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ CODECS: dict[str, Codec | None] = {
 
 @dataclass
 class _Written(WriterCommitMessage):  # type: ignore[misc]
-    """The files of one task: where they are, and what they will be called."""
+    """The files of one task: their temporary paths and their final names."""
 
     files: list[tuple[str, str]]
 
 
 class Writer(DataSourceArrowWriter):  # type: ignore[misc]
-    """Tasks write beside the data; the driver gives the files their names, or removes them."""
+    """A writer whose tasks write next to the data; the driver renames or removes the files."""
 
     def __init__(
         self,
@@ -67,8 +67,9 @@ class Writer(DataSourceArrowWriter):  # type: ignore[misc]
         kept = types.StructType([each for each in schema if each.name not in by])
         if not len(kept):
             raise ValueError("partitionBy must leave a column to write")
-        parser_of(kept, kind)  # refuses what cannot be written
-        os.makedirs(self._folder)  # here, so that no task makes it again after an abort
+        parser_of(kept, kind)  # raises if a column cannot be written
+        # Created only here, so that no task creates it again after an abort.
+        os.makedirs(self._folder)
         self._lists = [
             each.name
             for each in kept
@@ -104,7 +105,7 @@ class Writer(DataSourceArrowWriter):  # type: ignore[misc]
         return ShardWriter(place, compression=self._codec)
 
     def _by_folder(self, batch: Any) -> Iterator[tuple[str, Any]]:
-        """Rows by the directory that the columns of `partitionBy` name."""
+        """Yield rows grouped by the directory that the columns of `partitionBy` name."""
         if not self._by:
             yield "", batch
             return
@@ -134,10 +135,10 @@ class Writer(DataSourceArrowWriter):  # type: ignore[misc]
             writer.write_many(fastrec.encode_examples(columns, threads=1))
 
     def commit(self, messages: list[Any]) -> None:
-        """Give the files of all tasks their names; if that fails, everything is as it was."""
+        """Rename the files of all tasks to their final names; restore everything if that fails."""
         placed: list[str] = []
         try:
-            if self._overwrite:  # what was there is kept until the new files are
+            if self._overwrite:  # existing files are kept until the new files are in place
                 for name in [name for name in os.listdir(self._path) if name[0] not in "._"]:
                     kept = os.path.join(self._folder, _OLD + name)
                     _core.move(os.path.join(self._path, name), kept, False)
@@ -152,19 +153,19 @@ class Writer(DataSourceArrowWriter):  # type: ignore[misc]
             for target in placed:
                 with contextlib.suppress(OSError):
                     os.unlink(target)
-                with contextlib.suppress(OSError):  # what else is in it stays
+                with contextlib.suppress(OSError):  # other files in the directory are kept
                     os.removedirs(os.path.dirname(target))
             self._restore()
             raise
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def abort(self, messages: list[Any]) -> None:
-        """Remove what was written."""
+        """Remove the written files."""
         self._restore()
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _restore(self) -> None:
-        """Give files that were to be replaced their names again."""
+        """Give replaced files their original names again."""
         with contextlib.suppress(FileNotFoundError):
             for name in os.listdir(self._folder):
                 if name.startswith(_OLD):
