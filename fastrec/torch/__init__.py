@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Record files as datasets of PyTorch.
+"""Read record files as datasets of PyTorch.
 
 Requires the extra ``torch``: ``pip install 'fastrec-io[torch]'``.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A map-style dataset whose batches are read and parsed in one native call each."""
+"""A map-style dataset that reads and parses each batch in one native call each."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ __all__ = ["Dataset"]
 class Dataset(torch.utils.data.Dataset):  # type: ignore[misc,type-arg,unused-ignore]
     """Parsed records as a map-style dataset, for any sampler and any ``DataLoader``.
 
-    A ``DataLoader`` asks for the records of a batch at once, and gets them from one native read and
-    one native parse; its ``default_collate`` makes tensors of them without a copy. Workers are
-    seldom worth their price: what a worker process makes is copied to the parent, which takes
-    longer than reading and parsing it.
+    A ``DataLoader`` requests all records of a batch in one call, which makes one native read and
+    one native parse. Its ``default_collate`` then creates tensors without a copy. Worker processes
+    are rarely faster: copying a batch from a worker to the parent takes longer than reading and
+    parsing it.
 
     Parameters
     ----------
     source : path, glob pattern, list of these, or Reader
-        A :class:`~fastrec.Reader` brings options of its own.
+        The records. A :class:`~fastrec.Reader` keeps its own options.
     features : mapping of str to feature
-        What to read from each record; the context of a ``SequenceExample``.
+        Features to read from each record, or from the context of a ``SequenceExample``.
     transform : callable, optional
-        Called with each sample as a dict, in place of which its result is collated. Samples are
-        then collated one by one; a function of whole batches belongs behind the DataLoader.
+        Called with each sample as a dict; its result replaces the sample. Samples are then collated
+        one by one. To transform whole batches, apply a function to the output of the DataLoader.
     sequence_features : mapping of str to feature, optional
-        Features of the feature lists: the records are SequenceExamples.
+        Features of the feature lists. The records are then SequenceExamples.
     seed : int, optional
-        Seed of random transforms of images, which they require. An image is a function of the
-        seed, the epoch and the index alone, the same as in a :class:`~fastrec.Batcher` with this
-        seed: call :meth:`set_epoch` before each pass. accelerate and Trainer do that by themselves.
+        Seed of random image transforms, which require it. An image depends only on the seed, the
+        epoch and the index, and is the same as in a :class:`~fastrec.Batcher` with this seed. Call
+        :meth:`set_epoch` before each pass; accelerate and Trainer call it automatically.
 
     Examples
     --------
@@ -83,10 +83,10 @@ class Dataset(torch.utils.data.Dataset):  # type: ignore[misc,type-arg,unused-ig
             if self._parse.is_random:
                 self._epoch.share_memory_()
         else:
-            self._parse_sequences(Bytes.from_list([]))  # refuses features that cannot work
+            self._parse_sequences(Bytes.from_list([]))  # raises if the features are not supported
 
     def set_epoch(self, epoch: int) -> None:
-        """Draw what random transforms do in this epoch; workers follow, persistent ones too."""
+        """Set the epoch of random transforms; all workers follow, including persistent ones."""
         epoch = check_int("epoch", epoch, 0, 2**62 - 1)
         self._epoch[0] = epoch
 
@@ -97,13 +97,13 @@ class Dataset(torch.utils.data.Dataset):  # type: ignore[misc,type-arg,unused-ig
         return self.__getitems__([as_index(index)])[0]
 
     def __getitems__(self, indices: Sequence[int]) -> Sequence[Any]:
-        """The samples of these numbers, as a DataLoader and ``Subset`` ask for them."""
+        """Return the samples with these numbers; a DataLoader and ``Subset`` call this method."""
         columns, lengths = self._read(indices)
         rows = Rows(columns, len(indices), lengths)
         return rows if self.transform is None else [self.transform(dict(row)) for row in rows]
 
     def _read(self, indices: Sequence[int]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Columns, and of padded feature lists the numbers of frames."""
+        """Return columns, and the frame counts of padded feature lists."""
         worker = torch.utils.data.get_worker_info()
         if worker is not None:
             self._warn_of(worker)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Agreement of a process and its DataLoader workers on the epoch of each pass."""
+"""Coordinate the epoch of each pass between a process and its DataLoader workers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CAPACITY = 1 << 18
 
 
 class Begun(NamedTuple):
-    """A pass that has begun."""
+    """A pass that has started."""
 
     epoch: int
     """The first epoch that it goes through."""
@@ -31,25 +31,26 @@ class Begun(NamedTuple):
 class EpochLog:
     """Log of the passes over a dataset and of the changes of its epoch, in order.
 
-    A process shares the log with the workers of its DataLoaders. Each worker of a pass asks for the
-    pass by a key that all of them know, and the first to ask appends it. Entries are appended by
-    one atomic instruction and never change, so every process reads the same epochs from them, and
-    a process that is killed leaves neither a lock nor half an entry.
+    A process shares the log with the workers of its DataLoaders. Each worker of a pass requests the
+    pass by a key that all of them know, and the first request appends it. Entries are appended by
+    one atomic instruction and never change. Every process therefore reads the same epochs, and a
+    killed process leaves neither a lock nor an incomplete entry.
 
     Parameters
     ----------
     step : int
         Number of epochs in a pass.
     words : tensor, optional
-        The shared memory of a log of another process.
+        The shared memory of another process's log.
     """
 
     def __init__(self, step: int, words: torch.Tensor | None = None) -> None:
-        if words is None:  # zeros, which take up memory only where entries are written
+        if words is None:  # zeros, which use memory only after entries are written
             storage = torch.UntypedStorage._new_shared(8 * _CAPACITY)
             words = torch.empty(0, dtype=torch.int64).set_(storage, 0, (_CAPACITY,), (1,))
         # The first word says whether the warning about workers was given. The others are entries:
-        # the key of a pass, above 0; a change of the epoch, below 0; or 0 for none yet.
+        # the key of a pass is positive, a change of the epoch is negative, and 0 means that there
+        # is no entry yet.
         self._words = words
         self._array = words.numpy()
         self._step = step
@@ -81,7 +82,7 @@ class EpochLog:
 
     @property
     def is_foreign(self) -> bool:
-        """Whether this process got the log from another one."""
+        """Whether another process created the log."""
         return self._owner != os.getpid()
 
     def _read(self) -> None:
@@ -98,7 +99,7 @@ class EpochLog:
             self._end += 1
 
     def _append(self, word: int) -> bool:
-        """Append an entry after those that were read; return whether no other process did."""
+        """Append an entry after all known entries; return False if another process was first."""
         if self._end == len(self._array):
             raise FastrecError(
                 f"an IterableDataset can be iterated over {_CAPACITY} times at most: make a new one"
@@ -107,25 +108,25 @@ class EpochLog:
 
     @property
     def next(self) -> Begun:
-        """The pass that begins next."""
+        """The pass that starts next."""
         self._read()
         return self._next
 
     @property
     def last_was_in_workers(self) -> bool:
-        """Whether DataLoader workers made the last pass, and the epoch was not changed since."""
+        """Whether DataLoader workers made the last pass, and the epoch has not changed since."""
         self._read()
         return self._last_key is not None and self._last_key % 2 == 1
 
     def begin(self, key: int, epoch: int | None = None) -> Begun:
-        """Return the pass with this key; the first process to ask begins it.
+        """Return the pass with this key; the first request starts it.
 
         Parameters
         ----------
         key : int
-            From :func:`new_pass` or :func:`pass_of_worker`.
+            Result of :func:`new_pass` or :func:`pass_of_worker`.
         epoch : int, optional
-            The epoch that a new pass begins with, by default the one that comes next.
+            Epoch at which a new pass starts; the next epoch by default.
         """
         self._read()
         while key not in self._passes:
@@ -135,7 +136,7 @@ class EpochLog:
         return self._passes[key]
 
     def set(self, epoch: int, *, is_state: bool = False) -> int:
-        """Begin the next pass with `epoch`, or resume it from a state; return the entry."""
+        """Set the epoch of the next pass, or the state that it resumes; return the entry."""
         self._read()
         while not self._append(_change(epoch, is_state=is_state)):
             self._read()
@@ -143,7 +144,7 @@ class EpochLog:
         return self._end - 1
 
     def is_first_warning(self) -> bool:
-        """Whether no process has asked this before."""
+        """Return whether this is the first call in all processes."""
         return exchange(self._array, 0, 0, 1)
 
 
@@ -152,18 +153,18 @@ def _change(epoch: int, *, is_state: bool) -> int:
 
 
 def new_pass() -> int:
-    """Return the key of a pass that this process makes alone."""
+    """Return the key of a pass in this process alone."""
     return 2 * secrets.randbits(60) + 2
 
 
 def pass_of_worker(worker: Any, number: int) -> int:
-    """Return the key of a pass that DataLoader workers share, the same in each of them.
+    """Return the key of a pass that DataLoader workers share; it is the same in each of them.
 
     Parameters
     ----------
     worker : WorkerInfo
     number : int
-        How many passes this worker process has begun, with this one.
+        Number of passes that this worker process has started, including this one.
     """
     return key_of_workers(worker.seed - worker.id, _result_queue(), number)
 
@@ -176,12 +177,12 @@ def key_of_workers(seed: int, queue: Any, number: int) -> int:
     seed : int
         The seed that torch has drawn for the set.
     queue : multiprocessing.Queue or None
-        The queue through which the workers return batches.
+        The queue for the batches of the workers.
     number : int
         As for :func:`pass_of_worker`, counted from 1.
     """
-    # A program that seeds torch before each pass draws the same number again, but has another pipe
-    # for each set of workers. Some systems do not number pipes.
+    # A program that seeds torch before each pass draws the same number again, but each set of
+    # workers has another pipe. Some systems do not number pipes.
     try:
         pipe = os.fstat(queue._writer.fileno()).st_ino
     except (AttributeError, OSError):
@@ -190,7 +191,7 @@ def key_of_workers(seed: int, queue: Any, number: int) -> int:
 
 
 def _result_queue() -> Any:
-    """Return the queue through which this worker returns batches; None where torch has changed."""
+    """Return the queue for this worker's batches; None if the internals of torch have changed."""
     frame: Any = sys._getframe(1)
     while frame is not None and frame.f_code.co_name != "_worker_loop":
         frame = frame.f_back

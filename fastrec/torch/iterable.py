@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Batcher as an iterable dataset, shared out to ranks and workers once."""
+"""A Batcher as an iterable dataset; each record goes to one worker of one rank."""
 
 from __future__ import annotations
 
@@ -42,10 +42,11 @@ class _Resume(NamedTuple):
 
 
 class _Pass(Iterator[Any]):
-    """The batches of one pass, which begins with the first batch, in workers at once.
+    """The batches of one pass. It starts with the first batch; in workers it starts immediately.
 
-    Frameworks make iterators that they never use, and those of one process do not count. A worker
-    cannot wait: the workers that are stopped before their first batch would not have counted.
+    Frameworks create iterators that they never use, and in one process these do not count as
+    passes. A worker cannot delay the start: if it were stopped before its first batch, its pass
+    would not count.
     """
 
     def __init__(self, dataset: IterableDataset) -> None:
@@ -58,7 +59,7 @@ class _Pass(Iterator[Any]):
         self._ranked: RankedPass | None = None
 
     def begin_in_worker(self) -> None:
-        """Begin; an error waits for the first batch, since persistent workers die of one here."""
+        """Start; delay an error until the first batch, since it would end persistent workers here."""
         try:
             self._begin()
         except Exception as error:
@@ -92,13 +93,13 @@ class _Pass(Iterator[Any]):
         if self._ranked is not None:
             self._ranked.count()
         tensors = self._dataset._to_tensors(batch)
-        # Single records are for a DataLoader to collate, unlike batches.
+        # A DataLoader collates single records, but not batches.
         return dict(tensors) if self._dataset._by_record and type(tensors) is Batch else tensors
 
     def position(self) -> dict[str, Any]:
         """Return the state after the last batch, and whether the pass has ended.
 
-        The state of a pass that has ended is the beginning of the next one.
+        The state of a finished pass is the start of the next pass.
         """
         if self._batches is not None:
             state = self._batches.state_dict()
@@ -109,7 +110,7 @@ class _Pass(Iterator[Any]):
     def state_dict(self) -> dict[str, Any]:
         """Return the exact position, even at the end of a pass.
 
-        A StatefulDataLoader asks for it; of a worker, the state of the dataset is enough.
+        A StatefulDataLoader calls this method; for a worker, the state of the dataset is enough.
         """
         return self.position() if torch.utils.data.get_worker_info() is None else {}
 
@@ -121,29 +122,29 @@ class _Pass(Iterator[Any]):
 class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc,type-arg,unused-ignore]
     """Whole batches of a :class:`~fastrec.Batcher`, as tensors.
 
-    Iterate over it directly, or through ``DataLoader(dataset, batch_size=None)``. Its own threads
-    read ahead, so ``num_workers=0`` is the fast way: worker processes copy every batch through
-    shared memory and can make it 20 times slower.
+    Iterate over it directly, or through ``DataLoader(dataset, batch_size=None)``. The dataset's own
+    threads read ahead, so ``num_workers=0`` is fastest: worker processes copy every batch through
+    shared memory, which can make loading 20 times slower.
 
-    Each pass is the next epoch, however the pass before it ended, and gives every record once: to
-    one worker of one rank. In one process a pass begins with its first batch; in workers it begins
-    when they start, so ``iter(loader)`` alone is a pass, too. ``state_dict()`` and
-    ``load_state_dict()`` resume it exactly, alone or as torchdata's ``StatefulDataLoader`` and
-    ``nodes`` call them.
+    Each pass is the next epoch, even if the previous pass was stopped early. It delivers every
+    record once, to one worker of one rank. In one process, a pass starts with its first batch. In
+    workers, it starts when they start, so ``iter(loader)`` alone also counts as a pass.
+    ``state_dict()`` and ``load_state_dict()`` resume it exactly, also if torchdata's
+    ``StatefulDataLoader`` or ``nodes`` call them.
 
     Parameters
     ----------
     source, features, batch_size, shuffle, uneven
         As for :class:`~fastrec.Batcher`.
     shard : "auto", (index, count) or None
-        The share of this process: as :func:`~fastrec.find_shard` says, as given, or everything.
-        Workers of a DataLoader share it out among themselves.
+        The shard of this process. ``"auto"`` uses :func:`~fastrec.find_shard`; None reads all
+        records. The workers of a DataLoader divide the shard among themselves.
     seed : int, optional
-        Of the shuffle. Required where several processes shuffle, so that all have one order.
+        Seed of the shuffle. Required if several processes shuffle, so that all use the same order.
     ragged, padding
         As for :func:`to_tensors`.
     **options
-        Further ones of :class:`~fastrec.Batcher`. A `transform` gets NumPy columns.
+        Further options of :class:`~fastrec.Batcher`. A `transform` receives NumPy columns.
 
     Examples
     --------
@@ -188,14 +189,14 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc,ty
         self._by_record = batch_size is None
         self._shard = shard
         self._to_tensors = partial(to_tensors, ragged=ragged, padding=padding)
-        self._rank: tuple[int, int] | None = None  # of the process that made this one a worker
-        self._step = options.get("epochs", 1) or 1  # epochs of a pass
+        self._rank: tuple[int, int] | None = None  # rank of the process that started this worker
+        self._step = options.get("epochs", 1) or 1  # number of epochs per pass
         self._log = EpochLog(self._step)
         self._resume: _Resume | None = None
         self._ranks: RankCheck | None = None
-        self._expected: int | None = None  # the pass of workers that has not delivered a batch
-        self._worker_passes = 0  # of this process, where it is a worker
-        self._current: _Pass | None = None  # of this process, where it is a worker
+        self._expected: int | None = None  # a pass of workers without a delivered batch
+        self._worker_passes = 0  # number of passes of this process, if it is a worker
+        self._current: _Pass | None = None  # pass of this process, if it is a worker
         self._batcher: Batcher | None = None
         self._made_for: tuple[int, int] | None = None
         self._lengths: dict[int, int] = {}  # by number of workers
@@ -204,7 +205,7 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc,ty
     # --- whose share ----------------------------------------------------------------------------
 
     def _find_rank(self) -> tuple[int, int]:
-        """This process among those that train, not counting DataLoader workers."""
+        """Return (index, count) of this process among training processes, without workers."""
         if self._shard is None:
             return 0, 1
         if self._shard != "auto":
@@ -241,19 +242,19 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc,ty
 
     @property
     def generator(self) -> Any:
-        """Refused to accelerate, which asks for it before it shares a dataset out.
+        """Attribute that accelerate reads before it shards a dataset; access is rejected.
 
         Raises
         ------
         FastrecError
-            When this dataset has taken the share of its process already.
+            If this dataset already reads only the shard of its process.
         """
         if self._find_rank()[1] > 1 and self._shard is not None:
             raise FastrecError(_TWICE)
         raise AttributeError(f"{type(self).__name__!r} has no attribute 'generator'")
 
     def _check_not_dispatched(self) -> None:
-        """Refuse to be read in one process by accelerate, to be sent to the others."""
+        """Raise if accelerate would read this dataset in one process and send it to the others."""
         if "accelerate" not in sys.modules or self._shard is None or self._find_rank()[1] == 1:
             return
         frame = sys._getframe(1)
@@ -266,9 +267,9 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc,ty
     # --- epochs ---------------------------------------------------------------------------------
 
     def _get_log(self) -> EpochLog:
-        """The epochs of this process and its DataLoader workers."""
+        """Return the log of epochs of this process and its DataLoader workers."""
         if self._log.is_foreign and torch.utils.data.get_worker_info() is None:
-            self._log = self._log.copy()  # this is another rank, which counts its own passes
+            self._log = self._log.copy()  # another rank, which counts its own passes
         return self._log
 
     def _has_state(self) -> bool:
@@ -277,9 +278,9 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc,ty
         return self._resume is not None and entry is not None and entry == self._resume.entry
 
     def _go_to(self, epoch: int) -> Batcher:
-        """The Batcher, about to begin that epoch."""
+        """Return the Batcher after setting its epoch."""
         batcher = self._get_batcher()
-        batcher.set_epoch(0 if epoch else 1)  # forgets a state within the epoch
+        batcher.set_epoch(0 if epoch else 1)  # discards a state within the epoch
         batcher.set_epoch(epoch)
         return batcher
 
@@ -291,7 +292,7 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc,ty
         return pass_of_worker(worker, self._worker_passes)
 
     def _compare_ranks(self, epoch: int) -> RankedPass | None:
-        """The check of a pass of this process, where several ranks have to be in one epoch."""
+        """Return the check of a pass of this process if several ranks must be in the same epoch."""
         self._compare_expected(self._expected)
         if (
             torch.utils.data.get_worker_info() is not None
@@ -305,35 +306,35 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc,ty
         return self._ranks.begin(epoch)
 
     def _expect_pass(self, key: int | None) -> None:
-        """Note that DataLoader workers of this process begin the pass with this key.
+        """Note that DataLoader workers of this process start the pass with this key.
 
-        The pass before it counts even where its workers were stopped before they began it: in
-        other ranks they may have been faster.
+        The previous pass counts even if its workers were stopped before they started it, because
+        workers of other ranks may have started it.
         """
         self._compare_expected(self._expected)
         self._expected = key
 
     def _compare_expected(self, key: int | None) -> RankedPass | None:
-        """Return the check of a pass of DataLoader workers, or None for no key."""
+        """Return the check of a pass of DataLoader workers, or None if there is no key."""
         if key is None:
             return None
         self._expected = None
         return self._compare_ranks(self._get_log().begin(key).epoch)
 
     def _take_state(self) -> Mapping[str, Any] | None:
-        """The state that a StatefulDataLoader gave to this worker for the next pass."""
+        """Return the state that a StatefulDataLoader gave to this worker for the next pass."""
         if self._resume is None or self._resume.entry is not None:
             return None
         state, self._resume = self._resume.state, None
         return state
 
     def _begin(self, state: Mapping[str, Any] | None) -> Any:
-        """Begin the next pass, or resume the pass of a StatefulDataLoader's state.
+        """Start the next pass, or resume the pass of a StatefulDataLoader's state.
 
         Returns
         -------
         Batches or None
-            None where the pass of the state has ended.
+            None if the pass of the state has ended.
         """
         log, key = self._get_log(), self._new_key()
         if state is not None:
@@ -355,8 +356,8 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc,ty
         batcher = self._get_batcher()
         batcher.load_state_dict(self._resume.state)
         if batcher._is_over() and not self._resume.has_epoch:
-            # All of the state's epoch was trained on. A framework that counts batches would take
-            # a pass without any for a whole epoch.
+            # All batches of the state's epoch were delivered. A framework that counts batches
+            # would count a pass without batches as a whole epoch.
             return iter(self._go_to(log.begin(self._new_key()).epoch))
         return iter(batcher)
 
@@ -371,27 +372,28 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc,ty
         return batches
 
     def __len__(self) -> int:
-        """Batches of one ``iter()`` of this process, or of one of a DataLoader that asks.
+        """Return the number of batches of one ``iter()`` of this process, or of a DataLoader.
 
         Raises
         ------
         TypeError
-            When it is not known beforehand.
+            If the number is not known in advance.
         """
         caller = sys._getframe(1).f_locals.get("self")
         workers = caller.num_workers if isinstance(caller, torch.utils.data.DataLoader) else 0
         if not workers:
             return len(self._get_batcher())
-        if workers not in self._lengths:  # workers have a short batch each
+        if workers not in self._lengths:  # each worker has a short batch
             index, count = self._find_rank()
             shards = [(index * workers + worker, count * workers) for worker in range(workers)]
             self._lengths[workers] = sum(len(Batcher(**self._options, shard=s)) for s in shards)
         return self._lengths[workers]
 
     def set_epoch(self, epoch: int) -> None:
-        """Have the next pass begin that epoch: :meth:`Batcher.set_epoch`.
+        """Set the epoch of the next pass: :meth:`Batcher.set_epoch`.
 
-        Workers follow, persistent ones too. A pass whose workers have started keeps its epoch.
+        All workers follow, including persistent ones. A pass whose workers have started keeps its
+        epoch.
         """
         self._get_batcher().set_epoch(epoch)
         if self._has_state() and self._resume is not None and self._resume.state["epoch"] == epoch:
@@ -406,12 +408,12 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc,ty
             self._ranks.forget()
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the state after the batch that was delivered last: :meth:`Batcher.state_dict`.
+        """Return the state after the last delivered batch: :meth:`Batcher.state_dict`.
 
         Raises
         ------
         FastrecError
-            When DataLoader workers made the last pass: this process does not know how many of
+            If DataLoader workers made the last pass, because this process does not know how many of
             their batches were delivered.
         """
         if self._current is not None:
@@ -432,8 +434,8 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc,ty
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Resume the next pass from `state`, as :meth:`Batcher.load_state_dict` does.
 
-        Where no batch is left in the state's epoch, the next pass begins the epoch after it, unless
-        :meth:`set_epoch` asks for the state's own.
+        If the state's epoch has no batches left, the next pass starts the epoch after it, unless
+        :meth:`set_epoch` requests the epoch of the state.
         """
         self._get_batcher().load_state_dict(state)
         entry = None

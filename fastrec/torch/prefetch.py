@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batches on an accelerator, copied there while the step before them runs."""
+"""Copy batches to an accelerator while the previous step runs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Prefetch", "prefetch_to"]
 
 
 class _Copy(NamedTuple):
-    """A batch on its way: it must not be used before the event, nor its source freed."""
+    """A batch being copied; until the event, it must not be used and its source must be kept."""
 
     batch: Any
     source: Any
@@ -27,18 +27,18 @@ class _Copy(NamedTuple):
 def prefetch_to(batches: Iterable[Any], device: Any, *, ahead: int = 2) -> Prefetch:
     """Copy batches to a device ahead of the step that uses them.
 
-    Copies run on a stream of their own, from pinned memory, so they overlap with the work on the
-    current stream. The step sees a batch only when its copy is complete.
+    Copies run on a separate stream, from pinned memory, so they overlap with the work on the
+    current stream. A batch is delivered to the step only after its copy is complete.
 
     Parameters
     ----------
     batches : iterable
-        A :class:`~fastrec.Batcher`, an :class:`IterableDataset` or a ``DataLoader``; one with
-        ``pin_memory=True`` saves the copy into pinned memory here.
+        A :class:`~fastrec.Batcher`, an :class:`IterableDataset` or a ``DataLoader``. If it has
+        ``pin_memory=True``, this function does not need to copy batches into pinned memory.
     device : torch.device, str or int
-        Where to; on a CPU, batches are only converted to tensors.
+        Target device. For a CPU, batches are only converted to tensors.
     ahead : int
-        Copies in flight beyond the batch in use: so many batches more lie in device memory.
+        Number of batches in device memory in addition to the batch in use.
 
     Examples
     --------
@@ -52,7 +52,8 @@ def prefetch_to(batches: Iterable[Any], device: Any, *, ahead: int = 2) -> Prefe
 class Prefetch(Iterator[Any]):
     """The iterator that :func:`prefetch_to` returns.
 
-    ``state_dict()`` counts what was delivered, not what was copied ahead, when `batches` has one.
+    ``state_dict()`` counts delivered batches, not batches that were copied ahead, if `batches` has
+    one.
     """
 
     def __init__(self, batches: Iterable[Any], device: Any, *, ahead: int = 2) -> None:
@@ -78,7 +79,7 @@ class Prefetch(Iterator[Any]):
         return None if self._owner is None else self._owner.state_dict()
 
     def _fetch(self) -> None:
-        """Take a batch and begin its copy; an error waits until its turn comes."""
+        """Take a batch and start its copy; an error is raised later, in place of the batch."""
         try:
             source = to_tensors(next(self._batches))
         except BaseException as error:
@@ -99,8 +100,8 @@ class Prefetch(Iterator[Any]):
         return self
 
     def __next__(self) -> Any:
-        # Memory that fastrec lent goes back to its ring when its last array dies: not before the
-        # device has read it.
+        # Memory of a fastrec batch is reused after its last array is deleted. This must not happen
+        # before the device has read it.
         while self._used and self._used[0].done.query():
             self._used.popleft()
         while self._error is None and len(self._copies) <= self._ahead:
@@ -118,14 +119,14 @@ class Prefetch(Iterator[Any]):
         return copy.batch
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the state of `batches` after the batch that was delivered last.
+        """Return the state of `batches` after the last delivered batch.
 
         A ``DataLoader`` without workers has the state of its dataset.
 
         Raises
         ------
         TypeError
-            When `batches` has no ``state_dict()``.
+            If `batches` has no ``state_dict()``.
         """
         if self._state is None:
             raise TypeError(
@@ -144,7 +145,7 @@ def _pinned(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def _record(tensor: torch.Tensor, stream: Any) -> None:
-    """Keep a tensor's memory from the next copy until the stream is through with it."""
+    """Prevent reuse of a tensor's memory by the next copy until the stream has finished with it."""
     if tensor.is_nested:
         parts = [tensor.values(), tensor.offsets()]
     elif tensor.is_sparse:
@@ -156,7 +157,7 @@ def _record(tensor: torch.Tensor, stream: Any) -> None:
 
 
 def _map_tensors(value: Any, function: Any) -> Any:
-    """A structure of tensors with a function applied to each."""
+    """Return a structure of tensors with a function applied to each tensor."""
     if isinstance(value, torch.Tensor):
         return function(value)
     if isinstance(value, Mapping):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ranks that are in different epochs notice it: they would take shares of different orders."""
+"""Detect ranks in different epochs, which would read shards of different orders."""
 
 from __future__ import annotations
 
@@ -20,14 +20,15 @@ _names: Counter[str] = Counter()
 class RankCheck:
     """Compares the passes of the ranks of ``torch.distributed``.
 
-    A rank that leaves an epoch early and begins a later one says so in the store of the process
-    group, and so does a rank that completes an epoch. Where the ranks run the same program, none
-    takes more batches of an epoch than another one that left it. No rank ever waits for another.
+    A rank that leaves an epoch early and starts a later one announces it in the store of the
+    process group, and so does a rank that completes an epoch. If all ranks run the same program,
+    none takes more batches of an epoch than another rank that left it. A rank never waits for
+    another rank.
 
     Parameters
     ----------
     state : mapping
-        A state of the dataset, which names its files and its order.
+        A state of the dataset, which identifies its files and its order.
     """
 
     def __init__(self, state: Mapping[str, Any]) -> None:
@@ -40,7 +41,7 @@ class RankCheck:
         self._left: tuple[int, int] | None = None
 
     def forget(self) -> None:
-        """Take the next pass for agreed upon: its epoch was named, or a state was loaded."""
+        """Skip the check of the next pass, since its epoch was set or a state was loaded."""
         self._left = None
 
     def key(self, event: str, epoch: int) -> str:
@@ -48,12 +49,12 @@ class RankCheck:
         return f"{self._prefix}/{self._return_count}/{event}/{epoch}"
 
     def begin(self, epoch: int) -> RankedPass:
-        """Begin a pass, after the one that was begun before it.
+        """Start a pass after the previous one.
 
         Raises
         ------
         FastrecError
-            When another rank completed the epoch that this rank left.
+            If another rank completed the epoch that this rank left.
         """
         store, rank = _store()
         if self._left is not None and store is not None:
@@ -63,7 +64,7 @@ class RankCheck:
                 other = _get(store, self.key("complete", last))
                 if other is not None and other[0] != rank and other[1] > count:
                     raise _out_of_step(last, rank, count, other[0], other[1])
-        if epoch <= self._last:  # the ranks go through the same epochs again
+        if epoch <= self._last:  # the ranks repeat earlier epochs
             self._return_count += 1
         self._last = epoch
         self._left = (epoch, 0)
@@ -71,7 +72,7 @@ class RankCheck:
 
 
 class RankedPass:
-    """The batches that this rank takes of one epoch."""
+    """The batches that this rank takes from one epoch."""
 
     def __init__(self, check: RankCheck, epoch: int) -> None:
         self._check = check
@@ -79,12 +80,12 @@ class RankedPass:
         self._count = 0
 
     def count(self) -> None:
-        """Count a batch that is delivered next.
+        """Count the batch that is delivered next.
 
         Raises
         ------
         FastrecError
-            When another rank left the epoch before such a batch.
+            If another rank left the epoch before this batch.
         """
         self._count += 1
         self._check._left = (self._epoch, self._count)
@@ -92,7 +93,7 @@ class RankedPass:
             self._compare()
 
     def complete(self) -> None:
-        """Tell the other ranks that this one has taken all batches of the epoch."""
+        """Announce to the other ranks that this rank has taken all batches of the epoch."""
         self._compare()
         store, rank = _store()
         if store is not None:
@@ -125,7 +126,7 @@ def has_other_ranks() -> bool:
 
 
 def _store() -> tuple[Any, int]:
-    """Return the store of the process group, or None where there is one process, and the rank."""
+    """Return the store of the process group, or None for a single process, and the rank."""
     import torch.distributed as distributed
 
     if not has_other_ranks():

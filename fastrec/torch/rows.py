@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A batch of records that is handed on as rows, and collated into tensors without taking it apart.
+"""Pass a batch of records on as rows, and collate the rows without splitting the batch.
 
 A map-style dataset gives a DataLoader a list of samples. Rows is such a list, and Row such a
-sample, over columns that stay whole: when the rows arrive at a collate function as they were made,
-it takes the columns.
+sample, over whole columns. If a collate function receives all rows in their original order, it
+returns the columns.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["Row", "Rows", "collate"]
 
 
 class Rows(Sequence["Row"]):
-    """Records of a batch, one :class:`Row` each.
+    """Records of a batch, each as a :class:`Row`.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ class Rows(Sequence["Row"]):
     count : int
         Number of records.
     lengths : mapping of str to ndarray of int64, optional
-        Of columns that are padded: how much of each row is not padding.
+        For padded columns: length of each row without padding.
     """
 
     __slots__ = ("_count", "columns", "lengths")
@@ -61,9 +61,9 @@ class Rows(Sequence["Row"]):
 
 
 class Row(Mapping[str, Any]):
-    """A record of a batch as a mapping; ``dict(row)`` is one to change.
+    """A record of a batch as a mapping; ``dict(row)`` returns a mutable copy.
 
-    Numbers are tensors that share the batch's memory, byte strings are ``bytes``.
+    Numbers are tensors that share the batch's memory, and byte strings are ``bytes``.
     """
 
     __slots__ = ("index", "rows")
@@ -91,9 +91,9 @@ class Row(Mapping[str, Any]):
 def collate(rows: Sequence[Any], *, ragged: RaggedAs = "nested", padding: Any = 0) -> Any:
     """Collate samples into a batch of tensors: a ``collate_fn`` for DataLoader and Trainer.
 
-    Rows of one batch in their order become its columns without a copy. Other mappings are stacked
-    key by key, and what is no mapping is left to ``default_collate``. To choose among the options,
-    pass ``functools.partial(fastrec.torch.collate, ragged="padded")``.
+    All rows of one batch, in order, become its columns without a copy. Other mappings are stacked
+    key by key, and ``default_collate`` handles samples that are not mappings. To set options, pass
+    ``functools.partial(fastrec.torch.collate, ragged="padded")``.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ def collate(rows: Sequence[Any], *, ragged: RaggedAs = "nested", padding: Any = 
 
 
 def _whole(rows: Sequence[Any]) -> Rows | None:
-    """The batch that these are all the rows of, in their order."""
+    """Return the batch if these are all its rows, in order; otherwise None."""
     if isinstance(rows, Rows):
         return rows
     first = rows[0] if rows else None
@@ -173,6 +173,6 @@ def _collate_rows(rows: Sequence[Any], *, collate_fn_map: Any = None) -> Any:
     return collate(rows)
 
 
-# The extension that torch documents for default_collate, which DataLoader calls with what
-# __getitems__ returned.
+# Documented extension mechanism of torch's default_collate, which a DataLoader calls with the
+# result of __getitems__.
 default_collate_fn_map[Row] = _collate_rows

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Columns of NumPy as tensors, without a copy."""
+"""Convert NumPy columns to tensors without a copy."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ RAGGED = get_args(RaggedAs)
 
 
 class Batch(dict[str, Any]):
-    """A batch as a dict of tensors, which a ``DataLoader`` leaves as it is."""
+    """A batch as a dict of tensors, which a ``DataLoader`` returns unchanged."""
 
 
 def collate_batches(batches: Sequence[Batch], *, collate_fn_map: Any = None) -> Batch:
-    """Return the one batch, and refuse several."""
+    """Return the only batch; raise for several batches."""
     if len(batches) != 1:
         raise FastrecError(
             "the dataset yields whole batches: pass batch_size=None to the DataLoader"
@@ -41,21 +41,21 @@ def to_tensors(batch: Any, *, ragged: RaggedAs = "nested", padding: Any = 0) -> 
     Parameters
     ----------
     batch : mapping, sequence or column
-        A batch of :class:`~fastrec.Batcher` or :func:`~fastrec.parse_example`, or what a transform
-        made of one: mappings, lists and tuples are converted item by item, and what is no column is
-        left as it is.
+        A batch of :class:`~fastrec.Batcher` or :func:`~fastrec.parse_example`, or the result of
+        transforming one. Mappings, lists and tuples are converted item by item, and values that are
+        not columns are returned unchanged.
     ragged : {"nested", "padded", "list"}
-        How to represent a :class:`~fastrec.Ragged` of numbers: as a nested tensor of jagged layout;
-        as a tensor padded to the longest row, with the lengths of the rows under
-        ``"<name>_length"``; or as a list of tensors.
+        Representation of a :class:`~fastrec.Ragged` of numbers: a nested tensor with jagged layout;
+        a tensor padded to the longest row, with the lengths of the rows under
+        ``"<name>_length"``; or a list of tensors.
     padding : scalar
-        Fills the rows up with ``ragged="padded"``.
+        Padding value for ``ragged="padded"``.
 
     Returns
     -------
     Batch or same structure
-        Byte strings become (nested) lists of bytes, a :class:`~fastrec.Sparse` of numbers a sparse
-        COO tensor, and arrays of differing shape a list of tensors.
+        Byte strings become (nested) lists of bytes, a :class:`~fastrec.Sparse` of numbers becomes a
+        sparse COO tensor, and arrays of different shapes become a list of tensors.
 
     Examples
     --------
@@ -71,7 +71,8 @@ def to_tensors(batch: Any, *, ragged: RaggedAs = "nested", padding: Any = 0) -> 
     if isinstance(batch, Mapping):
         out = Batch()
         for name, column in batch.items():
-            if type(column) is np.ndarray:  # nearly all, and most of what a batch of few rows costs
+            # Fast path for nearly all columns, which matters for small batches.
+            if type(column) is np.ndarray:
                 out[name] = _of_array(column)
             elif ragged == "padded" and is_jagged(column):
                 add_padded(out, name, column, padding, batch)
@@ -86,14 +87,14 @@ def to_tensors(batch: Any, *, ragged: RaggedAs = "nested", padding: Any = 0) -> 
 
 
 def is_jagged(column: Any) -> bool:
-    """Whether a column can be one tensor of rows of differing length."""
+    """Return whether a column can be one tensor with rows of different lengths."""
     return isinstance(column, Ragged) and isinstance(column.values, np.ndarray)
 
 
 def add_padded(
     out: Batch, name: str, column: Ragged, padding: Any, names: Mapping[str, Any]
 ) -> None:
-    """Add a padded column, and the lengths of its rows beside it."""
+    """Add a padded column, and a column with the lengths of its rows."""
     out[name] = torch.from_numpy(pad(column, value=padding))
     add_length(out, name, column.row_lengths, names)
 
@@ -121,7 +122,7 @@ def _column(value: Any, ragged: RaggedAs, padding: Any) -> Any:
     if isinstance(value, Ragged):
         if ragged == "nested" and is_jagged(value):
             return _nested(value)
-        if ragged == "padded" and is_jagged(value):  # outside of a mapping there are no lengths
+        if ragged == "padded" and is_jagged(value):  # lengths are only added in a mapping
             return torch.from_numpy(pad(value, value=padding))
         return [_column(row, "list", padding) for row in value]
     if isinstance(value, Sparse):

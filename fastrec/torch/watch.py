@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Progress of a pass, as counted in the process that takes batches from a DataLoader."""
+"""Track the progress of a pass in the process that takes batches from a DataLoader."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ __all__ = ["check_not_lost", "watch_starting_loader"]
 
 
 class _Watch:
-    """Counts what one iterator of a DataLoader with workers delivers.
+    """Counts the batches that one iterator of a DataLoader with workers delivers.
 
-    In the process that takes the batches, PyTorch calls no method of a dataset. Two methods of the
-    iterator are therefore replaced, on that one object.
+    In the process that takes the batches, PyTorch does not call any method of a dataset. Two
+    methods of the iterator are therefore replaced, on that object only.
     """
 
     def __init__(self, iterator: Any, dataset: Any) -> None:
-        self._iterator = weakref.ref(iterator)  # which ends its workers when it is deleted
+        self._iterator = weakref.ref(iterator)  # deleting the iterator ends its workers
         self._dataset = dataset
         self._pass_count = 0
         self._key = 0
         self._is_new = True
         self._ranked: RankedPass | None = None
-        dataset._expect_pass(None)  # before a worker begins the next pass
+        dataset._expect_pass(None)  # before a worker starts the next pass
         iterator._reset = self._reset
         iterator._next_data = self._next_data
 
     def _reset(self, *args: Any, **options: Any) -> None:
-        """Begin a pass."""
+        """Start a pass."""
         iterator: Any = self._iterator()
         self._pass_count += 1
         self._is_new, self._ranked = True, None
@@ -55,7 +55,7 @@ class _Watch:
             batch = type(iterator)._next_data(iterator)
         except StopIteration:
             is_over = True
-            if self._is_new and iterator._num_yielded:  # those before the state
+            if self._is_new and iterator._num_yielded:  # batches before the state
                 check_not_lost()
         self._is_new = False
         if self._ranked is None:
@@ -70,7 +70,7 @@ class _Watch:
 
 
 def watch_starting_loader() -> None:
-    """Watch the iterator that starts worker processes in a frame above, if one does."""
+    """Watch the iterator that starts worker processes, if a caller of this function is one."""
     if not has_other_ranks() and not _is_lightning_above():
         return
     for frame in _frames_above():
@@ -83,9 +83,10 @@ def watch_starting_loader() -> None:
 
 
 def check_not_lost() -> None:
-    """Refuse to resume a finished pass, after which Lightning would lose an epoch.
+    """Raise instead of resuming a finished pass, because Lightning would lose an epoch.
 
-    Lightning has counted the epoch of the state, and would take the empty rest for the next one.
+    Lightning has already counted the epoch of the state, and would count the empty remainder of the
+    pass as the next epoch.
     """
     if _is_lightning_above():
         raise FastrecError(
@@ -105,9 +106,9 @@ def _is_lightning_above() -> bool:
 def _frames_above() -> Iterator[Any]:
     """Yield the frames of the callers of the function that iterates.
 
-    The frame of that function would be in a reference cycle with itself, which keeps the iterator
-    of a DataLoader alive. Workers of an iterator that the garbage collector deletes do not hear of
-    it, and PyTorch waits 5 s for each.
+    The frame of that function would be in a reference cycle with itself, which would keep the
+    iterator of a DataLoader alive. If the garbage collector deletes an iterator, its workers are
+    not notified, and PyTorch waits 5 s for each of them.
     """
     frame: Any = sys._getframe(2)
     while frame is not None:
