@@ -333,7 +333,7 @@ class _Reader(DataSourceReader):  # type: ignore[misc]
 
 
 class _FilteringReader(_Reader):
-    """A reader with ``pushFilters``, which Spark calls or rejects, depending on its configuration."""
+    """A reader with ``pushFilters``; depending on its configuration, Spark calls or rejects it."""
 
     def pushFilters(self, filters: list[Any]) -> Iterator[Any]:
         """Store the filters, and return all of them so that Spark applies them as well."""

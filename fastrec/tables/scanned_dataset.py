@@ -27,7 +27,7 @@ class ScannedDataset(pyarrow.dataset.Dataset):  # type: ignore[misc]
         return pyarrow.schema(self._scan._table)
 
     def scanner(self, columns: Sequence[str] | None = None, filter: Any = None, **_: Any) -> Any:
-        """Return a ``pyarrow.dataset.Scanner`` of the columns and of the rows that match a filter."""
+        """Return a ``pyarrow.dataset.Scanner`` of the columns, and of the rows a filter selects."""
         parsed = columns
         if columns is not None and filter is not None:
             # An expression has no list of its fields, but its text contains their names.

@@ -59,7 +59,7 @@ class _Pass(Iterator[Any]):
         self._ranked: RankedPass | None = None
 
     def begin_in_worker(self) -> None:
-        """Start; delay an error until the first batch, since it would end persistent workers here."""
+        """Start; delay an error until the first batch, as it would end persistent workers here."""
         try:
             self._begin()
         except Exception as error:
