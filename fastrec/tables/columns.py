@@ -119,7 +119,7 @@ class Types:
                 raise ValueError(f"schema must have the columns {given.names}, got {schema.names}")
 
     def batch(self, part: arrow.RecordBatch, path: str, first: int) -> Any:
-        """Convert a record batch to these types; `first` is the file's number of its first record."""
+        """Convert a record batch to these types; `first` is the number of its first record."""
         try:
             batch = pa.record_batch(part, schema=self.asked)
             if self._encoded and self.written is not self.asked:
