@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Boxes of images: drawn at random, painted, cut out, and chosen."""
+"""Boxes of images: random windows, drawn outlines, crops, and selection by score."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from .._tf.ops import Array, Op, invalid, known_sizes, same_spec
 from .._tf.ops.draws import Drawing
 from .._tf.specs import TensorSpec, TypeSpec
 
-Box = tuple[int, int, int, int]  # top, left, bottom, right
+Box = tuple[int, int, int, int]  # top, left, bottom and right
 
-_MORE_BLOCKS = 8  # besides those of the attempts, for numbers that are drawn again
+_MORE_BLOCKS = 8  # reserved in addition to the blocks of the attempts, for rejected numbers
 _SINGLE = np.float32
 _COLOURS = np.array(
     [
@@ -42,7 +42,7 @@ def _invalid(text: str) -> InvalidArgumentError:
 
 
 def _below(words: Iterator[int], limit: int) -> int:
-    """A whole number below `limit`, each as likely as the others."""
+    """Return a uniformly distributed integer below `limit`."""
     if limit & (limit - 1) == 0:
         return next(words) & (limit - 1) if limit else next(words) * 0
     least = 0xFFFFFFFF % limit + 1
@@ -58,7 +58,7 @@ def _rounded(value: Any) -> int:
 def _crop(
     size: tuple[int, int], area: tuple[Any, Any], ratio: Any, words: Iterator[int]
 ) -> Box | None:
-    """A box of a form within limits of area; None where there is none."""
+    """Return a random box of a given ratio within the area limits, or None if none exists."""
     rows, columns = size
     least, most = area[0] * _SINGLE(columns) * _SINGLE(rows), None
     most = area[1] * _SINGLE(columns) * _SINGLE(rows)
@@ -111,22 +111,22 @@ def distorted_box(
     attempts: int,
     whole: bool,
 ) -> tuple[Array, Array, Array]:
-    """Draw a part of an image that covers enough of one of its boxes.
+    """Draw an image window that covers a minimum share of a box.
 
     Parameters
     ----------
     start : uint64, shape (3,)
-        Of the random numbers.
+        The start of the random numbers.
     size : (height, width, channels)
     boxes : float32, shape (..., 4)
-        Top, left, bottom and right, of 0 to 1.
+        Top, left, bottom and right, from 0 to 1.
     least : float
-        How much of a box is enough.
+        The minimum share of a box that the window must cover.
     ratios, areas : (float, float)
-        Between which the ratio of width to height and the share of the image are.
+        The limits of the ratio of width to height, and of the share of the image area.
     attempts : int
     whole : bool
-        Take the image for its box if there is none.
+        Whether the image is its own box if `boxes` is empty.
 
     Returns
     -------
@@ -177,7 +177,7 @@ def _scaled(box: Array, rows: int, columns: int) -> Box:
 
 
 def drawn(images: Array, boxes: Array, colours: Array | None = None) -> Array:
-    """Images of shape (n, height, width, channels) with the outlines of boxes, of (n, m, 4)."""
+    """Return images of (n, height, width, channels) with the outlines of boxes of (n, m, 4)."""
     table = _COLOURS if colours is None or not colours.size else colours
     channels = images.shape[-1]
     if channels == 1 and table is _COLOURS:
@@ -190,9 +190,9 @@ def drawn(images: Array, boxes: Array, colours: Array | None = None) -> Array:
 
 
 def _shares(ones: Array, others: Array) -> Array:
-    """What boxes have in common with others, of what both cover."""
+    """Return the intersection over union of each pair of boxes."""
     sides = []
-    for at in (0, 1):  # coordinate by coordinate, so that NumPy's loops are long
+    for at in (0, 1):  # one coordinate at a time, so that NumPy's inner loops are long
         low = np.maximum(ones[:, :, None, at], others[:, None, :, at])
         high = np.minimum(ones[:, :, None, at + 2], others[:, None, :, at + 2])
         sides.append(np.maximum(np.subtract(high, low, out=high), 0, out=high))
@@ -203,7 +203,7 @@ def _shares(ones: Array, others: Array) -> Array:
 
 
 def _kept_in_tile(tile: Array, limit: Any) -> Array:
-    """A tile of boxes, in order, without those that overlap one before that stays."""
+    """Remove the boxes of an ordered tile that overlap an earlier box that is kept."""
     shares = _shares(tile, tile)
     after = np.triu(np.ones(shares.shape[1:], bool), 1)
     shares = np.where(after & (shares >= limit), shares, _SINGLE(0))
@@ -227,19 +227,19 @@ def suppressed_by_tiles(
     canonical: bool,
     tile: int,
 ) -> tuple[Array, Array]:
-    """The numbers of the best boxes of images, filled up with zeros, and how many there are.
+    """Return the indices of the best boxes of images, padded with zeros, and their number.
 
-    It is TensorFlow's way for several images: a box that is gone is all zeros, and so is one
-    without a coordinate above 0.
+    This is TensorFlow's algorithm for several images. Suppressed boxes are set to zero, and boxes
+    without a coordinate above 0 count as suppressed.
 
     Parameters
     ----------
     boxes, scores : ndarray
-        Of shapes (images, count, 4) and (images, count).
+        Arrays of shapes (images, count, 4) and (images, count).
     ordered, canonical : bool
-        Whether scores are in order, and whether boxes begin with their lower corner.
+        Whether the scores are sorted, and whether boxes start with their lower corner.
     tile : int
-        Boxes that are looked at together.
+        The number of boxes that are compared together.
     """
     if tile < 1:
         raise _invalid(f"tile_size must be at least 1, got {tile}")
@@ -276,7 +276,7 @@ def suppressed_by_tiles(
 
 
 def options(ratios: Any, areas: Any, attempts: Any, whole: Any) -> dict[str, Any]:
-    """Attributes of `DISTORTED_BOX`, of arguments that may be None."""
+    """Return the attributes of `DISTORTED_BOX` for arguments that may be None."""
     return {
         "ratios": tuple(ratios or (0.75, 1.33)),
         "areas": tuple(areas or (0.05, 1.0)),
@@ -341,7 +341,7 @@ def _glimpses(
     normalized: bool,
     noise: str,
 ) -> Array:
-    """Cut a window out of each image; what is beyond the image is noise."""
+    """Cut a window out of each image; pixels outside of the image are noise."""
     if images.ndim != 4 or size.shape != (2,) or offsets.shape != (len(images), 2):
         raise invalid(
             f"input must be 4-dimensional, size of shape [2] and offsets [{len(images)}, 2], got "

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Classes that are drawn as negative examples beside those that are true."""
+"""Candidate sampling: classes drawn as negative examples in addition to the true classes."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from .._tf.specs import TensorSpec, TypeSpec
 __all__ = ["LOG_UNIFORM", "UNIFORM"]
 
 _WORDS = 1 << 64
-_RESERVED = 512  # blocks for each number: TensorFlow sets 2048 words aside
-_MOST = 1 << 16  # numbers that are drawn at once
+_RESERVED = 512  # blocks for each number, because TensorFlow reserves 2048 words
+_MOST = 1 << 16  # numbers drawn in one call
 
 
 def _drawn(start: Array, dtype: Any, count: int) -> Iterator[Array]:
-    """Numbers of 64 bits without end, `count` and then more at a time."""
+    """Yield 64-bit numbers endlessly: first `count` of them, then larger arrays."""
     key, position = int(start[0]), int(start[1]) | int(start[2]) << 64
     while True:
-        count = min(count + count % 2, _MOST)  # two are of one block
+        count = min(count + count % 2, _MOST)  # one block contains two numbers
         begin = np.array([key, position % _WORDS, position // _WORDS % _WORDS], np.uint64)
         if dtype is np.float64:
             yield philox.uniform(begin, (count,), np.dtype(dtype))
@@ -45,7 +45,8 @@ def _log_uniform_chances(classes: Array, span: int) -> Array:
 
 
 def _uniform(start: Array, count: int, span: int) -> Iterator[Array]:
-    refused = np.uint64(_WORDS % span)  # the smallest, so that each class is as likely
+    # The lowest numbers are rejected, so that all classes have the same probability.
+    refused = np.uint64(_WORDS % span)
     for each in _drawn(start, np.uint64, count):
         yield (each[each >= refused] % np.uint64(span)).astype(np.int64)
 
@@ -55,7 +56,7 @@ def _uniform_chances(classes: Array, span: int) -> Array:
 
 
 def _sampled(parts: Iterator[Array], count: int, unique: bool) -> tuple[Array, int]:
-    """Classes, and how many were drawn until there were enough of them."""
+    """Return classes, and the number of draws until there were enough classes."""
     found, tries = np.empty(0, np.int64), 0
     while True:
         part = next(parts)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Crosses of features: the combinations of the values of each row."""
+"""Feature crosses: the combinations of the values of each row."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SHIFT = np.uint64(47)
 
 
 def _joined_prints(one: Array, other: Array) -> Array:
-    """Return TensorFlow's fingerprints of two columns of fingerprints."""
+    """Return TensorFlow's combined fingerprints of two columns of fingerprints."""
     mixed = other * _MUL
     mixed = one ^ (mixed ^ mixed >> _SHIFT) * _MUL
     for _ in range(2):
@@ -41,7 +41,7 @@ def _prints_of(values: Array) -> Array:
 
 
 def _rows(value: Any) -> tuple[Array, Array]:
-    """Return the values of an input, row after row, and the number of each row's."""
+    """Return the values of an input in row order, and the number of values in each row."""
     if isinstance(value, Sparse):
         counts = np.bincount(value.indices[:, 0], minlength=value.dense_shape[0])
         return as_array(value.values), counts
@@ -50,7 +50,7 @@ def _rows(value: Any) -> tuple[Array, Array]:
 
 
 def _crossed(inputs: Sequence[Any], values_of: Callable[[list[Array]], Any]) -> Sparse:
-    """Return each row's combinations of one value of each input; the last input varies fastest."""
+    """Return the combinations of one value per input in each row; the last input varies fastest."""
     places: list[Array] = []
     columns = [_rows(each) for each in inputs]
     row = np.arange(len(columns[0][1]))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of ``tf.image`` that few programs use: measures, other colours, boxes by class."""
+"""Rarely used functions of ``tf.image``: measures, colour spaces, and boxes by class."""
 
 from __future__ import annotations
 
@@ -24,37 +24,37 @@ _LOWEST = float("-inf")
 
 
 class Measures(Faces):
-    """The functions, for one of the versions."""
+    """Rarely used functions of ``tf.image`` for a version."""
 
     def _mixed(self, name: str, images: Any) -> Any:
         tensor = self._version.checked(rows.MIXED[name], self._tensor(images))
         return self._apply(rows.MIXED[name], [tensor])
 
     def rgb_to_yuv(self, images: Any) -> Any:
-        """Luma and two chromas of red, green and blue."""
+        """Convert images from RGB to YUV."""
         return self._mixed("RgbToYuv", images)
 
     def yuv_to_rgb(self, images: Any) -> Any:
-        """Red, green and blue of luma and two chromas."""
+        """Convert images from YUV to RGB."""
         return self._mixed("YuvToRgb", images)
 
     def rgb_to_yiq(self, images: Any) -> Any:
-        """Luma and two chromas of NTSC of red, green and blue."""
+        """Convert images from RGB to YIQ, the colour space of NTSC."""
         return self._mixed("RgbToYiq", images)
 
     def yiq_to_rgb(self, images: Any) -> Any:
-        """Red, green and blue of luma and two chromas of NTSC."""
+        """Convert images from YIQ, the colour space of NTSC, to RGB."""
         return self._mixed("YiqToRgb", images)
 
     def total_variation(self, images: Any, name: str | None = None) -> Any:
-        """The sum of the differences of neighbouring pixels."""
+        """Compute the total variation: the sum of absolute differences of adjacent pixels."""
         tensor = self._tensor(images)
         if tensor.shape.ndims not in (3, 4, None):
             raise ValueError("'images' must be either 3 or 4-dimensional.")
         return self._apply(rows.TOTAL_VARIATION, [tensor], name)
 
     def _scaled(self, first: Any, second: Any, most: Any) -> list[Any]:
-        """Images and the largest value, from 0 to 1."""
+        """Return the images and the largest value, scaled to the range 0 to 1."""
         x, y = self._tensor(first), self._tensor(second)
         largest = self._tensor(most)
         if largest.dtype is not x.dtype:
@@ -63,7 +63,7 @@ class Measures(Faces):
         return [convert(each, float32) for each in (x, y, largest)]
 
     def psnr(self, a: Any, b: Any, max_val: Any, name: str | None = None) -> Any:
-        """The ratio of the largest value to the error, in decibels."""
+        """Compute the peak signal-to-noise ratio of two images, in decibels."""
         return self._apply(rows.PSNR, self._scaled(a, b, max_val), name)
 
     def ssim(
@@ -77,7 +77,7 @@ class Measures(Faces):
         k2: float = 0.03,
         return_index_map: bool = False,
     ) -> Any:
-        """The structural similarity of images, or of each of their windows."""
+        """Compute the structural similarity (SSIM) of images, or of each of their windows."""
         how = {"size": int(filter_size), "sigma": float(filter_sigma), "k1": k1, "k2": k2}
         inputs = self._scaled(img1, img2, max_val)
         return self._apply(rows.SSIM, inputs, None, index=bool(return_index_map), **how)
@@ -93,17 +93,17 @@ class Measures(Faces):
         k1: float = 0.01,
         k2: float = 0.03,
     ) -> Any:
-        """The structural similarity of images at several scales."""
+        """Compute the structural similarity (SSIM) of images at several scales."""
         how = {"size": int(filter_size), "sigma": float(filter_sigma), "k1": k1, "k2": k2}
         inputs = self._scaled(img1, img2, max_val)
         return self._apply(rows.MULTISCALE, inputs, None, powers=tuple(power_factors), **how)
 
     def sobel_edges(self, image: Any) -> Any:
-        """The edges from top to bottom and from left to right, as a dimension more."""
+        """Compute the vertical and horizontal Sobel edges; they add one dimension."""
         return self._apply(rows.SOBEL, [self._version.checked(rows.SOBEL, self._tensor(image))])
 
     def image_gradients(self, image: Any) -> Any:
-        """The differences to the pixels below and to the right."""
+        """Compute the differences to the next pixel below and to the next pixel on the right."""
         tensor = self._tensor(image)
         if tensor.shape.ndims != 4:
             raise ValueError(
@@ -114,7 +114,7 @@ class Measures(Faces):
     def extract_patches(
         self, images: Any, sizes: Any, strides: Any, rates: Any, padding: str, name: Any = None
     ) -> Any:
-        """Windows of images, each as the channels of a pixel."""
+        """Extract patches of images; the values of a patch become the channels of one pixel."""
         if padding not in ("SAME", "VALID"):
             raise self._version.refused_value(
                 rows.PATCHES.name, "padding", padding, ("SAME", "VALID")
@@ -143,7 +143,7 @@ class Measures(Faces):
         soft_nms_sigma: Any = 0.0,
         name: str | None = None,
     ) -> Any:
-        """The numbers of the best boxes, and their scores, which overlaps may lower."""
+        """Select the indices and scores of the best boxes; overlaps may reduce the scores."""
         values = (boxes, scores, max_output_size, iou_threshold, score_threshold, soft_nms_sigma)
         return tuple(self._boxes(rows.WITH_SCORES, values, name))
 
@@ -156,7 +156,7 @@ class Measures(Faces):
         score_threshold: Any = _LOWEST,
         name: str | None = None,
     ) -> Any:
-        """The numbers of the best boxes, of which it is given how much they overlap."""
+        """Select the indices of the best boxes from a matrix of overlaps."""
         values = (overlaps, scores, max_output_size, overlap_threshold, score_threshold)
         return self._boxes(rows.OF_OVERLAPS, values, name)[0]
 
@@ -173,7 +173,7 @@ class Measures(Faces):
         canonicalized_coordinates: bool = False,
         tile_size: int = 512,
     ) -> Any:
-        """The numbers of the best boxes, filled up with zeros, and how many there are."""
+        """Select the indices of the best boxes, pad them with zeros, and return their number."""
         given = self._tensor(boxes)
         if not pad_to_max_output_size and given.shape.ndims not in (2, None):
             raise ValueError(
@@ -198,7 +198,7 @@ class Measures(Faces):
         clip_boxes: bool = True,
         name: str | None = None,
     ) -> Any:
-        """The best boxes of each class of each image."""
+        """Select the best boxes of each class of each image."""
         kinds = (float32, float32, int32, int32, float32, float32)
         sizes = (max_output_size_per_class, max_total_size)
         values = (boxes, scores, *sizes, iou_threshold, score_threshold)

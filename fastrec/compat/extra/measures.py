@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Images compared, their edges and patches, other colours, and boxes chosen by class."""
+"""Similarity of images, edges, patches, colour spaces, and selection of boxes by class."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _bell(size: int, sigma: float, dtype: Any) -> Array:
 
 
 def _blurred(x: Array, weights: Array) -> Array:
-    """Weighted means of the windows that are wholly inside."""
+    """Return the weighted means of all windows that are entirely inside the image."""
     for axis in (-3, -2):
         count = x.shape[axis] - len(weights) + 1
         windows = [slice(None)] * x.ndim
@@ -45,7 +45,7 @@ def _blurred(x: Array, weights: Array) -> Array:
 def _of_channels(
     x: Array, y: Array, most: Any, size: int, sigma: float, k1: float, k2: float
 ) -> tuple[Array, Array]:
-    """The similarity of each window and channel, and its part that is of contrasts."""
+    """Return the similarity of each window and channel, and its contrast component."""
     for each in (x, y):
         if min(each.shape[-3:-1]) < size:
             raise InvalidArgumentError(
@@ -89,7 +89,7 @@ def multiscale(
     k1: float,
     k2: float,
 ) -> Array:
-    """The structural similarity at several scales, each half of the one before."""
+    """Return the structural similarity at several scales; each halves the previous one."""
     found = []
     for number in range(len(powers)):
         if number:
@@ -102,7 +102,7 @@ def multiscale(
 
 
 def sobel(images: Array) -> Array:
-    """The edges from top to bottom and from left to right, as a dimension more."""
+    """Return the vertical and horizontal Sobel edges, with one more dimension."""
     whole = np.pad(images, [(0, 0), (1, 1), (1, 1), (0, 0)], "reflect")
     rows, columns = images.shape[1:3]
     found = np.zeros((*images.shape, 2), images.dtype)
@@ -121,7 +121,7 @@ def patches(
     rates: Sequence[int],
     padding: str,
 ) -> Array:
-    """Windows of images, each as the channels of a pixel."""
+    """Return patches of images; the values of a patch become the channels of one pixel."""
     spans = [(size - 1) * rate + 1 for size, rate in zip(sizes, rates, strict=True)]
     margins = []
     for side, span, stride in zip(images.shape[1:3], spans, strides, strict=True):
@@ -153,7 +153,7 @@ def chosen_by_class(
     pad_per_class: bool,
     clip_boxes: bool,
 ) -> tuple[Array, Array, Array, Array]:
-    """The best boxes of each class of each image: boxes, scores, classes and their number."""
+    """Return boxes, scores, classes and the number of the best boxes by class, for each image."""
     count, classes = len(boxes), scores.shape[2]
     size = int(total)
     if pad_per_class:

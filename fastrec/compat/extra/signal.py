@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Transforms of signals, their frames and windows, and sound files."""
+"""Transforms, frames and windows of signals, and sound files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PCM, _EXTENSIBLE = 1, 0xFFFE
 
 
 def _chunks(data: bytes) -> dict[bytes, bytes]:
-    """The chunks of a RIFF file, up to the samples."""
+    """Return the chunks of a RIFF file, up to and including the samples."""
     if len(data) < 12 or data[:4] != b"RIFF":
         raise invalid(f"Header mismatch: Expected RIFF but found {data[:4]!r}")
     if data[8:12] != b"WAVE":
@@ -78,14 +78,14 @@ DECODE_WAV = Op("DecodeWav", _decode_wav, _decode_wav_spec)
 
 
 def frame_count(size: int | None, length: int, step: int, pad_end: bool) -> int | None:
-    """How many frames a signal of `size` numbers has; None where that is not known."""
+    """Return the number of frames in a signal of `size` numbers, or None if it is unknown."""
     if size is None:
         return None
     return -(-size // step) if pad_end else max(0, 1 + (size - length) // step)
 
 
 def _along_the_end(kernel: Callable[..., Array]) -> Callable[..., Any]:
-    """Return the same function for the signals of many elements, whose last axes are unchanged."""
+    """Return the same function for the signals of many elements, whose last axes are the same."""
 
     def block(_: int, x: Block, *others: Block, **how: Any) -> Any:
         if not x.many or not isinstance(x.value, np.ndarray) or x.value.ndim < 2:
@@ -124,7 +124,7 @@ FRAME = Op("Frame", _frames, _frames_spec, _along_the_end(_frames))
 
 
 def _other(dtype: DType) -> DType:
-    """The complex type of a real one, and the other way round."""
+    """Return the complex type for a real type, and the real type for a complex one."""
     pairs = {"float32": "complex64", "float64": "complex128"}
     pairs.update({wide: real for real, wide in pairs.items()})
     return as_dtype(pairs[dtype.name])
@@ -141,7 +141,7 @@ def _transform(
     result: Callable[[DType], DType],
     size: Callable[[int], int],
 ) -> Op:
-    """A transform of the last axis, which is cut or filled with zeros to a length."""
+    """Return a transform of the last axis, which is truncated or zero-padded to a length."""
 
     def kernel(x: Array, *, length: int | None) -> Array:
         if not x.ndim:
@@ -182,7 +182,7 @@ DecodeWav = namedtuple("DecodeWav", ["audio", "sample_rate"])
 
 
 class Audio(Faces):
-    """The public functions for one version."""
+    """The public functions for a version."""
 
     def decode_wav(
         self,
@@ -191,13 +191,13 @@ class Audio(Faces):
         desired_samples: int = -1,
         name: str | None = None,
     ) -> DecodeWav:
-        """The samples of a WAV file of 16 bits, from -1 to 1, and how many there are a second."""
+        """Decode a 16-bit WAV file to samples from -1 to 1 and a sample rate."""
         how = {"channels": int(desired_channels), "samples": int(desired_samples)}
         inputs = [self._tensor(contents, string)]
         return DecodeWav(*self._version.apply_all(DECODE_WAV, inputs, name, **how))
 
 
-_BREAK, _HIGH_Q = 700.0, 1127.0  # of the mel scale
+_BREAK, _HIGH_Q = 700.0, 1127.0  # constants of the mel scale
 
 
 def _mel(hertz: Any) -> Any:
@@ -206,7 +206,7 @@ def _mel(hertz: Any) -> Any:
 
 
 def _window(text: str, share: float) -> Callable[..., Any]:
-    """A method that gives a raised cosine, of which `share` is constant."""
+    """Return a method for a raised-cosine window with the constant term `share`."""
 
     def window(
         self: Signals,
@@ -229,7 +229,7 @@ def _window(text: str, share: float) -> Callable[..., Any]:
 
 
 class Signals(Faces):
-    """The public functions for one version."""
+    """The public functions for a version."""
 
     def _whole(self, value: Any, name: str) -> int:
         if isinstance(value, (int, np.integer)):
@@ -249,7 +249,7 @@ class Signals(Faces):
         axis: int = -1,
         name: str | None = None,
     ) -> Any:
-        """Parts of a signal, `frame_length` long, that begin `frame_step` apart."""
+        """Split a signal into frames of `frame_length`, whose starts are `frame_step` apart."""
         tensor = self._tensor(signal)
         how = {
             "length": self._whole(frame_length, "frame_length"),
@@ -273,7 +273,7 @@ class Signals(Faces):
         pad_end: bool = False,
         name: str | None = None,
     ) -> Any:
-        """The frequencies of each of the parts of signals."""
+        """Compute the short-time Fourier transform of signals."""
         length = self._whole(frame_length, "frame_length")
         frames = self.frame(self._tensor(signals), length, frame_step, pad_end)
         if window_fn is not None:
@@ -296,24 +296,24 @@ class Signals(Faces):
         Tcomplex: Any = None,
         name: str | None = None,
     ) -> Any:
-        """The frequencies of the last axis of real numbers."""
+        """Compute the Fourier transform of real numbers along the last axis."""
         return self._transformed(RFFT, input_tensor, fft_length, name)
 
     def irfft(
         self, input_tensor: Any, fft_length: Any = None, Treal: Any = None, name: str | None = None
     ) -> Any:
-        """Real numbers of frequencies along the last axis."""
+        """Compute the inverse Fourier transform to real numbers along the last axis."""
         if fft_length is None:
             tensor = self._tensor(input_tensor)
             fft_length = 2 * (tensor.shape.as_list()[-1] - 1)
         return self._transformed(IRFFT, input_tensor, fft_length, name)
 
     def fft(self, input: Any, name: str | None = None) -> Any:
-        """The frequencies of the last axis of complex numbers."""
+        """Compute the Fourier transform of complex numbers along the last axis."""
         return self._transformed(FFT, input, None, name)
 
     def ifft(self, input: Any, name: str | None = None) -> Any:
-        """Complex numbers of frequencies along the last axis."""
+        """Compute the inverse Fourier transform of complex numbers along the last axis."""
         return self._transformed(IFFT, input, None, name)
 
     def dct(
@@ -325,7 +325,7 @@ class Signals(Faces):
         norm: str | None = None,
         name: str | None = None,
     ) -> Any:
-        """The cosine transform of the last axis, of type 2, without norm or orthonormal."""
+        """Compute the type-2 discrete cosine transform of the last axis, optionally orthonormal."""
         if type != 2 or n is not None or axis != -1 or norm not in (None, "ortho"):
             raise NotImplementedError(
                 "signal.dct covers type 2 of the whole last axis: numpy_function takes scipy's"
@@ -341,7 +341,7 @@ class Signals(Faces):
     def mfccs_from_log_mel_spectrograms(
         self, log_mel_spectrograms: Any, name: str | None = None
     ) -> Any:
-        """The cepstral coefficients of logarithms of spectrograms on the mel scale."""
+        """Compute mel-frequency cepstral coefficients from log-mel spectrograms."""
         found = self.dct(log_mel_spectrograms)
         count = found.shape.as_list()[-1]
         if not count:
@@ -359,7 +359,7 @@ class Signals(Faces):
         dtype: Any = float32,
         name: str | None = None,
     ) -> Any:
-        """What each frequency of a spectrogram adds to each band of the mel scale."""
+        """Return the matrix that converts linear spectrograms to the mel scale."""
         bands = self._whole(num_mel_bins, "num_mel_bins")
         count = self._whole(num_spectrogram_bins, "num_spectrogram_bins")
         rate = float(np.asarray(sample_rate))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Special functions and rare operations on numbers."""
+"""Special functions and rarely used operations on numbers."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def special(name: str) -> Callable[..., Array]:
 
 
 def erfcinv(y: Array) -> Array:
-    """What the share of a normal distribution beyond it is `y` of, as ``erfc`` has it."""
+    """Return the inverse of the complementary error function."""
     part = np.minimum(y, 2 - y)
     inside = (part > 0) & (part <= 1)
     given = np.where(inside, part, 0.5).astype(float)
@@ -57,7 +57,7 @@ def erfcinv(y: Array) -> Array:
 
 
 def erfinv(z: Array) -> Array:
-    """What ``erf`` is `z` of."""
+    """Return the inverse of the error function."""
     size = np.abs(z).astype(float)
     small = size < 0.5
     given = np.where(small, size, 0.25)
@@ -69,7 +69,7 @@ def erfinv(z: Array) -> Array:
 
 
 def ndtri(p: Array) -> Array:
-    """What the share of a standard normal distribution below it is `p` of."""
+    """Return the quantile function of the standard normal distribution."""
     p = p.astype(float)
     middle = np.abs(p - 0.5) < 0.25
     near = erfinv(np.where(middle, 2 * p - 1, 0.0))
@@ -125,7 +125,7 @@ GELU = {
 
 
 def _unless_zero(function: Callable[[Array, Array], Any]) -> Callable[[Array, Array], Array]:
-    """Return 0 where the first operand is 0, whatever the second is."""
+    """Return a function that is 0 if the first operand is 0, regardless of the second."""
 
     def apply(x: Array, y: Array) -> Array:
         return selected(x == 0, x.dtype.type(0), function(x, y))
@@ -183,7 +183,7 @@ COMPLEX = Op("Complex", _complex, _complex_spec, kinds="f")
 
 
 def _scanned(name: str, function: Any, first: float, kinds: str) -> Op:
-    """Results of the elements so far, along a dimension."""
+    """Return an operation that computes cumulative results along a dimension."""
 
     def kernel(x: Array, axis: Array, *, exclusive: bool, reverse: bool) -> Array:
         a, rank = one_number(axis, "axis"), x.ndim

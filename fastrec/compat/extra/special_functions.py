@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Public functions of both versions for rare operations on numbers."""
+"""Public functions of both versions for rarely used operations on numbers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["Special", "Various"]
 
 
 class Special(Faces):
-    """The functions, for one of the versions."""
+    """Rarely used functions of ``tf.math`` and ``tf.nn`` for a version."""
 
     def __init__(self, version: Version) -> None:
         super().__init__(version)
@@ -48,34 +48,34 @@ class Special(Faces):
         return function
 
     def betainc(self, a: Any, b: Any, x: Any, name: str | None = None) -> Any:
-        """The share of the beta function's integral that is below `x`."""
+        """Compute the regularized incomplete beta function."""
         first, second = self._version.pair(rows.BETAINC.name, a, b)
         self._version.checked(rows.BETAINC, first)
         third = self._version.pair(rows.BETAINC.name, first, x)[1]
         return self._apply(rows.BETAINC, [first, second, third], name)
 
     def lbeta(self, x: Any, name: str | None = None) -> Any:
-        """Logarithms of the beta function of rows."""
+        """Compute the logarithm of the beta function of each row."""
         return self._of(rows.LOG_BETA, x, name)
 
     def real(self, input: Any, name: str | None = None) -> Any:
-        """The real parts of numbers."""
+        """Return the real part of each number."""
         return self._of(rows.REAL, input, name)
 
     def imag(self, input: Any, name: str | None = None) -> Any:
-        """The imaginary parts of numbers."""
+        """Return the imaginary part of each number."""
         return self._of(rows.IMAG, input, name)
 
     def angle(self, input: Any, name: str | None = None) -> Any:
-        """The angles of complex numbers."""
+        """Return the angle of each complex number."""
         return self._of(rows.ANGLE, input, name)
 
     def conj(self, x: Any, name: str | None = None) -> Any:
-        """The numbers with the other imaginary parts."""
+        """Return the complex conjugate of each number."""
         return self._apply(arithmetic.CONJ, [self._tensor(x)], name)
 
     def complex(self, real: Any, imag: Any, name: str | None = None) -> Any:
-        """Complex numbers of their parts."""
+        """Create complex numbers from real and imaginary parts."""
         first, second = self._tensor(real), self._tensor(imag)
         if first.dtype is not second.dtype or first.dtype.name not in ("float32", "float64"):
             raise TypeError(
@@ -86,7 +86,7 @@ class Special(Faces):
         return self._apply(rows.COMPLEX, [first, second], name)
 
     def silu(self, features: Any, beta: Any = 1.0) -> Any:
-        """Numbers times the sigmoid of themselves, which are multiplied by `beta` there."""
+        """Compute ``features * sigmoid(beta * features)``."""
         x = self._tensor(features)
         if isinstance(beta, (int, float)) and beta == 1:
             return self._of(rows.SILU, x, None)
@@ -97,11 +97,11 @@ class Special(Faces):
     swish = silu
 
     def gelu(self, features: Any, approximate: bool = False, name: str | None = None) -> Any:
-        """Numbers times the share of a normal distribution that is below them."""
+        """Compute the Gaussian error linear unit: ``x * P(X <= x)`` for a normal X."""
         return self._of(rows.GELU[bool(approximate)], features, name)
 
     def leaky_relu(self, features: Any, alpha: Any = 0.2, name: str | None = None) -> Any:
-        """Numbers, times `alpha` where they are below 0."""
+        """Multiply elements below 0 by `alpha`."""
         x = self._tensor(features)
         less = self._apply(arithmetic.MUL, [x, self._tensor(alpha, x.dtype)])
         return self._apply(arithmetic.MAXIMUM, [x, less], name)
@@ -114,7 +114,7 @@ class Special(Faces):
         reverse: bool = False,
         name: str | None = None,
     ) -> Any:
-        """Products of the elements so far, along a dimension."""
+        """Compute cumulative products along a dimension."""
         return self._scan(rows.CUMPROD, x, axis, exclusive, reverse, name)
 
     def cumulative_logsumexp(
@@ -125,7 +125,7 @@ class Special(Faces):
         reverse: bool = False,
         name: str | None = None,
     ) -> Any:
-        """Logarithms of the sums of the powers of e so far, along a dimension."""
+        """Compute the cumulative ``log(sum(exp(x)))`` along a dimension."""
         return self._scan(rows.CUMULATIVE_LOGSUMEXP, x, axis, exclusive, reverse, name)
 
     def _scan(
@@ -138,7 +138,7 @@ class Special(Faces):
     def reduce_euclidean_norm(
         self, input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
     ) -> Any:
-        """Roots of the sums of squares."""
+        """Compute the square root of the sum of squares over dimensions."""
         x = self._tensor(input_tensor)
         squares = self._apply(arithmetic.SQUARE, [x])
         dimensions = [] if axis is None else [self._tensor(np.array(axis, np.int32))]
@@ -152,19 +152,19 @@ class Special(Faces):
         )
 
     def is_non_decreasing(self, x: Any, name: str | None = None) -> Any:
-        """Whether no element is less than the one before."""
+        """Return whether each element is at least as large as the previous one."""
         return self._apply(rows.IS_NON_DECREASING, [self._tensor(x)], name)
 
     def is_strictly_increasing(self, x: Any, name: str | None = None) -> Any:
-        """Whether every element is greater than the one before."""
+        """Return whether each element is greater than the previous one."""
         return self._apply(rows.IS_STRICTLY_INCREASING, [self._tensor(x)], name)
 
     def zero_fraction(self, value: Any, name: str | None = None) -> Any:
-        """The share of elements that are 0."""
+        """Return the fraction of elements that are 0."""
         return self._apply(rows.ZERO_FRACTION, [self._tensor(value)], name)
 
     def in_top_k(self, targets: Any, predictions: Any, k: Any, name: str | None = None) -> Any:
-        """Whether the prediction of the target is among the `k` greatest of its row."""
+        """Return whether the prediction for each target is among the `k` largest of its row."""
         inputs = [self._tensor(predictions, float32), self._given(targets, int32)]
         return self._apply(rows.IN_TOP_K, [*inputs, self._given(k, int32)], name)
 
@@ -177,7 +177,7 @@ class Special(Faces):
         dtype: Any = "int32",
         name: str | None = None,
     ) -> Any:
-        """How often each label has got each prediction."""
+        """Compute the confusion matrix: counts of each pair of label and prediction."""
         inputs = [self._given(each, int32) for each in (labels, predictions)]
         inputs += [] if weights is None else [self._tensor(weights)]
         classes = None if num_classes is None else int(num_classes)
@@ -185,7 +185,7 @@ class Special(Faces):
         return self._apply(op, inputs, name, classes=classes, dtype=as_dtype(dtype))
 
     def polyval(self, coeffs: Sequence[Any], x: Any, name: str | None = None) -> Any:
-        """Values of a polynomial, whose coefficients begin with that of the highest power."""
+        """Evaluate a polynomial, whose coefficients start with the highest power."""
         if not isinstance(coeffs, list):
             raise ValueError(f"Argument coeffs must be list type. Received type {type(coeffs)}.")
         point = self._tensor(x)
@@ -198,7 +198,7 @@ class Special(Faces):
         return found
 
     def scalar_mul(self, scalar: Any, x: Any, name: str | None = None) -> Any:
-        """A tensor times one number."""
+        """Multiply a tensor by one number."""
         tensor = self._tensor(x)
         factor = self._tensor(scalar, tensor.dtype)
         if factor.shape.ndims != 0:
@@ -212,7 +212,7 @@ class Special(Faces):
         tensor_dtype: Any = None,
         name: str | None = None,
     ) -> Any:
-        """The sum of tensors of one shape."""
+        """Add tensors of one shape."""
         if not inputs or not isinstance(inputs, (list, tuple)):
             raise ValueError(
                 "inputs must be a list of at least one Tensor/IndexedSlices with the same dtype "
@@ -223,19 +223,19 @@ class Special(Faces):
     def unsorted_segment_sqrt_n(
         self, data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
     ) -> Any:
-        """The sum of the rows of each number, divided by the root of how many these are."""
+        """Sum the rows of each segment, and divide by the square root of their number."""
         x = self._tensor(data)
         ids, count = (self._given(each, int32) for each in (segment_ids, num_segments))
         total = self._apply(segments.UNSORTED_SEGMENT["Sum"], [x, ids, count])
         return self._apply(rows.OVER_ROOT_OF_COUNT, [total, ids], name)
 
     def unravel_index(self, indices: Any, dims: Any, name: str | None = None) -> Any:
-        """The places in a tensor of a shape that places in its flat form are."""
+        """Convert flat indices to coordinates in a tensor of the given dimensions."""
         inputs = [self._given(each, int32) for each in (indices, dims)]
         return self._apply(rows.UNRAVEL_INDEX, inputs, name)
 
     def bitcast(self, input: Any, type: Any, name: str | None = None) -> Any:
-        """The same bytes as numbers of another type."""
+        """Reinterpret the bytes of a tensor as another type."""
         return self._apply(rows.BITCAST, [self._tensor(input)], name, type=as_dtype(type))
 
 
@@ -261,7 +261,7 @@ _SCATTERED = {
 
 
 class Various(Special):
-    """The functions, and those of :class:`Special` that ``tf`` has, too."""
+    """The functions of ``tf``, including the ones that it shares with :class:`Special`."""
 
     def __init__(self, version: Any) -> None:
         super().__init__(version)
@@ -276,36 +276,36 @@ class Various(Special):
         return function
 
     def timestamp(self, name: str | None = None) -> Any:
-        """Seconds since 1970."""
+        """Return the time in seconds since 1970."""
         return self._apply(_TIME, [], name)
 
     def identity_n(self, input: Sequence[Any], name: str | None = None) -> list[Any]:
-        """The same tensors."""
+        """Return the same tensors."""
         return [self._apply(arithmetic.IDENTITY, [self._tensor(each)]) for each in input]
 
     def shape_n(
         self, input: Sequence[Any], out_type: Any = "int32", name: str | None = None
     ) -> list[Any]:
-        """The shape of each tensor."""
+        """Return the shape of each tensor."""
         how = {"out_type": as_dtype(out_type)}
         tensors = self._version.alike("ShapeN", input)
         return [self._apply(shaping.SHAPE, [each], None, **how) for each in tensors]
 
     def broadcast_static_shape(self, shape_x: Any, shape_y: Any) -> Any:
-        """The shape of what two tensors of known shapes give together."""
+        """Return the shape that two static shapes broadcast to."""
         specs = [TensorSpec(shape, "int32") for shape in (shape_x, shape_y)]
         return type(shape_x)(broadcast_sizes("Broadcast", specs))
 
     def broadcast_dynamic_shape(self, shape_x: Any, shape_y: Any) -> Any:
-        """The shape of what two tensors give together, of tensors of their sizes."""
+        """Return the shape that two shapes, given as tensors, broadcast to."""
         return self._apply(_JOINT, self._version.pair("BroadcastArgs", shape_x, shape_y))
 
     def realdiv(self, x: Any, y: Any, name: str | None = None) -> Any:
-        """The quotient."""
+        """Divide two tensors element by element."""
         return self._apply(arithmetic.DIV, self._version.pair("RealDiv", x, y), name)
 
     def truncatemod(self, x: Any, y: Any, name: str | None = None) -> Any:
-        """The remainder of a division that is cut off towards 0."""
+        """Compute the remainder of a division that truncates towards 0."""
         first, second = self._version.pair("TruncateMod", x, y)
         self._version.checked(_REMAINDER, first)
         return self._apply(_REMAINDER, [first, second], name)
@@ -313,7 +313,7 @@ class Various(Special):
     def clip_by_norm(
         self, t: Any, clip_norm: Any, axes: Any = None, name: str | None = None
     ) -> Any:
-        """Vectors that are made shorter where they are longer than `clip_norm`."""
+        """Scale vectors down to the length `clip_norm` if they are longer."""
         x = self._tensor(t)
         most = self._tensor(clip_norm, x.dtype)
         along = [] if axes is None else [self._version.integers(axes, "reduction_indices")]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Images warped, and windows of images filtered and pooled."""
+"""Projective transforms, convolution and pooling of images."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .._tf.specs import TensorSpec, TypeSpec
 
 __all__ = ["DEPTHWISE", "FILLS", "MAX_POOL", "PROJECTED", "Padding", "Warps"]
 
-Padding = str | tuple[tuple[int, int], ...]  # "SAME", "VALID", or what is put around
+Padding = str | tuple[tuple[int, int], ...]  # "SAME", "VALID", or explicit padding
 
 FILLS = ("CONSTANT", "REFLECT", "WRAP", "NEAREST")
 _SINGLE = np.dtype(np.float32)
@@ -58,7 +58,7 @@ PROJECTED = Op("ImageProjectiveTransformV3", _projected, _projected_spec, kinds=
 def _line(
     size: int, count: int, stride: int, step: int, padding: Padding, axis: int
 ) -> tuple[int, int]:
-    """How long the result is along one dimension, and how many zeros come before the image."""
+    """Return the length of the result along one dimension, and the padding before the image."""
     reach = (count - 1) * step + 1
     if padding == "SAME":
         length = -(-size // stride)
@@ -80,7 +80,7 @@ def _lengths(
     steps: tuple[int, int],
     padding: Padding,
 ) -> list[int | None]:
-    """The height and the width of the result, as far as they are known."""
+    """Return the static height and width of the result."""
     return [
         None
         if size is None or count is None
@@ -140,17 +140,18 @@ def _largest(
         return _pooled(images, sizes, strides, padding)
     found, kind = images, images.dtype
     least = np.finfo(kind).min if kind.kind == "f" else np.iinfo(kind).min
-    for axis in (1, 2):  # the largest of a window is that of its rows' largest
+    for axis in (1, 2):  # the maximum of a window is the maximum of the maxima of its rows
         count, stride = sizes[axis - 1], strides[axis - 1]
         _check_margin(padding, axis, count)
         given = np.moveaxis(found, axis, 0)
         length, before = _line(len(given), count, stride, 1, padding, axis)
         made = np.full((length, *given.shape[1:]), least, kind)
         for place in range(count):
-            skipped = max(0, -((place - before) // stride))  # windows with zeros in this place
+            # Skip windows whose element at this position is padding.
+            skipped = max(0, -((place - before) // stride))
             rows = given[skipped * stride + place - before :: stride][: max(0, length - skipped)]
             part = made[skipped : skipped + len(rows)]
-            np.fmax(part, rows, out=part)  # TensorFlow passes over what is no number
+            np.fmax(part, rows, out=part)  # TensorFlow ignores NaN
         found = np.moveaxis(made, 0, axis)
     return np.ascontiguousarray(found)
 
@@ -189,7 +190,7 @@ MAX_POOL = Op("MaxPool", _largest, _largest_spec, kinds="uif")
 
 
 def _two(name: str, values: Any) -> tuple[int, int]:
-    """The numbers of rows and columns; those of images and channels have to be 1."""
+    """Return the values for rows and columns; the values for batch and channels must be 1."""
     several = [values, values] if isinstance(values, int) else [int(value) for value in values]
     if len(several) == 4:
         if several[0] != 1 or several[3] != 1:
@@ -201,7 +202,7 @@ def _two(name: str, values: Any) -> tuple[int, int]:
 
 
 class Warps(Faces):
-    """The functions, for one of the versions."""
+    """Rarely used operations on images for a version."""
 
     def ImageProjectiveTransformV3(
         self,
@@ -213,7 +214,7 @@ class Warps(Faces):
         fill_mode: str = "CONSTANT",
         name: str | None = None,
     ) -> Any:
-        """Images of which each pixel comes from where a projective transform says."""
+        """Apply a projective transform, which maps each output pixel to its source position."""
         op = PROJECTED
         for attribute, value, allowed in (
             ("interpolation", interpolation.upper(), ("NEAREST", "BILINEAR")),
@@ -240,7 +241,7 @@ class Warps(Faces):
         fill_mode: str = "CONSTANT",
         name: str | None = None,
     ) -> Any:
-        """The same, with zeros around."""
+        """Apply a projective transform with a fill value of 0."""
         return self.ImageProjectiveTransformV3(
             images, transforms, output_shape, 0.0, interpolation, fill_mode, name
         )
@@ -257,7 +258,7 @@ class Warps(Faces):
         *,
         rate: Any = None,
     ) -> Any:
-        """Each channel of images weighted by filters of its own; version 1 says `rate`."""
+        """Filter each channel separately; version 1 calls `dilations` `rate`."""
         if data_format not in (None, "NHWC"):
             raise NotImplementedError(f"data_format {data_format}: channels are the last dimension")
         steps = dilations if rate is None else rate
@@ -280,7 +281,7 @@ class Warps(Faces):
         data_format: str | None = None,
         name: str | None = None,
     ) -> Any:
-        """The largest numbers of windows of images."""
+        """Return the maximum of each window of images."""
         if data_format not in (None, "NHWC"):
             raise NotImplementedError(f"data_format {data_format}: channels are the last dimension")
         how = {
@@ -295,7 +296,7 @@ class Warps(Faces):
 
 
 def _padding(padding: Any) -> Padding:
-    """A name, or what is put before and after each dimension of images."""
+    """Return the name of a padding, or the padding before and after each dimension of images."""
     if isinstance(padding, str):
         if padding.upper() not in ("SAME", "VALID"):
             raise ValueError(f'padding must be "SAME", "VALID" or a list, got "{padding}"')
