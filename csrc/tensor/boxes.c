@@ -3,13 +3,13 @@
 
 #include <math.h>
 
-#define LANES 16 /* kept boxes that are compared at once */
+#define LANES 16 /* kept boxes compared together */
 
 static bool is_before(const fr_candidate *a, const fr_candidate *b) {
     return a->score > b->score || (a->score == b->score && a->number < b->number);
 }
 
-/* Restore the order of a heap below `place`. */
+/* Restores the order of a heap below `place`. */
 static void sift_down(fr_candidate *heap, size_t count, size_t place) {
     const fr_candidate moved = heap[place];
     for (size_t child; (child = 2 * place + 1) < count; place = child) {
@@ -20,7 +20,7 @@ static void sift_down(fr_candidate *heap, size_t count, size_t place) {
     heap[place] = moved;
 }
 
-/* Lower corner, upper corner and area. */
+/* Computes the lower corner, the upper corner and the area of a box. */
 static void measure(const float *box, float corner[5]) {
     for (int side = 0; side < 2; side++) {
         corner[side] = fminf(box[side], box[side + 2]);
@@ -29,7 +29,7 @@ static void measure(const float *box, float corner[5]) {
     corner[4] = (corner[2] - corner[0]) * (corner[3] - corner[1]);
 }
 
-/* Intersection over union with a kept box, whose five numbers are `step` apart. */
+/* Returns the intersection over union with a kept box, whose five numbers are `step` apart. */
 static inline float overlap_of(const float own[5], const float *kept, size_t step) {
     const float low_y = own[0] > kept[0] ? own[0] : kept[0];
     const float low_x = own[1] > kept[step] ? own[1] : kept[step];
@@ -41,7 +41,8 @@ static inline float overlap_of(const float own[5], const float *kept, size_t ste
     return both > 0 ? shared / both : 0;
 }
 
-/* Whether a kept box overlaps more than the limit. The loop over LANES boxes vectorises. */
+/* Returns true if the overlap with a kept box is above the limit. The loop over LANES boxes
+   vectorises. */
 static bool is_suppressed(const float own[5], const float *corners, size_t step, size_t count,
                           float limit) {
     size_t i = 0;
@@ -56,8 +57,8 @@ static bool is_suppressed(const float own[5], const float *corners, size_t step,
     return false;
 }
 
-/* The score of a candidate after the kept boxes that it was not compared with yet; `least` or less
-   where it is suppressed. */
+/* Returns the score of a candidate after comparing it with the kept boxes that are new to it.
+   The score is `least` or less if the candidate is suppressed. */
 static float lowered_score(const fr_suppression *s, const fr_candidate *candidate,
                            const float own[5], const float *corners, size_t step,
                            const int32_t *kept, size_t count) {
@@ -108,14 +109,14 @@ size_t fr_boxes_suppress(const fr_suppression *s, fr_candidate *heap, float *cor
     return count;
 }
 
-/* The place of row or column `i` of `count` in an image of `size`. */
+/* Returns the position of row or column `i` of `count` in an image of `size`. */
 static float place_of(float first, float last, size_t size, size_t count, size_t i) {
     const float most = (float)(size - 1);
     if (count == 1) return 0.5f * (first + last) * most;
     return first * most + (float)i * ((last - first) * most / (float)(count - 1));
 }
 
-/* Where a row or column is taken from. */
+/* Returns the source pixels of a row or column. */
 static fr_crop_column column_of(float at, size_t size, bool nearest) {
     fr_crop_column column = {0, 0, -1};
     if (!(at >= 0 && at <= (float)(size - 1))) return column;
@@ -171,14 +172,15 @@ void fr_boxes_crop(const fr_crop *crop, const void *image, const float *box,
     }
 }
 
-/* The pixel of a fraction of a side; far beyond the image it is just outside. */
+/* Returns the pixel at a fraction of a side. A pixel far outside the image is moved to just
+   outside. */
 static int64_t pixel_of(float fraction, size_t size) {
     const float at = fraction * (float)(size - 1), most = (float)size;
     if (!(at > -1)) return -1;
     return at < most ? (int64_t)at : (int64_t)size;
 }
 
-/* Set `count` pixels, `step` floats apart. */
+/* Sets `count` pixels, `step` floats apart. */
 static void draw_line(float *pixel, int64_t count, size_t step, size_t channels,
                       const float *colour) {
     for (; count > 0; count--, pixel += step)

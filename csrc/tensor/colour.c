@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Four pixels at a time, without a branch: which channel is the largest cannot be predicted. */
+/* Pixels processed together, without branches, because the largest channel is unpredictable. */
 #define LANES 4
 typedef float lanes __attribute__((vector_size(4 * LANES)));
 typedef int32_t mask __attribute__((vector_size(4 * LANES)));
@@ -44,7 +44,7 @@ static void store(colours c, float *out) {
 
 typedef colours (*change)(colours, lanes);
 
-/* Inlined with the change known. */
+/* Inlined so that `how` is a constant. */
 static inline void each(const float *pixels, size_t count, lanes by, float *out, change how) {
     for (; count >= LANES; count -= LANES, pixels += 3 * LANES, out += 3 * LANES)
         store(how(load(pixels), by), out);
@@ -56,7 +56,8 @@ static inline void each(const float *pixels, size_t count, lanes by, float *out,
     }
 }
 
-/* A channel is full where the hue is within one sixth of it, and empty two sixths further. */
+/* Returns a channel: 1 where the hue is within 1/6 of the channel's hue, 0 where it is another
+   2/6 away. */
 static lanes ramp(lanes hue, float shift) {
     lanes at = hue + shift;
     at -= pick(at >= 6, all(6), all(0));

@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Colours of float32 images by hue, saturation and grey, and images mirrored.
+ * Hue, saturation and grey of float32 images, and mirrored images.
  *
- * Colours are 0 to 1, three channels next to each other. Sizes of 0 do nothing.
+ * Colours are 0 to 1. The three channels of a pixel are adjacent. Sizes of 0 are allowed.
  */
 #ifndef FASTREC_COLOUR_H
 #define FASTREC_COLOUR_H
 
 #include "base/bytes.h"
 
-/* Turns the hue of `count` pixels by `delta` of the circle; saturation and value stay. */
+/* Turns the hue of `count` pixels by `delta` of the circle. Saturation and value are unchanged. */
 void fr_colour_turn_hue(const float *pixels, size_t count, float delta, float *out);
 
-/* Multiplies the saturation of `count` pixels, which ends at 0 and 1; hue and value stay. */
+/* Multiplies the saturation of `count` pixels and clips it to [0, 1]. Hue and value are
+   unchanged. */
 void fr_colour_scale_saturation(const float *pixels, size_t count, float factor, float *out);
 
-/* Makes red, green and blue of hue, saturation and value. */
+/* Converts hue, saturation and value to red, green and blue. */
 void fr_colour_from_hsv(const float *pixels, size_t count, float *out);
 
-/* Writes one channel for three, weighted as the eye does. */
+/* Converts three channels to one, weighted by the sensitivity of the eye. */
 void fr_colour_to_grey(const float *pixels, size_t count, float *out);
 
 /* Reverses the pixels of each row. A pixel has `size` bytes of any type. */

@@ -21,7 +21,7 @@ size_t fr_csv_stops(const fr_csv *csv, const uint8_t *data, size_t size) {
     size_t stops = 0;
     for (size_t at = 0; at < size;) {
         const size_t end = size - at < COUNTED ? size : at + COUNTED;
-        uint8_t few = 0; /* which a vector has many of */
+        uint8_t few = 0; /* an 8-bit sum, because a vector has many of them */
         for (; at < end; at++)
             few += (data[at] == csv->delimiter) | (data[at] == '\n') | (data[at] == '\r');
         stops += few;
@@ -29,13 +29,14 @@ size_t fr_csv_stops(const fr_csv *csv, const uint8_t *data, size_t size) {
     return stops;
 }
 
-/* The highest bit of the lowest byte of `word` that is `byte`; higher bytes may have it too. */
+/* Returns a word whose lowest set bit marks the first byte equal to `byte`; it is the highest
+   bit of that byte. Bits above it may be wrong. */
 static uint64_t find(uint64_t word, uint8_t byte) {
     const uint64_t apart = word ^ (ONES * byte);
     return (apart - ONES) & ~apart & (ONES << 7);
 }
 
-/* The place after a field that began with a quote; `size` + 1 where it is not there wholly. */
+/* Returns the position after a field that began with a quote, or `size` + 1 if it is incomplete. */
 static size_t unquote(const uint8_t *data, size_t at, size_t size, bool last, uint8_t *out,
                       int64_t *to) {
     for (;;) {
@@ -52,7 +53,8 @@ static size_t unquote(const uint8_t *data, size_t at, size_t size, bool last, ui
     }
 }
 
-/* Copies the bytes from `at` on; the place of the first that ends a field or is a wrong quote. */
+/* Copies bytes from `at`. Returns the position of the first byte that ends a field or is a
+   misplaced quote. */
 static size_t copied(const fr_csv *csv, const uint8_t *data, size_t at, size_t size, uint8_t *out) {
     const uint8_t wrong = csv->quoted ? QUOTE : csv->delimiter;
     for (; size - at >= WORD; at += WORD, out += WORD) {
@@ -67,7 +69,7 @@ static size_t copied(const fr_csv *csv, const uint8_t *data, size_t at, size_t s
     return at;
 }
 
-/* The place after a field without quotes; `size` + 1 where it is not there wholly. */
+/* Returns the position after a field without quotes, or `size` + 1 if it is incomplete. */
 static size_t plain(const fr_csv *csv, const uint8_t *data, size_t at, size_t size, bool last,
                     uint8_t *out, int64_t *to) {
     const size_t stop = at < size ? copied(csv, data, at, size, out + *to) : size;

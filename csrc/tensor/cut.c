@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum { SHORT = 16 }; /* bytes that are copied as one, whatever is behind a string */
+enum { SHORT = 16 }; /* bytes copied together, including bytes after a string */
 
 int64_t fr_strings_every(const int64_t *offsets, size_t step, size_t count, int64_t *begins) {
     begins[0] = 0;

@@ -8,7 +8,7 @@
 #include "base/cpu.h"
 
 #define BLOCK_SIZE 16
-#define AT_ONCE 64 /* blocks, which are in the nearest cache when they are used */
+#define AT_ONCE 64 /* blocks drawn together, so that they are used from the first-level cache */
 #define LEAST 1.0e-7
 #define TAU 6.283185307179586476925286766559
 
@@ -34,7 +34,7 @@ static double to_double(uint32_t high, uint32_t low) {
     return x - 1.0;
 }
 
-/* Box and Muller's transformation of two uniform numbers to two normal ones. */
+/* Transforms two uniform numbers to two normal ones (Box and Muller). */
 static void transform(float share, float turn, float *out) {
     const float least = (float)LEAST, u = share < least ? least : share;
     const float radius = sqrtf(-2.0f * logf(u));
@@ -96,7 +96,7 @@ static void integers64(const uint32_t *words, size_t blocks, const fr_draw *draw
 
 typedef void converter(const uint32_t *words, size_t blocks, const fr_draw *draw, numbers *out);
 
-/* `size` bytes of numbers, of which a block gives BLOCK_SIZE. */
+/* Writes `size` bytes of numbers. A block gives BLOCK_SIZE bytes. */
 static void fill(const fr_draw *draw, fr_philox at, converter *convert, size_t size, uint8_t *out) {
     uint32_t words[4 * AT_ONCE];
     numbers made[AT_ONCE];
@@ -121,7 +121,8 @@ static size_t keep(const fr_draw *draw, const numbers *drawn, size_t have, numbe
     return have;
 }
 
-/* The numbers that would be one block's draw on from a place of their own. */
+/* Writes truncated normal numbers. The numbers of an output block are drawn again, from the
+   following blocks of its own range, until all are within the limit. */
 static void fill_truncated(const fr_draw *draw, fr_philox at, size_t size, uint8_t *out) {
     converter *const convert = draw->wide ? normal_double : normal;
     const size_t wanted = draw->wide ? 2 : 4;
@@ -181,20 +182,18 @@ void fr_draw_numbers(const fr_draw *draw, const fr_philox *philox, size_t count,
 }
 
 #define LANES 4
-#define ROUNDER                                                                                    \
-    0x1.8p52 /* added to a number below 2^51 it leaves the integer in the lowest bits              \
-              */
+#define ROUNDER 0x1.8p52 /* added to a number below 2^51, puts the integer in the lowest bits */
 #define LOG2_E 1.4426950408889634074
 #define LN2_FRONT 0.693145751953125
 #define LN2_REST 1.42860682030941723212e-6
-#define EXP_LOWEST (-708.0) /* less is no normal number, and too little to be drawn */
+#define EXP_LOWEST (-708.0) /* below, results are subnormal, and too small to be drawn */
 #define INLINE __attribute__((always_inline)) static inline
 
-/* Passed by pointers: how vectors are passed by value depends on the processor. */
+/* Passed by pointer, because the ABI for vectors passed by value depends on the processor. */
 typedef double reals __attribute__((vector_size(8 * LANES)));
 typedef int64_t words __attribute__((vector_size(8 * LANES)));
 
-/* TensorFlow's approximation of exponentials, of numbers up to 0. */
+/* Computes TensorFlow's approximation of exp(x) for x up to 0. */
 INLINE void to_exp(reals *value) {
     const reals given = *value, shifted = given * LOG2_E + 0.5;
     const reals near = (shifted + ROUNDER) - ROUNDER;
@@ -218,7 +217,7 @@ INLINE void to_larger(const double *x, reals *most) {
     *most = (reals)(((words)few & larger) | ((words)*most & ~larger));
 }
 
-/* 0 of what is not finite. */
+/* Gives 0 for numbers that are not finite. */
 INLINE void to_probability(double *x, double most) {
     reals few;
     memcpy(&few, x, sizeof few);
@@ -264,12 +263,12 @@ void fr_draw_edges(double *edges, size_t classes) {
         edges[i] = sum += edges[i];
 }
 
-/* The first edge above `wanted`. */
+/* Returns the index of the first edge above `wanted`. */
 static size_t class_of(const double *edges, size_t classes, double wanted) {
     const double *at = edges;
     while (classes > 1) {
         const size_t half = classes / 2;
-        at += half & -(size_t)(at[half - 1] <= wanted); /* without a branch */
+        at += half & -(size_t)(at[half - 1] <= wanted); /* branchless */
         classes -= half;
     }
     return (size_t)(at - edges) + (classes == 1 && at[0] <= wanted);
@@ -293,12 +292,13 @@ void fr_draw_classes(const double *edges, size_t rows, size_t classes, size_t co
     }
 }
 
-/* Where one number of a gamma distribution is drawn from: each kind takes a block, whose two
-   numbers it uses up, the second of them first, before it takes the next. */
+/* The random numbers for one draw from a gamma distribution. Uniform and normal numbers come
+   from separate blocks. A block has two numbers, which are used in reverse order before the next
+   block is taken. */
 typedef struct {
     fr_philox at;
     numbers uniform, normal;
-    unsigned uniforms, normals; /* that are left */
+    unsigned uniforms, normals; /* numbers left in the block */
 } gamma_source;
 
 static void take_block(fr_philox *at, converter *convert, numbers *out) {

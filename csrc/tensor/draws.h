@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * TensorFlow's distributions over Philox, number for number. Those of a normal distribution go
- * through the C library's logarithm, sine and cosine, as TensorFlow's do, and so have the bits that
- * TensorFlow has beside the same library.
+ * TensorFlow's distributions over Philox, with the same numbers. Numbers of a normal distribution
+ * use the C library's logarithm, sine and cosine, as TensorFlow does, so they have the bits that
+ * TensorFlow gets with the same library.
  */
 #ifndef FASTREC_DRAWS_H
 #define FASTREC_DRAWS_H
@@ -11,37 +11,37 @@
 
 #include "base/philox.h"
 
-/* TensorFlow sets as many blocks aside for each number, whatever it uses of them. */
+/* Number of blocks that TensorFlow reserves for each number, even if it uses fewer. */
 #define FR_DRAW_BLOCKS 256
 
 typedef enum {
-    FR_DRAW_UNIFORM,   /* float or double, from 0 up to and without 1 */
-    FR_DRAW_NORMAL,    /* float or double, of mean 0 and standard deviation 1 */
-    FR_DRAW_TRUNCATED, /* the same, where what is 2 or more away from 0 is drawn again */
-    FR_DRAW_INTEGER,   /* uint32_t or uint64_t, and so signed ones as their bits */
-    FR_DRAW_ORDER, /* int64_t: the numbers 0 to count as they are shuffled, by count - 1 words */
+    FR_DRAW_UNIFORM,   /* float or double in [0, 1) */
+    FR_DRAW_NORMAL,    /* float or double, mean 0 and standard deviation 1 */
+    FR_DRAW_TRUNCATED, /* the same, but numbers with a magnitude of 2 or more are drawn again */
+    FR_DRAW_INTEGER,   /* uint32_t or uint64_t; signed integers have the same bits */
+    FR_DRAW_ORDER,     /* int64_t: a permutation of the numbers below count, from count - 1 words */
 } fr_distribution;
 
 typedef struct {
     fr_distribution distribution;
-    bool wide; /* numbers of 64 bits, not of 32 */
-    uint64_t low,
-        range; /* of FR_DRAW_INTEGER: `low` and a remainder of `range`; 0 for any number */
+    bool wide;           /* 64-bit numbers, otherwise 32-bit */
+    uint64_t low, range; /* FR_DRAW_INTEGER: `low` plus a remainder of `range`; 0: any number */
 } fr_draw;
 
-/* Draws `count` numbers into `out`, from the block on at which the counter of `philox` stands. */
+/* Draws `count` numbers to `out`, starting with the block at the counter of `philox`. */
 void fr_draw_numbers(const fr_draw *draw, const fr_philox *philox, size_t count, void *out);
 
-/* Turns logarithms of the probabilities of classes into their sums, one after the other and times
-   some factor. Classes whose logarithms are not finite have none. */
+/* Converts logarithms of class probabilities to cumulative sums of the probabilities, scaled by
+   a common factor. Classes whose logarithm is not finite get a probability of 0. */
 void fr_draw_edges(double *edges, size_t classes);
 
 /* Draws `count` classes for each of `rows` rows of edges. */
 void fr_draw_classes(const double *edges, size_t rows, size_t classes, size_t count,
                      const fr_philox *philox, int64_t *out);
 
-/* Draws `count` numbers of each of `sets` gamma distributions of these shapes and of scale 1, by
-   Marsaglia and Tsang. Those of a set are `sets` numbers apart; NaN where the shape is none. */
+/* Draws `count` numbers from each of `sets` gamma distributions with these shapes and scale 1,
+   by the method of Marsaglia and Tsang. The numbers of a set are `sets` apart, and NaN if the
+   shape is invalid. */
 void fr_draw_gammas(const double *shapes, size_t sets, size_t count, const fr_philox *philox,
                     double *out);
 

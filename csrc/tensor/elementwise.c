@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The approximations are polynomials and quotients of them, in TensorFlow's order of operations, so
- * that each step rounds as it does there, without fused multiplications.
+ * The approximations are polynomials and quotients of polynomials, with TensorFlow's order of
+ * operations and without fused multiplications, so that each step rounds as in TensorFlow.
  */
 #include "tensor/elementwise.h"
 
@@ -14,17 +14,16 @@
 #include <immintrin.h>
 #endif
 
-#define PACKET 8 /* floats of a vector of TensorFlow's */
+#define PACKET 8 /* floats in one of TensorFlow's vectors */
 #define RUN 128
 #define HALF_PI 1.57079632679489661923
-#define ROUNDER                                                                                    \
-    0x1.8p23f /* added to a number below 2^22 it leaves the integer in the lowest bits */
+#define ROUNDER 0x1.8p23f /* added to a number below 2^22, puts the integer in the lowest bits */
 #define LOG2_E 1.44269504088896341f
-#define LN2_FRONT 0.693359375f /* of 9 bits, and what is left */
+#define LN2_FRONT 0.693359375f /* the leading 9 bits, then the remainder */
 #define LN2_REST 2.12194440e-4f
 #define EXP_LOWEST (-104.0f)
 #define EXP_HIGHEST 88.723f
-#define SIGMOID_HIGHEST 16.6355324f /* where it comes to 1 */
+#define SIGMOID_HIGHEST 16.6355324f /* the result is 1 from here on */
 #define ERF_HIGHEST 3.92f           /* erf rounds to 1 from here on */
 #define ERFC_HIGHEST 10.06f         /* erfc rounds to 0 from here on */
 #define ROOT_2 1.41421356237309504880f
@@ -32,19 +31,19 @@
 #define SELU_ALPHA 1.6732632423543772848170429916717f
 #define TANH_HIGHEST 7.90738964080810547f
 
-/* 1 / (2 pi) in bytes, of which the first four are those before the point. */
+/* The bytes of 1 / (2 pi); the first four are before the binary point. */
 static const uint8_t TURNS[] = {0,    0,    0,    0,    0x28, 0xbe, 0x60, 0xdb, 0x93, 0x91,
                                 0x05, 0x4a, 0x7f, 0x09, 0xd5, 0xf4, 0x7d, 0x4d, 0x37, 0x70,
                                 0x36, 0xd8, 0xa5, 0x66, 0x4f, 0x10, 0xe4, 0x10, 0,    0};
 
-/* A large angle without its right angles, by M. Payne's and R. Hanek's reduction: the bytes that
-   whole turns come of are left out, and of the others there are twelve. */
+/* Reduces a large angle to the nearest quadrant, by the method of M. Payne and R. Hanek: bytes
+   of TURNS that contribute only whole turns are skipped, and the next twelve are used. */
 static float reduced(float angle, int32_t *quadrant) {
     uint32_t bits;
     uint64_t turns = 0;
     unsigned __int128 product;
     memcpy(&bits, &angle, sizeof bits);
-    const uint32_t exponent = (bits >> 23) - 118; /* of the lowest bit, and 8 * 4 */
+    const uint32_t exponent = (bits >> 23) - 118; /* exponent of the lowest bit, plus 8 * 4 */
     const uint64_t digits = (uint64_t)((bits & 0x007fffff) | 0x00800000) << (exponent & 7);
     const uint8_t *bytes = TURNS + (exponent >> 3);
     for (int i = 0; i < 8; i++)
@@ -84,7 +83,7 @@ static float reduced(float angle, int32_t *quadrant) {
 #include "tensor/elementwise_packets.h"
 #endif
 
-/* `count` is a multiple of PACKET. */
+/* REQUIRES: `count` is a multiple of PACKET. */
 __attribute__((noinline)) static void apply_packets(fr_elementwise function, const float *x,
                                                     size_t count, float *out) {
 #if defined(__x86_64__)
@@ -103,7 +102,8 @@ __attribute__((noinline)) static void apply_packets(fr_elementwise function, con
 
 static float (*const OF_LIBM[])(float) = {acoshf, asinhf, coshf, sinhf, tanf};
 
-/* What fills no packet. TensorFlow leaves all but tangents and signs to libm. */
+/* Computes a number that is not in a full packet. Like TensorFlow, uses libm except for tangents
+   and signs. */
 __attribute__((noinline)) static float apply_alone(fr_elementwise function, float x) {
     switch (function) {
         case FR_ELEMENTWISE_EXP:
@@ -123,7 +123,7 @@ __attribute__((noinline)) static float apply_alone(fr_elementwise function, floa
             return cosf(x);
         case FR_ELEMENTWISE_RSQRT:
             return 1 / sqrtf(x);
-        default: { /* the approximation, of one number */
+        default: { /* the approximation, for one number */
             float packet[PACKET] = {x};
             apply_portable(function, packet, PACKET, packet);
             return packet[0];
@@ -131,9 +131,9 @@ __attribute__((noinline)) static float apply_alone(fr_elementwise function, floa
     }
 }
 
-/* In TensorFlow, kernels take subnormal numbers for zeros, and give none. */
+/* TensorFlow's kernels treat subnormal inputs as zeros, and replace subnormal results by zeros. */
 #if defined(__x86_64__)
-#define FLUSH_TO_ZERO 0x8040 /* and denormals are zeros */
+#define FLUSH_TO_ZERO 0x8040 /* flush to zero, and denormals are zeros */
 
 static unsigned flush_subnormals(void) {
     const unsigned mode = _mm_getcsr();

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The functions of elementwise.c, LANES numbers at a time, without branches. Included once for each
- * kind of processor, with
+ * The functions of elementwise.c, for LANES numbers at a time, without branches. Included once for
+ * each kind of processor, with these macros:
  *
  *     TIER(name)    the name of a function
  *     TARGET        the attribute of a function that uses the processor's vectors
  *     LANES         floats in a vector
  *
- * and, where the processor has instructions for them, LESSER, GREATER, ROUNDED_DOWN, SCALED and
- * GUESSED_ROOT.
+ * If the processor has instructions for them, LESSER, GREATER, ROUNDED_DOWN, SCALED and
+ * GUESSED_ROOT are also defined.
  */
 #define INLINE TARGET __attribute__((always_inline)) static inline
 #define packet TIER(packet)
@@ -20,12 +20,12 @@ typedef int32_t integers __attribute__((vector_size(4 * LANES)));
 #define EVERY(x) ((packet){0} + (x))
 #define CHOOSE(where, a, b) ((packet)(((where) & (integers)(a)) | (~(where) & (integers)(b))))
 #define MAGNITUDE(x) ((packet)((integers)(x) & INT32_MAX))
-#if !defined(LESSER) /* where one of them is no number it is the first */
+#if !defined(LESSER) /* if one of the operands is NaN, the result is the first */
 #define LESSER(a, b) CHOOSE((b) < (a), b, a)
 #define GREATER(a, b) CHOOSE((b) > (a), b, a)
 #endif
 
-/* Numbers beyond 2^22 are not looked at. */
+/* The result is not used for numbers beyond 2^22. */
 INLINE packet TIER(rounded_down)(packet x) {
 #if defined(ROUNDED_DOWN)
     return ROUNDED_DOWN(x);
@@ -35,7 +35,7 @@ INLINE packet TIER(rounded_down)(packet x) {
 #endif
 }
 
-/* Times a power of two, in two steps since it may be no normal number. */
+/* Multiplies by a power of two, in two steps because the power may not be a normal number. */
 INLINE packet TIER(scaled)(packet x, packet power) {
 #if defined(SCALED)
     return SCALED(x, power);
@@ -46,7 +46,7 @@ INLINE packet TIER(scaled)(packet x, packet power) {
 #endif
 }
 
-/* The integer that is nearest to x / ln 2, and what is left of x. */
+/* Returns the integer nearest to x / ln 2, and sets *rest to the remainder of x. */
 INLINE packet TIER(halved)(packet x, packet *rest) {
     const packet power = TIER(rounded_down)(x * LOG2_E + 0.5f);
     *rest = (x - power * LN2_FRONT) + power * LN2_REST;
@@ -63,7 +63,7 @@ INLINE packet TIER(exp)(packet given) {
     return CHOOSE(given < EXP_LOWEST, EVERY(0), GREATER(found, given));
 }
 
-/* By the square of the root of e to the power of x, which is normal. */
+/* Squares e^(x/2), which is a normal number where e^x is not. */
 INLINE packet TIER(sigmoid)(packet given) {
     packet r, x = LESSER(given, EVERY(SIGMOID_HIGHEST));
     const packet power = TIER(halved)(GREATER(x, EVERY(EXP_LOWEST - 1)) * 0.5f, &r), z = r * r;
@@ -75,7 +75,7 @@ INLINE packet TIER(sigmoid)(packet given) {
     return CHOOSE(given < EXP_LOWEST, EVERY(0), x / (1 + x));
 }
 
-/* By the logarithm of the fraction, which is between the roots of 1/2 and of 2. */
+/* Computes the logarithm of the fraction, which is between the roots of 1/2 and of 2. */
 INLINE packet TIER(log)(packet given) {
     const integers tiny = MAGNITUDE(given) < FLT_MIN;
     const integers bits = (integers)CHOOSE(tiny, given * 0x1p24f, given);
@@ -92,14 +92,14 @@ INLINE packet TIER(log)(packet given) {
     return CHOOSE(given > 0, large, CHOOSE(given == 0, EVERY(-INFINITY), EVERY(NAN)));
 }
 
-/* By W. Kahan's formula. */
+/* Uses W. Kahan's formula. */
 INLINE packet TIER(log1p)(packet x) {
     const packet more = x + 1, log = TIER(log)(more), found = x * (log / (more - 1));
     const packet flushed = (packet)((integers)x & (INT32_MIN | (MAGNITUDE(x) >= FLT_MIN)));
     return CHOOSE((more == 1) | (more == log), flushed, found);
 }
 
-/* By his formula, too. */
+/* Uses W. Kahan's formula. */
 INLINE packet TIER(expm1)(packet x) {
     const packet power = TIER(exp)(x), less = power - 1, log = TIER(log)(power);
     const packet found = CHOOSE(log == power, power, less * (x / log));
@@ -115,12 +115,12 @@ INLINE packet TIER(tanh)(packet x) {
     return (cube * p + x) / q;
 }
 
-/* The sine, or cosine; `are_large` where some angle may be `most` or more. */
+/* Computes sines, or cosines. `are_large` must be true if some angle is `most` or more. */
 INLINE packet TIER(wave)(packet given, bool cosine, bool are_large, float most) {
     const packet size = MAGNITUDE(given);
     const packet shifted = size * 0.63661975f + ROUNDER, turns = shifted - ROUNDER;
     integers quadrant = (integers)shifted;
-    packet x = size - turns * 1.5703125f; /* half of pi in four parts */
+    packet x = size - turns * 1.5703125f; /* pi / 2 in four parts */
     x = x - turns * 0.00048398972f;
     x = x + turns * 1.6286504e-07f;
     x = x + turns * 5.5644315e-11f;
@@ -139,10 +139,10 @@ INLINE packet TIER(wave)(packet given, bool cosine, bool are_large, float most) 
     return (packet)((integers)CHOOSE(is_even, even, odd) ^ (sign & INT32_MIN));
 }
 
-/* In runs, which stay in the nearest cache. */
+/* Processes runs that stay in the first-level cache. */
 INLINE void TIER(waves)(const float *x, size_t count, bool cosine, float most, float *out) {
     for (size_t end = 0, i = 0; i < count;) {
-        int are_large = 0; /* as wide as the numbers, for which it vectorises */
+        int are_large = 0; /* as wide as the numbers, so that the loop vectorises */
         end = count - i < RUN ? count : i + RUN;
         for (size_t j = i; j < end; j++)
             are_large |= fabsf(x[j]) >= most;
@@ -155,7 +155,7 @@ INLINE void TIER(waves)(const float *x, size_t count, bool cosine, float most, f
     }
 }
 
-/* From the processor's estimate, where there is one, by one step of Newton's. */
+/* Refines the processor's estimate, if it has one, by one step of Newton's method. */
 INLINE packet TIER(rsqrt)(packet x) {
 #if defined(GUESSED_ROOT)
     const packet guess = GUESSED_ROOT(x);
@@ -174,7 +174,7 @@ INLINE packet TIER(sign)(packet x) {
     return CHOOSE(size > 0, one, size);
 }
 
-/* A polynomial, the coefficient of the highest power first. */
+/* A polynomial. The first coefficient belongs to the highest power. */
 #define POLYNOMIAL(x, ...)                                                                         \
     ({                                                                                             \
         static const float coefficients[] = {__VA_ARGS__};                                         \
@@ -184,7 +184,7 @@ INLINE packet TIER(sign)(packet x) {
         sum;                                                                                       \
     })
 
-/* x times a quotient of polynomials of its square. */
+/* Computes x times a quotient of polynomials of x^2. */
 INLINE packet TIER(erf)(packet given) {
     const packet x = GREATER(LESSER(given, EVERY(ERF_HIGHEST)), EVERY(-ERF_HIGHEST)), z = x * x;
     const packet p = POLYNOMIAL(z, 2.0496486e-06f, 2.8486081e-04f, 3.7658627e-03f, 0.052749366f,
@@ -194,7 +194,8 @@ INLINE packet TIER(erf)(packet given) {
     return GREATER(LESSER(x * (p / q), EVERY(1)), EVERY(-1));
 }
 
-/* From 1/2 on exp(-x^2) times a quotient of polynomials. The square is exact in two parts. */
+/* From 1/2 on, computes exp(-x^2) times a quotient of polynomials. x^2 is split into two exact
+   parts. */
 INLINE packet TIER(erfc)(packet given) {
     const packet x = LESSER(MAGNITUDE(given), EVERY(ERFC_HIGHEST));
     const packet front = (packet)((integers)x & ~0xfff), rest = (x - front) * (x + front);
@@ -207,8 +208,8 @@ INLINE packet TIER(erfc)(packet given) {
     return CHOOSE(x < 0.5f, 1 - TIER(erf)(given), tail);
 }
 
-/* The inverse of erf at `x`, by M. Giles' polynomials; `product` is (1 - x) * (1 + x);
-   beyond their range by a quotient of polynomials. */
+/* Computes the inverse of erf at `x`, by M. Giles' polynomials and, outside their range, by a
+   quotient of polynomials. `product` is (1 - x) * (1 + x). */
 INLINE packet TIER(inverse)(packet x, packet product) {
     const packet w = -TIER(log)(product), near = w - 2.5f;
     packet root = LESSER(w, EVERY(100));
@@ -284,7 +285,7 @@ INLINE packet TIER(gelu_tanh)(packet x) {
     }                                                                                              \
     break
 
-/* `count` is a multiple of LANES. */
+/* REQUIRES: `count` is a multiple of LANES. */
 TARGET static void TIER(apply)(fr_elementwise function, const float *x, size_t count, float *out) {
     switch (function) {
         case FR_ELEMENTWISE_EXP:

@@ -8,10 +8,10 @@
 
 #define INLINE __attribute__((always_inline)) static inline
 #define LANES 16
-#define TURNED 64 /* numbers of a row that are looked at as columns */
+#define TURNED 64 /* numbers of a row that are transposed to columns */
 
-/* Columns side by side, `step` numbers from one row to the next. With constants for what does not
-   change it vectorises. */
+/* Processes adjacent columns; rows are `step` numbers apart. Vectorises if called with
+   constants. */
 #define LANES_OF(type, name, least, most)                                                          \
     INLINE void name##_lanes(const type *x, size_t count, size_t step, size_t width,               \
                              bool greatest, bool places, type *restrict best,                      \
@@ -119,7 +119,7 @@ void fr_extreme_places(const fr_extreme_source *source, bool greatest, int64_t *
     (fr_cpu_features() & FR_CPU_AVX2 ? wide : plain)(source, greatest, true, out);
 }
 
-/* Insertion into a list of the largest; most numbers are below its last. */
+/* Inserts into a sorted list of the largest numbers. Most numbers are below its last element. */
 #define TOP_OF(type, name)                                                                         \
     INLINE bool name##_is_above(type a, type b) {                                                  \
         return a > b || (a != a && b == b);                                                        \
@@ -168,14 +168,15 @@ void fr_extreme_top(const fr_extreme_source *source, size_t most, void *values, 
     }
 }
 
-/* The part of `count` places from `at - before` on that lies within `size`. */
+/* Clips the range of `count` positions from `at - before` to `size`: sets `*begin` to its first
+   position and returns its end. */
 static size_t window_of(size_t at, size_t before, size_t count, size_t size, size_t *begin) {
     const size_t end = at + count > before ? at + count - before : 0;
     *begin = at > before ? at - before : 0;
     return end < size ? end : size;
 }
 
-/* One row of windows, from the largest numbers of the rows of the image. */
+/* Computes one row of windows from the column maxima of its image rows. */
 INLINE void pool_row(const fr_windows *w, const float *largest, size_t channels, float *out) {
     for (size_t x = 0; x < w->out_width; x++, out += channels) {
         size_t begin;

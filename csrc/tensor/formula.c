@@ -8,10 +8,10 @@
 #include "base/cpu.h"
 
 #define INLINE __attribute__((always_inline)) static inline
-#define RUN 256 /* numbers of a register */
+#define RUN 256 /* numbers in a register */
 #define SHORT 64
 
-/* A register has floats, or all bits set where it is true. */
+/* A register has floats, or booleans, for which true has all bits set. */
 typedef float __attribute__((may_alias)) number;
 typedef uint32_t __attribute__((may_alias)) lane;
 
@@ -109,7 +109,7 @@ INLINE void calculate(uint8_t code, const void *restrict a, const void *restrict
     }
 }
 
-/* `count` numbers, `stride` bytes apart, into a register. */
+/* Loads `count` numbers, `stride` bytes apart, to a register. */
 INLINE void spread(const uint8_t *data, fr_formula_type type, ptrdiff_t stride, size_t count,
                    void *restrict out) {
     if (type == FR_FORMULA_FLOAT32 && stride == sizeof(float)) {
@@ -129,7 +129,7 @@ INLINE void spread(const uint8_t *data, fr_formula_type type, ptrdiff_t stride, 
     }
 }
 
-/* Short rows, `pitch` bytes apart, of numbers `stride` bytes apart. */
+/* Loads short rows, `pitch` bytes apart, of numbers that are `stride` bytes apart. */
 INLINE void spread_rows(const uint8_t *data, ptrdiff_t pitch, ptrdiff_t stride, size_t width,
                         size_t rows, number *restrict out) {
     for (size_t row = 0; row < rows; row++, data += pitch, out += width) {
@@ -139,7 +139,7 @@ INLINE void spread_rows(const uint8_t *data, ptrdiff_t pitch, ptrdiff_t stride, 
     }
 }
 
-/* The numbers from place `begin` into a register. */
+/* Loads the numbers from position `begin` to a register. */
 INLINE void load(const fr_formula *self, const fr_formula_input *input, size_t begin, size_t count,
                  void *out) {
     const size_t last = self->rank - 1, width = self->sizes[last];
@@ -171,7 +171,7 @@ INLINE void load(const fr_formula *self, const fr_formula_input *input, size_t b
 
 typedef enum { DENSE, ONCE, EACH_RUN } reading;
 
-/* How an input is read, if each run is as all others from dimension `once` on. */
+/* Decides how often an input is loaded. From dimension `once` on, all runs are the same. */
 static reading reading_of(const fr_formula *self, const fr_formula_input *input, size_t once) {
     size_t first = 0;
     while (first < self->rank && !input->strides[first])
@@ -183,7 +183,7 @@ static reading reading_of(const fr_formula *self, const fr_formula_input *input,
     return DENSE;
 }
 
-/* Numbers from place `begin` on from a register to where they belong. */
+/* Stores numbers of a register to the result from position `begin`. */
 INLINE void store(const fr_formula_result *result, size_t begin, size_t count, const void *from) {
     if (result->type == FR_FORMULA_BOOL) {
         uint8_t *to = (uint8_t *)result->data + begin;
@@ -206,7 +206,7 @@ static bool is_dense(const fr_formula_result *result) {
 }
 
 INLINE void run(const fr_formula *self, registers *found) {
-    size_t total = 1, period = 1, once = self->rank; /* from here on a run is a whole period */
+    size_t total = 1, period = 1, once = self->rank; /* from `once` on, a run is a whole period */
     for (size_t d = self->rank; d-- > 0;) {
         total *= self->sizes[d];
         if (once == d + 1 && period * self->sizes[d] <= RUN) period *= self->sizes[d], once = d;

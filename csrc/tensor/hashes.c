@@ -20,7 +20,7 @@ static inline uint64_t pair(uint64_t u, uint64_t v, uint64_t factor) {
     return mixed((v ^ a) * factor) * factor;
 }
 
-/* Of up to 16 bytes. */
+/* Hashes up to 16 bytes. */
 static uint64_t farm_short(const uint8_t *p, size_t size) {
     const uint64_t factor = K2 + 2 * size;
     if (size >= 8) {
@@ -35,7 +35,7 @@ static uint64_t farm_short(const uint8_t *p, size_t size) {
     return mixed(y * K2 ^ z * K0) * K2;
 }
 
-/* Two numbers of the first and the last 16 bytes. */
+/* Computes two numbers from the first and the last 16 bytes. */
 static inline void farm_ends(const uint8_t *p, size_t size, uint64_t first, uint64_t found[2]) {
     const uint64_t factor = K2 + 2 * size;
     const uint64_t a = fr_load_u64(p) * first, b = fr_load_u64(p + 8);
@@ -44,7 +44,7 @@ static inline void farm_ends(const uint8_t *p, size_t size, uint64_t first, uint
     found[1] = a + turned(b + K2, 18) + c;
 }
 
-/* Of 17 to 64 bytes. */
+/* Hashes 17 to 64 bytes. */
 static uint64_t farm_medium(const uint8_t *p, size_t size) {
     const uint64_t factor = K2 + 2 * size;
     uint64_t ends[2];
@@ -71,7 +71,7 @@ static inline void farm_32(const uint8_t *p, uint64_t a, uint64_t b, uint64_t fo
     found[1] = b + turned(a, 44) + c;
 }
 
-/* Takes 64 bytes in; the last of them with a factor and weights of their own. */
+/* Adds 64 bytes to the state. The last 64 bytes have another factor and other weights. */
 static inline void farm_64(farm_state *s, const uint8_t *p, uint64_t factor, uint64_t weight) {
     s->x = turned(s->x + s->y + s->v[0] + fr_load_u64(p + 8), 37) * factor;
     s->y = turned(s->y + s->v[1] + fr_load_u64(p + 48), 42) * factor;
@@ -104,7 +104,7 @@ static uint64_t farm(fr_span text) {
     return text.size <= 64 ? farm_medium(text.data, text.size) : farm_long(text.data, text.size);
 }
 
-/* The bytes behind the last eight, as a number. */
+/* Returns the bytes after the last whole word of eight bytes, as a number. */
 static inline uint64_t rest_of(fr_span text) {
     uint64_t rest = 0;
     for (size_t i = text.size; i > text.size / 8 * 8; i--)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libjpeg leaves on an error by a longjmp to guarded(), the only setjmp. What runs inside keeps its
- * state in `encoder`, so that no local variable is read after the jump.
+ * On an error, libjpeg does a longjmp to guarded(), which has the only setjmp. Functions called
+ * there keep their state in `encoder`, so that no local variable is read after the jump.
  */
 #include "tensor/jpeg_encode.h"
 
@@ -13,7 +13,7 @@
 #include <jerror.h>
 #include <jpeglib.h>
 
-static const char XMP_NAME[] = "http://ns.adobe.com/xap/1.0/"; /* its 0 is part of it */
+static const char XMP_NAME[] = "http://ns.adobe.com/xap/1.0/"; /* including its 0 */
 
 enum { ROOM = 1 << 14, MARKER_MAX = 65533, ROWS_AT_ONCE = 16 };
 
@@ -27,7 +27,7 @@ typedef struct {
     int channels;
     const fr_jpeg_settings *settings;
     fr_buffer *out;
-    int status; /* of what failed outside of libjpeg, or 0 */
+    int status; /* error outside of libjpeg, or 0 */
     fr_error *err;
     char reason[JMSG_LENGTH_MAX];
 } encoder;
@@ -55,7 +55,7 @@ static void begin_target(j_compress_ptr cinfo) {
     offer_room(cinfo->client_data);
 }
 
-static boolean enlarge_target(j_compress_ptr cinfo) { /* called when all of it is full */
+static boolean enlarge_target(j_compress_ptr cinfo) { /* called when the target is full */
     encoder *e = cinfo->client_data;
     e->out->size = e->out->capacity;
     offer_room(e);
@@ -105,7 +105,7 @@ static void write_rows(encoder *e) {
         const size_t first = e->cinfo.next_scanline, left = e->height - first;
         const size_t count = left < ROWS_AT_ONCE ? left : ROWS_AT_ONCE;
         for (size_t i = 0; i < count; i++)
-            rows[i] = (JSAMPROW)e->pixels + (first + i) * step; /* which it does not write to */
+            rows[i] = (JSAMPROW)e->pixels + (first + i) * step; /* libjpeg does not write to it */
         jpeg_write_scanlines(&e->cinfo, rows, (JDIMENSION)count);
     }
 }

@@ -7,21 +7,21 @@
 #include <string.h>
 
 enum {
-    EXACT_TENS = 22,  /* 10 to that power is a float64 */
-    EXACT_FIVES = 27, /* 5 to that power is a uint64 */
-    MOST_POWER = 9999 /* that is looked at */
+    EXACT_TENS = 22,  /* 10 to this power is exact in float64 */
+    EXACT_FIVES = 27, /* 5 to this power fits in uint64 */
+    MOST_POWER = 9999 /* greatest exponent that is parsed here */
 };
 
 static const double TENS[EXACT_TENS + 1] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                                             1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
                                             1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
 
-/* What is left to read of a text. */
+/* The part of a text that has not been read. */
 typedef struct {
     const uint8_t *at, *end;
 } text;
 
-/* digits * 10 ** power, without its sign */
+/* digits * 10 ** power, without the sign */
 typedef struct {
     uint64_t digits;
     int64_t power;
@@ -51,7 +51,7 @@ static bool take_sign(text *from) {
     return negative;
 }
 
-/* Adds the digits that come next; false where they become too many. */
+/* Reads the next digits and appends them to `number`. Returns false if it would overflow. */
 static bool take_digits(text *from, uint64_t *number) {
     const uint64_t most = UINT64_MAX / 10;
     uint64_t found = *number;
@@ -75,7 +75,7 @@ static bool take_exponent(text *from, int64_t *power) {
     return true;
 }
 
-/* Whether all of the text is a decimal number, of digits that a uint64 has. */
+/* Returns true if all of the text is a decimal number whose digits fit in uint64. */
 static bool take_decimal(text from, decimal *found) {
     const uint8_t *begin = from.at;
     bool some;
@@ -94,7 +94,7 @@ static bool take_decimal(text from, decimal *found) {
     return from.at == from.end;
 }
 
-/* Whether all of the text is a word, in letters of either case. */
+/* Returns true if all of the text is `word`, in upper or lower case. */
 static bool is_word(text from, const char *word) {
     const size_t size = strlen(word);
     if ((size_t)(from.end - from.at) != size) return false;
@@ -107,7 +107,8 @@ static double scaled(double number, int64_t power) {
     return power < 0 ? number / TENS[-power] : number * TENS[power];
 }
 
-/* The nearest float64 for a power of at most EXACT_FIVES, of integers that lose no bit. */
+/* Returns the nearest float64, by exact integer arithmetic. REQUIRES: the power is at most
+   EXACT_FIVES in magnitude. */
 static double nearest(decimal number) {
     uint64_t five = 1;
     unsigned __int128 bits = number.digits;
@@ -134,7 +135,8 @@ static bool to_double(decimal number, double *found) {
     return true;
 }
 
-/* By a float64 whose last bits may be wrong, unless it is about halfway between two float32. */
+/* Rounds to float32 by a float64 whose last bits may be wrong. Returns false if it is too close
+   to the middle of two float32. */
 static bool to_float(decimal number, double *found) {
     enum { DROPPED_BITS = 29, WRONG = 4 };
     const uint64_t half = UINT64_C(1) << (DROPPED_BITS - 1);
@@ -168,7 +170,7 @@ static bool read_real(text from, bool is_float, double *found) {
     return true;
 }
 
-/* A number of at most `most`, or of at least -most - 1; as two's complement. */
+/* Reads a number from -most - 1 (if signed) to `most`, as two's complement. */
 static bool read_integer(text from, uint64_t most, bool is_signed, uint64_t *found) {
     const bool negative = take_sign(&from);
     const uint8_t *begin = from.at;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers that texts spell, each rounded once. */
+/* Parses numbers in texts, with a single rounding. */
 #ifndef FASTREC_NUMBERS_H
 #define FASTREC_NUMBERS_H
 
@@ -16,13 +16,13 @@ typedef enum {
 } fr_number_type;
 
 /*
- * Reads `count` texts, text i being data[offsets[i * step]..offsets[i * step + 1]): decimal numbers
- * and, for a type that has them, inf, infinity and nan, between spaces. `out` has room for `count`
- * numbers of `type`.
+ * Parses `count` texts; text i is data[offsets[i * step]..offsets[i * step + 1]). Accepts decimal
+ * numbers and, if the type has them, inf, infinity and nan, surrounded by spaces. REQUIRES: `out`
+ * has space for `count` numbers of `type`.
  *
- * The numbers of texts that are wrong, and of those that take more than a few digits to round, go
- * to `left`, with room for `count`, in ascending order, and 0 to their places in `out`. Returns how
- * many these are.
+ * Some texts are left to the caller: malformed ones, and those that need more than a few digits to
+ * round. Their numbers are written to `left`, which has space for `count`, in ascending order, and
+ * their elements of `out` are 0. Returns the number of these texts.
  */
 size_t fr_numbers_read(const uint8_t *data, const int64_t *offsets, size_t step, size_t count,
                        fr_number_type type, void *out, int64_t *left);

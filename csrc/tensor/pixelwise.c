@@ -9,7 +9,7 @@
 #include "tensor/colour.h"
 
 #define CHANNELS_MAX 64
-#define RUN 512 /* pixels of three channels that stay in the nearest cache */
+#define RUN 512 /* pixels of three channels that stay in the first-level cache */
 #define LANES 8
 
 int fr_pixel_steps_check(const fr_pixel_steps *steps, fr_error *err) {
@@ -37,7 +37,7 @@ static inline float most(float a, float b) {
     return a > b || isnan(a) ? a : b;
 }
 
-/* One value for each number of a pattern of `period` of them, a multiple of LANES. */
+/* Applies an expression to each number with a pattern of `period` values, a multiple of LANES. */
 #define EACH(expression)                                                                           \
     for (; count - i >= period; i += period)                                                       \
         for (size_t j = 0; j < period; j++) {                                                      \
@@ -92,7 +92,7 @@ AVX2 static void by_period_wide(fr_pixel_change change, const float *by, size_t 
 #define by_period_wide by_period
 #endif
 
-/* One number for all channels, or one each. */
+/* Applies a change. `values` has one number for all channels, or one for each. */
 static void calculate(fr_pixel_change change, const float *values, size_t channels, size_t count,
                       float *x) {
     float by[LANES * CHANNELS_MAX];
@@ -108,7 +108,8 @@ static void calculate(fr_pixel_change change, const float *values, size_t channe
         by_period(change, by, LANES * channels, count, x);
 }
 
-/* The steps from number `from` on that look at one pixel at a time; which one does not. */
+/* Runs the steps from number `from` until one needs more than a single pixel, and returns its
+   number. */
 static size_t run(const fr_pixel_steps *s, size_t from, float *pixels, size_t count) {
     size_t step = from;
     for (; step < s->count && s->changes[step] != FR_PIXEL_CONTRAST; step++) {
@@ -131,7 +132,7 @@ static size_t run_all(const fr_pixel_steps *s, size_t from, float *pixels, size_
     return step;
 }
 
-/* The steps from number `from` on, which needs all of the image, if there is one. */
+/* Runs the steps from number `from`. That step, if it exists, needs the whole image. */
 static int finish(const fr_pixel_steps *s, size_t from, size_t height, size_t width, float *image,
                   fr_error *err) {
     float means[CHANNELS_MAX], factors[CHANNELS_MAX], values[3 * CHANNELS_MAX];
@@ -155,7 +156,7 @@ static int finish(const fr_pixel_steps *s, size_t from, size_t height, size_t wi
     return FR_OK;
 }
 
-/* A row, as floats. */
+/* Loads a row as floats. */
 static void load(const fr_pixel_source *source, size_t row, size_t channels, float *out) {
     const fr_pixels *p = &source->pixels;
     const uint8_t *from = p->data + row * p->row_step;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Changes of images, several in one pass over the pixels: a few of them at a time go through all
- * steps while they are in the nearest cache. Every step rounds to float32, so that one after the
- * other gives what all at once does, to the bit.
+ * Applies several changes to images in one pass over the pixels: each run of pixels goes through
+ * all steps while it is in the first-level cache. Every step rounds to float32, so that the results
+ * have the same bits as those of separate changes.
  */
 #ifndef FASTREC_PIXELWISE_H
 #define FASTREC_PIXELWISE_H
@@ -14,11 +14,11 @@ typedef enum {
     FR_PIXEL_SUBTRACT,
     FR_PIXEL_MULTIPLY,
     FR_PIXEL_DIVIDE,
-    FR_PIXEL_MINIMUM, /* what is no number stays none */
+    FR_PIXEL_MINIMUM, /* NaN stays NaN */
     FR_PIXEL_MAXIMUM,
-    FR_PIXEL_HUE,        /* fr_colour_turn_hue(): of three channels, by the first value */
-    FR_PIXEL_SATURATION, /* fr_colour_scale_saturation() */
-    FR_PIXEL_CONTRAST,   /* the distance from the mean of the channel, times the first value */
+    FR_PIXEL_HUE,        /* fr_colour_turn_hue() by the first value; for three channels */
+    FR_PIXEL_SATURATION, /* fr_colour_scale_saturation(); for three channels */
+    FR_PIXEL_CONTRAST,   /* multiplies the distance from the channel's mean by the first value */
     FR_PIXEL_CHANGE_COUNT
 } fr_pixel_change;
 
@@ -28,26 +28,28 @@ typedef struct {
     size_t count, channels;
 } fr_pixel_steps;
 
-/* An image of bytes or floats, whose rows are dense. */
+/* An image of bytes or floats with dense rows. */
 typedef struct {
     fr_pixels pixels;
     size_t height, width;
-    bool mirror; /* columns are taken from the last to the first */
+    bool mirror; /* read columns from last to first */
 } fr_pixel_source;
 
-/* FR_ERR_ARG for a change that there is not, for hue or saturation of other than three channels,
-   and for channels of 0 or above 64. */
+/* Returns FR_ERR_ARG for unknown changes, for hue or saturation of images without three
+   channels, and for 0 or more than 64 channels. */
 FR_NODISCARD int fr_pixel_steps_check(const fr_pixel_steps *steps, fr_error *err);
 
-/* The image into `out`, height x width x channels floats. Steps have to have been checked. */
+/* Writes the changed image, height x width x channels floats, to `out`. REQUIRES: the steps have
+   been checked. */
 FR_NODISCARD int fr_pixelwise_change(const fr_pixel_steps *steps, const fr_pixel_source *source,
                                      float *out, fr_error *err);
 
-/* The image as `resampler` gives it into `out`. `source` is as for fr_resampler_image(). */
+/* Writes the changed image, resized by `resampler`, to `out`. `source` is as for
+   fr_resampler_image(). */
 FR_NODISCARD int fr_pixelwise_resize(const fr_pixel_steps *steps, fr_resampler *resampler,
                                      const fr_pixels *source, float *out, fr_error *err);
 
-/* Pixels of `size` bytes, one after the other, to places `pitch` bytes apart. */
+/* Copies contiguous pixels of `size` bytes to positions that are `pitch` bytes apart. */
 void fr_pixels_spread(const uint8_t *source, size_t count, size_t size, size_t pitch, uint8_t *out);
 
 #endif

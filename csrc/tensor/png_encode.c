@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libpng leaves on an error by a longjmp to guarded(), the only setjmp. What runs inside keeps its
- * state in `encoder`, so that no local variable is read after the jump.
+ * On an error, libpng does a longjmp to guarded(), which has the only setjmp. Functions called
+ * there keep their state in `encoder`, so that no local variable is read after the jump.
  */
 #include "tensor/png_encode.h"
 
@@ -19,7 +19,7 @@ typedef struct {
     const fr_png_format *format;
     int level;
     fr_buffer *out;
-    int status; /* of what failed outside of libpng, or 0 */
+    int status; /* error outside of libpng, or 0 */
     fr_error *err;
     char reason[128];
 } encoder;
@@ -44,7 +44,7 @@ static void stay_silent(png_structp png, png_const_charp reason) {
     (void)png, (void)reason;
 }
 
-static void encode(encoder *e) { /* inside of guarded() */
+static void encode(encoder *e) { /* called by guarded() */
     static const int types[] = {PNG_COLOR_TYPE_GRAY, PNG_COLOR_TYPE_GRAY_ALPHA, PNG_COLOR_TYPE_RGB,
                                 PNG_COLOR_TYPE_RGB_ALPHA};
     const int channels = e->format->channels, bits = e->format->bits;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * PNGs encoded by libpng, from 1 (grey), 2 (grey and alpha), 3 (RGB) or 4 channels of 8 or 16 bits,
- * with the settings of TensorFlow's. Nothing exits or prints.
+ * Encodes PNGs by libpng, from 1 (grey), 2 (grey and alpha), 3 (RGB) or 4 channels of 8 or 16 bits,
+ * with TensorFlow's settings. Never exits or prints.
  *
- * Built without libpng (no FASTREC_HAVE_PNG) encoding is FR_ERR_STATE.
+ * If built without libpng (no FASTREC_HAVE_PNG), encoding returns FR_ERR_STATE.
  */
 #ifndef FASTREC_PNG_ENCODE_H
 #define FASTREC_PNG_ENCODE_H
 
 #include "image/png.h"
 
-/* Encodes an image whose rows follow each other, and appends it to `out`. `level` is zlib's, 0 to
-   9, or -1 for its default. */
+/* Encodes an image with contiguous rows, and appends it to `out`. `level` is the compression
+   level of zlib: 0 to 9, or -1 for its default. */
 FR_NODISCARD int fr_png_encode(const uint8_t *pixels, size_t height, size_t width,
                                const fr_png_format *format, int level, fr_buffer *out,
                                fr_error *err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Series of Taylor, of as many terms as leave less than 2^-40 of the result out, a few numbers
- * at a time, without branches.
+ * Uses Taylor series with enough terms for a truncation error below 2^-40 of the result. Processes
+ * LANES numbers at a time, without branches.
  */
 #include "tensor/power.h"
 
@@ -12,24 +12,25 @@
 #define RUN 128
 #define INLINE __attribute__((always_inline)) static inline
 
-/* Passed by pointers: how vectors are passed by value depends on the processor. */
+/* Vectors are passed by pointer, because the ABI for vectors passed by value depends on the
+   processor. */
 #define LANES 4
 typedef float singles __attribute__((vector_size(4 * LANES)));
 typedef double reals __attribute__((vector_size(8 * LANES)));
 typedef uint64_t words __attribute__((vector_size(8 * LANES)));
 typedef int64_t mask __attribute__((vector_size(8 * LANES)));
 
-/* Added to a number below 2^51 it leaves its integer part in the lowest bits, rounded. */
+/* Added to a number below 2^51, leaves the rounded integer in the lowest bits. */
 #define TO_INTEGER 0x1.8p52
 
 #define LN2 0.69314718055994530942
-#define LN2_HIGH 0x1.62e42feep-1 /* of 32 bits, so that products with small integers are exact */
+#define LN2_HIGH 0x1.62e42feep-1 /* 32 bits, so that products with small integers are exact */
 #define LN2_LOW 0x1.a39ef35793c76p-33
 #define SQRT_HALF_BITS UINT64_C(0x3fe6a09e667f3bcd)
 #define ONE_BITS UINT64_C(0x3ff0000000000000)
 #define FRACTION_BITS UINT64_C(0x000fffffffffffff)
 #define TWO_52_BITS UINT64_C(0x4330000000000000)
-#define EXP_MAX 200 /* more is beyond every float */
+#define EXP_MAX 200 /* a greater exponent overflows every float */
 
 #define ALL(x) ((reals){0} + (x))
 #define PICK(where, a, b) ((reals)(((where) & (mask)(a)) | (~(where) & (mask)(b))))
@@ -37,7 +38,7 @@ typedef int64_t mask __attribute__((vector_size(8 * LANES)));
 INLINE void to_exp(reals *value) {
     reals x = *value;
     x = PICK(x < -EXP_MAX, ALL(-EXP_MAX), x);
-    x = PICK(x > EXP_MAX, ALL(EXP_MAX), x); /* what is no number stays none */
+    x = PICK(x > EXP_MAX, ALL(EXP_MAX), x); /* NaN stays NaN */
     const reals shifted = x * (1 / LN2) + TO_INTEGER, n = shifted - TO_INTEGER;
     const reals r = x - n * LN2_HIGH - n * LN2_LOW;
     reals sum = r * (1.0 / 3628800) + 1.0 / 362880;
@@ -53,7 +54,7 @@ INLINE void to_exp(reals *value) {
     *value = sum * (reals)(((words)shifted + 1023) << 52);
 }
 
-/* By log(m) = 2 artanh((m - 1) / (m + 1)), for m between the roots of 1/2 and of 2. */
+/* Uses log(m) = 2 artanh((m - 1) / (m + 1)), for m between the roots of 1/2 and of 2. */
 INLINE void to_log(reals *value) {
     const reals x = *value;
     const words shifted = (words)x + (ONE_BITS - SQRT_HALF_BITS);
@@ -105,7 +106,7 @@ AVX2 static void power_wide(const float *x, const float *powers, size_t count, f
 #define power_wide power
 #endif
 
-/* Whether logarithms are the way to their powers. */
+/* Returns true if the powers of these numbers can be computed by logarithms. */
 static bool are_bases(const float *x, const float *powers) {
     int all = 1;
     for (size_t i = 0; i < RUN; i++)
@@ -124,7 +125,7 @@ static void power_run(const float *x, const float *powers, float *out) {
         power(x, powers, RUN, out);
 }
 
-/* What is left behind the last run is brought up to one by ones. */
+/* Returns the last numbers, filled up to a full run with ones. */
 static const float *filled(const float *x, size_t count, float *room) {
     for (size_t i = 0; i < RUN; i++)
         room[i] = i < count ? x[i] : 1;

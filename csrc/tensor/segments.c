@@ -39,7 +39,7 @@ size_t fr_segments_check(const fr_segment_ids *ids, size_t limit, bool allow_neg
         }                                                                                          \
     }                                                                                              \
                                                                                                    \
-    /* Numbers of one segment that follow each other are combined in a register. */                \
+    /* Consecutive numbers of one segment are combined in a register. */                           \
     INLINE void name##_runs(const fr_segment_ids *ids, fr_segment_kind kind, const type *rows,     \
                             type *out) {                                                           \
         for (size_t i = 0; i < ids->count;) {                                                      \
@@ -104,7 +104,7 @@ void fr_segments_combine(const fr_segment_ids *ids, fr_segment_kind kind, fr_seg
 
 void fr_segments_count(const fr_segment_ids *ids, size_t limit, int64_t *counts) {
     for (size_t i = 0; i < ids->count; i++) {
-        const uint64_t id = (uint64_t)id_at(ids, i); /* a negative one is beyond each limit */
+        const uint64_t id = (uint64_t)id_at(ids, i); /* a negative id is above every limit */
         if (id < limit) counts[id]++;
     }
 }
@@ -117,7 +117,7 @@ INLINE void sort_rows(const fr_segment_ids *ids, const uint8_t *rows, size_t siz
 
 void fr_segments_sort(const fr_segment_ids *ids, const uint8_t *rows, size_t size, int64_t *starts,
                       uint8_t *out) {
-    if (size == 4) /* with a constant size each copy is one instruction */
+    if (size == 4) /* with a constant size, each copy is one instruction */
         sort_rows(ids, rows, 4, starts, out);
     else if (size == 8)
         sort_rows(ids, rows, 8, starts, out);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rows grouped by a segment id: combined, counted, and sorted into partitions.
+ * Groups rows by segment id: combines them, counts them, or sorts them into partitions.
  */
 #ifndef FASTREC_SEGMENTS_H
 #define FASTREC_SEGMENTS_H
@@ -25,38 +25,39 @@ typedef enum {
 
 typedef struct {
     const void *values; /* `count` ids */
-    bool are_wide;      /* int64, not int32 */
+    bool are_wide;      /* int64, otherwise int32 */
     size_t count;
 } fr_segment_ids;
 
-/* The place of the first id that is negative or at least `limit`; `count` where all are valid.
-   Negative ids are valid with `allow_negative`. */
+/* Returns the index of the first id that is negative or at least `limit`, or `count` if all are
+   valid. With `allow_negative`, negative ids are valid. */
 size_t fr_segments_check(const fr_segment_ids *ids, size_t limit, bool allow_negative);
 
 /*
- * Combine rows of `width` numbers, one for each id, into the rows of `out`, which hold the neutral
- * number of `kind`. A negative id drops its row. NaN is the maximum and the minimum.
+ * Combines rows of `width` numbers, one row for each id, into the rows of `out`, which must contain
+ * the neutral number of `kind`. A row with a negative id is dropped. NaN is both maximum and
+ * minimum.
  *
  * REQUIRES: each id is below the number of rows of `out`.
  */
 void fr_segments_combine(const fr_segment_ids *ids, fr_segment_kind kind, fr_segment_type type,
                          const void *rows, size_t width, void *out);
 
-/* Add the number of rows of each segment to `counts`. Ids that are negative or at least `limit`
+/* Adds the number of rows of each segment to `counts`. Ids that are negative or at least `limit`
    are not counted. */
 void fr_segments_count(const fr_segment_ids *ids, size_t limit, int64_t *counts);
 
 /*
- * Copy rows of `size` bytes, sorted by segment; rows of a segment keep their order.
+ * Copies rows of `size` bytes, sorted by segment. Rows of the same segment keep their order. On
+ * return, starts[i] is the row after the last of segment i.
  *
- * REQUIRES: each id is valid; segment i begins at row starts[i] of `out`. On return
- * starts[i] is the row after its last.
+ * REQUIRES: each id is valid; segment i begins at row starts[i] of `out`.
  */
 void fr_segments_sort(const fr_segment_ids *ids, const uint8_t *rows, size_t size, int64_t *starts,
                       uint8_t *out);
 
-/* Count numbers in `bins` parts of equal width from `low` to `high`; numbers beyond count in the
-   first and the last bin, NaN in the first. `type` is any of the four. */
+/* Counts numbers in `bins` bins of equal width from `low` to `high`. Numbers outside count in
+   the first or the last bin, NaN in the first. `type` is any of the four. */
 void fr_segments_histogram(const void *numbers, fr_segment_type type, size_t count, double low,
                            double high, size_t bins, int64_t *counts);
 

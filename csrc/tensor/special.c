@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Series where they converge quickly, continued fractions elsewhere, asymptotic series for large
- * numbers after recurrences have made them large.
+ * Uses series where they converge quickly, and continued fractions elsewhere. Asymptotic series are
+ * used for large numbers; recurrences make smaller numbers large.
  */
 #include "tensor/special.h"
 
@@ -9,12 +9,12 @@
 #include <math.h>
 
 #define PI 3.14159265358979323846
-#define TERMS 10000 /* of a series or fraction, at most */
-#define TINY 1e-300 /* in place of zeros of a continued fraction */
-#define LARGE 12    /* from here on asymptotic series are exact */
+#define TERMS 10000 /* greatest number of terms of a series or fraction */
+#define TINY 1e-300 /* replaces zeros in a continued fraction */
+#define LARGE 12    /* from here on, asymptotic series are accurate */
 #define BESSEL_FAR 30
 
-/* B(2n), for n from 1 on. */
+/* The Bernoulli numbers B(2n), from n = 1. */
 static const double BERNOULLI[] = {1.0 / 6,       -1.0 / 30,      1.0 / 42, -1.0 / 30,
                                    5.0 / 66,      -691.0 / 2730,  7.0 / 6,  -3617.0 / 510,
                                    43867.0 / 798, -174611.0 / 330};
@@ -35,7 +35,7 @@ static double digamma(double x) {
     return sum + log(x) - 0.5 / x - series - turn;
 }
 
-/* Hurwitz's zeta function, by the formula of Euler and Maclaurin. */
+/* Computes Hurwitz's zeta function by the formula of Euler and Maclaurin. */
 static double zeta(double x, double q) {
     const bool is_whole = q == floor(q);
     if (x == 1 || (x > 1 && q <= 0 && is_whole && fmod(x, 2) == 0)) return INFINITY;
@@ -62,7 +62,7 @@ static double polygamma(double order, double x) {
     return fmod(order, 2) == 0 ? -size : size;
 }
 
-/* One step of J. Lentz' method; whether the value has changed. */
+/* Performs one step of J. Lentz' method. Returns true if the value has changed. */
 static bool extend_fraction(double a, double b, double *value, double *upper, double *lower) {
     *lower = b + a * *lower;
     *lower = 1 / (*lower == 0 ? TINY : *lower);
@@ -73,7 +73,7 @@ static bool extend_fraction(double a, double b, double *value, double *upper, do
     return fabs(change - 1) >= 2 * DBL_EPSILON;
 }
 
-/* The share of the gamma function's integral below x, or above it. */
+/* Returns the fraction of the gamma function's integral below x, or above it. */
 static double gamma_part(double a, double x, bool above) {
     if (isnan(a) || isnan(x) || !(a > 0) || x < 0) return NAN;
     if (isinf(a)) return isinf(x) ? NAN : above;
@@ -95,7 +95,7 @@ static double gamma_part(double a, double x, bool above) {
     return above ? scale / value : 1 - scale / value;
 }
 
-/* The share of the beta function's integral below x. */
+/* Returns the fraction of the beta function's integral below x. */
 static double betainc(double a, double b, double x) {
     if (!(a > 0 && b > 0 && x >= 0 && x <= 1)) return NAN;
     if (x == 0 || x == 1) return x;
@@ -114,7 +114,8 @@ static double betainc(double a, double b, double x) {
     return is_turned ? 1 - share : share;
 }
 
-/* The modified Bessel function of the first kind of `order` 0 or 1, times exp(-x) if `scaled`. */
+/* Returns the modified Bessel function of the first kind of `order` 0 or 1, times exp(-x) if
+   `scaled`. */
 static double bessel(double x, int order, bool scaled) {
     const double size = fabs(x);
     double term = 1, total = 1;

@@ -7,7 +7,7 @@ INLINE bool is_space(uint8_t byte) {
     return byte == ' ' || (byte >= '\t' && byte <= '\r');
 }
 
-/* Whether a byte of UTF-8 is the first of a character. */
+/* Returns true if a byte is the first of a UTF-8 character. */
 INLINE bool is_first(uint8_t byte) {
     return (byte & 0xc0) != 0x80;
 }
@@ -24,7 +24,8 @@ void fr_texts_strip(const fr_texts *texts, int64_t *begins, int64_t *ends) {
     }
 }
 
-/* The place after `steps` characters from `at` on, at most `end`; -1 if there are fewer. */
+/* Returns the position `steps` characters after `at`, which is at most `end`, or -1 if there are
+   fewer. */
 static int64_t forward(const uint8_t *data, int64_t at, int64_t end, int64_t steps) {
     for (; steps && at < end; steps--)
         do
@@ -33,7 +34,7 @@ static int64_t forward(const uint8_t *data, int64_t at, int64_t end, int64_t ste
     return steps ? -1 : at;
 }
 
-/* The place `steps` characters before `at`; -1 if there are fewer. */
+/* Returns the position `steps` characters before `at`, or -1 if there are fewer. */
 static int64_t backward(const uint8_t *data, int64_t begin, int64_t at, int64_t steps) {
     for (; steps && at > begin; steps--)
         do
@@ -65,7 +66,7 @@ size_t fr_texts_part(const fr_texts *texts, int64_t start, int64_t size, bool ch
     return texts->count;
 }
 
-/* Copy a string; most are short, which a loop copies faster than a call does. */
+/* Copies a string. Most strings are short, and a loop copies them faster than a call does. */
 INLINE uint8_t *append(uint8_t *out, const uint8_t *data, size_t size) {
     if (size < 16)
         for (size_t i = 0; i < size; i++)
@@ -170,7 +171,7 @@ void fr_texts_encode_base64(const fr_texts *texts, bool pad, uint8_t *out) {
     }
 }
 
-/* The value of a digit; 64 for another byte. */
+/* Fills a table with the value of each digit, and 64 for other bytes. */
 static void fill_values(uint8_t values[256]) {
     memset(values, 64, 256);
     for (uint8_t digit = 0; digit < 64; digit++)
@@ -206,7 +207,7 @@ size_t fr_texts_decode_base64(const fr_texts *texts, int64_t *offsets, uint8_t *
     return texts->count;
 }
 
-/* The code point at `data`, and its size; 0 where it is malformed. */
+/* Gets the code point at `data`. Returns its size in bytes, or 0 if it is malformed. */
 INLINE size_t point_at(const uint8_t *data, int64_t left, int32_t *point) {
     const uint32_t first = data[0];
     if (first < 0x80) {
@@ -246,7 +247,7 @@ size_t fr_texts_decode(const fr_texts *texts, int32_t *points, int64_t *begins, 
 
 void fr_texts_encode(const int32_t *points, const int64_t *splits, size_t rows, int64_t *offsets,
                      uint8_t *out) {
-    static const uint8_t MARKS[] = {0, 0, 0xc0, 0xe0, 0xf0}; /* of the first byte, by the size */
+    static const uint8_t MARKS[] = {0, 0, 0xc0, 0xe0, 0xf0}; /* of the first byte, by size */
     const uint8_t *const start = out;
     offsets[0] = 0;
     for (size_t row = 0; row < rows; row++) {

@@ -6,9 +6,10 @@
 
 #include "base/cpu.h"
 
-#define FAR 0x1p40f /* further away than any pixel; also what is no number, or infinite */
+#define FAR 0x1p40f /* farther than any pixel; replaces NaN and infinity, too */
 
-/* A place in a source of `size` pixels, at least one; a multiple of it is taken off by integers. */
+/* Maps a position to a source of `size` pixels, at least one. Multiples of the size are
+   subtracted as integers. */
 static float mapped(fr_warp_mode mode, float at, size_t size) {
     if (mode == FR_WARP_CONSTANT) return at;
     const float last = (float)(size - 1);
@@ -35,7 +36,7 @@ static float mapped(fr_warp_mode mode, float at, size_t size) {
     return at < 0 ? 0 : at > last ? last : at;
 }
 
-/* Where a pixel is taken from; false for one at infinity. */
+/* Gets the source position of a pixel. Returns false if it is at infinity. */
 static bool place_of(const fr_warp *w, size_t row, size_t column, float *y, float *x) {
     const float *t = w->transform, at_y = (float)row, at_x = (float)column;
     const float depth = t[6] * at_x + t[7] * at_y + 1.0f;
@@ -103,7 +104,7 @@ void fr_warp_bilinear(const fr_warp *warp, const float *source, size_t channels,
     }
 }
 
-/* The product of two floats is exact in doubles. */
+/* The product of two floats is exact in double. */
 #define ADD_PRODUCTS(weights, period)                                                              \
     for (size_t i = 0; i < count; i++)                                                             \
     out[i] = (float)((double)pixels[i] * (double)(weights)[period] + (double)out[i])
@@ -121,7 +122,7 @@ __attribute__((target("avx2"))) static void add_wide(const float *pixels, const 
 #define add_wide add_all
 #endif
 
-/* The columns of the result, from `*first` to before `*end`, for which one of the source is. */
+/* Gets the columns of the result, from `*first` to before `*end`, whose source column exists. */
 static void columns_of(const fr_depthwise *f, size_t column, size_t width, size_t out_width,
                        size_t *first, size_t *end) {
     const size_t ahead = column * f->step_x;
@@ -130,7 +131,7 @@ static void columns_of(const fr_depthwise *f, size_t column, size_t width, size_
     if (*end > out_width) *end = out_width;
 }
 
-/* `size` numbers over and over, `count` in all, which is a multiple of it. */
+/* Repeats `size` numbers up to `count` numbers. REQUIRES: `count` is a multiple of `size`. */
 static void repeat(const float *numbers, size_t size, size_t count, float *out) {
     memcpy(out, numbers, size * sizeof *out);
     for (size_t done = size; done < count;) {
