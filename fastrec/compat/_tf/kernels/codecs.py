@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Encoded images into arrays and back: by the core, or over Pillow and, for JPEGs, simplejpeg.
+"""Decode images to arrays and encode them, with the core, Pillow or, for JPEGs, simplejpeg.
 
-Those are imported when the first image comes that the core does not decode. With simplejpeg, JPEGs
-get the pixels that TensorFlow gives them, bit for bit; Pillow's differ by a few steps, for it has
-the slower and more exact of libjpeg's two transforms only.
+Pillow and simplejpeg are imported for the first image that the core does not decode. With
+simplejpeg, the pixels of JPEGs equal TensorFlow's bit for bit. Pillow's pixels differ by a few
+steps, because Pillow offers only the slower and more exact of libjpeg's two transforms.
 """
 
 from __future__ import annotations
@@ -27,10 +27,11 @@ Array = np.ndarray[Any, Any]
 
 MAX_PIXELS = 1 << 27
 _PNG = b"\x89PNG"
-_PNG_CHANNELS = {0: 1, 2: 3, 4: 2, 6: 4}  # by the type of colour
+_PNG_CHANNELS = {0: 1, 2: 3, 4: 2, 6: 4}  # by colour type
 _UNKNOWN = "Unknown image file format. One of JPEG, JPEG XL, PNG, GIF, BMP, WebP required."
 _BAD_JPEG = "jpeg::Uncompress failed. Invalid JPEG data or crop window."
-# What a grey value is of red, green and blue, of 32768, and cut off, as libpng has it.
+# libpng's weights of red, green and blue in a grey value, in units of 1/32768; the sum is
+# truncated.
 _GREY = (9797, 19234, 3737)
 
 
@@ -39,7 +40,7 @@ def _invalid(message: str) -> InvalidArgumentError:
 
 
 def is_jpeg(data: bytes) -> bool:
-    """Whether it begins like one."""
+    """Return whether data starts like a JPEG."""
     return data[:3] == b"\xff\xd8\xff"
 
 
@@ -69,22 +70,22 @@ def decode(
     accurate: bool = False,
     fancy: bool = True,
 ) -> Array:
-    """The pixels of an image.
+    """Decode an image to its pixels.
 
     Parameters
     ----------
     data : bytes
         JPEG, PNG, GIF, BMP or WebP.
     channels : int
-        1, 3, 4, or 0 for as many as there are.
+        1, 3 or 4, or 0 for the number of channels in the file.
     dtype : dtype
         ``uint8`` or ``uint16``.
     animated : bool
-        Give the frames of a GIF a dimension of their own.
+        Whether the frames of a GIF get their own dimension.
     ratio : int
-        1, 2, 4 or 8: what a JPEG is made smaller by.
+        The factor by which a JPEG is scaled down: 1, 2, 4 or 8.
     accurate, fancy : bool
-        Which of libjpeg's transforms, and of its ways to scale colours up.
+        Whether libjpeg uses its accurate transform, and whether it upsamples colours smoothly.
 
     Returns
     -------
@@ -93,7 +94,7 @@ def decode(
     Raises
     ------
     InvalidArgumentError
-        For anything that is not a whole image.
+        If `data` is not a complete image.
     """
     if not data:
         raise _invalid("Input is empty.")
@@ -110,7 +111,7 @@ def decode(
             return _pixels(image, data, channels, np.dtype(dtype), animated, ratio)
     except (InvalidArgumentError, UnimplementedError, ImportError):
         raise
-    except Exception as error:  # a decoder's answer to hostile bytes can be of any class
+    except Exception as error:  # a decoder may raise any class for hostile data
         if is_jpeg(data):
             raise _invalid(_BAD_JPEG) from error
         if data[:4] == _PNG:
@@ -121,7 +122,7 @@ def decode(
 def _quick_jpeg(
     data: bytes, channels: int, accurate: bool, fancy: bool, ratio: int
 ) -> Array | None:
-    """None where Pillow has to have a look."""
+    """Decode a JPEG natively or with simplejpeg; return None if Pillow must decode it."""
     if channels not in (0, 1, 3):
         raise _invalid(f"JPEG does not support {channels} channels")
     if _core.jpeg_version() is not None:
@@ -166,7 +167,10 @@ def _native_jpeg(
 
 
 def _native_png(data: bytes, channels: int, dtype: np.dtype[Any]) -> Array | None:
-    """None where Pillow has to have a look: whether a palette has an alpha is not in its header."""
+    """Decode a PNG natively; return None if Pillow must decode it.
+
+    The header does not say whether a palette has an alpha channel, so Pillow decodes palettes.
+    """
     if not channels and len(data) > 25:
         channels = _PNG_CHANNELS.get(data[25], 0)
     if _core.png_version() is None or not channels:
@@ -181,7 +185,7 @@ def _native_png(data: bytes, channels: int, dtype: np.dtype[Any]) -> Array | Non
 def decode_crop(
     data: bytes, window: Any, channels: int = 0, accurate: bool = False, fancy: bool = True
 ) -> Array:
-    """The pixels of part of a JPEG: top, left, height and width."""
+    """Return the pixels of a window of a JPEG, given as top, left, height and width."""
     top, left, height, width = (int(number) for number in window)
     if not is_jpeg(data) or _core.jpeg_version() is None:
         whole = decode(data, channels, accurate=accurate, fancy=fancy)
@@ -224,7 +228,8 @@ def _frames(image: Any) -> Array:
 
 
 def _jpeg(image: Any, channels: int, ratio: int) -> Array:
-    # A draft is the smallest that has these sizes at least, and rounds its own up.
+    # A draft is the smallest size that is at least this size. Pillow rounds the sizes of a draft
+    # up.
     size = (max(1, image.width // ratio), max(1, image.height // ratio))
     grey = channels == 1 or (channels == 0 and image.mode == "L")
     image.draft("L" if grey else "RGB", size)
@@ -233,7 +238,7 @@ def _jpeg(image: Any, channels: int, ratio: int) -> Array:
 
 
 def _stored(image: Any, data: bytes, dtype: np.dtype[Any]) -> Array:
-    """The pixels with the channels that the file has."""
+    """Return the pixels with the channels of the file."""
     deep = image.format == "PNG" and len(data) > 25 and data[24] == 16
     if image.mode.startswith("I"):
         return np.asarray(image).astype(np.uint16)[:, :, np.newaxis]
@@ -267,7 +272,7 @@ def _to_grey(colours: Array) -> Array:
 
 
 def _deepened(pixels: Array, dtype: Any) -> Array:
-    """The same samples in 8 bits or in 16."""
+    """Convert samples between 8 and 16 bits."""
     if pixels.dtype == np.uint8 and np.dtype(dtype) == np.uint16:
         return pixels.astype(np.uint16) * np.uint16(257)
     if pixels.dtype == np.uint16 and np.dtype(dtype) == np.uint8:
@@ -276,12 +281,12 @@ def _deepened(pixels: Array, dtype: Any) -> Array:
 
 
 def jpeg_shape(data: bytes) -> tuple[int, int, int]:
-    """Height, width and channels of a JPEG.
+    """Return the height, width and number of channels of a JPEG.
 
     Raises
     ------
     InvalidArgumentError
-        When it is none.
+        If the data is not a JPEG.
     """
     if not is_jpeg(data):
         raise _invalid("Not a JPEG file")
@@ -298,18 +303,18 @@ _MODES = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}
 
 
 def encode_png(pixels: Array, compression: int = -1) -> bytes:
-    """A PNG with the pixels.
+    """Encode pixels as PNG.
 
     Parameters
     ----------
     pixels : ndarray of uint8 or uint16, shape (height, width, 1 to 4)
     compression : int
-        0 to 9; -1 for what zlib likes.
+        0 to 9, or -1 for zlib's default.
 
     Raises
     ------
     InvalidArgumentError
-        For another number of channels.
+        If the number of channels is not supported.
     """
     height, width, channels = pixels.shape
     if channels not in _MODES:
@@ -334,7 +339,7 @@ def _chunk(kind: bytes, data: bytes) -> bytes:
 
 
 def _deep_png(pixels: Array, compression: int) -> bytes:
-    """16 bits a sample, which Pillow writes for one channel only: each line as it is."""
+    """Encode 16-bit samples, which Pillow can write only for one channel; rows are not filtered."""
     height, width, channels = pixels.shape
     colour = {1: 0, 2: 4, 3: 2, 4: 6}[channels]
     lines = np.zeros((height, 1 + 2 * width * channels), dtype=np.uint8)
@@ -362,13 +367,13 @@ def encode_jpeg(
     density: tuple[int, int] = (300, 300),
     xmp: bytes = b"",
 ) -> bytes:
-    """A JPEG with the pixels.
+    """Encode pixels as JPEG.
 
     Parameters
     ----------
     pixels : ndarray of uint8, shape (height, width, 1 or 3)
     kind : str
-        ``"grayscale"``, ``"rgb"``, or empty for what there is.
+        ``"grayscale"`` or ``"rgb"``, or an empty string for the kind of `pixels`.
     quality : int
         0 to 100.
     xmp : bytes
@@ -377,7 +382,7 @@ def encode_jpeg(
     Raises
     ------
     InvalidArgumentError
-        For another number of channels, and more than 65500 rows or columns.
+        If the number of channels is not supported, or if there are more than 65500 rows or columns.
     """
     channels = pixels.shape[2]
     shape = f"[{','.join(str(n) for n in pixels.shape)}]"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Colours of images by hue, saturation and value; the last dimension is the channels."""
+"""Colours of images as hue, saturation and value; the last dimension is the channels."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ Array = np.ndarray[Any, Any]
 
 
 def _planes(image: Array) -> Array:
-    """The channels, each in a row: NumPy's loops are slow along a short dimension."""
+    """Return the channels as contiguous planes, because NumPy is slow along short dimensions."""
     return np.ascontiguousarray(np.moveaxis(image, -1, 0))
 
 
 def rgb_to_hsv(rgb: Array) -> Array:
-    """Hue, saturation and value, each of 0 to 1, of floating-point colours."""
+    """Convert floating-point colours to hue, saturation and value, each from 0 to 1."""
     red, green, blue = _planes(rgb)
     value = np.maximum(np.maximum(red, green), blue)
     spread = value - np.minimum(np.minimum(red, green), blue)
@@ -40,7 +40,7 @@ def rgb_to_hsv(rgb: Array) -> Array:
 
 
 def hsv_to_rgb(hsv: Array) -> Array:
-    """The colours of which :func:`rgb_to_hsv` gives hue, saturation and value."""
+    """Convert hue, saturation and value to colours, the inverse of :func:`rgb_to_hsv`."""
     if hsv.dtype == np.float32 and hsv.ndim > 2:
         images = hsv.reshape(-1, *hsv.shape[-3:])
         return _tensor.change_colours(images, "from_hsv").reshape(hsv.shape)
@@ -69,17 +69,17 @@ def _through_hsv(image: Array, hue: Any, saturation: Any) -> Array:
 
 
 def adjust_hue(image: Array, delta: Any) -> Array:
-    """Every colour turned by `delta` of the circle of hues."""
+    """Shift the hue of every pixel by the fraction `delta` of the colour circle."""
     return _through_hsv(image, delta, None)
 
 
 def adjust_saturation(image: Array, factor: Any) -> Array:
-    """The saturation of every colour, times `factor`."""
+    """Multiply the saturation of every pixel by `factor`."""
     return _through_hsv(image, None, factor)
 
 
 def adjust_gamma(image: Array, gamma: Any, gain: Any) -> Array:
-    """``gain * image ** gamma``, for colours of 0 to 1."""
+    """Compute ``gain * image ** gamma`` for colours from 0 to 1."""
     kind = image.dtype if image.dtype.kind == "f" else np.dtype(np.float32)
 
     def bent(part: Array) -> Array:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lines of comma-separated values, read as TensorFlow reads them."""
+"""Parse lines of comma-separated values as TensorFlow does."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from .numbers import NotANumber, number_of
 __all__ = ["Field", "column_of", "column_of_texts", "fields_of", "read_lines", "value_of"]
 
 
-_SPECIAL = re.compile(rb'["\n\r]')  # what makes a line more than text between delimiters
+_SPECIAL = re.compile(rb'["\n\r]')  # such lines need the full parser
 _ENDS = b'"\n\r'
 
 
 class Field(NamedTuple):
-    """The type of a column, and what stands for an empty field; None where none may be empty."""
+    """The type of a column, and the default for empty fields; None if a value is required."""
 
     dtype: np.dtype[Any]
     default: Any
@@ -33,12 +33,12 @@ def _invalid(message: str) -> InvalidArgumentError:
 
 
 def fields_of(line: bytes, delimiter: bytes, quoted: bool) -> list[bytes]:
-    """The fields of one line.
+    """Return the fields of one line.
 
     Raises
     ------
     InvalidArgumentError
-        For quotes that do not go together.
+        If quotes are unbalanced or misplaced.
     """
     fields: list[bytes] = []
     at, end = 0, len(line)
@@ -88,12 +88,12 @@ def read_lines(
     missing: bytes,
     columns: Sequence[int] | None,
 ) -> list[Any]:
-    """An array or a Bytes for each of `fields`: of all columns, or of those in `columns`.
+    """Return an array or a Bytes for each of `fields`, from all columns or from `columns`.
 
     Raises
     ------
     InvalidArgumentError
-        For a line with another number of fields, or a field of another type.
+        If a line has a different number of fields, or a field has a different type.
     """
     chosen = range(len(fields)) if columns is None else columns
     count = len(fields) if columns is None else None
@@ -105,14 +105,14 @@ def read_lines(
                 column_of(found, n, width, f, missing) for n, f in zip(chosen, fields, strict=True)
             ]
         except InvalidArgumentError:
-            pass  # one line after the other says what is wrong
+            pass  # parsing line by line finds the error
     rows: list[list[bytes]] = []
     for row, line in enumerate(lines):
         parts = fields_of(line, delimiter, quoted)
         if columns is not None:
             parts = [parts[c] for c in columns if c < len(parts)]
         if len(parts) != len(fields):
-            _check(rows, fields, missing)  # what is wrong before it is said first
+            _check(rows, fields, missing)  # an error in an earlier row takes precedence
             raise _invalid(f"Expect {len(fields)} fields but have {len(parts)} in record {row}")
         rows.append(parts)
     texts = list(zip(*rows, strict=True)) or [()] * len(fields)
@@ -126,9 +126,9 @@ def read_lines(
 def _plain_texts(
     lines: Bytes, delimiter: bytes, quoted: bool, columns: Sequence[int], count: int | None
 ) -> tuple[Bytes, int] | None:
-    """The texts of lines, one line after the other, and how many each has.
+    """Return the fields of all lines in one sequence, and the number of fields in each line.
 
-    None where lines are not plain, or have other columns.
+    Return None if lines need the full parser, or if their number of columns differs.
     """
     if not len(lines) or delimiter in _ENDS:
         return None
@@ -145,12 +145,12 @@ def _plain_texts(
 
 
 def column_of(texts: Bytes, first: int, step: int, field: Field, missing: bytes) -> Any:
-    """What every text spells that is `step` behind the one before, beginning with `first`.
+    """Return the values of every `step`-th text, starting with text `first`.
 
     Raises
     ------
     InvalidArgumentError
-        When one of them is wrong; :func:`value_of` says which.
+        If a text is invalid; :func:`value_of` creates the message.
     """
     if field.dtype.hasobject:
         found = Bytes(*_tensor.every_string(texts.data, texts.offsets, first, step))
@@ -175,7 +175,7 @@ def column_of(texts: Bytes, first: int, step: int, field: Field, missing: bytes)
 
 
 def _filled(texts: Bytes, field: Field, missing: bytes) -> Bytes:
-    """Texts with the default in the places of those that are missing."""
+    """Replace missing texts by the default."""
     sizes = np.diff(texts.offsets)
     left = np.flatnonzero((sizes == 0) | (sizes == len(missing)))
     left = left[[not text or text == missing for text in texts.take(left)]]
@@ -192,7 +192,10 @@ def _filled(texts: Bytes, field: Field, missing: bytes) -> Bytes:
 
 
 def _equal_to(text: bytes, texts: Bytes, first: int, step: int, places: Any) -> Any:
-    """Return those of `places` whose text is `text`; text n is number `first` + n * `step`."""
+    """Return the entries of `places` whose text equals `text`.
+
+    Entry n refers to text number `first` + n * `step`.
+    """
     begins, ends = (texts.offsets[first + n :: step][places] for n in range(2))
     fitting = ends - begins == len(text)
     letters = texts.data[begins[fitting, np.newaxis] + np.arange(len(text))]
@@ -208,30 +211,30 @@ def _number_or_none(text: bytes, dtype: np.dtype[Any]) -> Any:
 
 
 def _check(rows: Sequence[Sequence[bytes]], fields: Sequence[Field], missing: bytes) -> None:
-    """Say what is wrong with the first of the rows that is."""
+    """Raise the error of the first invalid row, if there is one."""
     for row, parts in enumerate(rows):
         for number, (part, field) in enumerate(zip(parts, fields, strict=True)):
             value_of(part, field, missing, number, f" {row}")
 
 
 def column_of_texts(texts: Sequence[bytes], field: Field, missing: bytes) -> Any:
-    """What the texts of a column spell.
+    """Return the values of the texts of a column.
 
     Raises
     ------
     InvalidArgumentError
-        When one of them is wrong; :func:`value_of` says which.
+        If a text is invalid; :func:`value_of` creates the message.
     """
     return column_of(Bytes.from_list(texts), 0, 1, field, missing)
 
 
 def value_of(part: bytes, field: Field, missing: bytes, number: int, row: str) -> Any:
-    """What the text of column `number` spells, of a row that messages name so.
+    """Return the value of a text in column `number`; `row` identifies the row in messages.
 
     Raises
     ------
     InvalidArgumentError
-        When it is not of the type of the column, or missing.
+        If the text does not have the type of the column, or if a required value is missing.
     """
     if not part or part == missing:
         if field.default is None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers out of text, as TensorFlow's own functions find them."""
+"""Parse numbers from text as TensorFlow's own functions do."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fastrec import Bytes, _tensor
 __all__ = ["NotANumber", "number_of", "numbers_of"]
 
 _WHOLE = re.compile(rb"\s*([+-]?)(\d+)\s*\Z")
-_MOST_DIGITS = 20  # of an integer
+_MOST_DIGITS = 20  # in an integer
 _REAL = re.compile(
     rb"\s*([+-]?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?|inf(?:inity)?|nan))\s*\Z",
     re.IGNORECASE,
@@ -37,16 +37,16 @@ def _limits(dtype: np.dtype[Any]) -> tuple[int, int]:
 
 
 class NotANumber(ValueError):
-    """The text is none, or not one of the type."""
+    """The text is not a number, or not a number of the type."""
 
 
 def numbers_of(texts: Bytes, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
-    """The numbers that texts spell, of type `dtype`, in one dimension.
+    """Return the numbers that texts spell, as a vector of type `dtype`.
 
     Raises
     ------
     NotANumber
-        For the first that spells none, or none that the type has.
+        If a text is not a number of the type. The first such text determines the error.
     """
     numbers, left = _tensor.read_numbers(texts.data, texts.offsets, dtype)
     for place in left.tolist():
@@ -56,12 +56,12 @@ def numbers_of(texts: Bytes, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
 
 
 def number_of(text: bytes, dtype: np.dtype[Any]) -> Any:
-    """The number that `text` spells, of type `dtype`.
+    """Return the number that `text` spells, of type `dtype`.
 
     Raises
     ------
     NotANumber
-        When it spells none, or none that the type has.
+        If the text is not a number of the type.
     """
     if dtype.kind in "iu":
         found = _WHOLE.match(text)
@@ -83,7 +83,7 @@ def number_of(text: bytes, dtype: np.dtype[Any]) -> Any:
 
 
 def _rounded(known: float, exact: Callable[[], Any], dtype: np.dtype[Any]) -> Any:
-    """The number of a type that is nearest to one of which `known` is the nearest float64."""
+    """Round an exact number to a type; `known` is the nearest float64 to the exact number."""
     if dtype.itemsize == 8 or not math.isfinite(known):
         return dtype.type(known)
     with np.errstate(over="ignore", under="ignore"):
@@ -92,7 +92,7 @@ def _rounded(known: float, exact: Callable[[], Any], dtype: np.dtype[Any]) -> An
         other = np.nextafter(number, dtype.type(math.inf if higher else -math.inf))
     if known != (_edge(number) + _edge(other)) / 2:
         return number
-    more = exact()  # halfway, what `known` has lost tells
+    more = exact()  # at the midpoint, the digits that `known` lost decide
     return other if more != known and (more > known) == higher else number
 
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random numbers, draw for draw as TensorFlow makes them.
+"""Random numbers that equal TensorFlow's, draw for draw.
 
-The generator is Philox4x32-10: a block of four 32-bit numbers is a function of a key and of a
-counter of 128 bits. A *start* is where a draw begins: the key, and the counter's lower and upper
-half. Whatever a draw uses, TensorFlow moves its operation's counter on by 256 blocks for each
-number, to have enough for distributions that reject.
+The generator is Philox4x32-10: a block of four 32-bit numbers is a function of a key and a counter
+of 128 bits. A *start* is the position at which a draw begins: the key, and the lower and upper
+half of the counter. Regardless of how many numbers a draw uses, TensorFlow advances the counter of
+the operation by 256 blocks for each number, so that distributions with rejection have enough.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ class Philox:
     Parameters
     ----------
     seed, seed2 : int
-        Both 0 for random seeds.
+        The seeds. If both are 0, the seeds are random.
 
     Attributes
     ----------
     key : int
     position : int
-        Of the next block: the counter.
+        The counter of the next block.
     """
 
     def __init__(self, seed: int, seed2: int) -> None:
@@ -70,12 +70,12 @@ class Philox:
             return first
 
     def start(self, count: int) -> Array:
-        """The start of a draw that is to have `count` blocks, of shape (3,)."""
+        """Reserve `count` blocks for a draw and return its start, of shape (3,)."""
         first = self.reserve(count)
         return np.array([self.key, first & _HALF, first >> 64], np.uint64)
 
     def starts(self, count: int, draws: int) -> Array:
-        """The starts of as many draws, one after the other: of shape (draws, 3)."""
+        """Reserve blocks for consecutive draws and return their starts, of shape (draws, 3)."""
         first = self.reserve(count * draws)
         found = np.empty((draws, 3), np.uint64)
         found[:, 0], found[:, 2] = self.key, first >> 64
@@ -87,16 +87,17 @@ class Philox:
 
 
 def scrambled(seed: int, seed2: int) -> Array:
-    """The start of what has no state: one for each pair of seeds."""
+    """Return the start for a pair of seeds in stateless operations."""
     number = np.array([seed & _HALF], np.uint64)
     key, upper = blocks(0x02461E293EC8F720, seed2, number).view(np.uint64)[0]
     return np.array([key, 0, upper], np.uint64)
 
 
 def drawn(kind: str, starts: Array, shape: Shape, dtype: Any, low: int = 0, size: int = 0) -> Array:
-    """Numbers of one of ``_tensor.DISTRIBUTIONS`` for each start, each draw of a shape.
+    """Draw numbers from one of ``_tensor.DISTRIBUTIONS``; each start gets an array of a shape.
 
-    Whole numbers are `low` and up to `size` more; any of the type for a size of 0.
+    Integers are from `low` to below `low` + `size`, or from the whole range of the type if `size`
+    is 0.
     """
     rows = np.ascontiguousarray(starts).reshape(-1, 3)
     found = _tensor.philox_draw(_CODES[kind], dtype, rows, math.prod(shape), low & _HALF, size)
@@ -104,7 +105,7 @@ def drawn(kind: str, starts: Array, shape: Shape, dtype: Any, low: int = 0, size
 
 
 def uniform(starts: Array, shape: Shape, dtype: np.dtype[Any]) -> Array:
-    """Numbers from 0 up to and without 1."""
+    """Draw uniformly distributed numbers from 0 to below 1."""
     if dtype != np.float16:
         return drawn("uniform", starts, shape, dtype)
     words = drawn("integer", starts, shape, np.uint32)
@@ -113,15 +114,15 @@ def uniform(starts: Array, shape: Shape, dtype: np.dtype[Any]) -> Array:
 
 
 def normal(kind: str, starts: Array, shape: Shape, dtype: np.dtype[Any]) -> Array:
-    """Numbers around 0 with a standard deviation of 1: ``"normal"``, or ``"truncated"``."""
+    """Draw numbers with mean 0 and standard deviation 1; `kind` is "normal" or "truncated"."""
     single = drawn(kind, starts, shape, _SINGLE if dtype == np.float16 else dtype)
     return single.astype(dtype, copy=False)
 
 
 def classes(starts: Array, logits: Array, count: int, dtype: np.dtype[Any]) -> Array:
-    """Numbers of classes for each row of logits, as TensorFlow's loop over the rows draws them.
+    """Draw class numbers for each row of logits, as TensorFlow's loop over the rows does.
 
-    Several starts have logits of their own, of one dimension more, or all the same.
+    Several starts share the logits, or each start has its own logits along a leading dimension.
     """
     wide = np.ascontiguousarray(logits, None if logits.dtype == _SINGLE else np.float64)
     wide = wide if wide.ndim == 3 else wide[np.newaxis]
@@ -131,9 +132,9 @@ def classes(starts: Array, logits: Array, count: int, dtype: np.dtype[Any]) -> A
 
 
 def gammas(starts: Array, sizes: Shape, alphas: Array, own: bool = False) -> Array:
-    """Numbers of gamma distributions: for each start `sizes` of each of the shape parameters.
+    """Draw numbers from gamma distributions: `sizes` for each start and each shape parameter.
 
-    Each start has shape parameters of its own where `own`.
+    If `own` is True, each start has its own shape parameters.
     """
     rows = np.ascontiguousarray(starts).reshape(-1, 3)
     each = alphas.shape[own:]

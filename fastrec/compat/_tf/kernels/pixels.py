@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Images as arrays: cut, filled up, mirrored, made brighter, scaled.
+"""Crop, pad, flip, brighten and convert images, which are arrays.
 
-The last three dimensions are rows, columns and channels; there may be others in front, so that a
-block of images is treated like one.
+The last three dimensions are rows, columns and channels. Other dimensions may precede them, so
+that a batch of images is handled like a single image.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ __all__ = [
 ]
 
 Array = np.ndarray[Any, Any]
-_CHANNELS = 64  # at most of native changes
-_WORTH = 1 << 12  # numbers
+_CHANNELS = 64  # the maximum for native changes
+_WORTH = 1 << 12  # the minimum number of elements for native code
 _MULTIPLY = bytes([_tensor.PIXEL_CHANGES.index("multiply")])
 
 
@@ -42,12 +42,12 @@ def _failed(text: str) -> InvalidArgumentError:
 
 
 def crop(image: Array, top: int, left: int, height: int, width: int) -> Array:
-    """`height` by `width` pixels, from `top` and `left` on.
+    """Return a window of `height` by `width` pixels that starts at `top` and `left`.
 
     Raises
     ------
     InvalidArgumentError
-        When there are not as many.
+        If the window is empty or exceeds the image.
     """
     for name, first, size, whole in (
         ("height", top, height, image.shape[-3]),
@@ -63,12 +63,12 @@ def crop(image: Array, top: int, left: int, height: int, width: int) -> Array:
 
 
 def pad(image: Array, top: int, left: int, height: int, width: int) -> Array:
-    """The image at `top` and `left` of one of `height` by `width` that is zero elsewhere.
+    """Place the image at `top` and `left` in an image of zeros with `height` by `width` pixels.
 
     Raises
     ------
     InvalidArgumentError
-        When it does not fit.
+        If the image does not fit.
     """
     rows, columns = image.shape[-3:-1]
     for name, first, size, inner in (
@@ -90,12 +90,12 @@ def crop_or_pad(image: Array, height: int, width: int, out: Array | None = None)
     Parameters
     ----------
     out : ndarray, optional
-        Where it goes; otherwise it may be a part of `image`.
+        The destination. Without it, the result may be a view of `image`.
 
     Raises
     ------
     InvalidArgumentError
-        For a size of 0 or less.
+        If `height` or `width` is 0 or less.
     """
     rows, columns = image.shape[-3:-1]
     for name, size in (("height", height), ("width", width)):
@@ -116,7 +116,7 @@ def crop_or_pad(image: Array, height: int, width: int, out: Array | None = None)
 
 
 def flip(image: Array, axis: int) -> Array:
-    """Mirrored: left and right for axis -2, up and down for axis -3."""
+    """Flip an image horizontally for axis -2, and vertically for axis -3."""
     if axis == -2:
         return _tensor.mirror(image)
     if image.dtype.hasobject:
@@ -127,7 +127,7 @@ def flip(image: Array, axis: int) -> Array:
 
 
 def saturated(values: Array, dtype: np.dtype[Any]) -> Array:
-    """`values` of type `dtype`, the nearest there is where it has no equal."""
+    """Cast `values` to `dtype`, and clip values out of range to its limits."""
     if "c" not in (values.dtype.kind, dtype.kind):
         values = np.clip(values, *_common_limits(values.dtype, dtype))
     result: Array = values.astype(dtype)
@@ -136,17 +136,17 @@ def saturated(values: Array, dtype: np.dtype[Any]) -> Array:
 
 @functools.lru_cache(256)
 def _common_limits(source: np.dtype[Any], dtype: np.dtype[Any]) -> tuple[Any, Any]:
-    """The least and the greatest number of `source` that `dtype` has room for."""
+    """Return the smallest and the largest number of `source` that `dtype` can represent."""
     limits = [np.finfo(t) if t.kind == "f" else np.iinfo(t) for t in (source, dtype)]
     most = min(int(each.max) for each in limits)
     low, high = source.type(max(int(each.min) for each in limits)), source.type(most)
-    if int(high) > most:  # the greatest 32-bit integer is, as a float32, one more than it is
+    if int(high) > most:  # as a float32, the largest 32-bit integer is rounded up by one
         high = np.nextafter(high, source.type(0))
     return low, high
 
 
 def convert(image: Array, dtype: np.dtype[Any], saturate: bool = False) -> Array:
-    """The same image in another type, whose range is 0 to 1 for floating-point types."""
+    """Convert an image to another type; floating-point types have the range 0 to 1."""
     source = image.dtype
     if source == dtype:
         return image
@@ -167,7 +167,7 @@ def convert(image: Array, dtype: np.dtype[Any], saturate: bool = False) -> Array
 
 
 def _scaled(image: Array, scale: Array) -> Array:
-    """Bytes as floats, times a number, in one pass."""
+    """Convert bytes to floats and multiply them by a number, in one pass."""
     channels = image.shape[-1]
     rows = image if image.ndim == 3 else image.reshape(-1, *image.shape[-2:])
     if channels > _CHANNELS:
@@ -188,7 +188,7 @@ def _convert_whole(image: Array, dtype: np.dtype[Any], saturate: bool) -> Array:
 
 
 def looked_up(function: Callable[[Array], Array], image: Array) -> Array:
-    """`function`, from bytes to bytes, of an image, by a table where that is quicker."""
+    """Apply a function from bytes to bytes to an image; use a table for large images."""
     if image.size < _WORTH:
         return function(image)
     table = function(np.arange(256, dtype=np.uint8))
@@ -197,7 +197,7 @@ def looked_up(function: Callable[[Array], Array], image: Array) -> Array:
 
 
 def adjust_brightness(image: Array, delta: Any) -> Array:
-    """`delta`, of a range of 0 to 1, added to every pixel; what overflows stays at the limit."""
+    """Add `delta`, on a scale from 0 to 1, to every pixel, and clip overflows."""
     if image.dtype.kind == "f":
         result: Array = image + np.asarray(delta, dtype=image.dtype)
         return result
@@ -212,7 +212,7 @@ def adjust_brightness(image: Array, delta: Any) -> Array:
 
 
 def _distorted(image: Array, **steps: Any) -> Array:
-    """Native steps on images of any number of dimensions in front, in ``float32``."""
+    """Apply native steps in ``float32`` to images with any number of leading dimensions."""
     single = image.astype(np.float32, copy=False)
     if not image.size:
         return single.copy()
@@ -221,7 +221,7 @@ def _distorted(image: Array, **steps: Any) -> Array:
 
 
 def adjust_contrast(image: Array, factor: Any) -> Array:
-    """The distance of every pixel from the mean of its channel, times `factor`."""
+    """Multiply the distance of every pixel from the mean of its channel by `factor`."""
     whole = image.dtype.kind != "f"
     single = convert(image, np.dtype(np.float32)) if whole else image
     result = _distorted(single, contrast=np.asarray(factor).reshape(-1))
@@ -229,12 +229,12 @@ def adjust_contrast(image: Array, factor: Any) -> Array:
 
 
 def standardized(image: Array) -> Array:
-    """Each image with a mean of 0 and a deviation of 1, or as near to it as one that is flat."""
+    """Scale each image to mean 0 and deviation 1; a nearly constant image gets a smaller one."""
     return _distorted(image, standardize=True)
 
 
 def to_grayscale(image: Array) -> Array:
-    """One channel of three, weighted as the eye does."""
+    """Convert three channels to one, weighted by perceived brightness."""
     single = convert(image, np.dtype(np.float32)) if image.dtype.kind != "f" else image
     if single.dtype == np.float32 and single.shape[-1] == 3:
         images = single.reshape(-1, 1, *single.shape[-2:])

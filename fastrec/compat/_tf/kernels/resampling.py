@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Images scaled, as ``tf.image.resize`` of both versions of TensorFlow scales them."""
+"""Resize images as ``tf.image.resize`` of both versions of TensorFlow does."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _nearest(image: Array, height: int, width: int, align: bool, centers: bool) 
         align = align and wanted > 1
         scale = _SINGLE(size - align) / _SINGLE(wanted - align)
         at = (np.arange(wanted, dtype=_SINGLE) + _SINGLE(0.5 if centers else 0)) * scale
-        # Halves go away from zero, as C rounds.
+        # Halves are rounded away from zero, as in C.
         whole = np.floor(at + _SINGLE(0.5)) if align else np.floor(at)
         picked.append(np.minimum(whole.astype(np.int64), size - 1))
     found: Array = np.take(np.take(image, picked[0], -3), picked[1], -2)
@@ -49,7 +49,7 @@ def resize(
     align: bool = False,
     centers: bool = True,
 ) -> Array:
-    """Scale an image, or a stack of them; ``float32`` unless by the nearest pixels.
+    """Resize an image or a stack of images; the result is ``float32`` unless `method` is nearest.
 
     Parameters
     ----------
@@ -58,14 +58,14 @@ def resize(
     method : str
         One of `METHODS`.
     antialias : bool
-        Look further around where the image becomes smaller.
+        Whether the filter is widened when the image is scaled down.
     align, centers : bool
         ``align_corners`` and ``half_pixel_centers`` of version 1.
     """
     if method == "nearest":
         return _nearest(image, height, width, align, centers)
     if (height, width) == image.shape[-3:-1] and method in ("bilinear", "area"):
-        return image.astype(_SINGLE, copy=False)  # each pixel is at its own place
+        return image.astype(_SINGLE, copy=False)  # every pixel stays where it is
     single = image if image.dtype == np.uint8 else image.astype(_SINGLE, copy=False)
     found = _tensor.resize(
         single.reshape(-1, *image.shape[-3:]),
@@ -80,13 +80,13 @@ def resize(
 
 
 def within(size: Sequence[int], limits: Sequence[int]) -> list[int]:
-    """Largest size within `limits` that keeps the aspect ratio of `size`."""
+    """Return the largest size within `limits` that keeps the aspect ratio of `size`."""
     scale = min(_SINGLE(limit) / _SINGLE(each) for limit, each in zip(limits, size, strict=True))
     return [int(np.rint(scale * _SINGLE(each))) for each in size]
 
 
 def fitted(size: Sequence[int], limits: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The size of an image that keeps its form within limits, and where it begins in them."""
+    """Return the size of an image that keeps its aspect ratio within limits, and its offset."""
     ratio = max(_SINGLE(each) / _SINGLE(limit) for each, limit in zip(size, limits, strict=True))
     exact = [_SINGLE(each) / ratio for each in size]
     offsets = [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The scripts of characters, by the numbers that ICU has for them."""
+"""The scripts of characters, as ICU's numbers."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ __all__ = ["scripts_of"]
 Array = np.ndarray[Any, Any]
 
 _COUNT = 1587
-# Runs of characters of one script, as TensorFlow has them: the four bytes of their lengths, the
-# lowest of all first, and the script of each.
+# Runs of characters with one script, as in TensorFlow: four planes with the bytes of the run
+# lengths, the lowest byte first, and then the script of each run.
 _RUNS = (
     "c-rll>vJ4O5x}>5W_EUG_x2t--RVxchZN}~>n&NbBtIfK0og9QWIGOi#IBU9NYW4+$H5AfN99pY1(S+HLMW1;;$a||"
     "1gaps90GwD3W~pg6rb{e&wSt$@CAyVJv}UA#V#C|N!9gFJ99fT+uhsUGty~m(Jc-^5>y^4@Y`;sFndyhKncJ<0D`Y9"
@@ -50,7 +50,7 @@ _RUNS = (
 
 @functools.cache
 def _runs() -> tuple[Array, Array]:
-    """Where each run begins, and its script; with what is below and above all characters."""
+    """Return the start and script of each run, including the ranges outside of Unicode."""
     data = np.frombuffer(zlib.decompress(base64.b85decode("".join(_RUNS))), np.uint8)
     sizes = np.ascontiguousarray(data[: 4 * _COUNT].reshape(4, _COUNT).T).view("<u4")
     starts = np.concatenate([[-(1 << 31), 0], np.cumsum(sizes, dtype=np.int64)])
@@ -59,7 +59,7 @@ def _runs() -> tuple[Array, Array]:
 
 
 def scripts_of(points: Array) -> Array:
-    """The script of each code point; -1 for what is none."""
+    """Return the script of each code point; -1 for an invalid code point."""
     starts, scripts = _runs()
     found: Array = scripts[np.searchsorted(starts, points, side="right") - 1]
     return found

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The same elements in another shape."""
+"""Kernels that reshape, join and reduce arrays."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from ..errors import InvalidArgumentError
 __all__ = ["joined", "new_sizes", "reduced", "room", "summed"]
 
 Array = np.ndarray[Any, Any]
-_WORTH = 1 << 12  # numbers
+_WORTH = 1 << 12  # the minimum number of elements for native code
 _FOLDED = 1 << 8
-_LARGE = 1 << 17  # numbers
-_SHORT = 8  # numbers that NumPy adds up one after the other
+_LARGE = 1 << 17  # the minimum number of elements for reused memory
+_SHORT = 8  # NumPy adds fewer numbers than this one after another
 
 
 def _invalid(text: str) -> InvalidArgumentError:
@@ -27,14 +27,14 @@ def _invalid(text: str) -> InvalidArgumentError:
 
 
 def new_sizes(shape: Sequence[int], wanted: Sequence[int]) -> list[int]:
-    """The sizes that an array of `shape` gets; one of `wanted` may be -1, for what is left.
+    """Return the shape for reshaping an array of `shape`; one size of `wanted` may be -1.
 
-    Where there is nothing to share out, and a size of 0 is wanted, only the sizes above 0 count.
+    If the array is empty and `wanted` contains a 0, only sizes above 0 determine the size for -1.
 
     Raises
     ------
     InvalidArgumentError
-        With TensorFlow's text, when the elements do not fit.
+        If the number of elements differs, with TensorFlow's message.
     """
     unknown = -1
     for at, size in enumerate(wanted):
@@ -58,11 +58,11 @@ def new_sizes(shape: Sequence[int], wanted: Sequence[int]) -> list[int]:
 
 
 def joined(arrays: Sequence[Array], axis: int) -> Array:
-    """Arrays one after the other along a dimension; along the last, which is short, natively."""
+    """Concatenate arrays along a dimension; a short last dimension is joined natively."""
     first = arrays[0]
     if (
         first.ndim >= 2
-        and (first.ndim == 3 or first.shape[-1] > 1)  # NumPy joins single columns quicker
+        and (first.ndim == 3 or first.shape[-1] > 1)  # NumPy joins single columns faster
         and axis in (-1, first.ndim - 1)
         and first.size >= _WORTH
         and first.dtype != object
@@ -76,7 +76,7 @@ def joined(arrays: Sequence[Array], axis: int) -> Array:
 
 
 def room(shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
-    """An array to be filled; a large one has memory that was used before, which is quicker."""
+    """Return an uninitialized array; large arrays reuse memory, which is faster."""
     if dtype.kind == "O" or math.prod(shape) < _LARGE:
         return np.empty(shape, dtype)
     return _core.empty(tuple(shape), dtype)
@@ -85,9 +85,9 @@ def room(shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
 def reduced(
     function: np.ufunc, x: Array, axis: tuple[int, ...] | None, keepdims: bool, **how: Any
 ) -> Array:
-    """What ``function.reduce`` gives; over several dimensions the first of them first.
+    """Return the result of ``function.reduce``, reducing one of several axes at a time.
 
-    NumPy goes along the last, which is slow where it is as short as channels are.
+    NumPy iterates along the last axis, which is slow if that axis is as short as channels are.
     """
     last = x.ndim - 1
     if axis is None or last < 1 or x.size < _FOLDED or x.shape[last] >= _SHORT:
@@ -109,5 +109,5 @@ def reduced(
 
 
 def summed(x: Array, axis: tuple[int, ...] | None, keepdims: bool) -> Array:
-    """Sums of the type of `x`."""
+    """Return sums in the type of `x`."""
     return reduced(np.add, x, axis, keepdims, dtype=x.dtype)

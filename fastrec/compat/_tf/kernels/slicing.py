@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of arrays, with TensorFlow's complaints."""
+"""Select parts of arrays, with TensorFlow's error messages."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def _invalid(message: str) -> InvalidArgumentError:
 
 
 def strided_slice(value: Array, index: Sequence[Any]) -> Array:
-    """``value[index]`` for an index of integers, slices, ``...`` and None.
+    """Return ``value[index]`` for an index of integers, slices, ``...`` and None.
 
     Raises
     ------
     InvalidArgumentError
-        For an index that is out of bounds, a step of 0, and more indices than dimensions.
+        If an index is out of bounds, a step is 0, or there are more indices than dimensions.
     """
     try:
         return np.asarray(value[tuple(index)], dtype=value.dtype)
@@ -59,12 +59,12 @@ def _why_not(sizes: tuple[int, ...], index: Sequence[Any]) -> str:
 
 
 def slice_array(value: Array, begin: Array, size: Array) -> Array:
-    """`size` elements along each dimension, from `begin` on; -1 for all that are left.
+    """Return a slice of `size` elements from `begin` along each axis; -1 means all remaining.
 
     Raises
     ------
     InvalidArgumentError
-        When there are not as many.
+        If the slice exceeds the array.
     """
     if begin.size != value.ndim or size.size != value.ndim:
         raise _invalid(
@@ -85,12 +85,12 @@ def slice_array(value: Array, begin: Array, size: Array) -> Array:
 
 
 def gather(value: Array, indices: Array, axis: int = 0, batch_dims: int = 0) -> Array:
-    """The parts of `value` that `indices` name, along one dimension.
+    """Gather the slices of `value` at `indices` along one axis.
 
     Raises
     ------
     InvalidArgumentError
-        For an index that is out of bounds; negative ones are.
+        If an index is out of bounds, which includes negative indices.
     """
     if not value.ndim:
         raise _invalid("params must be at least 1 dimensional")
@@ -108,7 +108,7 @@ def gather(value: Array, indices: Array, axis: int = 0, batch_dims: int = 0) -> 
             )
     length = value.shape[axis]
     check_places(indices, length)
-    if batch_dims and value.size:  # rows of all batches, counted through
+    if batch_dims and value.size:  # index the rows of all batches consecutively
         outer = value.shape[:axis]
         batches, before = math.prod(outer[:batch_dims]), math.prod(outer[batch_dims:])
         starts = (np.arange(batches * before) * length).reshape(batches, before, 1)
@@ -120,7 +120,7 @@ def gather(value: Array, indices: Array, axis: int = 0, batch_dims: int = 0) -> 
 
 
 def check_places(indices: Array, length: int) -> None:
-    """Raise an InvalidArgumentError for an index that is not from 0 to below `length`."""
+    """Raise InvalidArgumentError if an index is not from 0 to below `length`."""
     if indices.size and not 0 <= int(indices.min()) <= int(indices.max()) < length:
         bad = np.argwhere((indices < 0) | (indices >= length))[0]
         where = f"[{','.join(str(i) for i in bad)}]" if bad.size else ""
@@ -128,12 +128,12 @@ def check_places(indices: Array, length: int) -> None:
 
 
 def gather_nd(value: Array, indices: Array, batch_dims: int = 0) -> Array:
-    """The parts of `value` at the places that the last dimension of `indices` spells out.
+    """Gather the slices of `value` at the indices in the last axis of `indices`.
 
     Raises
     ------
     InvalidArgumentError
-        For a place that is not there.
+        If an index is out of bounds.
     """
     if not value.ndim:
         raise _invalid("params must be at least a vector")
@@ -150,7 +150,7 @@ def gather_nd(value: Array, indices: Array, batch_dims: int = 0) -> Array:
         )
     try:
         flat = np.ravel_multi_index(tuple(np.moveaxis(indices, -1, 0)), value.shape[:depth])
-    except ValueError:  # tells below which place is not there
+    except ValueError:  # the code below finds the index that is out of bounds
         pass
     else:
         found: Array = value.reshape(-1, *value.shape[depth:]).take(flat, 0)

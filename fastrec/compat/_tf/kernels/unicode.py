@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Strings as code points, and the other way round, with TensorFlow's treatment of errors."""
+"""Convert between strings and code points, with TensorFlow's error handling."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ __all__ = ["MALFORMED", "Errors", "characters", "decoded", "encoded"]
 Array = np.ndarray[Any, np.dtype[Any]]
 
 MALFORMED = "Invalid formatting on input string"
-_MARK = "\udfff"  # which no valid text decodes to
+_MARK = "\udfff"  # valid text never decodes to this character
 _LARGEST = 0x10FFFF
-#: Names that ICU knows and Python does not, or takes for something else.
+#: Names of ICU that Python lacks or interprets differently.
 _NAMES = {"utf-16": "utf-16-be", "utf-32": "utf-32-be", "utf16": "utf-16-be", "utf32": "utf-32-be"}
 _MARKED = {
     b"\xff\xfe\0\0": "utf-32-le",
@@ -29,11 +29,11 @@ _MARKED = {
 
 
 class Errors(NamedTuple):
-    """The treatment of what is no text."""
+    """How invalid input is handled."""
 
     policy: str  # "strict", "replace" or "ignore"
     replacement: int
-    control: bool  # whether the control characters below a space are treated so, too
+    control: bool  # whether control characters below the space are also invalid
 
 
 class _Noted(threading.local):
@@ -54,7 +54,7 @@ codecs.register_error("fastrec.note", _note)
 
 
 def _codec(name: str, data: bytes) -> tuple[str, int]:
-    """Python's name of an encoding, and the size of the mark that says which one it is."""
+    """Return Python's name of an encoding, and the size of the byte order mark in `data`."""
     wanted = name.lower().replace("_", "-")
     if wanted in _NAMES:
         for mark, marked in _MARKED.items():
@@ -63,7 +63,7 @@ def _codec(name: str, data: bytes) -> tuple[str, int]:
         return _NAMES[wanted], 0
     try:
         found = codecs.lookup(wanted)
-        b"a".decode(found.name, "replace")  # which is an error for what is no encoding of text
+        b"a".decode(found.name, "replace")  # fails for codecs that do not encode text
     except (LookupError, UnicodeError, ValueError):
         why = f"Could not create converter for input encoding: {name}"
         raise InvalidArgumentError(None, None, why) from None
@@ -71,7 +71,7 @@ def _codec(name: str, data: bytes) -> tuple[str, int]:
 
 
 def _lengths(points: Array, codec: str) -> Array:
-    """The bytes of each character."""
+    """Return the number of bytes of each character."""
     if codec == "utf-8":
         return (1 + (points > 0x7F) + (points > 0x7FF) + (points > 0xFFFF)).astype(np.int32)
     if codec.startswith("utf-16"):
@@ -85,12 +85,12 @@ def _lengths(points: Array, codec: str) -> Array:
 def decoded(
     data: bytes, encoding: str, errors: Errors, wants_offsets: bool = False
 ) -> tuple[Array, Array | None]:
-    """The code points of a string, and where in it each begins.
+    """Decode a string to code points and their start offsets.
 
     Raises
     ------
     InvalidArgumentError
-        For an unknown encoding, and for bytes that are no text if errors are ``"strict"``.
+        If the encoding is unknown, or if the bytes are invalid and the policy is ``"strict"``.
     """
     codec, skipped = _codec(encoding, data)
     _noted.lengths.clear()
@@ -125,12 +125,12 @@ def _text(points: Array, errors: Errors) -> str:
 
 
 def encoded(points: Array, encoding: str, errors: Errors) -> bytes:
-    """Code points as a string.
+    """Encode code points as a string.
 
     Raises
     ------
     InvalidArgumentError
-        For a surrogate, or what is out of range, if errors are ``"strict"``.
+        If a code point is a surrogate or out of range and the policy is ``"strict"``.
     """
     return _text(points, errors).encode(encoding.lower(), "replace")
 
@@ -138,14 +138,15 @@ def encoded(points: Array, encoding: str, errors: Errors) -> bytes:
 def characters(
     data: bytes, encoding: str, errors: Errors, wants_offsets: bool = False
 ) -> tuple[list[bytes], Array | None]:
-    """The characters of a string, each as a string, and where in it each begins.
+    """Split a string into characters, each as a string, and return their start offsets.
 
     Raises
     ------
     InvalidArgumentError
-        As `decoded` does.
+        If `decoded` raises it.
     """
     points, offsets = decoded(data, encoding, errors, wants_offsets)
     text, codec = _text(points, Errors("replace", errors.replacement, False)), encoding.lower()
-    known = {each: each.encode(codec, "replace") for each in set(text)}  # few, of a long text
+    # Long texts have few distinct characters.
+    known = {each: each.encode(codec, "replace") for each in set(text)}
     return [known[each] for each in text], offsets
