@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operations: their kernels for one element and for many."""
+"""Operations, with kernels for one element and for many elements."""
 
 from __future__ import annotations
 
@@ -35,13 +35,14 @@ Self = TypeVar("Self", bound="Op")
 
 
 class Block:
-    """Input of an operation that works on many elements at once.
+    """An input of an operation on many elements.
 
     Attributes
     ----------
     value
-        A column, or the one value that all elements have.
+        A column, or one value that all elements share.
     many : bool
+        Whether `value` is a column.
     """
 
     __slots__ = ("many", "value")
@@ -57,32 +58,34 @@ class Op:
     ----------
     name : str
     kernel : callable
-        Of values and attributes; gives a value, or a tuple of `outputs` of them.
+        Takes values and attributes. Returns a value, or a tuple with a value for each output.
     infer : callable, optional
-        Of the specs of the inputs and attributes; the list of specs of the outputs. By default the
-        kernel is tried on zeros.
+        Takes the specs of the inputs, the inputs and attributes. Returns the list of specs of the
+        outputs. By default, the kernel is run on zeros.
     block : callable, optional
-        Of the number of elements, Blocks and attributes; a column, or a tuple of them, or None when
-        it has to be element by element after all.
+        Takes the number of elements, Blocks and attributes. Returns a column, or a tuple of
+        columns, or None if the elements must be processed one by one.
     pure : bool
-        Whether it may be run ahead of time, and again.
+        Whether the operation may run ahead of time and more than once.
     cheap : bool
-        Whether it takes next to no time, whatever the size of what it gets.
+        Whether the operation takes almost no time, regardless of the size of its inputs.
     parsing : Parsing, optional
-        How records are parsed natively, where that is what it does.
+        For an operation that parses records: how they are parsed natively.
     large : bool
-        Whether its parts work on images of some size.
+        Whether the parts of the operation process images of considerable size.
     draws : Choosing, optional
-        What its parts draw, where only some elements come to each.
+        The random draws of the parts, if each part receives only some of the elements.
     passes : callable, optional
-        Of the value of the first input: of each output the place of the input that it is then, None
-        for one that is made.
+        Takes the value of the first input. Returns for each output the index of the input that it
+        equals, or None for a computed output.
     only : callable, optional
-        Of places of outputs: the operation that gives only these, and the places of its inputs.
+        Takes indices of outputs. Returns an operation that computes only these outputs, and the
+        indices of its inputs.
     kinds : str
-        The kinds of types that it takes, as NumPy's letters; all of them for the empty string.
+        The accepted kinds of types, as NumPy's letters. An empty string accepts all types.
     into : callable, optional
-        The kernel, after an argument that gives memory for an array of a shape and type, or None.
+        The kernel with an additional first argument: a function that returns memory for an array of
+        a shape and type, or None.
     """
 
     def __init__(
@@ -107,7 +110,7 @@ class Op:
         self.into = into
 
     def but(self: Self, **changes: Any) -> Self:
-        """The same operation with other attributes."""
+        """Return the same operation with other attributes."""
         made = object.__new__(type(self))
         vars(made).update(vars(self), **changes)
         return made
@@ -119,23 +122,23 @@ class Parsing(Protocol):
     features: dict[Any, Any]
 
     def columns(self, found: dict[Any, Any]) -> tuple[Any, ...]:
-        """Outputs of the operation, from the columns of the features."""
+        """Return the outputs of the operation from the columns of the features."""
         ...
 
 
 class Choosing(Protocol):
-    """What the parts of an operation draw, each for the elements that come to it.
+    """The random draws of the parts of an operation, each for the elements that the part receives.
 
     Attributes
     ----------
     needs : tuple of int
-        The inputs that decide it, by their place.
+        The indices of the inputs that determine the draws.
     """
 
     needs: tuple[int, ...]
 
     def __call__(self, count: int, blocks: Sequence[Any], states: Any) -> dict[int, Array]:
-        """Columns of what is drawn for `count` elements, by the place of the input."""
+        """Return the columns of draws for `count` elements, by the index of the input."""
         ...
 
 
@@ -145,31 +148,31 @@ class Draw(Protocol):
     Attributes
     ----------
     blocks : int
-        What each draw sets aside.
+        The number of blocks that each draw reserves.
     """
 
     blocks: int
 
     @property
     def spec(self) -> TypeSpec:
-        """Spec of one draw."""
+        """The spec of one draw."""
         ...
 
     def start(self) -> Any:
-        """A generator of them, before its first draw."""
+        """Return a generator of draws before its first draw."""
         ...
 
     def one(self, state: Any) -> Array:
-        """The next draw."""
+        """Return the next draw."""
         ...
 
     def many(self, state: Any, count: int) -> Array:
-        """A column of the next draws."""
+        """Return a column of the next draws."""
         ...
 
 
 class Mismatch(ValueError):
-    """What does not go together, which TensorFlow says before it runs anything."""
+    """An incompatibility of inputs, which TensorFlow reports before it runs anything."""
 
 
 def invalid(message: str) -> InvalidArgumentError:
@@ -178,13 +181,13 @@ def invalid(message: str) -> InvalidArgumentError:
 
 
 def constant_of(raw: Any) -> Array | None:
-    """The value of an input that is the same whenever it is run; None for any other."""
+    """Return the value of an input if it is the same in every run, and None otherwise."""
     symbolic = getattr(raw, "known", None)
     return as_array(raw) if symbolic is None else symbolic()
 
 
 def known_sizes(raw: Any) -> Sequence[int | None] | None:
-    """Return the sizes that a shape has, as far as they are known before it is run."""
+    """Return the sizes of a shape, as far as they are known before it is computed."""
     value = constant_of(raw)
     if value is None:
         found: Sequence[int | None] | None = raw.known_sizes()
@@ -193,17 +196,17 @@ def known_sizes(raw: Any) -> Sequence[int | None] | None:
 
 
 def same_spec(specs: Sequence[Any], *_: Any, **__: Any) -> list[Any]:
-    """Specs of an output like the first input."""
+    """Return the spec of the first input as the spec of the output."""
     return [specs[0]]
 
 
 def of_type(dtype: DType | str) -> Callable[..., list[TypeSpec]]:
-    """Inference of an output that has the shape of the first input, and this type."""
+    """Return an inference function for an output of this type in the first input's shape."""
     return lambda specs, *_, **__: [TensorSpec(specs[0].shape, dtype)]
 
 
 def refused(error: Exception) -> Exception:
-    """Return TensorFlow's error for values that NumPy cannot work on."""
+    """Return TensorFlow's error for values that NumPy cannot process."""
     if isinstance(error, (OpError, FastrecError, Mismatch)):
         return error
     return InvalidArgumentError(None, None, str(error))

@@ -23,18 +23,19 @@ from ..tensor import as_array
 from . import Array, Block, Op, invalid, of_type, same_spec
 
 _BOOL = as_dtype("bool")
-_WORTH = 1 << 9  # numbers
-_CHANNELS = 16  # at most
-_SMOOTH = 2**10 * 3**2 * 5 * 7  # of which most numbers of pixels share a large factor
+_WORTH = 1 << 9  # the minimum number of elements for faster loops
+_CHANNELS = 16  # the maximum number of channels
+# Most numbers of pixels have a large common divisor with this number.
+_SMOOTH = 2**10 * 3**2 * 5 * 7
 
 
 def broadcast_sizes(name: str, specs: Sequence[Any]) -> Sequence[int | None] | None:
-    """Sizes of operands brought together.
+    """Return the sizes that the operands broadcast to, or None if a rank is unknown.
 
     Raises
     ------
     ValueError
-        When they cannot be.
+        If the operands do not broadcast.
     """
     found: Sequence[int | None] = ()
     for spec in specs:
@@ -74,9 +75,9 @@ def _incompatible(error: ValueError, *values: Array) -> Exception:
 
 
 def aligned(blocks: Sequence[Block]) -> list[Array] | None:
-    """Arrays whose first dimension is that of the elements, so that rows broadcast as they would.
+    """Return arrays whose first dimension is the element, so that each element broadcasts as alone.
 
-    None when a column is not an array.
+    Return None if a column is not an array.
     """
     values = [
         as_array(b.value) if isinstance(b.value, (fastrec.Bytes, bytes)) else b.value
@@ -92,9 +93,9 @@ def aligned(blocks: Sequence[Block]) -> list[Array] | None:
 
 
 def of_rows(function: Callable[[list[Any]], Any], blocks: Sequence[Block]) -> Any:
-    """What a function gives, element by element, of arrays of differing shape and of numbers.
+    """Apply an elementwise function to arrays of varying shape and to numbers.
 
-    Its results are columns of arrays of these shapes; None where that cannot be.
+    Return columns of arrays with the same shapes, or None if that is not possible.
     """
     rows = [b.value for b in blocks if b.many]
     if not are_alike(rows):
@@ -108,7 +109,7 @@ def of_rows(function: Callable[[list[Any]], Any], blocks: Sequence[Block]) -> An
     found = function(values)
     shape = values[[b.many for b in blocks].index(True)].shape
     if found is None or any(each.shape != shape for each in found):
-        return None  # what was brought together is larger
+        return None  # the result of broadcasting is larger than the inputs
     return tuple([refilled(first, each.reshape(-1)) for each in found])
 
 
@@ -118,7 +119,7 @@ def elementwise(
     kinds: str = "",
     infer: Callable[..., list[TypeSpec]] = same_spec,
 ) -> Op:
-    """An operation that is done element by element."""
+    """Return an operation that works element by element."""
 
     def block(_: int, *blocks: Block, **attributes: Any) -> Any:
         arrays = aligned(blocks)
@@ -135,7 +136,7 @@ def unary(
     kinds: str = "",
     infer: Callable[..., list[TypeSpec]] = same_spec,
 ) -> Op:
-    """A function of each element."""
+    """Return an operation that applies a function to each element."""
     return elementwise(name, lambda x: _array(function(as_array(x))), kinds, infer)
 
 
@@ -156,7 +157,7 @@ def binary(
     kinds: str = "",
     result: Callable[[DType], DType] | None = None,
 ) -> Op:
-    """A function of each two elements."""
+    """Return an operation that applies a function to pairs of elements, with broadcasting."""
 
     def kernel(x: Any, y: Any) -> Array:
         if type(x) is fastrec.Bytes and function in (np.equal, np.not_equal):
@@ -196,8 +197,8 @@ def _divided(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _floored(x: Array, y: Array) -> Any:
-    # np.floor_divide of floats subtracts the remainder first, and may give less than the floor of
-    # the rounded quotient.
+    # For floats, np.floor_divide subtracts the remainder first, so its result may be less than the
+    # floor of the rounded quotient.
     if x.dtype.kind != "f":
         return np.floor_divide(x, y)
     found = np.asarray(np.true_divide(x, y))
@@ -216,10 +217,10 @@ def _quotient(dtype: DType) -> DType:
 
 
 def by_channel(function: np.ufunc) -> Callable[[Array, Array], Any]:
-    """`function` of two arrays, into memory that was used before where they are large.
+    """Return `function` of two arrays, with large results in reused memory.
 
-    Pixels and a number for each channel are gone through in loops over rows of an image, or over
-    parts of a list: NumPy's would be as long as the last dimension.
+    For pixels and one number per channel, the loops run over the rows of an image, or over parts of
+    a list. NumPy's own loops would be only as long as the last axis.
     """
 
     def of_two(x: Array, y: Array) -> Any:
@@ -264,7 +265,7 @@ DIV = binary("RealDiv", _quotients, "fiuc", _quotient)
 FLOOR_DIV = binary("FloorDiv", _divided(_floored), "fiuc")
 FLOOR_MOD = binary("FloorMod", _divided(np.mod), "fiu")
 TRUNCATE_DIV = binary("TruncateDiv", _divided(_truncated), "fiuc")
-_QUICK_POWERS = (-1, 0, 0.5, 1, 2)  # which NumPy knows
+_QUICK_POWERS = (-1, 0, 0.5, 1, 2)  # NumPy handles these exponents specially
 
 
 def _power(x: Array, y: Array) -> Any:
@@ -279,7 +280,7 @@ POW = binary("Pow", _power, "fic")
 
 
 def _limited(function: np.ufunc, place: int) -> Callable[[Array, Array], Any]:
-    """`function` of images and a number by the loops of np.clip, which are the quicker ones."""
+    """Return `function` of images and a number, computed with np.clip, whose loops are faster."""
     of_channels = by_channel(function)
 
     def of_two(x: Array, y: Array) -> Any:
@@ -295,7 +296,7 @@ def _limited(function: np.ufunc, place: int) -> Callable[[Array, Array], Any]:
 
 
 def _shifted(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A shift by as many bits as there are, but for one, where it is by more."""
+    """Limit a shift to the number of bits minus one, because a larger shift is undefined in C."""
     return lambda x, y: function(x, np.clip(y, 0, x.dtype.itemsize * 8 - 1))
 
 
@@ -355,10 +356,10 @@ def _real(specs: Sequence[Any], *_: Any) -> list[TypeSpec]:
 
 
 def float_function(name: str, function: Callable[[Array], Any], kinds: str = "fc") -> Op:
-    """Return a function of floats, which is native for float32.
+    """Return an operation for a function of floats, which is native for float32.
 
-    `function` is for other types; where `kinds` leaves out complex numbers, it is for float64
-    alone, and smaller types are converted to float32.
+    `function` computes the other types. If `kinds` does not include complex numbers, `function`
+    computes only float64, and smaller types are converted to float32.
     """
     native = name.lower()
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Images out of strings, and into them."""
+"""Decode images from strings, and encode them as strings."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ JPEG_FORMATS = ("", "grayscale", "rgb")
 
 
 def _codecs() -> Any:
-    """The module of the codecs, which is loaded when it is used."""
+    """Return the module of the codecs, which is loaded on first use."""
     from ..kernels import codecs
 
     return codecs
@@ -42,7 +42,7 @@ def _bytes(value: Any) -> bytes:
 def _of_contents(
     name: str, function: Callable[..., Any], output: Callable[..., tuple[Any, Any]]
 ) -> Op:
-    """An operation on an encoded image; `output` gives shape and type from the attributes."""
+    """Return an operation on an encoded image; `output` computes its shape and type."""
 
     def kernel(data: Any, **attributes: Any) -> Any:
         return function(_bytes(data), **attributes)
@@ -61,7 +61,7 @@ def _image(*, channels: int, dtype: DType = uint8, **_: Any) -> tuple[Any, Any]:
 
 
 def _counted(data: bytes, channels: int, own: str = "") -> None:
-    """Refuse a number of channels, and a BMP in the operation `own` of other formats."""
+    """Reject an invalid number of channels, and a BMP in the operation `own` of another format."""
     if channels not in (0, 1, 3, 4):
         raise invalid(f"`channels` must be 0, 1, 3 or 4 but got {channels}")
     if own and data[:2] == b"BM":
@@ -112,11 +112,11 @@ def _gif(data: bytes) -> Array:
 
 def _any_image(data: bytes, *, channels: int, dtype: DType, expand_animations: bool) -> Array:
     _counted(data, channels)
-    # What has 16 bits a sample keeps them, unless 8 are asked for.
+    # Samples of 16 bits are kept, unless the result has 8 bits.
     deep = dtype != uint8 and (dtype != float32 or data[:4] == b"\x89PNG")
     stored = np.uint16 if deep else np.uint8
     image = _decode(data, channels, stored, animated=expand_animations)
-    if dtype == float32:  # divided, where convert_image_dtype multiplies
+    if dtype == float32:  # divide here, because only convert_image_dtype multiplies
         return np.asarray(image / dtype.numpy.type(np.iinfo(stored).max), dtype.numpy)
     from ..kernels import pixels
 
@@ -222,7 +222,8 @@ def _as_jpeg(x: Array, quality: Any, *, dct_method: str) -> Array:
 
 
 def _as_jpeg_spec(specs: Sequence[Any], *_: Any, **__: Any) -> list[TypeSpec]:
-    sizes = specs[0].shape.sizes  # TensorFlow knows of those of a decoded image no more
+    # TensorFlow does not infer the height and width of a decoded image.
+    sizes = specs[0].shape.sizes
     return [TensorSpec([None, None, sizes[-1] if sizes else None], specs[0].dtype)]
 
 

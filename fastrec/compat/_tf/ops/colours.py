@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Images of other types, in another light and of other colours."""
+"""Convert images to other types, and change their brightness and colours."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from . import Array, Block, Op, invalid, same_spec
 
 
 def _numbers(value: Block) -> Any:
-    """A number, or one for each image."""
+    """Return one number, or a number for each image, in a shape that broadcasts."""
     if not value.many:
         return value.value
     found = np.asarray(value.value)
@@ -28,12 +28,12 @@ def changed(
     *,
     each: bool = True,
 ) -> Op:
-    """An operation on an image, or many of one size, and on numbers.
+    """Return an operation on numbers and an image, or many images of one size.
 
     Parameters
     ----------
     each : bool
-        Whether many images may come with numbers of their own, of shape (n, 1, 1, 1).
+        Whether each of many images may have its own numbers, of shape (n, 1, 1, 1).
     """
 
     def kernel(x: Array, *values: Array, **attributes: Any) -> Array:
@@ -53,18 +53,18 @@ def changed(
 
 
 def scaled(dtype: DType, what: str = "image dtype") -> None:
-    """Refuse types that no image can be made of."""
+    """Reject types that are not valid for images."""
     if not (dtype.is_floating or dtype.is_integer):
         raise AttributeError(f"{what} must be either floating point or integer")
 
 
 def whole(image: Array) -> Array:
-    """An image, or several, which have pixels.
+    """Return an image, or several, after checking that they have pixels.
 
     Raises
     ------
     InvalidArgumentError
-        When it is none.
+        If there are fewer than three dimensions, or no pixels.
     """
     if image.ndim < 3:
         raise invalid("'image' must be at least three-dimensional.")
@@ -74,7 +74,7 @@ def whole(image: Array) -> Array:
 
 
 def pixels(name: str) -> Callable[..., Array]:
-    """A function of pixels, whose module is loaded when it is called."""
+    """Return a function of pixels, whose module is loaded on the first call."""
 
     def call(*values: Any) -> Array:
         from ..kernels import pixels
@@ -166,7 +166,7 @@ def _coloured(x: Array) -> Array:
 
 
 def grey_sizes(sizes: Sequence[int | None] | None) -> None:
-    """Refuse an image that is known not to be grey."""
+    """Reject an image that is known not to be grey."""
     if sizes is not None and len(sizes) < 2:
         raise ValueError("A grayscale image must be at least two-dimensional.")
     if sizes is not None and sizes[-1] not in (1, None):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Strings cut into parts."""
+"""Split strings."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from ..tensor import as_array
 from . import Array, Block, Op, invalid
 
 SPACE = b" \t\n\v\f\r"
-_WORTH = 16  # strings
+_WORTH = 16  # the minimum number of strings for native code
 
 
 class Cut(NamedTuple):
-    """How strings are cut.
+    """How strings are split.
 
     Attributes
     ----------
     any_of : bool
-        At any of the characters of a separator, not at the whole of it.
+        Whether each character of the separator splits, rather than the separator as a whole.
     skip_empty : bool
-        Whether parts without characters are left out.
+        Whether empty parts are dropped.
     most : int
-        Number of cuts; all of them if it is negative.
+        The maximum number of splits; unlimited if negative.
     """
 
     any_of: bool = False
@@ -42,7 +42,7 @@ class Cut(NamedTuple):
     most: int = -1
 
     def one(self, text: bytes, sep: bytes) -> list[bytes]:
-        """The parts of one string, as TensorFlow cuts it."""
+        """Return the parts of one string, as TensorFlow splits it."""
         if not self.any_of:
             return _at_whole(text, sep, self.most)
         if not sep:
@@ -51,7 +51,7 @@ class Cut(NamedTuple):
         return [part for part in found if part] if self.skip_empty else found
 
     def many(self, texts: Any, sep: bytes) -> tuple[Any, Array]:
-        """The parts of all strings of an array or a Bytes, and where those of each begin."""
+        """Return the parts of all strings of an array or a Bytes, and the row splits."""
         marks = sep if self.any_of or len(sep) == 1 else b"" if sep else SPACE
         few = not isinstance(texts, fastrec.Bytes) and texts.size < _WORTH
         if few or not marks or self.most >= 0:
@@ -69,7 +69,7 @@ def _any_of(marks: bytes) -> re.Pattern[bytes]:
 
 
 def _at_whole(text: bytes, sep: bytes, most: int) -> list[bytes]:
-    """The rest after `most` cuts is one part more, even if it is empty."""
+    """Split at a separator; after `most` splits, the rest is one more part, even if it is empty."""
     if most == 0:
         return [text]
     if sep:
@@ -79,7 +79,7 @@ def _at_whole(text: bytes, sep: bytes, most: int) -> list[bytes]:
 
 
 def in_rows(rows: Sequence[Sequence[bytes]]) -> tuple[Array, Array]:
-    """The parts of all strings, and where those of each begin."""
+    """Return the parts of all strings and the row splits."""
     flat = np.empty(sum(map(len, rows)), object)
     flat[:] = [part for row in rows for part in row]
     return flat, np.cumsum([0, *map(len, rows)], dtype=np.int64)
@@ -102,7 +102,7 @@ def _split_spec(specs: Sequence[Any], *_: Any, **__: Any) -> list[TypeSpec]:
 
 
 def _vectors(column: Any) -> tuple[Any, Array] | None:
-    """The strings of a column of vectors, and where those of each begin."""
+    """Return the strings of a column of vectors and the row splits, or None for other columns."""
     if isinstance(column, fastrec.Ragged):
         return flat_values(column), column.row_splits - column.row_splits[0]
     if not isinstance(column, (np.ndarray, fastrec.Bytes)) or len(column.shape) != 2:
@@ -124,7 +124,7 @@ def _split_block(_: int, values: Block, mark: Block, *, cut: Cut) -> Any:
 
 
 def _own(splits: Array, outer: Array) -> Any:
-    """For each element where its rows begin, counted from its first one."""
+    """Return the row splits of each element, relative to its first row."""
     lengths = np.diff(outer) + 1
     if (lengths == lengths[0]).all():
         rows = splits[outer[:-1, np.newaxis] + np.arange(lengths[0])]
@@ -134,7 +134,7 @@ def _own(splits: Array, outer: Array) -> Any:
     return fastrec.Ragged(splits[where] - np.repeat(splits[outer[:-1]], lengths), bounds)
 
 
-# The parts of several strings, one after the other, and where those of each begin.
+# Returns the parts of several strings in one sequence, and the row splits.
 SPLIT = Op("StringSplit", _split, _split_spec, _split_block)
 
 
@@ -150,7 +150,7 @@ def _parts_of_each(_: int, texts: Block, *, sep: bytes, cut: Cut) -> Any:
     return fastrec.Ragged(*cut.many(column, sep))
 
 
-# The parts of one string.
+# Returns the parts of one string.
 SPLIT_ONE = Op(
     "StringSplitV2", _parts_of_one, lambda *_, **__: [TensorSpec([None], string)], _parts_of_each
 )

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random numbers.
 
-The first input of each operation is a start: where its numbers begin, as :mod:`..kernels.philox`
-has it. With that it is pure. A stateful operation of TensorFlow takes the next start of a state,
-and sets as many blocks aside as :attr:`Drawing.blocks` says; a stateless one that of two seeds.
+The first input of each operation is a start, the position of its random numbers (see
+:mod:`..kernels.philox`), which makes the operation pure. A stateful operation of TensorFlow takes
+the next start of a state, and reserves the number of blocks in :attr:`Drawing.blocks`. A stateless
+operation takes the start of two seeds.
 """
 
 from __future__ import annotations
@@ -44,13 +45,13 @@ __all__ = [
 
 
 class Drawing(Op):
-    """An operation on a start and what else it is given.
+    """An operation on a start and other inputs.
 
     Attributes
     ----------
     blocks : callable
-        Of the other inputs, as arrays or tensors, and attributes: how many blocks of Philox are set
-        aside for a draw; None where that is not known before it is run.
+        Takes the other inputs, as arrays or tensors, and attributes. Returns the number of Philox
+        blocks that a draw reserves, or None if it is unknown before the operation runs.
     """
 
     def __init__(
@@ -71,9 +72,9 @@ class Starts:
     Attributes
     ----------
     begin : callable
-        Gives the state before the first.
+        Returns the state before the first draw.
     blocks : int
-        What each draw sets aside.
+        The number of blocks that each draw reserves.
     """
 
     spec: ClassVar[TypeSpec] = TensorSpec([3], "uint64")
@@ -82,28 +83,28 @@ class Starts:
         self.begin, self.blocks = begin, blocks
 
     def start(self) -> philox.Philox:
-        """The state before the first draw."""
+        """Return the state before the first draw."""
         return self.begin()
 
     def one(self, state: philox.Philox) -> Array:
-        """The next start."""
+        """Return the next start."""
         return state.start(self.blocks)
 
     def many(self, state: philox.Philox, count: int) -> Array:
-        """A column of the next starts."""
+        """Return a column of the next starts."""
         return state.starts(self.blocks, count)
 
 
 class CountedStarts:
-    """The starts of an operation's draws, where its other inputs say what each sets aside.
+    """The starts of an operation's draws, whose other inputs determine the blocks to reserve.
 
     Parameters
     ----------
     op : Drawing
     begin : callable
-        Gives the state before the first.
+        Returns the state before the first draw.
     inputs : int
-        How many other inputs there are.
+        The number of other inputs.
     how : dict
         The attributes of the operation.
     """
@@ -115,7 +116,7 @@ class CountedStarts:
         self.needs = tuple(range(1, inputs + 1))
 
     def __call__(self, count: int, blocks: Sequence[Any], states: Any) -> dict[int, Array]:
-        """A column of the starts of `count` elements."""
+        """Return a column of the starts of `count` elements."""
         if (state := states.get(id(self))) is None:
             state = states[id(self)] = self._begin()
         rows = [rows_of(b.value) if b.many else itertools.repeat(b.value) for b in blocks[1:]]
@@ -134,7 +135,7 @@ def _start(seed: Array) -> Array:
 START = Op("StatelessRandomGetKeyCounter", _start, lambda *_: [Starts.spec])
 
 
-# Draws of a shape.
+# Draws of a given shape.
 
 
 def _sizes(shape: Array) -> tuple[int, ...]:
@@ -152,7 +153,7 @@ def _outputs(shape: Any, *_: Any, **__: Any) -> int | None:
 
 
 def _sized(function: Callable[..., Array], limits: int = 0) -> dict[str, Any]:
-    """The parts of an operation on a start, a shape, and limits that it shares for all elements."""
+    """Return the parts of an operation on a start, a shape and limits that all elements share."""
 
     def kernel(start: Array, shape: Array, *values: Array, **how: Any) -> Array:
         return function(start, _sizes(shape), *values, **how)
@@ -205,7 +206,7 @@ TRUNCATED_NORMAL = Drawing(
 )
 
 
-# Draws of what is given.
+# Draws from given values.
 
 
 def _shuffled(start: Array, value: Any) -> Array:
@@ -227,7 +228,7 @@ def _shuffled_rows(_: int, start: Block, rows: Block) -> Any:
 
 
 def _count(rows: Any) -> int | None:
-    """The number of rows of an array, or a tensor; 0 of a number."""
+    """Return the number of rows of an array or a tensor; 0 for a scalar."""
     sizes = rows.shape if isinstance(rows, np.ndarray) else rows.shape.sizes
     return None if sizes is None else (*sizes, 0)[0]
 
@@ -302,7 +303,7 @@ def _gamma_blocks(shape: Any, alphas: Any) -> int | None:
 GAMMA = Drawing("RandomGamma", _gammas, _gammas_spec, _gammas_of_many, blocks=_gamma_blocks)
 
 
-# Images changed by numbers that were drawn.
+# Images that drawn numbers change.
 
 
 def _flip(name: str, axis: int) -> Op:
@@ -310,7 +311,7 @@ def _flip(name: str, axis: int) -> Op:
         flip = pixels("flip")
         if not drawn.ndim:
             return flip(whole(x), axis) if drawn < 0.5 else whole(x)
-        # Of a batch, TensorFlow turns those whose draw rounds to 1.
+        # In a batch, TensorFlow flips the images whose draw rounds to 1.
         chosen = (np.rint(drawn) == 1 if several else drawn < 0.5).reshape(-1)
         turned = whole(x).copy()
         turned[chosen] = flip(x[chosen], axis)
@@ -324,12 +325,12 @@ FLIP_UP_DOWN = _flip("RandomFlipUpDown", -3)
 
 
 def crop_begins(sizes: Sequence[int], wanted: Sequence[int], numbers: Array) -> Array:
-    """Where parts of some sizes begin, by numbers that were drawn.
+    """Return the start of a random window of the size `wanted`, computed from drawn numbers.
 
     Raises
     ------
     InvalidArgumentError
-        When there is no such part.
+        If the window exceeds `sizes`.
     """
     if len(wanted) != len(sizes) or any(w > n for w, n in zip(wanted, sizes, strict=True)):
         given = " ".join(f"[{' '.join(map(str, each))}]" for each in (sizes, wanted))

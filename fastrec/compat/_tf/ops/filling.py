@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors filled, repeated, padded and turned, and numbers that follow each other."""
+"""Fill, repeat, pad and reverse tensors, and create ranges of numbers."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _fill_block(_: int, dims: Block, value: Block) -> Any:
     if not is_column(dims) or sizes.ndim != 2 or not sizes.shape[1] or value.many:
         return None
     if np.ndim(value.value) or (sizes < 0).any():
-        return None  # one element after the other says what is wrong
+        return None  # processing the elements one by one finds the error
     if len(sizes) and (sizes == sizes[0]).all():
         return np.full((len(sizes), *sizes[0].tolist()), value.value)
     return rows_of_shapes(np.repeat(value.value, sizes.prod(1).sum()), sizes.astype(np.int64))
@@ -139,7 +139,7 @@ def _pad(x: Any, paddings: Array, *filler: Any, mode: str) -> Array:
 
 
 def _mirrored(array: Array, around: Sequence[Sequence[int]], without: int) -> Array:
-    """An array and its mirror images around it, `without` a row at the edge."""
+    """Mirror-pad an array; `without` is 1 if the edge is not repeated, else 0."""
     pairs = list(zip(array.shape, around, strict=True))
     result = np.empty([a + n + b for n, (a, b) in pairs], array.dtype)
     inner = [slice(a, a + n) for n, (a, _) in pairs]
@@ -192,7 +192,7 @@ def _pad_block(count: int, x: Block, paddings: Block, *filler: Block, mode: str)
 
 
 def _padded_alike(count: int, x: Block, paddings: Block, filler: Any) -> Array | None:
-    """Arrays that may differ in shape until they are padded; None where they still do."""
+    """Pad arrays that may differ in shape to one common shape; return None if they still differ."""
     column, around = x.value, paddings.value
     if is_column(x) and column.ndim > 1:
         shapes, kind = np.tile(column.shape[1:], (count, 1)), column.dtype
@@ -206,7 +206,8 @@ def _padded_alike(count: int, x: Block, paddings: Block, filler: Any) -> Array |
     if (around < 0).any() or (sizes != sizes[0]).any():
         return None
     value, whole = as_array(filler)[()], (count, *sizes[0].tolist())
-    result = np.full(whole, value, kind) if value else np.zeros(whole, kind)  # memory that is 0
+    # Np.zeros gets cleared memory.
+    result = np.full(whole, value, kind) if value else np.zeros(whole, kind)
     begins = np.broadcast_to(around[..., 0], shapes.shape).tolist()
     for place, row, begin, size in zip(result, column, begins, shapes.tolist(), strict=True):
         place[tuple([slice(a, a + n) for a, n in zip(begin, size, strict=True)])] = row
@@ -279,7 +280,7 @@ def _range_spec(specs: Sequence[Any], raws: Sequence[Any]) -> list[TypeSpec]:
 
 
 def _range_block(count: int, *ends: Block) -> Any:
-    """Vectors of whole numbers, one after the other."""
+    """Return ranges of integers, one for each element."""
     values = [block.value for block in ends]
     alike = all(
         v.dtype.kind in "iu" and v.ndim == b.many for v, b in zip(values, ends, strict=True)
@@ -288,7 +289,7 @@ def _range_block(count: int, *ends: Block) -> Any:
         return None
     start, limit, delta = [np.broadcast_to(v.astype(np.int64), count) for v in values]
     if ((limit - start) * np.sign(delta) < 0).any():
-        return None  # one element after the other says what is wrong
+        return None  # processing the elements one by one finds the error
     lengths = -((start - limit) // delta)
     steps = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
     found = np.repeat(start, lengths) + steps * int(values[2])

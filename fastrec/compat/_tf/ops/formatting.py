@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors as text, shortened as TensorFlow prints them."""
+"""Format tensors as text, abbreviated as TensorFlow prints them."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from . import Array, Op
 
 __all__ = ["FORMAT", "escaped"]
 
-# As "%g" has too few digits to give the same number again, by the bytes of a number.
+# The formats for a number, by its size in bytes. The second one is exact, and is used if the first
+# one has too few digits to restore the number.
 _DIGITS = {4: ("%.6g", "%.9g"), 8: ("%.15g", "%.17g")}
 _ESCAPES = {ord(a): f"\\{b}".encode() for a, b in zip("\n\r\t\"'\\", "nrt\"'\\", strict=True)}
 
 
 def escaped(text: bytes) -> bytes:
-    """A string as TensorFlow shows it, without quotes."""
+    """Escape a string as TensorFlow displays it, without quotes."""
     found = [
         _ESCAPES.get(byte) or (b"\\%03o" % byte if byte < 0x20 or byte == 0x7F else bytes([byte]))
         for byte in text
@@ -29,7 +30,7 @@ def escaped(text: bytes) -> bytes:
 
 
 def _printer(array: Array) -> Callable[[Any], bytes]:
-    """The text of an element."""
+    """Return a function that formats an element."""
     kind = array.dtype.kind
     if kind == "O":
         return lambda value: b'"%s"' % escaped(value)
@@ -37,7 +38,8 @@ def _printer(array: Array) -> Callable[[Any], bytes]:
         return lambda value: b"%d" % value
     if kind == "c":
         return lambda _: b"?"
-    number = np.float64 if array.dtype == np.float64 else np.float32  # of shorter ones, too
+    # Shorter floats are converted to float32.
+    number = np.float64 if array.dtype == np.float64 else np.float32
     short, long = _DIGITS[number().itemsize]
 
     def text(value: Any) -> bytes:
@@ -49,7 +51,7 @@ def _printer(array: Array) -> Callable[[Any], bytes]:
 
 
 def _summary(array: Array, most: int) -> bytes:
-    """An array, of whose dimensions as many as `most` elements at each end are there."""
+    """Format an array; at most `most` elements at each end of an axis are shown."""
     limit = array.size if most < 0 else min(most, array.size)
     text, rank = _printer(array), array.ndim
     if not rank:

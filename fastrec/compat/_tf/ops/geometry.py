@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Images cut, filled up, mirrored, turned and scaled."""
+"""Crop, pad, flip, rotate and resize images."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ Sizes = Sequence["int | None"]
 
 
 def _resampling() -> Any:
-    """The module of the scales, which is loaded when it is used."""
+    """Return the module for resizing, which is loaded on first use."""
     from ..kernels import resampling
 
     return resampling
 
 
 def known(error: InvalidArgumentError) -> ValueError:
-    """Return the error of an assertion that fails before it is run."""
+    """Return the error of an assertion that is known to fail before it runs."""
     text = error.message.removeprefix("assertion failed: [").removesuffix("]")
     return ValueError(text.replace("\\'", "'"))
 
 
 def image_sizes(shape: TensorShape) -> tuple[int | None, ...] | None:
-    """The sizes of an image, or several.
+    """Return the sizes of an image, or of several.
 
     Raises
     ------
     ValueError
-        When it is known to be none.
+        If the shape is known not to be the shape of images.
     """
     sizes = shape.sizes
     if sizes is not None and len(sizes) not in (3, 4):
@@ -53,13 +53,13 @@ def _image(x: Array) -> Array:
 
 
 def _sized(specs: Sequence[Any], size: Sizes, dtype: Any = None) -> list[TypeSpec]:
-    """Spec of an image after its height and width have changed."""
-    sizes = specs[0].shape.sizes or (None, None, None)  # as TensorFlow has it, one image then
+    """Return the spec of an image after a change of height and width."""
+    sizes = specs[0].shape.sizes or (None, None, None)  # like TensorFlow, assume one image
     return [TensorSpec([*sizes[:-3], *size, sizes[-1]], dtype or specs[0].dtype)]
 
 
 def _box(name: str, kernel: str) -> Op:
-    """An operation on an image and some whole numbers, the last two of which are its size."""
+    """Return an operation on an image and integers, which end with the target size."""
 
     def function(x: Array, *numbers: Any) -> Array:
         return pixels(kernel)(_image(x), *map(int, numbers))
@@ -77,7 +77,7 @@ def _box(name: str, kernel: str) -> Op:
 
 
 def _tried(function: Callable[..., Any], sizes: Any, numbers: Sequence[Any]) -> None:
-    """Find out now what cannot work: an array of one number stands for the image."""
+    """Detect errors early: run the function on an array of zeros with the shape of the image."""
     try:
         function(np.broadcast_to(np.zeros((), np.int8), sizes), *numbers)
     except InvalidArgumentError as error:
@@ -96,7 +96,7 @@ _ALIKE = _box("CropOrPad", "crop_or_pad")
 
 
 def _fitted(count: int, x: Block, *sizes: Block) -> Any:
-    """Images of any size become a column at once."""
+    """Crop or pad images of any size directly into one column."""
     if not isinstance(x.value, list) or any(size.many for size in sizes):
         assert _ALIKE.block is not None
         return _ALIKE.block(count, x, *sizes)
@@ -106,7 +106,7 @@ def _fitted(count: int, x: Block, *sizes: Block) -> Any:
     if any((i.ndim, i.shape[-1:], i.dtype) != (3, first.shape[-1:], first.dtype) for i in rest):
         return None
     if not all(image.size for image in x.value):
-        return None  # an error of some of them
+        return None  # some images are invalid
     column = np.empty((count, height, width, first.shape[-1]), first.dtype)
     for image, place in zip(x.value, column, strict=True):
         pixels("crop_or_pad")(image, height, width, place)
@@ -142,7 +142,7 @@ CENTRAL_CROP = changed("CentralCrop", _centre, _centre_spec)
 
 
 def _turned(function: Callable[[Sizes], Sizes]) -> Callable[..., list[TypeSpec]]:
-    """Inference of an image whose height and width are a function of those that it had."""
+    """Return an inference function for an image whose height and width a function computes."""
 
     def infer(specs: Sequence[Any], *_: Any) -> list[TypeSpec]:
         sizes = image_sizes(specs[0].shape)
@@ -172,15 +172,15 @@ ROT90 = changed(
 
 
 def new_size(shape: TensorShape, size: Any, keep: bool) -> Sizes:
-    """Height and width that an image is scaled to, as far as they are known.
+    """Return the height and width after resizing, as far as they are known.
 
     Parameters
     ----------
     shape : TensorShape
-        That it had.
+        The shape before resizing.
     size : tensor
     keep : bool
-        Whether `size` is a limit, and the image keeps its form.
+        Whether `size` is a limit and the aspect ratio is preserved.
     """
     limits, have = known_sizes(size) or [None, None], (shape.sizes or (None,) * 3)[-3:-1]
     if not keep:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several tensors as one, and one as several."""
+"""Join tensors, and split a tensor."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from .shaping import is_column, moved
 
 
 def _columns(count: int, blocks: Sequence[Block]) -> list[Array] | None:
-    """Arrays of as many rows; None when the elements differ in shape."""
+    """Return arrays with `count` rows; None if the elements differ in shape."""
     if not all(isinstance(b.value, (np.ndarray, fastrec.Bytes)) for b in blocks):
         return None
     values = [as_array(b.value) for b in blocks]
@@ -126,12 +126,12 @@ UNPACK = Op("Unpack", _unpack, _unpack_spec, _unpack_block)
 
 
 def number_of_parts(shape: Any, num: int | None, axis: int) -> int:
-    """How many parts there are along a dimension.
+    """Return the number of parts along an axis.
 
     Raises
     ------
     ValueError
-        When that is not known, or not `num`.
+        If the number is unknown or negative, or if the axis is out of range.
     """
     sizes = shape.sizes
     if sizes is not None:
@@ -151,7 +151,7 @@ def _concat(dim: Array, *values: Any) -> Array:
 
 
 def _axis_of(dim: Array, parts: Sequence[Any]) -> int:
-    """The dimension along which arrays or pieces are joined, which fit."""
+    """Return the axis along which arrays or pieces are joined, after checking their shapes."""
     axis, rank = one_number(dim, "ConcatOp : Concat dim tensor"), parts[0].ndim
     if not all(part.ndim for part in parts):
         raise invalid("ConcatOp : Can't concatenate scalars (use tf.stack instead)")
@@ -199,7 +199,7 @@ def _concat_spec(specs: Sequence[Any], raws: Sequence[Any]) -> list[TypeSpec]:
 
 
 def _joined_rows(columns: Sequence[Any]) -> Any:
-    """Rows of one column after those of another; None where they do not fit."""
+    """Append the rows of each column to the rows of the first; return None if shapes differ."""
     shapes = [shapes_of(column) for column in columns]
     if any(not np.array_equal(each[:, 1:], shapes[0][:, 1:]) for each in shapes[1:]):
         return None
@@ -215,7 +215,7 @@ def _joined_rows(columns: Sequence[Any]) -> Any:
 
 
 def _as_rows(count: int, block: Block) -> Any:
-    """Elements as rows of numbers; None where they are none."""
+    """Return elements as rows of numbers; None if they are not numbers or are scalars."""
     value = block.value
     if block.many and are_numbers(value):
         return value
@@ -244,12 +244,12 @@ CONCAT = Op("ConcatV2", _concat, _concat_spec, _concat_block)
 
 
 def part_sizes(lengths: Array | None, num: int, size: int, axis: int) -> list[int]:
-    """Sizes of `num` parts: equal ones, or those given with what is left in the place of -1.
+    """Return the sizes of `num` parts: equal sizes, or `lengths` with the rest in place of -1.
 
     Raises
     ------
     InvalidArgumentError
-        When these are not the parts of `size`.
+        If the parts do not add up to `size`.
     """
     if lengths is None:
         if size % num:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Linear algebra: products along dimensions, and matrices, their parts and inverses."""
+"""Linear algebra: products along axes, and matrices, their parts and inverses."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from ..tensor import as_array
 from . import Array, Block, Op, invalid, same_spec
 from .arithmetic import aligned, broadcast_sizes
 
-_NARROW = 1 << 17  # numbers of a matrix
-_LEAST_COLUMNS = 64  # of a part of a wide matrix
-_ALONE = 1 << 18  # products, for which BLAS wakes no other thread
+_NARROW = 1 << 17  # elements of a matrix
+_LEAST_COLUMNS = 64  # the minimum width of a part of a wide matrix
+_ALONE = 1 << 18  # up to this many multiplications, BLAS uses a single thread
 
 
 def _matmul(x: Array, y: Array, *, transpose_a: bool, transpose_b: bool) -> Array:
@@ -39,10 +39,10 @@ def _unfit(x: Array, y: Array) -> Exception:
 
 
 def _product(left: Array, right: Array) -> Any:
-    """Products of matrices, large ones in parts.
+    """Multiply matrices; large products are computed in parts.
 
-    For these BLAS would wake threads, and wait for them, which takes longer. Each matrix of several
-    is multiplied by itself, so that it does not matter how many there are.
+    For large products, BLAS would wake other threads and wait for them, which takes longer. Each
+    matrix of a batch is multiplied separately, so that the size of the batch does not matter.
     """
     count, size = left.shape[-2], right.size and right.shape[-2] * right.shape[-1]
     if not size or count * size <= _ALONE:
@@ -73,7 +73,7 @@ def _matmul_block(_: int, *blocks: Block, **turned: Any) -> Any:
     try:
         return _matmul(*arrays, **turned)
     except (ValueError, InvalidArgumentError):
-        return None  # what does not fit together is told of an element
+        return None  # processing the elements one by one reports the mismatch
 
 
 def _matmul_spec(
@@ -102,9 +102,10 @@ def _einsum(*arrays: Array, equation: str) -> Array:
 
 
 def _as_product(x: Array, y: Array, equation: str) -> Array | None:
-    """Return the sum of products that an equation describes by one product of matrices.
+    """Compute the sum of products that an equation describes as one product of matrices.
 
-    None where an operand has a label twice, or one of its own that the result lacks.
+    Return None if an operand has a repeated label, or a label that is neither in the other operand
+    nor in the result.
     """
     operands, _, after = equation.partition("->")
     first, second = operands.split(",")
@@ -149,7 +150,7 @@ EINSUM = Op("Einsum", _einsum, _einsum_spec)
 
 
 def _tensordot(x: Array, y: Array, *, axes: Any, many: int = 0) -> Array:
-    """A sum of products along axes; the first `many` of `x` are those of its elements."""
+    """Compute sums of products along axes; the first `many` axes of `x` count the elements."""
     if isinstance(axes, int):
         axes = range(x.ndim - many - axes, x.ndim - many), range(axes)
     gone = [many + at % (x.ndim - many) for at in np.ravel(axes[0]).tolist()]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors as ``TensorProto`` messages: a sparse one is three."""
+"""Tensors as ``TensorProto`` messages; a sparse tensor consists of three messages."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Elements sorted, repeated and rolled."""
+"""Sort, repeat and roll elements."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ def _order(x: Array, axis: int, descending: bool) -> Array:
         raise invalid(f"axis {axis} is out of range for a tensor of {x.ndim} dimensions")
     if not descending:
         return np.argsort(x, axis, kind="stable")
-    back = np.argsort(np.flip(x, axis), axis, kind="stable")  # the first of equals comes first
+    # The first of equal elements stays first.
+    back = np.argsort(np.flip(x, axis), axis, kind="stable")
     return np.flip(x.shape[axis] - 1 - back, axis)
 
 
@@ -36,18 +37,18 @@ ARGSORT = Op("Argsort", _places, of_type("int32"), kinds="fiu")
 SORT = Op("Sort", _sorted, same_spec, kinds="fiu")
 
 
-_LISTED = 32  # numbers that an insertion into a list finds faster
+_LISTED = 32  # up to this number, inserting into a list is faster
 _NATIVE = ("float32", "float64", "int32", "int64", "uint8")
-_FEW = 8  # times as many elements as are wanted
+_FEW = 8  # a partition is faster with over 8 times more elements than results
 
 
 def _largest(x: Array, count: int) -> Array:
-    """Where the largest of each row are, those of equal ones that come first."""
+    """Return the indices of the largest elements of each row; of equal ones, the first."""
     if x.ndim > 1 or not 0 < count < x.size // _FEW:
         return _order(x, -1, True)[..., :count]
     least = np.partition(x, x.size - count)[x.size - count]
     among = np.flatnonzero(x >= least)
-    if among.size < count:  # what is no number counts as the largest
+    if among.size < count:  # NaN counts as the largest
         return _order(x, -1, True)[:count]
     return np.asarray(among[_order(x[among], -1, True)[:count]])
 

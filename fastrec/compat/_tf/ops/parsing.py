@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Examples, SequenceExamples and lines of text out of their serialized forms."""
+"""Parse serialized Examples, SequenceExamples and lines of text."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ __all__ = [
 
 
 class Outputs:
-    """Values of an operation that parses some features, in the order of TensorFlow.
+    """The outputs of an operation that parses features, in TensorFlow's order.
 
     Parameters
     ----------
     checked : Checked
     frames : bool
-        Whether they are of the feature lists of SequenceExamples.
+        Whether the features belong to the feature lists of SequenceExamples.
     """
 
     def __init__(self, checked: Checked, frames: bool = False) -> None:
@@ -57,7 +57,7 @@ class Outputs:
         self._frames = frames
 
     def specs(self, batch: list[int | None]) -> list[TypeSpec]:
-        """Specs of the values, whose leading dimensions are those of `batch`."""
+        """Return the specs of the outputs, with the leading dimensions `batch`."""
         return [self._spec(item, batch) for item in self.items]
 
     def _spec(self, item: Any, batch: list[int | None]) -> TypeSpec:
@@ -74,26 +74,26 @@ class Outputs:
         return RaggedTensorSpec(shape, item.dtype, levels, item.splits)
 
     def columns(self, found: dict[Any, Any]) -> tuple[Any, ...]:
-        """The value of each feature."""
+        """Return the value of each feature."""
         return tuple(map(_value, map(found.__getitem__, self.keys)))
 
 
 def _value(column: Any) -> Any:
-    """A part of an Example, as values are kept."""
+    """Convert a part of an Example to its internal representation."""
     if isinstance(column, (bytes, np.ndarray, fastrec.Bytes, fastrec.Sparse, fastrec.Ragged)):
         return column
     return np.asarray(column)
 
 
 class Rows(Outputs):
-    """The same of many records that are parsed at once: columns, with a row for each record."""
+    """The outputs for many records that are parsed together: columns with one row per record."""
 
     def __init__(self, checked: Checked, frames: bool = False) -> None:
         super().__init__(checked, frames)
         self.features = {item.key: self._feature(item) for item in self.items}
 
     def _feature(self, item: Any) -> Any:
-        """A feature that is as many values of each record as that has."""
+        """Return a feature that keeps all values of each record, whose number may vary."""
         if isinstance(item.feature, fastrec.VarLenFeature):
             return fastrec.RaggedFeature(item.feature.dtype)
         if isinstance(item, Dense) and item.rows and not self._frames:
@@ -102,7 +102,7 @@ class Rows(Outputs):
         return item.feature
 
     def columns(self, found: dict[Any, Any]) -> tuple[Any, ...]:
-        """A column for each feature."""
+        """Return a column for each feature."""
         return tuple(self._column(item, found[item.key]) for item in self.items)
 
     def _column(self, item: Any, column: Any) -> Any:
@@ -119,7 +119,7 @@ class Rows(Outputs):
 
 
 def _sparse_rows(column: fastrec.Sparse) -> list[fastrec.Sparse]:
-    """The records of a sparse column, in which they follow each other."""
+    """Split a sparse column, whose records are consecutive, into its records."""
     places, inner = column.indices, column.dense_shape[1:]
     ends = np.searchsorted(places[:, 0], np.arange(len(column) + 1)).tolist()
     parts = itertools.pairwise(ends)
@@ -137,7 +137,7 @@ def _record(serialized: Any) -> bytes:
 
 
 def _records(serialized: Any, names: tuple[Any, ...]) -> tuple[Any, list[bytes]]:
-    """The records of a batch, and their names, of which there may be none."""
+    """Return the records of a batch and their names; the list of names may be empty."""
     shape = () if isinstance(serialized, bytes) else serialized.shape
     if len(shape) != 1:
         raise invalid(
@@ -158,7 +158,8 @@ def _is_block(records: Block, others: Sequence[Block]) -> bool:
     return records.many and strings and not any(other.many for other in others)
 
 
-# Imported when they are used: many programs parse no messages, and few get errors.
+# These modules are imported on first use, because many programs parse no messages, and few cause
+# errors.
 
 
 def _failure(*arguments: Any, **more: Any) -> Exception:
@@ -173,11 +174,11 @@ def _sequence_failure(*arguments: Any) -> Exception:
     return sequence_failure(*arguments)
 
 
-# A parser takes longer to make than to use.
+# Parsers are cached, because creating a parser takes longer than using it.
 
 
 def _example_parser(outputs: Outputs) -> Callable[[], ExampleParser]:
-    """A function that gives the parser of features."""
+    """Return a function that creates the parser of features once."""
 
     @functools.cache
     def made() -> ExampleParser:
@@ -191,7 +192,7 @@ def _example_parser(outputs: Outputs) -> Callable[[], ExampleParser]:
 def _sequence_parser(
     first: Outputs, second: Outputs, padded: bool = True
 ) -> Callable[[], SequenceParser]:
-    """A function that gives the parser of the features of contexts and of feature lists."""
+    """Return a function that creates the parser of context features and feature lists once."""
 
     @functools.cache
     def made() -> SequenceParser:
@@ -203,7 +204,7 @@ def _sequence_parser(
 
 
 def single_example(checked: Checked) -> Op:
-    """The operation that parses an Example."""
+    """Return the operation that parses an Example."""
     outputs, rows = Outputs(checked), Rows(checked)
     parser, parser_of_rows = _example_parser(outputs), _example_parser(rows)
 
@@ -232,7 +233,7 @@ def _known_count(specs: Sequence[Any]) -> int | None:
 
 
 def examples(checked: Checked, named: bool = False) -> Op:
-    """The operation that parses a batch of Examples; of their names too, if they are `named`."""
+    """Return the operation that parses a batch of Examples, with names as an input if `named`."""
     outputs = Outputs(checked)
     parser = _example_parser(outputs)
 
@@ -250,7 +251,7 @@ def examples(checked: Checked, named: bool = False) -> Op:
 
 
 def single_sequence(context: Checked, frames: Checked) -> Op:
-    """The operation that parses a SequenceExample."""
+    """Return the operation that parses a SequenceExample."""
     before, lists = Outputs(context), Outputs(frames, frames=True)
     many = Rows(context), Rows(frames, frames=True)
     parser = _sequence_parser(before, lists)
@@ -279,7 +280,7 @@ def single_sequence(context: Checked, frames: Checked) -> Op:
 
 
 def sequences(context: Checked, frames: Checked) -> Op:
-    """The operation that parses a batch of SequenceExamples; last come the numbers of frames."""
+    """Return the operation that parses SequenceExamples; the last outputs are frame counts."""
     before, lists = Outputs(context), Outputs(frames, frames=True)
     counted = [item.key for item in frames.dense]
     parser = _sequence_parser(before, lists)
@@ -311,7 +312,7 @@ DECODE_JSON = mapped("DecodeJSONExample", _of_json)
 
 
 def decode_csv(fields: Sequence[Field], options: Any) -> Op:
-    """The operation that reads lines of text as a column for each of `fields`."""
+    """Return the operation that parses lines of text into a column for each of `fields`."""
     from ..kernels.csv import read_lines
 
     def kernel(lines: Any) -> tuple[Any, ...]:

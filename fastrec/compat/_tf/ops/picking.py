@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Elements picked out of tensors by where they are, and where something holds."""
+"""Select elements of tensors by index or by a condition."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from . import Array, Block, Op, constant_of, invalid, known_sizes
 from .reductions import one_number
 from .shaping import is_column, moved
 
-_WORTH = 1 << 12  # numbers
-_MANY = 1 << 8  # of them a table is quicker than a dict
-_LONG = 1 << 7  # numbers of a row, which are copied faster as a whole
+_WORTH = 1 << 12  # the minimum number of elements for a faster method
+_MANY = 1 << 8  # from this number of values, a table is faster than a dict
+_LONG = 1 << 7  # rows of at least this number of elements are copied faster as a whole
 INVALID_INDEX = (
     "Only integers, slices (`:`), ellipsis (`...`), tf.newaxis (`None`) and scalar "
     "tf.int32/tf.int64 tensors are valid indices"
@@ -39,16 +39,16 @@ class Place(NamedTuple):
 
 
 def index_of(key: Any, number: Callable[[Any], Any]) -> tuple[tuple[Any, ...], list[Any]]:
-    """The parts of an index, and the tensors that the places in it stand for.
+    """Return the parts of an index, and the tensors for its :class:`Place` parts.
 
     Parameters
     ----------
     key : object
-        As Python's square brackets have it.
+        The index, as Python passes it to ``__getitem__``.
     number : callable
-        From a part to an int, None, or a tensor.
+        Converts a part to an int, None, or a tensor.
     """
-    if type(key) is int:  # what most are
+    if type(key) is int:  # the most common case
         return (key,), []
     tensors: list[Any] = []
 
@@ -74,12 +74,12 @@ def index_of(key: Any, number: Callable[[Any], Any]) -> tuple[tuple[Any, ...], l
 
 
 def python_number(item: Any) -> int:
-    """An integer as a part of an index.
+    """Convert a part of an index to an integer.
 
     Raises
     ------
     TypeError
-        For anything else.
+        If the part is not an integer.
     """
     bad = isinstance(item, (bool, np.bool_)) or not hasattr(item, "__index__")
     if bad or getattr(item, "ndim", False):
@@ -88,7 +88,7 @@ def python_number(item: Any) -> int:
 
 
 def filled(part: Any, values: Sequence[Any]) -> Any:
-    """A part of an index with the values of the inputs that it names."""
+    """Replace each :class:`Place` in a part of an index by the value of its input."""
     if isinstance(part, Place):
         value = values[part.number]
         if value.ndim:
@@ -166,11 +166,11 @@ def _strided_block(_: int, x: Block, *values: Block, index: tuple[Any, ...]) -> 
     try:
         return moved(x.value, lambda column: column[(slice(None), *index)])
     except (IndexError, ValueError):
-        return None  # one element after the other says what is wrong
+        return None  # processing the elements one by one finds the error
 
 
 def _places_block(x: Block, values: Sequence[Block], index: tuple[Any, ...]) -> Any:
-    """Parts of one array, or of a column, at places that each element has for itself."""
+    """Index one array, or a column, at positions that differ for each element."""
     if x.many and isinstance(index[0], slice) and x.value.ndim > 1:
         return _parts_of_matrix(x.value, values, index)
     late = [isinstance(part, Place) for part in index]
@@ -187,14 +187,14 @@ def _places_block(x: Block, values: Sequence[Block], index: tuple[Any, ...]) -> 
         (p.value < -size).any() or (p.value >= size).any()
         for p, size in zip(places, sizes, strict=False)
     ):
-        return None  # one element after the other says what is wrong
+        return None  # processing the elements one by one finds the error
     first = [np.arange(len(x.value))] if x.many else []
     where = (*first, *[place.value for place in places], *rest)
     return moved(x.value, lambda whole: whole[where])
 
 
 def _parts_of_matrix(column: Any, values: Sequence[Block], index: tuple[Any, ...]) -> Any:
-    """The rows of elements, from and up to places that each has for itself."""
+    """Slice the rows of each element, from and to positions that differ for each element."""
     bounds = [
         values[bound.number] if isinstance(bound, Place) else Block(bound, False)
         for bound in (index[0].start, index[0].stop)
@@ -209,20 +209,20 @@ def _parts_of_matrix(column: Any, values: Sequence[Block], index: tuple[Any, ...
 
 
 def _one_of_rows(rows: Any, parts: Sequence[Any]) -> Any:
-    """The value at one place of each row."""
+    """Return the value at one position of each row."""
     if len(parts) != 1 or not isinstance(parts[0], int) or isinstance(rows, Arrays):
         return None
     place, lengths = parts[0], rows.row_lengths
     if not isinstance(rows.values, (np.ndarray, fastrec.Bytes)) or len(rows.values.shape) != 1:
         return None
     if (lengths <= place if place >= 0 else lengths < -place).any():
-        return None  # one element after the other says what is wrong
+        return None  # processing the elements one by one finds the error
     where = (rows.row_splits[:-1] if place >= 0 else rows.row_splits[1:]) + place
     return moved(rows.values, lambda values: values[where])
 
 
 def _part_of_rows(rows: Any, part: slice) -> Any:
-    """From the beginnings of rows, or from places after them, up to some length."""
+    """Slice each row from its start, or from a later position, to a limit."""
     begin, end = 0 if part.start is None else part.start, part.stop
     if part.step not in (None, 1) or np.any(begin < 0) or (end is not None and np.any(end < 0)):
         return None
@@ -244,7 +244,7 @@ def _part_of_rows(rows: Any, part: slice) -> Any:
 
 
 def _pieces(values: Any, first: Array, lengths: Array) -> Any:
-    """So many values from each of these places on, one after the other."""
+    """Concatenate runs of values with the given first positions and lengths."""
     if isinstance(values, fastrec.Bytes) or lengths.sum() < _LONG * len(lengths):
         at = lengths.cumsum()
         where = np.arange(at[-1] if len(at) else 0) + np.repeat(first - at + lengths, lengths)
@@ -285,7 +285,7 @@ def _slice_block(count: int, x: Block, begin: Block, size: Block) -> Any:
     if starts.ndim != 2 or starts.shape[1] != len(lengths) or len(sizes) != len(lengths):
         return None
     if (sizes < 0).any() or (starts < 0).any() or (starts + sizes > lengths).any():
-        return None  # -1, or an error: each for itself
+        return None  # process -1 and errors element by element
     ends = starts + sizes
     if not begin.many:
         return x.value[(slice(None), *map(slice, starts[0].tolist(), ends[0].tolist()))]
@@ -393,11 +393,11 @@ ONE_HOT = Op("OneHot", _one_hot, _one_hot_spec, _one_hot_block)
 
 def _where(x: Any) -> Array:
     array = as_array(x)
-    found = np.flatnonzero(array)  # far faster than the places along each dimension
+    found = np.flatnonzero(array)  # much faster than the indices along each axis
     places = np.empty((found.size, array.ndim), np.int64)
     for axis in range(array.ndim - 1, 0, -1):
         size = max(array.shape[axis], 1)
-        quotients = found // size  # which NumPy vectorises, unlike divmod
+        quotients = found // size  # NumPy vectorizes this, unlike divmod
         np.subtract(found, quotients * size, out=places[:, axis])
         found = quotients
     places[:, :1] = found[:, np.newaxis]
@@ -418,7 +418,7 @@ def _boolean_mask(x: Any, mask: Array, *, axis: int) -> Array:
         shapes = f"{in_messages(array.shape)} and {in_messages(mask.shape)}"
         raise invalid(f"Shapes {shapes} are incompatible")
     if not axis and mask.size >= _WORTH and array.dtype != object and array.flags.c_contiguous:
-        size = array[(0,) * mask.ndim].nbytes  # those of an element are one
+        size = array[(0,) * mask.ndim].nbytes  # bytes that one entry of the mask selects
         rows = np.flatnonzero(mask)
         found = array.reshape(-1).view(f"V{size}").take(rows) if size else None
         if found is not None:
@@ -440,7 +440,7 @@ BOOLEAN_MASK = Op("BooleanMask", _boolean_mask, _mask_spec)
 
 
 def numbered(values: Any) -> tuple[Any, Array]:
-    """The different values of a vector, as they come, and the number of each value's."""
+    """Return the distinct values of a vector in order, and the index of each element's value."""
     if isinstance(values, fastrec.Bytes):
         places, firsts = _tensor.number_texts(values)
         return values.take(firsts), places
@@ -450,7 +450,7 @@ def numbered(values: Any) -> tuple[Any, Array]:
         if span <= 4 * values.size:
             places = np.subtract(values, low, dtype=np.int64, casting="unsafe")
             first = np.full(span, values.size)
-            first[places[::-1]] = np.arange(values.size)[::-1]  # the last that is written stays
+            first[places[::-1]] = np.arange(values.size)[::-1]  # the last write wins
             begins = np.sort(first[first < values.size])
             first[places[begins]] = np.arange(begins.size)
             return values[begins], first[places]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operations on ragged values: the rows one after the other, and where each of them begins."""
+"""Operations on ragged values: concatenated rows, and the row splits."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ Ragged = fastrec.Ragged
 
 
 class OutOfRows(IndexError, Mismatch):
-    """A number of a row that there is not."""
+    """A row number that is out of range."""
 
 
 def splits_of(lengths: Any, dtype: Any = np.int64) -> Array:
@@ -56,7 +56,7 @@ def splits_of(lengths: Any, dtype: Any = np.int64) -> Array:
 
 
 def normal(ragged: Ragged) -> Ragged:
-    """The same rows over no other values than theirs: a slice of rows shares all of them."""
+    """Return the same rows without unused values, which a slice of rows still shares."""
     splits = np.asarray(ragged.row_splits)
     begin, end = int(splits[0]), int(splits[-1])
     if begin == 0 and end == len(ragged.values):
@@ -65,7 +65,7 @@ def normal(ragged: Ragged) -> Ragged:
 
 
 def take(values: Any, places: Array) -> Any:
-    """Some of the rows of any values."""
+    """Take rows of dense, string or ragged values."""
     if isinstance(values, Ragged):
         lengths = values.row_lengths[places]
         splits = splits_of(lengths, values.row_splits.dtype)
@@ -75,7 +75,7 @@ def take(values: Any, places: Array) -> Any:
 
 
 def together(parts: Sequence[Any]) -> Any:
-    """Any values, one below the other."""
+    """Concatenate the rows of dense or ragged values."""
     if not isinstance(parts[0], Ragged):
         return np.concatenate([as_array(part) for part in parts])
     lengths = np.concatenate([part.row_lengths for part in parts])
@@ -84,7 +84,7 @@ def together(parts: Sequence[Any]) -> Any:
 
 
 def as_ragged(value: Any, rank: int, splits: Any = np.int64) -> Any:
-    """A dense value as one with so many ragged dimensions."""
+    """Convert a dense value to one with `rank` ragged dimensions."""
     if isinstance(value, Ragged):
         return Ragged(as_ragged(value.values, rank - 1, splits), value.row_splits)
     array = as_array(value)
@@ -109,12 +109,12 @@ def rank_of(value: Any) -> int:
 
 
 def with_spec(shape: Any, dtype: Any, rank: int, splits: Any) -> TypeSpec:
-    """Spec of something with so many ragged dimensions, of none too."""
+    """Return the spec of a value with `rank` ragged dimensions, which may be 0."""
     return RaggedTensorSpec(shape, dtype, rank, splits) if rank else TensorSpec(shape, dtype)
 
 
 def spec_parts(spec: Any) -> tuple[Any, DType, int, Any]:
-    """Sizes, type, number of ragged dimensions and type of the splits."""
+    """Return the sizes, the type, the number of ragged dimensions and the type of the splits."""
     rank = getattr(spec, "ragged_rank", 0)
     return spec.shape.sizes, spec.dtype, rank, getattr(spec, "row_splits_dtype", "int64")
 
@@ -125,14 +125,14 @@ def _values_spec(specs: Sequence[Any], *_: Any) -> list[TypeSpec]:
 
 
 def _below(specs: Sequence[Any], rows: int | None, splits: Any = None) -> list[TypeSpec]:
-    """Spec of something made of rows of the first input."""
+    """Return the spec of a value whose rows consist of rows of the first input."""
     sizes, dtype, rank, own = spec_parts(specs[0])
     shape = None if sizes is None else [rows, None, *sizes[1:]]
     return [RaggedTensorSpec(shape, dtype, rank + 1, splits or own)]
 
 
 def spec_of_parts(specs: Sequence[Any], *_: Any) -> list[TypeSpec]:
-    """Spec of something with these flat values and splits."""
+    """Return the spec of a value with the given flat values and splits."""
     flat, *splits = specs
     rows = splits[0].shape.sizes
     count = None if not rows or rows[0] is None else rows[0] - 1
@@ -152,19 +152,19 @@ def _sample(spec: Any, unknown: int, number: int) -> Any:
 def tried(
     kernel: Callable[..., Any], least: Callable[..., int] | None = None
 ) -> Callable[..., list[TypeSpec]]:
-    """Inference from what a kernel gives for samples of two sizes.
+    """Return an inference function that runs a kernel on samples of two sizes.
 
-    `least` says, of the attributes, how large a sample has to be at least.
+    `least` returns the minimum size of a sample for the attributes.
     """
 
     def infer(specs: Sequence[Any], _: Any, **attributes: Any) -> list[TypeSpec]:
         first, *others = specs
-        if least is not None and others:  # numbers of rows, which may be any
+        if least is not None and others:  # the number of rows may vary
             first = first.reshaped([None, *(first.shape.sizes or ())[1:]])
         start = 2 if least is None else least(**attributes) + 2 * len(others)
         trials = []
         for more in range(2):
-            step = 0 if least is None else more + 1  # so that no two numbers are equal
+            step = 0 if least is None else more + 1  # all numbers of the samples differ
             given = [
                 _sample(spec, start + more, step * number)
                 for number, spec in enumerate((first, *others))
@@ -187,7 +187,7 @@ def _shape(value: Any) -> list[int | None]:
     return [len(value), None, *_shape(value.values)[1:]]
 
 
-# The parts.
+# Parts of ragged values.
 
 
 def _made(flat: Any, *splits: Any) -> Any:
@@ -253,7 +253,7 @@ SAME_ROWS = Op("AssertSameRows", _same_rows, _same_rows_spec)
 
 
 def _aligned(ragged: Ragged, dense: Any) -> Any:
-    """The element of a dense value that goes with each of the flat values."""
+    """Return the element of a dense value for each of the flat values."""
     array, whole = as_array(dense), normal(ragged)
     if isinstance(whole.values, Ragged) or as_array(whole.values).ndim > 1 or array.ndim > 2:
         raise Mismatch("a dense tensor goes with a ragged one of two dimensions")
@@ -270,7 +270,7 @@ def _aligned(ragged: Ragged, dense: Any) -> Any:
 ALIGNED = Op("RaggedBroadcast", _aligned, lambda specs, _: [TensorSpec([None], specs[1].dtype)])
 
 
-# Values and where their rows are.
+# Values and their row partitions.
 
 
 def _checked(name: str, holds: Any, what: str = "RaggedTensor") -> None:
@@ -345,7 +345,7 @@ _PARTITIONS: dict[str, Callable[..., Array]] = {
 
 
 def splits_of_ids(ids: Array, count: int) -> Array:
-    """Where rows begin whose values have these row numbers, in ascending order."""
+    """Return the row splits for values with the given row numbers, which ascend."""
     return splits_of(np.bincount(ids, minlength=count), ids.dtype)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ragged values made of dense and sparse ones, and these of them."""
+"""Convert dense and sparse values to ragged ones, and back."""
 
 from __future__ import annotations
 
@@ -141,14 +141,14 @@ def _sparse_parts_spec(specs: Sequence[Any], _: Any) -> list[TypeSpec]:
 
 
 def _sparse_parts_block(count: int, flat: Block, splits: Block) -> Any:
-    """Of elements whose values are vectors."""
+    """Convert elements whose values are vectors."""
     rows = flat.value
     if not (flat.many and splits.many and isinstance(rows, Ragged)):
         return None
     bounds = splits.value if isinstance(splits.value, Ragged) else as_array(splits.value)
     if isinstance(bounds, Ragged):
         first = bounds.row_splits - bounds.row_splits[0]
-        begins = first[:-1] - np.arange(count)  # of the rows of each element
+        begins = first[:-1] - np.arange(count)  # the first row of each element
         lengths = np.delete(np.diff(flat_values(bounds)), first[1:-1] - 1)
         counts = bounds.row_lengths - 1
     else:
@@ -166,12 +166,12 @@ def _sparse_parts_block(count: int, flat: Block, splits: Block) -> Any:
     return placed, rows, np.stack([counts, widest], axis=1)
 
 
-# The indices, values and sizes, where the rows have no rows themselves.
+# Returns the indices, values and dense shape of ragged values with a single ragged dimension.
 SPARSE_PARTS = Op("RaggedTensorToSparse", _sparse_parts, _sparse_parts_spec, _sparse_parts_block)
 
 
 def _padded(ragged: Ragged, default: Any, *, shape: Sequence[int | None] | None) -> Any:
-    """The rows in one array, as long as the longest, or as `shape` says."""
+    """Pad the rows to one array, as long as the longest row or as `shape` requires."""
     filler = as_array(default)
     sizes = list(shape) if shape else [None] * rank_of(ragged)
     inner = ragged.flat_values.shape

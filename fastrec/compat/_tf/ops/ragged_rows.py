@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of ragged values picked, joined, nested and made one."""
+"""Select, join, nest and reduce rows of ragged values."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ __all__ = [
 ]
 
 
-# Rows picked, joined and nested.
+# Select, join and nest rows.
 
 
 def _getitem(ragged: Ragged, *tensors: Array, key: tuple[Any, ...]) -> Any:
@@ -62,7 +62,7 @@ def _places_in(*, key: tuple[Any, ...]) -> int:
 
 
 def _picked(value: Any, key: Sequence[Any]) -> Any:
-    """The parts of any value that an index picks."""
+    """Return the parts of a dense or ragged value that an index selects."""
     if not key:
         return value
     if not isinstance(value, Ragged):
@@ -86,7 +86,7 @@ def _picked(value: Any, key: Sequence[Any]) -> Any:
 
 
 def _within(ragged: Ragged, key: Sequence[Any]) -> Any:
-    """What an index picks of each row."""
+    """Return the parts of each row that an index selects."""
     first, *rest = key
     if first is None:
         inner = Ragged(ragged, np.arange(len(ragged) + 1, dtype=ragged.row_splits.dtype))
@@ -130,7 +130,7 @@ def _gather(params: Any, indices: Any) -> Any:
 
 
 def _among_rows(places: Any, starts: Array, sizes: Array) -> Any:
-    """Numbers of elements of rows, as numbers of elements of all rows."""
+    """Convert indices within rows to indices into the concatenated rows."""
     if isinstance(places, Ragged):
         inner = normal(places)
         lengths = inner.row_lengths
@@ -143,7 +143,7 @@ def _among_rows(places: Any, starts: Array, sizes: Array) -> Any:
 
 
 def _gather_along(params: Any, indices: Any, *, axis: int, batch_dims: int) -> Any:
-    """Elements of rows: dimensions before `axis` are rows, which have their indices."""
+    """Gather elements along `axis`; each row in the batch dimensions has its own indices."""
     if not axis:
         return _gather(params, indices)
     rows, splits = params, []
@@ -154,7 +154,8 @@ def _gather_along(params: Any, indices: Any, *, axis: int, batch_dims: int) -> A
     whole = indices if isinstance(indices, Ragged) else as_array(indices)
     for _ in range(batch_dims - 1):
         whole = normal(as_ragged(whole, max(1, depth_of(whole)))).values
-    count = len(splits[max(batch_dims, 1) - 1]) - 1  # of rows for each of which there are indices
+    # The number of rows that have their own indices.
+    count = len(splits[max(batch_dims, 1) - 1]) - 1
     if batch_dims and len(whole) != count:
         raise invalid("batch shape from indices does not match params shape")
     batch = np.arange(count) if batch_dims else np.zeros(count, np.int64)
@@ -357,7 +358,7 @@ def _highest(dtype: Any) -> Any:
     return np.finfo(dtype).max if dtype.kind == "f" else np.iinfo(dtype).max
 
 
-# How values become one, and what there is where there are none.
+# The function that combines values, and the result for empty rows.
 _REDUCTIONS: dict[str, tuple[Any, Callable[[Any], Any]]] = {
     "Sum": (np.add, lambda dtype: 0),
     "Prod": (np.multiply, lambda dtype: 1),
@@ -369,7 +370,7 @@ _REDUCTIONS: dict[str, tuple[Any, Callable[[Any], Any]]] = {
 
 
 def _by_segment(value: Any, ids: Array, count: int, kind: str) -> Any:
-    """The rows of each number made one, element by element."""
+    """Combine the rows of each segment, element by element."""
     if not isinstance(value, Ragged):
         array = as_array(value)
         combine, none = _REDUCTIONS[kind]
@@ -407,7 +408,7 @@ def _over(value: Any, axes: Sequence[int], kind: str) -> Any:
 
 
 def _each(function: Callable[..., Any], *values: Any) -> Any:
-    """A function of the flat values of several that have the same rows."""
+    """Apply a function to the flat values of several values with the same rows."""
     if isinstance(values[0], Ragged):
         first = normal(values[0])
         inner = _each(function, first.values, *[normal(v).values for v in values[1:]])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bytes as numbers."""
+"""Interpret bytes as numbers."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ def _why_not(values: Any, dtype: np.dtype[Any]) -> str:
 def raw_array(
     values: Any, dtype: np.dtype[Any], little_endian: bool = True, fixed: int | None = None
 ) -> Array:
-    """Bytes as the elements of an array of one more dimension, which may be a view of them.
+    """Decode bytes to an array with one more dimension, which may be a view of the bytes.
 
     Raises
     ------
     InvalidArgumentError
-        When strings differ in size, or are no whole elements.
+        If strings differ in size, or if their size is not a multiple of the element size.
     """
     data = values[()] if isinstance(values, np.ndarray) and not values.ndim else values
     if isinstance(data, bytes) and fixed is None and little_endian is _LITTLE and dtype.kind != "b":
@@ -98,7 +98,7 @@ def _block(
         return None
     sizes = np.diff(strings.offsets)
     if fixed_length is None and (sizes % dtype.itemsize).any():
-        return None  # one element after the other says what is wrong
+        return None  # processing the elements one by one finds the error
     if fixed_length is not None or (sizes == sizes[0]).all():
         return fastrec.decode_raw(strings, dtype, little_endian, fixed_length)
     if strings.shape != (len(strings),) or dtype.kind == "b" or little_endian is not _LITTLE:
@@ -111,17 +111,18 @@ def _block(
 def _of_rows(
     rows: fastrec.Ragged, dtype: np.dtype[Any], little_endian: bool, fixed: int | None
 ) -> Arrays | None:
-    """Rows of strings as arrays of two dimensions, where all strings are of one size."""
+    """Decode rows of strings of one size to arrays of two dimensions."""
     strings = flat_values(rows)
     sizes = np.diff(strings.offsets)
     if len(strings.shape) != 1 or not len(strings):
         return None
     if fixed is None and ((sizes != sizes[0]).any() or sizes[0] % dtype.itemsize):
-        return None  # one element after the other says what is wrong
+        return None  # processing the elements one by one finds the error
     found = fastrec.decode_raw(strings, dtype, little_endian, fixed)
     arrays = arrays_of(found, rows.row_splits - rows.row_splits[0])
     if fixed is None:
-        arrays.shapes[arrays.shapes[:, 0] == 0] = 0  # no string says how many elements it has
+        # Without a string, the number of elements in a string is unknown.
+        arrays.shapes[arrays.shapes[:, 0] == 0] = 0
     return arrays
 
 

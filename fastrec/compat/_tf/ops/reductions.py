@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One value of many: sums, means, extremes and where these are, and sums along the way."""
+"""Reductions: sums, means, extremes, their indices, and cumulative sums."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from ..specs import TensorSpec, TypeSpec
 from ..tensor import as_array
 from . import Array, Block, Op, constant_of, invalid, same_spec
 
-_LINE = 64  # numbers that are worth a call
-_WORTH = 1 << 9  # numbers
+_LINE = 64  # the minimum length of a loop that justifies a call
+_WORTH = 1 << 9  # the minimum number of elements for native code
 _NATIVE = {"float32", "float64", "int32", "int64", "uint8", "bool"}
 
 
 def one_number(value: Any, parameter: str) -> int:
-    """The only element of an array.
+    """Return the only element of an array.
 
     Raises
     ------
     InvalidArgumentError
-        When it has more, or none.
+        If the array does not have exactly one element.
     """
     array = np.asarray(value)
     if array.size != 1:
@@ -39,12 +39,12 @@ def one_number(value: Any, parameter: str) -> int:
 
 
 def _dimensions(axes: Sequence[int], rank: int) -> tuple[int, ...]:
-    """Dimensions counted from the first.
+    """Return non-negative axes.
 
     Raises
     ------
     InvalidArgumentError
-        For one that is not there, or there twice.
+        If an axis is out of range or repeated.
     """
     found: list[int] = []
     for axis in axes:
@@ -59,12 +59,12 @@ def _dimensions(axes: Sequence[int], rank: int) -> tuple[int, ...]:
 
 
 def sizes_left(sizes: Sequence[int | None], axes: Any, keep_dims: bool) -> list[int | None]:
-    """Sizes of what is left when these dimensions are gone.
+    """Return the sizes after a reduction over axes.
 
     Raises
     ------
     ValueError
-        For one that is not there.
+        If an axis is out of range.
     """
     rank = len(sizes)
     flat = [int(a) for a in np.asarray(axes).reshape(-1)]
@@ -97,7 +97,7 @@ def _reduced_spec(specs: Sequence[Any], raws: Sequence[Any], *, keep_dims: bool)
 def reduction(
     name: str, function: Callable[[Array, tuple[int, ...] | None, bool], Any], kinds: str
 ) -> Op:
-    """An operation over the dimensions of its second input, or over all where that is missing."""
+    """Return an operation that reduces the axes in the second input, or by default all axes."""
 
     def reduced(x: Array, axes: tuple[int, ...] | None, keep_dims: bool) -> Array:
         found = function(x, axes, keep_dims)
@@ -124,23 +124,27 @@ def _mean(x: Array, axes: Any, keep: bool) -> Any:
     if x.dtype.kind not in "iu":
         total = summed(x, axes, keep)
         return total / total.dtype.type(x.size // max(total.size, 1))
-    size = 4 if x.itemsize == 1 and x.size < 1 << 23 else 8  # bytes, which the sum fits
+    # Bytes of an integer that holds the sum.
+    size = 4 if x.itemsize == 1 and x.size < 1 << 23 else 8
     total = along(np.add, x, axes, keep, dtype=f"{x.dtype.kind}{size}")
     count = total.dtype.type(max(x.size // max(total.size, 1), 1))
-    if x.dtype.kind == "i":  # towards zero
+    if x.dtype.kind == "i":  # truncate towards zero
         total = total - np.fmod(total, count)
     return (total // count).astype(x.dtype)
 
 
 def _limit(dtype: np.dtype[Any], greatest: bool) -> Any:
-    """The largest or least value of a type, infinite ones included."""
+    """Return the largest or smallest value of a type, including infinity."""
     if dtype.kind == "f":
         return np.inf if greatest else -np.inf
     return np.iinfo(dtype).max if greatest else np.iinfo(dtype).min
 
 
 def _are_native(x: Array, begin: int, end: int) -> bool:
-    """Whether an extreme along these dimensions is found natively: NumPy's loops are shorter."""
+    """Return whether an extreme over these axes is computed natively.
+
+    Native code is used if NumPy's loops would be short.
+    """
     count = math.prod(x.shape[begin:end])
     if x.size < _WORTH or x.dtype.name not in _NATIVE or not 0 < count < 1 << 31:
         return False
@@ -148,12 +152,13 @@ def _are_native(x: Array, begin: int, end: int) -> bool:
 
 
 def _extreme(greatest: bool, other: Callable[..., Any]) -> Callable[..., Any]:
-    """The largest or least number, or what `other` gives where it is the quicker one."""
+    """Return a function for the maximum or minimum, which calls `other` if that is faster."""
 
     def extreme(x: Array, axes: tuple[int, ...] | None, keep: bool) -> Any:
         if axes:
             begin, end = min(axes), max(axes) + 1
-            is_short = math.prod(x.shape[begin + 1 :]) < _LINE  # of NumPy's loops
+            # Whether NumPy's loops would be short.
+            is_short = math.prod(x.shape[begin + 1 :]) < _LINE
             if is_short and end - begin == len(axes) and _are_native(x, begin, end):
                 found = _tensor.extremes(x, begin, end, greatest=greatest)
                 return np.expand_dims(found, axes) if keep else found
@@ -196,7 +201,7 @@ ALL = reduction("All", _extreme(False, lambda x, a, k: along(np.logical_and, x, 
 ANY = reduction("Any", _extreme(True, lambda x, a, k: along(np.logical_or, x, a, k)), "b")
 LOG_SUM_EXP = reduction("LogSumExp", _logsumexp, "f")
 STD = reduction("Std", lambda x, a, k: np.sqrt(_variance(x, a, k)), "fc")
-# The largest singular value.
+# Computes the largest singular value.
 MATRIX_NORM = reduction("Svd", lambda x, a, k: np.linalg.norm(x, 2, a, k), "fc")
 VARIANCE = reduction("Variance", _variance, "fc")
 
@@ -217,7 +222,7 @@ def _place_of(name: str, function: Callable[..., Any], greatest: bool) -> Op:
             begin = axis % array.ndim
             found = _tensor.extremes(array, begin, begin + 1, greatest=greatest, places=True)
             return found.astype(output_type.numpy, copy=False)
-        if array.dtype.kind == "f" and np.isnan(array).any():  # which is never the one
+        if array.dtype.kind == "f" and np.isnan(array).any():  # NaN is never selected
             array = np.where(np.isnan(array), _limit(array.dtype, not greatest), array)
         return np.asarray(function(array, axis=axis), output_type.numpy)
 
@@ -244,7 +249,7 @@ ARG_MIN = _place_of("ArgMin", np.argmin, False)
 def _sums_along(x: Array, axis: int) -> Array:
     if math.prod(x.shape[axis + 1 :]) < _LINE or x.shape[axis] < 2 or x.dtype == object:
         return np.cumsum(x, axis, dtype=x.dtype)
-    result = np.empty(x.shape, x.dtype)  # row by row, which NumPy does column by column
+    result = np.empty(x.shape, x.dtype)  # add row by row, because np.cumsum works column by column
     rows, sums = np.moveaxis(x, axis, 0), np.moveaxis(result, axis, 0)
     sums[0] = rows[0]
     for before, row, total in zip(sums, rows[1:], sums[1:], strict=False):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows by the number of their part: sums of segments, partitions, scattering, searching."""
+"""Segment reductions, partitions, scattering and searching, by segment or index."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ def _neutral(kind: str, dtype: np.dtype[Any]) -> Any:
 
 
 def combined(kind: str, data: Array, ids: Array, count: int) -> Array:
-    """Combine the rows of each segment, natively where their type allows it.
+    """Combine the rows of each segment, natively if their type allows it.
 
     Parameters
     ----------
     kind : {"Sum", "Prod", "Max", "Min", "Mean"}
     data : ndarray
     ids : ndarray of int
-        The segment of each row of `data`; a negative one drops the row.
+        The segment of each row of `data`. A row with a negative id is dropped.
     count : int
         The number of segments.
     """
@@ -97,7 +97,7 @@ def _segment(kind: str) -> Op:
             )
         count = int(ids[-1]) + 1 if len(ids) else 0
         found = combined(kind, data, ids, count)
-        if kind in ("Max", "Min"):  # of nothing, 0
+        if kind in ("Max", "Min"):  # the result of an empty segment is 0
             found[_tensor.count_segments(ids, count) == 0] = 0
         return found
 

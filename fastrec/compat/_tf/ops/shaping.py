@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shapes as values, and the same elements in another shape."""
+"""Compute shapes, and reshape tensors."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from .reductions import one_number
 
 
 def is_column(block: Block) -> bool:
-    """Whether it is of elements of one shape, in an array."""
+    """Return whether a block is an array of elements that have one shape."""
     return block.many and isinstance(block.value, np.ndarray)
 
 
 def moved(column: Any, move: Callable[[Array], Array]) -> Any:
-    """A column, an array or a Bytes, with its elements where `move` puts those of an array."""
+    """Rearrange the elements of an array or a Bytes as `move` rearranges an array."""
     if not isinstance(column, fastrec.Bytes):
         return move(column)
     places = move(np.arange(len(column.offsets) - 1).reshape(column.shape))
@@ -120,7 +120,7 @@ def _reshape_block(count: int, x: Block, sizes: Block) -> Any:
     try:
         return _in_shape(x.value, (count, *new_sizes(x.value.shape[1:], wanted)))
     except InvalidArgumentError:
-        return None  # one element after the other says what is wrong
+        return None  # processing the elements one by one finds the error
 
 
 def _in_shape(values: Any, shape: tuple[int, ...]) -> Any:
@@ -130,13 +130,13 @@ def _in_shape(values: Any, shape: tuple[int, ...]) -> Any:
 
 
 def _reshape_rows(rows: Any, wanted: Sequence[int]) -> Any:
-    """Arrays of differing shape in another one, of which one size may be open."""
+    """Reshape arrays of varying shape; one of the wanted sizes may be -1."""
     if not isinstance(rows.values, (np.ndarray, fastrec.Bytes)) or min(wanted, default=0) < -1:
         return None
     totals, open_at = np.diff(rows.row_splits), [i for i, n in enumerate(wanted) if n == -1]
     known = math.prod(n for n in wanted if n != -1)
     if len(open_at) > 1 or not known or (totals % known).any():
-        return None  # one element after the other says what is wrong
+        return None  # processing the elements one by one finds the error
     if not open_at:
         alike = bool((totals == known).all())
         return _in_shape(flat_values(rows), (len(rows), *wanted)) if alike else None
@@ -199,7 +199,7 @@ EXPAND_DIMS = Op("ExpandDims", _expand_dims, _expand_spec, _expand_block, cheap=
 
 
 def _dropped(sizes: Sequence[int | None], axes: Sequence[int]) -> set[int]:
-    """The dimensions that go: those of `axes`, or all that are of size 1."""
+    """Return the axes to remove: the given axes, or all axes of size 1."""
     rank = len(sizes)
     for number, a in enumerate(axes):
         if not -rank <= a < rank:
@@ -235,7 +235,7 @@ SQUEEZE = Op("Squeeze", _squeeze, _squeeze_spec, _squeeze_block, cheap=True)
 
 
 def _order_of(perm: Array, rank: int) -> list[int]:
-    """The order of dimensions that a vector spells out, each counted from the front."""
+    """Return a permutation of axes as non-negative numbers."""
     if perm.ndim != 1:
         raise invalid(f"perm must be rank 1, got shape {in_messages(perm.shape)}")
     if perm.size != rank:
@@ -274,7 +274,7 @@ def _transpose_spec(specs: Sequence[Any], raws: Sequence[Any]) -> list[TypeSpec]
 
 
 def _turned_rows(column: Arrays) -> Arrays:
-    """Matrices of differing size, the other way round."""
+    """Transpose matrices of varying size."""
     sizes = np.diff(column.row_splits)
     m, n = (np.repeat(column.shapes[:, axis], sizes) for axis in (0, 1))
     begins = np.repeat(np.cumsum(sizes) - sizes, sizes)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operations on sparse values: where values are, the values, and the sizes of the whole."""
+"""Operations on sparse values, which consist of indices, values and a dense shape."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ _UNSORTED = (
 
 
 def _of_rank(specs: Sequence[Any], *_: Any, **__: Any) -> list[TypeSpec]:
-    """A sparse value of the first input's type and rank."""
+    """Return the spec of a sparse value with the type and rank of the first input."""
     rank = specs[0].shape.ndims
     return [SparseTensorSpec(None if rank is None else [None] * rank, specs[0].dtype)]
 
 
-# The parts.
+# Parts of sparse values.
 
 
 def _made(indices: Any, values: Any, sizes: Any) -> Sparse:
@@ -119,12 +119,12 @@ CAST = Op(
 def dense_array(
     indices: Array, sizes: Any, values: Array, default: Any, validate: bool = True
 ) -> Array:
-    """The whole array, `default` where there is no value.
+    """Return a dense array with `default` in place of missing values.
 
     Raises
     ------
     InvalidArgumentError
-        As :func:`flat_places` says.
+        If :func:`flat_places` raises it.
     """
     count, rank = (len(indices) if indices.ndim else 1), len(sizes)
     places = indices.reshape(count, rank if indices.size else 0)
@@ -135,13 +135,13 @@ def dense_array(
 
 
 def flat_places(places: Array, sizes: Array, validate: bool) -> Array:
-    """The index of each place in the array laid flat.
+    """Return the index of each value in the flattened array.
 
     Raises
     ------
     InvalidArgumentError
-        When one is outside of the array; when one is repeated or out of order, if these are
-        validated.
+        If an index is out of bounds, or if `validate` is True and an index is repeated or out of
+        order.
     """
     flat = places[:, 0].astype(np.int64)
     inside = True
@@ -172,7 +172,7 @@ def _dense(sparse: Sparse, default: Any, *, validate: bool = True) -> Array:
 
 
 def _dense_block(_: int, sparse: Block, default: Block, **__: Any) -> Any:
-    """Vectors without holes are their values, whatever would be in the holes."""
+    """Return the rows of vectors that have no missing values; the default is not needed."""
     return sparse.value.rows if isinstance(sparse.value, VarLen) and sparse.many else None
 
 
@@ -212,17 +212,17 @@ def _indicator_spec(specs: Sequence[Any], _: Any, *, size: int) -> list[TypeSpec
 TO_INDICATOR = Op("SparseToIndicator", _indicator, _indicator_spec)
 
 
-# Values in other places.
+# Rearranged values.
 
 
 def _sorted(indices: Array, values: Any, sizes: Sequence[int]) -> Sparse:
-    """In the order of the places; those of one place stay in theirs."""
+    """Sort values by index; the order of equal indices is preserved."""
     order = np.lexsort(indices.T[::-1]) if indices.size else np.arange(len(values))
     return Sparse(indices[order], as_array(values)[order], tuple(sizes))
 
 
 def picked(sparse: Sparse, kept: Any, sizes: Sequence[int], offset: Any = 0) -> Sparse:
-    """Some of the places, and the values there, of a whole of these sizes."""
+    """Select some of the indices and values, with a new dense shape."""
     return Sparse(sparse.indices[kept] - offset, as_array(sparse.values)[kept], tuple(sizes))
 
 
@@ -308,7 +308,7 @@ def _transpose(sparse: Sparse, *order: Array) -> Sparse:
 TRANSPOSE = Op("SparseTranspose", _transpose, _of_rank)
 
 
-# Parts and wholes.
+# Split and join.
 
 
 def _slice(sparse: Sparse, start: Array, size: Array) -> Sparse:

@@ -39,7 +39,10 @@ def _check_shapes(one: Sparse, other: Sparse) -> None:
 
 
 def _merged(one: Sparse, other: Sparse) -> tuple[Array, Array, Array, Array]:
-    """The places of either; at each the value of both, 0 where there is none, and their number."""
+    """Return the union of indices, both operands' values there, and how many have a value.
+
+    A missing value is 0.
+    """
     _check_shapes(one, other)
     places, number = _numbered(np.concatenate([one.indices, other.indices]), one.dense_shape)
     both = np.zeros((2, len(places)), as_array(one.values).dtype)
@@ -49,13 +52,13 @@ def _merged(one: Sparse, other: Sparse) -> tuple[Array, Array, Array, Array]:
 
 
 def _numbered(places: Array, sizes: Sequence[int]) -> tuple[Array, Array]:
-    """Return the different places in ascending order, and the number of each place's."""
+    """Return the distinct indices in ascending order, and the position of each index in them."""
     if math.prod(sizes) >= 1 << 63 or (places.size and (places < 0).any()):
         places, number = np.unique(places, axis=0, return_inverse=True)
         return places, number.reshape(-1)
     steps = np.cumprod([1, *sizes[:0:-1]], dtype=np.int64)[::-1][: len(sizes)]
     keys = places @ steps if sizes else np.zeros(len(places), np.int64)
-    order = np.argsort(keys, kind="stable")  # fast for runs that ascend
+    order = np.argsort(keys, kind="stable")  # stable sorting is fast for ascending runs
     ascending = keys[order]
     is_new = np.ones(len(keys), bool)
     np.not_equal(ascending[1:], ascending[:-1], out=is_new[1:])

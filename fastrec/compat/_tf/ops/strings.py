@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Strings: cut, joined, taken for numbers and the other way round."""
+"""Split, join and match strings, and convert between strings and numbers."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from .cutting import SPACE
 from .reductions import sizes_left
 
 UNITS = ("BYTE", "UTF8_CHAR")
-_LONG = 1 << 12  # bytes of a string that native kernels are worth
+_LONG = 1 << 12  # the minimum size of a string in bytes for native kernels
 
 
 def of_rows(kernel: Callable[..., Any], x: Block, attributes: dict[str, Any]) -> Any:
-    """A kernel of an array of strings on a column of them; None where it has no such form."""
+    """Apply a kernel for arrays of strings to a column; return None if the column is unsuitable."""
     if not x.many or not isinstance(x.value, (np.ndarray, fastrec.Bytes, fastrec.Ragged)):
         return None
     if not isinstance(x.value, fastrec.Ragged):
@@ -42,7 +42,7 @@ def of_rows(kernel: Callable[..., Any], x: Block, attributes: dict[str, Any]) ->
 
 
 def _each(x: Any, function: Callable[[list[bytes]], Any], numpy: np.dtype[Any]) -> Any:
-    """`function`, which is of a list, of one string or of all of an array."""
+    """Apply a function of a list to one string, or to all strings of an array."""
     if type(x) is bytes:
         (found,) = function([x])
         return found if type(found) is bytes else np.asarray(found, numpy)
@@ -61,17 +61,17 @@ def mapped(
     dtype: Any = string,
     many: Callable[..., Array | fastrec.Bytes | None] | None = None,
 ) -> Op:
-    """A function of each string.
+    """Return an operation that applies a function to each string.
 
     Parameters
     ----------
     name : str
     function : callable
-        Of a string and attributes.
+        Takes a string and attributes.
     dtype : DType
-        Of what it gives; by default that of the attribute ``out_type``, if there is one.
+        The type of the result; by default the attribute ``out_type``, if it is given.
     many : callable, optional
-        Of Bytes and attributes; returns None where it cannot.
+        Takes Bytes and attributes. Returns None if it cannot process them.
     """
     wanted = as_dtype(dtype)
 
@@ -155,13 +155,13 @@ def _many_decoded(x: fastrec.Bytes) -> fastrec.Bytes | None:
     try:
         return _tensor.decode_base64(x)
     except IndexError:
-        return None  # one string after the other says which
+        return None  # processing the strings one by one finds the invalid one
 
 
 def _matched(name: str, function: Callable[..., list[Any]], dtype: Any) -> Op:
-    """An operation of a list of strings by patterns, which are attributes or further inputs."""
+    """Return an operation on strings and patterns, which are attributes or further inputs."""
     wanted = as_dtype(dtype)
-    changes = wanted is string  # and leaves strings that do not match as they are
+    changes = wanted is string  # strings that do not match remain unchanged
 
     def kernel(x: Any, *patterns: Any, **attributes: Any) -> Any:
         texts = [as_array(each) for each in patterns]
@@ -206,7 +206,7 @@ REGEX_FULL_MATCH = _matched("RegexFullMatch", _full_matches, "bool")
 
 
 def pattern_of(value: Any) -> bytes | None:
-    """The bytes of a text; None for a tensor."""
+    """Return the bytes of a text, or None for a tensor."""
     if isinstance(value, str):
         return value.encode("utf-8", "surrogateescape")
     return value if isinstance(value, bytes) else None
@@ -224,7 +224,7 @@ def _many_numbers(x: fastrec.Bytes, *, out_type: DType) -> Array | None:
     try:
         return numbers_of(x, out_type.numpy)
     except NotANumber:
-        return None  # one element after the other says which
+        return None  # processing the elements one by one finds the invalid one
 
 
 TO_NUMBER = mapped("StringToNumber", _number, many=_many_numbers)
@@ -234,7 +234,7 @@ SPELT = ("float32", "float64", "int32", "int64", "uint32", "uint64")
 def _notation(
     dtype: DType, precision: int, scientific: bool, shortest: bool, width: int, fill: str
 ) -> tuple[str, str]:
-    """The kind of the values, and what ``printf`` calls the notation."""
+    """Return the kind of the values, and the format for ``printf``."""
     kind = "f" if dtype.is_floating else dtype.kind
     if scientific and shortest:
         raise invalid("Cannot select both scientific and shortest notation")
@@ -267,7 +267,7 @@ def _as_string(
         if kind == "O":
             padding = b" " * (width - len(value))
             return bytes(value + padding if fill == "-" else padding + value)
-        if kind == "b":  # which TensorFlow writes as they are
+        if kind == "b":  # TensorFlow writes bools without padding
             return b"true" if value else b"false"
         if kind == "c":
             return f"({spec % value.real},{spec % value.imag})".encode()
@@ -296,7 +296,7 @@ def _substr(x: Any, pos: Array, length: Array, *, unit: str) -> Array | fastrec.
         try:
             return _tensor.take_parts(texts, int(pos), int(length), characters=unit != "BYTE")
         except IndexError:
-            pass  # one string after the other says which has no such place
+            pass  # processing the strings one by one finds the invalid position
     values = as_array(x)
     try:
         whole = np.broadcast_arrays(values, pos, length)
@@ -411,7 +411,7 @@ def _reduce_join(
     texts = as_texts(value)
     x = as_array(value) if texts is None else texts
     rank = len(x.shape)
-    # The first of several is joined first: it is the one that changes fastest.
+    # The first of several axes is joined first, so it must vary fastest.
     places = _joined_first(axes[0], rank)[::-1] if axes else list(range(rank))
     rest = [d for d in range(rank) if d not in places]
     count = int(np.prod([x.shape[d] for d in places]))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors by number, as loops write them."""
+"""Numbered tensors, as loops write them."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ __all__ = [
 
 
 class Tensors:
-    """Tensors by number, None where there is none yet.
+    """Tensors by number; None for a number without a tensor.
 
-    A write gives others, and leaves these as they are: what is appended goes behind them in a list
-    that both share.
+    A write returns a new object and leaves this one unchanged. Appended tensors are stored in a
+    list that both objects share.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class Tensors:
         self._held = [None] * size if held is None else held
 
     def written(self, at: int, value: Any) -> Tensors:
-        """These with a value at a number."""
+        """Return a copy with a tensor at a number."""
         if at < 0:
             raise OutOfRangeError(
                 None, None, f"Writing to negative indices (index {at}) is not allowed."
@@ -72,7 +72,7 @@ class Tensors:
         return Tensors(self.spec.written(shape), max(self.size, at + 1), held)
 
     def with_rows(self, places: list[int], rows: Array) -> Tensors:
-        """These with the rows of an array at some numbers."""
+        """Return a copy with the rows of an array at the given numbers."""
         if len(places) != len(rows):
             raise invalid(f"{len(places)} indices do not fit {len(rows)} rows")
         values = list(rows_of(rows))
@@ -83,7 +83,7 @@ class Tensors:
         return Tensors(first.spec, first.size, held)
 
     def at(self, at: int, shape: TensorShape | None = None) -> Any:
-        """The value at a number; where there is none, zeros of the shape as far as it is known."""
+        """Return the tensor at a number; if it is missing, zeros of the known shape."""
         if at < 0:
             raise OutOfRangeError(None, None, f"Tried to read from negative index {at}")
         if at >= self.size:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Characters of strings: taken apart, put together, and converted from one encoding to another."""
+"""Split strings into characters, join characters, and convert between encodings."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ def in_parts(
     dtypes: Sequence[Any],
     many: Callable[..., tuple[Any, ...] | None],
 ) -> Op:
-    """Return an operation that splits strings: all parts in a row, and where those of each begin.
+    """Return an operation that splits strings into consecutive parts and returns the row splits.
 
-    `parts` returns, for a string and attributes, an array or list for each of the types; `many`
-    returns the results for Bytes and attributes, or None where it cannot.
+    `parts` takes a string and attributes, and returns an array or list for each of the types.
+    `many` takes Bytes and attributes, and returns all results, or None if it cannot process them.
     """
 
     def kernel(x: Any, **attributes: Any) -> tuple[Any, ...]:
@@ -87,7 +87,7 @@ def _characters(text: bytes, *, encoding: str, errors: Errors, wants_offsets: bo
 
 
 def _characters_of_utf8(texts: fastrec.Bytes, encoding: str, errors: Errors) -> Any:
-    """Return points, begins and splits of texts in valid UTF-8; None for others."""
+    """Return code points, offsets and row splits of valid UTF-8, or None for other texts."""
     if encoding.lower().replace("_", "-") not in ("utf-8", "utf8") or errors.control:
         return None
     try:
@@ -118,7 +118,7 @@ def _many_characters(
 
 
 def _own_offsets(texts: fastrec.Bytes, begins: Array, splits: Array, wanted: bool) -> list[Array]:
-    """Return where each character begins in its string, if that is wanted."""
+    """Return the offset of each character in its string, or an empty list unless `wanted`."""
     return [begins[:-1] - np.repeat(texts.offsets[:-1], np.diff(splits))] if wanted else []
 
 
@@ -153,7 +153,7 @@ def _has_control(text: bytes, encoding: str) -> bool:
     return bool((points <= 0x1F).any())
 
 
-_WIDE = {"UTF-16-BE": ">u2", "UTF-32-BE": ">i4"}  # with one number for each character below 65536
+_WIDE = {"UTF-16-BE": ">u2", "UTF-32-BE": ">i4"}  # one number for each character below 65536
 
 
 def _many_transcoded(
@@ -175,7 +175,7 @@ TRANSCODE = mapped("UnicodeTranscode", _transcoded, many=_many_transcoded)
 
 
 def _many_joined(points: Array, *splits: Array) -> fastrec.Bytes | None:
-    """Return rows of code points as UTF-8; None where one of them is invalid."""
+    """Encode rows of code points as UTF-8; return None if a code point is invalid."""
     is_wrong = (points < 0) | (points > 0x10FFFF) | ((points >= 0xD800) & (points <= 0xDFFF))
     if is_wrong.any() or points.ndim < 1:
         return None
@@ -187,7 +187,7 @@ def _many_joined(points: Array, *splits: Array) -> fastrec.Bytes | None:
 
 
 def _joined(points: Array, *splits: Array, encoding: str, errors: Errors) -> Any:
-    """The strings of rows of code points: of those between splits, or of the last dimension."""
+    """Encode rows of code points as strings; the row splits or the last axis define the rows."""
     texts = _many_joined(points, *splits) if encoding == "UTF-8" else None
     if texts is not None:
         return texts
@@ -212,7 +212,7 @@ ENCODE = Op("UnicodeEncode", _joined, _joined_spec)
 
 
 def _outer(x: Any, *, axis: int) -> Array:
-    """The row splits of a dimension of a dense tensor whose outer ones are flattened."""
+    """Return the row splits of an axis of a dense tensor whose outer axes are flattened."""
     shape = as_array(x).shape
     found: Array = np.arange(math.prod(shape[:axis]) + 1, dtype=np.int64) * shape[axis]
     return found
@@ -268,7 +268,7 @@ SCRIPT = unary("UnicodeScript", scripts_of, "i")
 
 
 def _hashed(name: str, function: str) -> Op:
-    """The number of a bucket for each string, by its hash."""
+    """Return an operation that hashes each string into a bucket."""
 
     def many(texts: fastrec.Bytes, *, count: int, key: Sequence[int] = (0, 0)) -> Array:
         return (_tensor.hashes(function, texts, key) % np.uint64(count)).astype(np.int64)
