@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records to columns."""
+"""Parse records into columns."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers about every record of a file, collected block by block for the columns of an index."""
+"""Collect numbers about every record of a file, block by block, for the columns of an index."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class ColumnBuilder:
     Attributes
     ----------
     count : int
-        Records so far.
+        Number of records added so far.
     """
 
     def __init__(self, path: PathLike, names: Sequence[Name]) -> None:
@@ -64,7 +64,7 @@ class ColumnBuilder:
         self._lists: _core.Schema | None = None
 
     def add(self, block: Bytes) -> None:
-        """Add the records that follow."""
+        """Add the records of the next block."""
         try:
             if len(self._kinds) < len({name.name for name in self._names}):
                 self._look_for_kinds(block)
@@ -78,7 +78,7 @@ class ColumnBuilder:
         self.count += len(block)
 
     def _look_for_kinds(self, block: Bytes) -> None:
-        """Learn the kind of each feature from the first block that has a value of it."""
+        """Set the kind of each feature from the first block that has a value of it."""
         survey = _core.Survey()
         survey.add(block)
         before = len(self._kinds)
@@ -151,7 +151,7 @@ class ColumnBuilder:
         return np.array(numbers, np.int64)
 
     def absent(self) -> ExampleParseError | None:
-        """Return the error of a feature that no record has; None if all features occur."""
+        """Return the error for a feature that is absent from all records, or None."""
         for name in self._names:
             if self.count and name.name not in self._kinds and name.name not in self._seen:
                 return self._unknown(name)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The file of an index's columns, ``train.tfrecord.frcolumns``; see ``csrc/format/FORMAT.md``."""
+"""Read and write the column file of an index, ``train.tfrecord.frcolumns`` (see FORMAT.md)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MAGIC = b"\x89FRV\r\n\x1a\n"
 _VERSION = 1
 _HEAD = struct.Struct("<8sIII")
 _MOST_HEADER_BYTES = 1 << 20
-_PIECES, _PIECE_BYTES = 64, 1 << 12  # of a file, which identify its content
+_PIECES, _PIECE_BYTES = 64, 1 << 12  # number and size of the pieces that identify a file's content
 _DTYPES = ("|i1", "<i2", "<i4", "<i8", "<f4")
 
 
@@ -44,12 +44,12 @@ class Stamp(NamedTuple):
 
     @classmethod
     def of(cls, path: PathLike, storage: StorageOptions) -> Stamp:
-        """Stamp a file or an object.
+        """Return the stamp of a file or an object.
 
         Raises
         ------
         OSError
-            When it cannot be read.
+            If it cannot be read.
         """
         if is_remote(path, storage):
             return cls(find_files([os.fsdecode(path)], storage)[0].size, 0, 0)
@@ -68,7 +68,7 @@ def _sample_crc32c(file: NamedFile, size: int) -> int:
 
 
 def dump(columns: Mapping[str, Column], stamp: Stamp, count: int) -> bytes:
-    """Return the content of the file for some columns of `count` records."""
+    """Return the content of the column file for some columns of `count` records."""
     body, described = bytearray(), []
     for name, (values, missing, labels) in columns.items():
         entry: dict[str, Any] = {"name": name, "dtype": values.dtype.newbyteorder("<").str}
@@ -97,7 +97,7 @@ def dump(columns: Mapping[str, Column], stamp: Stamp, count: int) -> bytes:
 
 
 class _Cursor:
-    """Takes arrays from a body, one after the other."""
+    """A cursor that takes consecutive arrays from a buffer."""
 
     def __init__(self, body: memoryview) -> None:
         self._body = body
@@ -117,12 +117,12 @@ class _Cursor:
 
 
 def load(saved: bytes) -> tuple[Stamp, dict[str, Column], int]:
-    """Return the stamp, the columns, and the number of records that a file holds.
+    """Return the stamp, the columns, and the number of records in a column file.
 
     Raises
     ------
     ValueError
-        When the file is damaged, or of another version.
+        If the file is damaged, or has another version.
     """
     try:
         return _parsed(saved)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conditions on records, evaluated on columns: comparisons, tests, and how they are combined.
+"""Evaluate conditions on columns of records: comparisons, tests, and combinations of them.
 
-:mod:`fastrec.parsing.where` has the language in which they are written.
+:mod:`fastrec.parsing.where` defines the language of conditions.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ TESTS: dict[str, Callable[[Any], Any]] = {"isnan": np.isnan, "isinf": np.isinf}
 
 
 class WhereError(ValueError):
-    """An expression that cannot be parsed, or does not fit a feature's kind."""
+    """An expression that cannot be parsed, or does not match the kind of a feature."""
 
 
 class Name(NamedTuple):
-    """A feature: its values, or with `measure` their number or their size in bytes."""
+    """A feature: its values, or with `measure` the number or the size in bytes of its values."""
 
     name: str
     measure: str = ""
@@ -53,23 +53,23 @@ class Name(NamedTuple):
 
 
 class Terms(Protocol):
-    """Answers to a condition: the values of records, their counts, and their sizes."""
+    """Data that a condition needs: values of records, their counts and their sizes."""
 
     count: int
     """Number of records."""
 
     def lengths(self, name: str) -> NDArray[np.int64]:
-        """Return the number of values, or of frames, of each record; 0 without the feature."""
+        """Return the number of values, or of frames, in each record; 0 without the feature."""
 
     def values(self, name: str) -> Values | None:
-        """Return the values of all records; None if no record has any."""
+        """Return the values of all records; None if all records lack values."""
 
     def sizes(self, name: str) -> Values | None:
-        """Return the size in bytes of each value; None if no record has any."""
+        """Return the size in bytes of each value; None if all records lack values."""
 
 
 class ParsedTerms:
-    """Answers from the columns that a parser returned.
+    """Terms from the columns that a parser returned.
 
     Parameters
     ----------
@@ -147,7 +147,7 @@ def compared(left: Name, sign: str, right: Any) -> Condition:
         if left.measure == "len":
             return np.asarray(test(terms.lengths(left.name)), np.bool_)
         found = terms.sizes(left.name) if left.measure else terms.values(left.name)
-        if found is None:  # then the kind is not known
+        if found is None:  # the kind is unknown
             return np.zeros(terms.count, np.bool_)
         values, splits = found
         if not left.measure and isinstance(values, Bytes) != text:
@@ -159,11 +159,11 @@ def compared(left: Name, sign: str, right: Any) -> Condition:
 
 
 def tested(name: Name) -> Condition:
-    """Test whether any value of a record is NaN, or infinite."""
+    """Return the condition that a record has a value that is NaN, or infinite."""
 
     def evaluate(terms: Terms) -> Mask:
         found = terms.values(name.name)
-        if found is None:  # then the kind is not known
+        if found is None:  # the kind is unknown
             return np.zeros(terms.count, np.bool_)
         values, splits = found
         if isinstance(values, Bytes):
@@ -174,7 +174,7 @@ def tested(name: Name) -> Condition:
 
 
 def without_frames(column: Ragged) -> Ragged:
-    """Return one row of values for each record, with the frames of a feature list joined."""
+    """Return one row of values per record, with the frames of a feature list joined."""
     inner = column.values
     if not isinstance(inner, Ragged):
         return column
@@ -182,7 +182,7 @@ def without_frames(column: Ragged) -> Ragged:
 
 
 def _any(mask: Mask, splits: NDArray[np.int64] | None) -> Mask:
-    """Whether a row has any."""
+    """Return whether each row has any true element."""
     if splits is None:
         return mask
     before = np.concatenate([np.zeros(1, np.int64), np.cumsum(mask)])
@@ -195,9 +195,9 @@ def _number_test(sign: str, choices: tuple[Any, ...]) -> Callable[[Any], Any]:
     def test(values: NDArray[Any]) -> Any:
         found: Mask = np.zeros(len(values), np.bool_)
         for choice in choices:
-            if choice != choice:  # NaN, which equals nothing
+            if choice != choice:  # NaN, which is not equal to anything
                 found |= values != values
-            elif values.dtype == np.float32:  # 0.1 is then the 0.1 of the file
+            elif values.dtype == np.float32:  # compares with 0.1 as float32, as stored in the file
                 with np.errstate(over="ignore"):
                     found |= order(values, np.float32(_as_float(choice)))
             else:
@@ -221,7 +221,7 @@ def _equal_bytes(choices: list[bytes]) -> Callable[[Any], Any]:
         for choice in choices:
             wanted = np.frombuffer(choice, np.uint8)
             candidates = np.flatnonzero(sizes == len(choice))
-            for place, byte in enumerate(wanted):  # most are out after the first few
+            for place, byte in enumerate(wanted):  # the first few bytes exclude most values
                 candidates = candidates[values.data[values.offsets[candidates] + place] == byte]
             found[candidates] = True
         return found

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Columns of all records of a dataset: stored with its files, or built when needed."""
+"""Get columns of all records of a dataset: stored with its files, or built on demand."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ _WARN_BYTES = 64 << 20
 
 
 class ColumnTerms:
-    """Answers of some columns to a condition: the Terms of :mod:`fastrec.parsing.where`.
+    """The Terms of :mod:`fastrec.parsing.conditions` from stored columns.
 
     Parameters
     ----------
     columns : mapping of str to Column
-        By the text of the name, as ``"len(tokens)"``.
+        Columns by the text of their name, such as ``"len(tokens)"``.
     count : int
         Number of records.
     """
@@ -44,7 +44,7 @@ class ColumnTerms:
         self.count = count
 
     def lengths(self, name: str) -> NDArray[np.int64]:
-        """Return the number of values of each record."""
+        """Return the number of values in each record."""
         length = self._columns.get(str(Name(name, "len")))
         if length is not None:
             return length.values.astype(np.int64)
@@ -74,21 +74,21 @@ class ColumnTerms:
 
 
 def columns_of(files: RecordFiles, names: Sequence[Name], option: str) -> dict[str, Column]:
-    """Return columns of all records of some files: stored columns, or columns built now.
+    """Return columns of all records of some files, either stored or built now.
 
     Parameters
     ----------
     files : RecordFiles
     names : sequence of Name
     option : str
-        The option that asks for them, for messages.
+        The option that needs the columns, for messages.
 
     Raises
     ------
     OSError, CorruptRecordError, ExampleParseError
         As for :meth:`IndexColumns.build`.
     IndexMismatchError
-        When stored columns are damaged, belong to another file, or lack a name.
+        If stored columns are damaged, belong to another file, or lack a name.
     """
     parts: list[IndexColumns | None] = [_beside(path, names, files.storage) for path in files.paths]
     missing = [number for number, part in enumerate(parts) if part is None]
@@ -135,12 +135,12 @@ def _beside(path: PathLike, names: Sequence[Name], storage: StorageOptions) -> I
 
 
 def joined(parts: Sequence[IndexColumns], names: Sequence[Name]) -> dict[str, Column]:
-    """Return some columns of several files as one column each.
+    """Return columns of several files, joined to one column per name.
 
     Raises
     ------
     ExampleParseError
-        When a feature holds strings in one file and numbers in another.
+        If a feature holds strings in one file and numbers in another.
     """
     result = {}
     for name in names:

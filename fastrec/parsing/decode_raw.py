@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bytes as arrays."""
+"""Decode byte strings as arrays."""
 
 from __future__ import annotations
 
@@ -26,30 +26,30 @@ def decode_raw(
     little_endian: bool = True,
     fixed_length: int | None = None,
 ) -> NDArray[Any]:
-    """Bytes as the elements of arrays.
+    """Decode byte strings into arrays of numbers.
 
     Parameters
     ----------
     input_bytes : bytes-like, Bytes, or (nested) iterable of bytes
     out_type : dtype-like
-        Of the elements: bool, integer, float or complex.
+        Type of the elements: bool, integer, float or complex.
     little_endian : bool
-        The byte order in the bytes. Real and imaginary parts are swapped each by itself.
+        Byte order of the elements. Real and imaginary parts are swapped separately.
     fixed_length : int, optional
-        Cut each string, or fill it up with zeros, to this many bytes, before anything else. A
+        Length in bytes to which each string is first truncated or padded with zeros. It must be a
         multiple of the size of `out_type`.
 
     Returns
     -------
     ndarray
-        Of the shape of the input and one dimension more, for the elements. It is a view of the
-        input, read-only when that is, where the strings are one after the other, aligned, and in
-        this machine's byte order; a copy otherwise.
+        An array with the shape of the input and an additional dimension for the elements. If the
+        strings are contiguous, aligned and in this machine's byte order, the array is a view of the
+        input, and read-only if the input is. Otherwise it is a copy.
 
     Raises
     ------
     ExampleParseError
-        When strings differ in size, or have a size that is no multiple of an element's.
+        If strings differ in size, or if the size is not a multiple of the element size.
 
     Examples
     --------
@@ -89,7 +89,7 @@ def decode_raw(
 
 
 def _flatten(input_bytes: Any) -> tuple[tuple[int, ...], Any]:
-    """The shape of the input, and its strings: a Bytes, or a list of bytes-like objects."""
+    """Return the shape of the input, and its strings as a Bytes or a list of bytes-like objects."""
     if isinstance(input_bytes, Bytes):
         return input_bytes.shape, Bytes(input_bytes.data, input_bytes.offsets)
     if isinstance(input_bytes, _BYTES_LIKE):
@@ -108,7 +108,7 @@ def _flatten(input_bytes: Any) -> tuple[tuple[int, ...], Any]:
 
 
 def _object_array(strings: Any) -> NDArray[np.object_]:
-    """Nested sequences as an array; NumPy would cut zeros off the ends of bytes."""
+    """Convert nested sequences to an object array; NumPy strips zeros from the ends of bytes."""
     if isinstance(strings, str):
         raise TypeError("input_bytes must be bytes, got str")
     if isinstance(strings, np.ndarray) and strings.dtype == object:
@@ -136,9 +136,9 @@ def _check_length(length: int, itemsize: int) -> None:
 
 
 def _as_rows(strings: Bytes) -> NDArray[np.uint8]:
-    """View strings as rows of bytes; raise if they are of differing sizes."""
+    """Return strings as rows of bytes, without a copy; raise if they have different sizes."""
     sizes = strings.offsets[1:] - strings.offsets[:-1]
     if len(sizes) and (sizes != sizes[0]).any():
-        return _core.fit_strings(strings)  # which words the error
+        return _core.fit_strings(strings)  # raises the error
     size = int(sizes[0]) if len(sizes) else 0
     return strings.data[strings.offsets[0] : strings.offsets[-1]].reshape(len(sizes), size)

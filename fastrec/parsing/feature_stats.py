@@ -20,13 +20,13 @@ __all__ = ["FeatureStats", "Features", "InferredSequence", "unusual"]
 
 _ENCODINGS: dict[str, ArrayEncoding] = {"TensorProto": "tensor", "NPY": "npy"}
 _ARRAYS = tuple(_ENCODINGS)
-# Types of the elements of arrays that a specification may name on every machine.
+# Element types of arrays that a specification may use on every machine.
 _READABLE = frozenset(
     {"bool", "complex64", "complex128", "float16", "float32", "float64"}.union(
         f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)
     )
 )
-_PLAIN = ("bytes", "text", "path", "URL", "raw pixels")  # named by nothing but a guess
+_PLAIN = ("bytes", "text", "path", "URL", "raw pixels")  # formats that are only guesses
 KINDS = ("bytes_list", "float_list", "int64_list")
 
 
@@ -34,12 +34,12 @@ class Shape(NamedTuple):
     """The features that hold the shape of arrays, and the shapes in some records."""
 
     names: str | tuple[str | int, ...]
-    dtype: Any  # None when integers say it
-    shapes: NDArray[np.int64]  # (records, dimensions)
+    dtype: Any  # None if integers hold the shape
+    shapes: NDArray[np.int64]  # shape (records, dimensions)
 
 
 class Found(NamedTuple):
-    """A way to read bytes as arrays."""
+    """A specification for reading bytes as arrays."""
 
     names: str | tuple[str | int, ...]
     dtype: Any
@@ -48,11 +48,11 @@ class Found(NamedTuple):
 
 
 class Array(NamedTuple):
-    """A way to read bytes as arrays that state their type and shape."""
+    """A specification for reading bytes as arrays that include their type and shape."""
 
     encoding: ArrayEncoding
     dtype: str
-    shape: tuple[int, ...] | None  # None if it differs between records
+    shape: tuple[int, ...] | None  # None if shapes differ between records
 
 
 class FeatureStats:
@@ -61,22 +61,23 @@ class FeatureStats:
     Attributes
     ----------
     records : list of int
-        Number of records without a kind, of bytes, of floats and of integers; of a feature list,
-        the number of frames.
+        Number of records without a kind, with bytes, with floats and with integers. For a feature
+        list, the number of frames.
     first : list of int or None
         Number of the first record of each kind.
     named : int
         Number of records that have the feature, with or without a kind.
     fewest, most : int
-        Values in a record, or in a frame, that has a kind.
+        Minimum and maximum number of values in a record, or in a frame, that has a kind.
     frames : tuple of int
-        Fewest and most frames in a record that has the feature list; 1 and 1 for a feature.
+        Minimum and maximum number of frames in a record that has the feature list; 1 and 1 for a
+        feature.
     low, high : number or None
-        The range of all finite values; of bytes, of their sizes.
+        Range of all finite values; for bytes, range of their sizes.
     nan, infinite : int
-        Number of values that are NaN, and of those that are infinite.
+        Number of NaN values, and number of infinite values.
     format : str or None
-        Format that all bytes values share, such as that of an image or an array.
+        Format that all bytes values share, such as an image or array format.
     """
 
     def __init__(self) -> None:
@@ -98,7 +99,7 @@ class FeatureStats:
 
     @property
     def kinds(self) -> list[str]:
-        """The kinds of the feature."""
+        """Kinds of the feature's values."""
         return [kind for kind, count in zip(KINDS, self.records[1:], strict=True) if count]
 
     @property
@@ -108,7 +109,7 @@ class FeatureStats:
 
     @property
     def format(self) -> str | None:
-        """Name of the format of all its values, with the shape and type of arrays."""
+        """Name of the common format of all values, with the shape and type of arrays."""
         if len(self._formats) != 1:
             return None
         name = next(iter(self._formats))
@@ -117,7 +118,7 @@ class FeatureStats:
 
     @property
     def array(self) -> Array | None:
-        """How to read its values as arrays that state their type; None if they are not."""
+        """Specification for reading the values as arrays that include their type, or None."""
         same = len(self._formats) == len(self._arrays) == len(self._ranks) == 1
         if not same or self._has_empty or not self.is_one_string():
             return None
@@ -195,18 +196,19 @@ class FeatureStats:
         return bool(self.kinds == ["bytes_list"] and self.fewest == self.most == 1)
 
     def add_shape(self, shape: Shape, sizes: NDArray[np.int64]) -> None:
-        """Another feature may say of what shape its values are, of these sizes."""
+        """Compare the shapes in another feature with the `sizes` of this feature's values."""
         products = shape.shapes.astype(np.float64).prod(axis=1)
         sound = (shape.shapes > 0).all() and (sizes % np.maximum(products, 1) == 0).all()
         ratios = set((sizes / products).tolist()) if sound else set()
-        rank = shape.shapes.shape[1]  # one that changes makes two, neither of all records
+        # If the rank changes between records, no rank applies to all of them.
+        rank = shape.shapes.shape[1]
         seen = self._shapes.setdefault((shape.names, rank), [shape.dtype, 0, set(), set()])
         seen[1] += len(sizes)
         seen[2] |= ratios or {0.0}
         seen[3].update(map(tuple, shape.shapes.tolist()) if len(seen[3]) < 2 else ())
 
     def shape(self, total: int) -> Found | None:
-        """Return how to read it as arrays, if that fits every record."""
+        """Return a specification for reading arrays if it is valid for every record."""
         for (names, _), (dtype, records, ratios, shapes) in self._shapes.items():
             if records != total or len(ratios) != 1 or not self.is_one_string():
                 continue
@@ -218,7 +220,7 @@ class FeatureStats:
 
 
 def source_names(key: str) -> Iterator[str]:
-    """Yield the names of features that :func:`shape_sources` looks at for a feature."""
+    """Yield the names of the features that :func:`shape_sources` examines for a feature."""
     yield from _names_of_shape(key)
     for prefix in _prefixes(key):
         yield from (f"{prefix}{side}" for side in ("height", "width", "channels", "depth"))
@@ -277,14 +279,14 @@ def _whole_shape(name: str, column: Ragged | None) -> Shape | None:
 
 
 def _scalar(column: Ragged | None) -> NDArray[np.int64] | None:
-    """The one integer that every record has."""
+    """Return the integers of a column if every record has exactly one."""
     if column is None or isinstance(column.values, Bytes) or column.values.dtype != np.int64:
         return None
     return column.values if (column.row_lengths == 1).all() else None
 
 
 class Features(dict[str, Feature]):
-    """Features by name, with what was seen of them; printing shows it as a table.
+    """Features by name, with statistics; printing shows a table.
 
     Attributes
     ----------
@@ -310,7 +312,7 @@ class Features(dict[str, Feature]):
         return type(self), (dict(self), self.stats, self.records, self.of_lists)
 
     def rows(self) -> list[tuple[str, ...]]:
-        """The cells of the table that printing shows, its headers first."""
+        """Return the cells of the printed table, beginning with its headers."""
         headers = ("name", "kind", "values", "present", "range", "read as")
         return [headers, *(self._row(name) for name in self)]
 
@@ -320,7 +322,7 @@ class Features(dict[str, Feature]):
     def _row(self, name: str) -> tuple[str, ...]:
         seen, feature = self.stats.get(name), self[name]
         shown = ascii(name)[1:-1]
-        if seen is None:  # put in later
+        if seen is None:  # the feature was added later
             return shown, "", "", "", "", _spell(feature)
         fewest = 0 if seen.fewest > seen.most or seen.named < self.records else seen.fewest
         values = _extent(fewest, seen.most)
@@ -351,7 +353,7 @@ class Features(dict[str, Feature]):
 class InferredSequence(SequenceFeatures):
     """Features of SequenceExamples, with statistics; printing shows a table.
 
-    It can be read like a mapping from the names of the context and the feature lists.
+    Reading works as for a mapping from the names of the context and the feature lists.
 
     Attributes
     ----------
@@ -385,7 +387,7 @@ class InferredSequence(SequenceFeatures):
         return self.sequence[name] if name in self.sequence else self.context[name]
 
     def rows(self) -> list[tuple[str, ...]]:
-        """Return the cells of the table that printing shows, its headers first."""
+        """Return the cells of the printed table, beginning with its headers."""
         return [*self.context.rows(), *self.sequence.rows()[1:]]
 
     def __str__(self) -> str:
@@ -397,13 +399,13 @@ def _extent(low: int, high: int) -> str:
 
 
 def unusual(nan: int, infinite: int) -> str:
-    """Return ``1 NaN, 2 inf``: how many values are not finite."""
+    """Return the counts of nonfinite values as text, such as ``1 NaN, 2 inf``."""
     counts = ((nan, "NaN"), (infinite, "inf"))
     return ", ".join(f"{count:,} {name}" for count, name in counts if count)
 
 
 def table_text(rows: list[tuple[str, ...]]) -> str:
-    """Align the cells of a table, whose first row has the headers."""
+    """Align the cells of a table; its first row contains the headers."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     aligned = ("<", "<", ">", ">", "<", "<")
     return "\n".join(
@@ -415,7 +417,7 @@ def table_text(rows: list[tuple[str, ...]]) -> str:
 
 
 def _spell(feature: Any) -> str:
-    """A feature in one line, without what is as always."""
+    """Return a feature as one line, without default arguments."""
     dtype = "bytes" if feature.dtype is bytes else np.dtype(feature.dtype).name
     if isinstance(feature, FixedLenFeature):
         return f"FixedLenFeature({feature.shape}, {dtype})"

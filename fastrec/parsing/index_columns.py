@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Columns of an index: values, lengths and sizes of every record of a file.
 
-Subsets, weights and packed rows are planned from them before a record is read.
+Subsets, weights and packed rows are planned from these columns before records are read.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ _BLOCK_RECORDS = 4096
 
 
 def names_of(columns: str | Iterable[str]) -> list[Name]:
-    """Return the names that a list, or one text with commas, gives.
+    """Return the names in a list, or in one text with commas.
 
     Raises
     ------
     WhereError
-        Naming the column where parsing stops.
+        With the column of the text at which parsing stops.
     ValueError
-        When the list is empty.
+        If the list is empty.
     """
     texts = [columns] if isinstance(columns, str) else list(columns)
     names = [name for text in texts for name in parse_names(text)]
@@ -49,7 +49,7 @@ def names_of(columns: str | Iterable[str]) -> list[Name]:
 
 
 def columns_path(path: PathLike) -> str:
-    """Return the path of the columns of a record file."""
+    """Return the path of the column file of a record file."""
     return beside(os.fsdecode(path), SUFFIX)
 
 
@@ -58,7 +58,7 @@ class IndexColumns:
 
     A value (``label``) is an integer, a float, or one of at most 65,536 different strings.
     ``len(tokens)`` is the number of values, or of frames of a feature list. ``size(image)`` is the
-    number of bytes of the only value.
+    size of the feature's only value, in bytes.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ class IndexColumns:
     stamp : Stamp
     columns : dict of str to Column
     count : int
-        Records of the file.
+        Number of records in the file.
     """
 
     def __init__(
@@ -88,15 +88,15 @@ class IndexColumns:
     def build(
         cls, path: PathLike, columns: str | Iterable[str], storage: StorageOptions | None = None
     ) -> IndexColumns:
-        """Read and verify every record of a file, and keep the numbers that `columns` names.
+        """Read and verify every record of a file, and collect the columns that `columns` names.
 
         Raises
         ------
         OSError, CorruptRecordError
-            When the file cannot be read.
+            If the file cannot be read.
         ExampleParseError
-            When a record has several values where a column has one number, a feature has two
-            kinds, or no record has a feature.
+            If a record has several values for a column of single values, a feature has two kinds,
+            or a feature is absent from all records.
         """
         built, absent = cls._build(path, columns, StorageOptions.of(storage))
         if absent is not None:
@@ -107,7 +107,7 @@ class IndexColumns:
     def _build(
         cls, path: PathLike, columns: str | Iterable[str], storage: StorageOptions
     ) -> tuple[IndexColumns, ExampleParseError | None]:
-        """Return the columns of a file, and an error if none of its records has a feature."""
+        """Return the columns of a file, and an error if all its records lack a feature."""
         stamp = Stamp.of(path, storage)
         try:
             names = names_of(columns)
@@ -130,9 +130,9 @@ class IndexColumns:
         Raises
         ------
         OSError
-            When they cannot be read.
+            If the columns cannot be read.
         IndexMismatchError
-            When they are damaged, or belong to another file.
+            If the columns are damaged, or belong to another file.
         """
         storage = StorageOptions.of(storage)
         saved = read_file(columns_path(path) if place is None else place, storage)
@@ -152,7 +152,7 @@ class IndexColumns:
         return cls(path, stamp, columns, count)
 
     def save(self, place: PathLike | None = None, *, overwrite: bool = False) -> None:
-        """Write the columns, by default next to the record file, where they replace older ones."""
+        """Write the columns, by default next to the record file, replacing older columns there."""
         write_file(
             columns_path(self.path) if place is None else place,
             self.to_bytes(),
@@ -161,16 +161,16 @@ class IndexColumns:
         )
 
     def to_bytes(self) -> bytes:
-        """Return the columns as their file holds them."""
+        """Return the columns in the format of the column file."""
         return dump(self.columns, self.stamp, len(self))
 
     def require(self, names: Sequence[Name]) -> None:
-        """Check that columns are there.
+        """Check that the columns with these names exist.
 
         Raises
         ------
         IndexMismatchError
-            Naming those that are missing, and the command that adds them.
+            With the missing names, and the command that adds them.
         """
         if missing := [name for name in map(str, names) if name not in self.columns]:
             wanted = ",".join({**self.columns, **dict.fromkeys(missing)})
@@ -194,12 +194,12 @@ def _mismatch(path: PathLike, reason: str) -> IndexMismatchError:
 
 
 def arrow_table(offsets: NDArray[np.uint64], columns: IndexColumns | None) -> Any:
-    """Return a table of records: their numbers, offsets, sizes, and columns of an index.
+    """Return a table of records: numbers, offsets, sizes, and columns of an index.
 
     Parameters
     ----------
     offsets : ndarray of uint64, shape (records + 1,)
-        Start of each record, and end of the last.
+        Start offset of each record, then the end of the last.
     columns : IndexColumns or None
 
     Returns

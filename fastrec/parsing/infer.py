@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Inference of feature specifications from record files."""
+"""Infer feature specifications from record files."""
 
 from __future__ import annotations
 
@@ -41,8 +41,9 @@ __all__ = ["Features", "InferredSequence", "infer_features", "kinds_of", "survey
 
 _MAX_FEATURES = 65536
 _BLOCK_RECORDS = 1024
-_PLAIN_BLOCK_RECORDS = 8192  # records of a block without checks of values
-_MOST_CELLS = 1 << 18  # features x records of a block, so that many names cost no quadratic time
+_PLAIN_BLOCK_RECORDS = 8192  # records per block if values are not checked
+# Maximum features x records of a block, to avoid quadratic time with many names.
+_MOST_CELLS = 1 << 18
 _DTYPES: tuple[Any, ...] = (bytes, np.float32, np.int64)
 
 
@@ -54,13 +55,13 @@ class _Survey:
         self.lists: dict[str, FeatureStats] = {}
         self.total = 0
         self._measures = measures
-        self._shaped = True  # some feature may have its shape from others
+        self._shaped = True  # whether some feature may have its shape in other features
         self._starts: list[tuple[Any, int]] = []
         self._first = b""  # the first record
 
     def read(self, files: RecordFiles, limit: int | None) -> None:
-        """Look at up to `limit` records."""
-        with ThreadPoolExecutor(usable_cpus()) as pool:  # a thread starts with its first block
+        """Add up to `limit` records of the files."""
+        with ThreadPoolExecutor(usable_cpus()) as pool:  # threads start with their first block
             surveys = [_core.Survey() for _ in range(usable_cpus())]
             pending: deque[Future[None]] = deque()
             for block in self._blocks(files, limit):
@@ -112,7 +113,7 @@ class _Survey:
             raise error.in_record(number, path) from None
 
     def _measured(self, block: Bytes) -> None:
-        """Add a block, or its halves where it has too many names for one table."""
+        """Add a block; split it in halves if it has too many names for one table."""
         survey = _core.Survey()
         self._survey(survey, block, self.total)
         context, lists = survey.counts()
@@ -126,7 +127,7 @@ class _Survey:
         self.total += len(block)
 
     def _merge(self, *surveys: _core.Survey) -> None:
-        """Add the counts of surveys, and raise if a feature is of two kinds."""
+        """Add the counts of surveys, and raise if a feature has two kinds."""
         counts = [survey.counts() for survey in surveys]
         for stats, parts in zip((self.context, self.lists), zip(*counts, strict=True), strict=True):
             names = set()
@@ -157,14 +158,14 @@ class _Survey:
         return error
 
     def _place(self, number: int) -> tuple[str, int]:
-        """The file of a record, and its number there."""
+        """Return the file of a record, and the record's number in the file."""
         path, start = max(
             (each for each in self._starts if each[1] <= number), key=lambda each: each[1]
         )
         return os.fsdecode(path), number - start
 
     def _measure(self, block: Bytes, context: Iterable[str], lists: Iterable[str]) -> None:
-        """Measure ranges of values, and find the shapes of arrays."""
+        """Collect the ranges of values, and find the shapes of arrays."""
         features, frames = self._ragged(self.context, context), self._ragged(self.lists, lists)
         if not self._measures:
             frames = {}
@@ -194,7 +195,8 @@ class _Survey:
         schemas = _core.Schema(plan_context({})), _core.Schema(plan_frames(frames))
         try:
             return _core.parse_sequences(*schemas, block)[1]
-        except ExampleParseError as error:  # a second field that holds no feature lists
+        # The second field of the message is not a map of feature lists.
+        except ExampleParseError as error:
             if error.record is None:
                 raise
             path, number = self._place(self.total + error.record)
@@ -208,7 +210,7 @@ class _Survey:
 
 
 def _explained(error: ExampleParseError, record: bytes) -> ExampleParseError:
-    """Return the error of a record that is not an Example, with what the record is."""
+    """Return the error for a record that is not an Example, with a description of its content."""
     found = message_content(record)
     if error.kind != "malformed" or found.name == "Example":
         return error
@@ -223,7 +225,7 @@ def _name(key: bytes) -> str:
 
 
 def _dtype(stats: FeatureStats) -> Any:
-    """The type of the values; bytes where no record has any."""
+    """Return the type of the values; bytes if all records lack values."""
     return _DTYPES[KINDS.index(stats.kinds[0])] if stats.kinds else bytes
 
 
@@ -253,38 +255,38 @@ def infer_features(
 ) -> Features | Any:
     """Describe the Examples in record files, ready for :class:`Batcher` or :func:`parse_example`.
 
-    A feature with the same number of values in every record becomes a :class:`FixedLenFeature`,
-    any other a :class:`RaggedFeature`. A bytes feature whose length is, in every record, what
-    another feature says is an array of bytes becomes a :class:`RawFeature` of uint8: one named
-    ``shape`` (or ``<name>/shape``, ``<name>_shape``), of integers or of raw int32, or several named
-    ``height``, ``width`` and, where there are channels, ``channels`` or ``depth``. It has that
-    shape when it is always the same, and takes it from those features otherwise. Bytes of
-    ``tf.io.serialize_tensor`` or ``numpy.save`` in every record become a :class:`RawFeature` with
+    A feature with the same number of values in every record becomes a :class:`FixedLenFeature`;
+    other features become a :class:`RaggedFeature`. Other features may hold the shape of a bytes
+    feature: a feature named ``shape`` (or ``<name>/shape``, ``<name>_shape``) of integers or raw
+    int32, or features named ``height``, ``width`` and, for channels, ``channels`` or ``depth``. If
+    the length of the bytes agrees with this shape in every record, the bytes feature becomes a
+    :class:`RawFeature` of uint8. Its shape is fixed if it is the same in all records, and is
+    otherwise read from those features. If the bytes in every record are from
+    ``tf.io.serialize_tensor`` or ``numpy.save``, the feature becomes a :class:`RawFeature` with
     that ``encoding``. A feature without values in all records becomes a :class:`RaggedFeature` of
     bytes.
 
-    Where records are SequenceExamples with feature lists, the result is a :class:`SequenceFeatures`
-    whose feature lists are :class:`RaggedFeature` each.
+    If records are SequenceExamples with feature lists, the result is a :class:`SequenceFeatures`,
+    and each feature list is a :class:`RaggedFeature`.
 
     Parameters
     ----------
     source : path, glob pattern, list of these, or binary file object
     limit : int or None
-        Records to look at, from the first on; None for all.
+        Number of records to examine, from the first on; None for all.
     on_error, storage_options, compression, shards
         As for :class:`Reader`.
 
     Returns
     -------
     Features or SequenceFeatures
-        A dict of features by name, sorted; ``print`` shows a table of what was seen, and its
-        ``stats`` has that by name. The `context` and the `sequence` of SequenceFeatures are such
-        dicts.
+        A dict of features by name, sorted. ``print`` shows a table of statistics, and the attribute
+        ``stats`` has them by name. For SequenceFeatures, `context` and `sequence` are such dicts.
 
     Raises
     ------
     ExampleParseError
-        When a record is no Example, or a feature is of two kinds.
+        If a record is not an Example, or a feature has two kinds.
 
     Examples
     --------
@@ -318,12 +320,12 @@ def infer_features(
 def survey_features(
     source: Source, limit: int | None, *, measures: bool = True, **options: Any
 ) -> Features | InferredSequence:
-    """Infer as :func:`infer_features`; without `measures`, no ranges and formats of values."""
+    """Infer as :func:`infer_features` does; without `measures`, skip ranges and formats."""
     survey = _Survey(measures)
     survey.read(Reader(source, **options)._files, limit)
     survey.check()
     total, seen = survey.total, survey.context
-    for name in survey.lists:  # a feature list that is empty in a table is written as no value
+    for name in survey.lists:  # an empty list of a table is written without values
         if name in seen and not seen[name].kinds:
             del seen[name]
     context = Features({key: _feature(seen[key], total) for key in sorted(seen)}, seen, total)
@@ -334,7 +336,7 @@ def survey_features(
 
 
 def kinds_of(records: Records) -> dict[str, tuple[int, int, int, int]]:
-    """In how many records each feature is without a kind, of bytes, of floats and of integers.
+    """Count, for each feature, the records without a kind, with bytes, floats and integers.
 
     Parameters
     ----------
@@ -344,12 +346,12 @@ def kinds_of(records: Records) -> dict[str, tuple[int, int, int, int]]:
     Returns
     -------
     dict
-        By feature. Of several values of one feature in a record the last counts.
+        Counts by feature. If a record contains a feature several times, the last one counts.
 
     Raises
     ------
     ExampleParseError
-        When a record is no Example.
+        If a record is not an Example.
 
     Examples
     --------

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Examples to columns."""
+"""Parse Examples into columns."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ParseOnError = Union[Literal["raise", "skip"], Callable[[FastrecError], Any]]  #
 Records = Union[Iterable[Union[bytes, bytearray, memoryview, Bytes]], Bytes]  # noqa: UP007
 """Records in any form that can be iterated over."""
 
-# A batch of fewer bytes is parsed before another thread has started.
+# A batch smaller than this is parsed faster than another thread can start.
 _WORTH_THREADS = 1 << 20
 _MOST_THREADS = 8
 
@@ -51,15 +51,15 @@ def _compile(
 def compile_schema(
     plan: Callable[[Any], ReadPlan], features: Any, *, skips: bool = False
 ) -> _core.Schema:
-    """A schema of the features, kept for the next time.
+    """Return a compiled schema of the features, which is cached.
 
-    Defaults are told apart by how they print as well: 0.0 and -0.0 are equal.
+    The printed form of defaults is part of the cache key, because 0.0 and -0.0 are equal.
     """
     try:
         items = tuple(features.items())
         defaults = str([getattr(f, "default_value", 0) for _, f in items])
         return _compile(plan, items, defaults, skips)
-    except (AttributeError, TypeError):  # not a mapping, or a default that has no hash
+    except (AttributeError, TypeError):  # not a mapping, or a default that is not hashable
         return _core.Schema(plan(features), skips=skips)
 
 
@@ -82,8 +82,8 @@ def check_records(records: Any) -> Bytes | tuple[Any, ...]:
     Raises
     ------
     TypeError
-        For a single record, which can be iterated over too, for the path of a file, and for items
-        that are not bytes-like.
+        If `records` is a single record (which is iterable, too) or the path of a file, or if an
+        item is not bytes-like.
     """
     if isinstance(records, (str, os.PathLike)):
         raise TypeError(
@@ -96,7 +96,7 @@ def check_records(records: Any) -> Bytes | tuple[Any, ...]:
             f"parse_single_example and parse_single_sequence_example take one record"
         )
     try:
-        if not isinstance(records, Bytes):  # whose iterator copies every string
+        if not isinstance(records, Bytes):  # iterating over a Bytes would copy every string
             iter(records)
     except TypeError:
         raise TypeError(
@@ -111,11 +111,12 @@ def check_record(record: Any) -> None:
         raise TypeError(f"record must be bytes-like, got {type(record).__name__}")
 
 
-Misfits = list[tuple[int, FastrecError]]  # number and error of records that do not fit
+# Number and error of records that do not match the features.
+Misfits = list[tuple[int, FastrecError]]
 
 
 class Leniency:
-    """The policy of a parsing function for records that do not fit.
+    """The policy of a parsing function for records that do not match the features.
 
     Parameters
     ----------
@@ -129,12 +130,12 @@ class Leniency:
         self.skips = on_error != "raise"
 
     def settle(self, misfits: Misfits, count: int) -> None:
-        """Hand on the errors of the records that were left out, of `count` in all.
+        """Report the errors of the skipped records, out of `count` records.
 
         Raises
         ------
         FastrecError
-            The first one, when no record is left.
+            The first error, if all records were skipped.
         """
         if not misfits:
             return
@@ -153,17 +154,14 @@ class Leniency:
 
 
 class ExampleParser:
-    """Parses Examples by a specification that is compiled once.
-
-    It may be called by several threads at once.
-    """
+    """A parser of Examples with a specification that is compiled once. Thread-safe."""
 
     def __init__(self, features: Mapping[str, Feature], on_error: ParseOnError = "raise") -> None:
         self._leniency = Leniency(on_error)
         self._schema = compile_schema(plan_example, features, skips=self._leniency.skips)
 
     def __call__(self, records: Records, threads: int | None = None) -> dict[str, Any]:
-        """Columns, as :func:`parse_example` gives them."""
+        """Return columns, as :func:`parse_example` does."""
         records = check_records(records)
         misfits: Misfits = []
         columns = self._schema.parse(records, _threads_for(records, threads), misfits)
@@ -171,7 +169,7 @@ class ExampleParser:
         return columns
 
     def single(self, record: bytes) -> dict[str, Any]:
-        """The values of one record, as :func:`parse_single_example` gives them."""
+        """Return the values of one record, as :func:`parse_single_example` does."""
         check_record(record)
         return {key: column[0] for key, column in self._schema.parse([record]).items()}
 
@@ -185,9 +183,9 @@ def parse_example(
 ) -> dict[str, Any]:
     """Parse serialized ``tf.train.Example`` messages into a batch of columns.
 
-    The last of several values of one feature counts, a Feature with no kind set is a missing one,
-    and the verdict on what is a message is protobuf's; values of features that are not asked for
-    are not looked at.
+    If a record contains a feature several times, the last one counts. A Feature without a kind is
+    treated as missing. Messages are valid under the same rules as in protobuf, but values of
+    features that are not requested are not checked.
 
     Parameters
     ----------
@@ -195,29 +193,30 @@ def parse_example(
         A list, an iterator, a :class:`Reader`, its views or its blocks, an array of objects or of
         Arrow's binary type. An iterator is consumed.
     features : mapping of str to feature
-        What to read, and as what.
+        Features to read, with their types.
     threads : int, optional
-        How many may parse large batches together; the usable processors, up to 8, by default. The
-        result does not depend on it.
+        Maximum number of threads that parse a large batch; by default the number of usable
+        processors, up to 8. The result does not depend on it.
     on_error : {"raise", "skip"} or callable
-        ``"skip"`` leaves out records that do not fit `features`, so that columns have fewer rows. A
-        callable is called with the :class:`ExampleParseError` of each, whose ``record`` is the
-        number of the record. When no record fits, the first error is raised.
+        ``"skip"`` skips records that do not match `features`, so that columns have fewer rows. A
+        callable is called with the :class:`ExampleParseError` of each skipped record; its
+        ``record`` attribute is the number of the record. If all records would be skipped, the first
+        error is raised.
 
     Returns
     -------
     dict
-        By feature, in the order of `features`. A :class:`FixedLenFeature`,
-        :class:`FixedLenSequenceFeature` or :class:`RawFeature` of known shape is an ndarray of
-        shape ``(len(records), ...)``, or a :class:`Bytes` of that shape where the dtype is bytes; a
-        :class:`RaggedFeature` is a :class:`Ragged`, a :class:`VarLenFeature` or
-        :class:`SparseFeature` a :class:`Sparse`. The arrays are the caller's, writable, and 64-byte
-        aligned.
+        Columns by feature, in the order of `features`. A :class:`FixedLenFeature`,
+        :class:`FixedLenSequenceFeature` or :class:`RawFeature` of known shape becomes an ndarray of
+        shape ``(len(records), ...)``, or for bytes a :class:`Bytes` of that shape. A
+        :class:`RaggedFeature` becomes a :class:`Ragged`. A :class:`VarLenFeature` or
+        :class:`SparseFeature` becomes a :class:`Sparse`. The caller owns the arrays, which are
+        writable and 64-byte aligned.
 
     Raises
     ------
     ExampleParseError
-        Naming record and feature, what was expected and what came.
+        If a record does not match `features`; the message names record, feature and mismatch.
 
     Examples
     --------
@@ -243,21 +242,21 @@ def parse_many(
 ) -> dict[str, Any]:
     """Read records by index and parse them into a batch of columns, in one native call.
 
-    ``parse_example(reader.read_many(indices), features)`` without the copy of the records in
-    between: for samplers of one's own.
+    The result is that of ``parse_example(reader.read_many(indices), features)``, but the records
+    are not copied. This is useful for custom samplers.
 
     Parameters
     ----------
     reader : Reader
     indices : sequence of int, or integer array of shape (n,)
-        In any order, with repeats; negative ones count from the end.
+        Record numbers in any order, with repeats; negative numbers count from the end.
     features, threads, on_error
-        As in :func:`parse_example`. `on_error` also decides about records whose data is damaged.
+        As in :func:`parse_example`. `on_error` also applies to records with damaged data.
 
     Returns
     -------
     dict
-        As from :func:`parse_example`.
+        Columns, as from :func:`parse_example`.
 
     Raises
     ------
@@ -266,7 +265,7 @@ def parse_many(
     CorruptRecordError, TruncatedFileError, LimitExceededError, RandomAccessError
         As from :meth:`Reader.read_many`.
     ExampleParseError
-        Naming file, record within it and feature.
+        If a record does not match `features`; the message names file, record and feature.
 
     Examples
     --------
@@ -311,13 +310,13 @@ def parse_single_example(record: bytes, features: Mapping[str, Feature]) -> dict
     Returns
     -------
     dict
-        By feature: an ndarray of the feature's shape (a NumPy scalar for ``()``), bytes or a
-        :class:`Bytes`; for a ragged or sparse feature the one row.
+        Values by feature: an ndarray of the feature's shape (a NumPy scalar for ``()``), bytes or a
+        :class:`Bytes`; for a ragged or sparse feature, its only row.
 
     Raises
     ------
     ExampleParseError
-        When the record is not what `features` describe.
+        If the record does not match `features`.
 
     Examples
     --------

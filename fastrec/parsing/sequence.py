@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SequenceExamples: a context, and lists of frames."""
+"""Parse SequenceExamples, which consist of a context and lists of frames."""
 
 from __future__ import annotations
 
@@ -26,18 +26,16 @@ _Columns = dict[str, Any]
 
 
 class SequenceParser:
-    """Parses SequenceExamples by a specification that is compiled once.
-
-    It may be called by several threads at once.
+    """A parser of SequenceExamples with a specification that is compiled once. Thread-safe.
 
     Parameters
     ----------
     context, sequence : mapping of str to feature
     padded : bool
-        Make one array of the frames of a :class:`FixedLenSequenceFeature`; otherwise they are the
-        rows of a :class:`Ragged`, and there are no numbers of frames.
+        Whether the frames of a :class:`FixedLenSequenceFeature` become one padded array. Otherwise
+        they are the rows of a :class:`Ragged`, and frame counts are not returned.
     skips : bool
-        Leave out records that do not fit.
+        Whether to skip records that do not match the features.
     """
 
     def __init__(
@@ -49,15 +47,15 @@ class SequenceParser:
 
     @property
     def schemas(self) -> tuple[_core.Schema, _core.Schema]:
-        """The schemas of the context and of the feature lists."""
+        """Schemas of the context and of the feature lists."""
         return self._context, self._lists
 
     def __call__(
         self, records: Any, misfits: Misfits | None = None
     ) -> tuple[_Columns, _Columns, _Columns]:
-        """Columns of the context, of the feature lists, and numbers of frames.
+        """Return columns of the context, columns of the feature lists, and frame counts.
 
-        `misfits` gets the number and the error of each record that is left out.
+        The number and the error of each skipped record are added to `misfits`.
         """
         columns, frames = self._parse(records, [] if misfits is None else misfits)
         lists = {name: column for name, column in frames.items() if not isinstance(name, tuple)}
@@ -72,7 +70,7 @@ class SequenceParser:
             here = Misfits()
             try:
                 columns = _core.parse_sequences(self._context, self._lists, records, here)
-            except ExampleParseError as error:  # of an output that is made of columns
+            except ExampleParseError as error:  # an error in an output that is derived from columns
                 if error.record is None:
                     raise
                 row = error.record
@@ -115,9 +113,9 @@ def parse_sequence_example(
     records : iterable of bytes-like, or Bytes
         As for :func:`parse_example`.
     context_features : mapping of str to feature, optional
-        What to read from the context, as :func:`parse_example` reads an Example.
+        Features to read from the context, as :func:`parse_example` reads an Example.
     sequence_features : mapping of str to feature, optional
-        What to read from the feature lists: :class:`FixedLenSequenceFeature`,
+        Features to read from the feature lists: :class:`FixedLenSequenceFeature`,
         :class:`VarLenFeature` and :class:`RaggedFeature`.
     on_error : {"raise", "skip"} or callable
         As in :func:`parse_example`.
@@ -125,19 +123,19 @@ def parse_sequence_example(
     Returns
     -------
     context : dict
-        As :func:`parse_example` returns it.
+        Columns, as :func:`parse_example` returns them.
     feature_lists : dict
-        By feature: of a :class:`FixedLenSequenceFeature` an array of shape ``(len(records), most
-        frames, *shape)``, padded with zeros; of a :class:`VarLenFeature` a :class:`Sparse` of shape
-        ``(len(records), most frames, most values)``; of a :class:`RaggedFeature` a :class:`Ragged`
-        of frames, each a row.
+        Columns by feature. A :class:`FixedLenSequenceFeature` becomes an array of shape
+        ``(len(records), most frames, *shape)``, padded with zeros. A :class:`VarLenFeature` becomes
+        a :class:`Sparse` of shape ``(len(records), most frames, most values)``. A
+        :class:`RaggedFeature` becomes a :class:`Ragged` of frames, each of which is a row.
     lengths : dict
-        By :class:`FixedLenSequenceFeature`: how many frames each record has, int64.
+        Number of frames in each record, int64, by :class:`FixedLenSequenceFeature`.
 
     Raises
     ------
     ExampleParseError
-        Naming record, feature and frame, what was expected and what came.
+        If a record does not match; the message names record, feature, frame and mismatch.
 
     Examples
     --------

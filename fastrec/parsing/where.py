@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conditions on records: the expressions of ``--where`` and of ``Batcher(where=)``.
+"""Parse conditions on records: the expressions of ``--where`` and of ``Batcher(where=)``.
 
-They are parsed here and evaluated on columns, never by Python::
+Expressions are parsed here and evaluated on columns, never by Python::
 
     label == 3
     label in (3, 5) and not name =~ "^cat"
     len(tokens) > 512 or size(image/encoded) >= 1e6 or `odd name` != "x"
 
-``isnan(loss)`` and ``isinf(loss)`` test floats, and ``nan``, ``inf`` and ``-inf`` are numbers;
-``== nan`` holds for NaN. ``len`` of a feature list is its number of frames; comparisons use the
+``isnan(loss)`` and ``isinf(loss)`` test floats. ``nan``, ``inf`` and ``-inf`` are numbers, and
+``== nan`` is true for NaN. ``len`` of a feature list is its number of frames; comparisons use the
 values of all frames.
 
-A name alone holds where a record has values of that feature. A comparison holds where it holds for
-any of the values; ``!=`` and ``!~`` hold where ``==`` and ``=~`` do not.
+A name alone is true if a record has values of that feature. A comparison is true if it is true for
+any of the values; ``!=`` and ``!~`` are the negations of ``==`` and ``=~``.
 """
 
 from __future__ import annotations
@@ -76,9 +76,9 @@ class Where:
     Attributes
     ----------
     names : frozenset of str
-        The features that it asks for.
+        The features that the condition uses.
     terms : tuple of Name
-        The same features as the condition measures them, without repetitions.
+        The same features, with the measures that the condition uses, without repetitions.
     """
 
     names: frozenset[str]
@@ -86,22 +86,22 @@ class Where:
     _evaluate: Condition
 
     def mask(self, columns: Columns, count: int) -> Mask:
-        """Tell for which of `count` records it holds.
+        """Return a mask of the records, out of `count`, that satisfy the condition.
 
         Raises
         ------
         WhereError
-            When a feature holds bytes and is compared with a number, or the other way round.
+            If a feature holds bytes and is compared with a number, or vice versa.
         """
         return self._evaluate(ParsedTerms(columns, count))
 
     def mask_of(self, terms: Terms) -> Mask:
-        """Return a mask of the records that match, from any source of answers.
+        """Return a mask of the records that satisfy the condition, from any source of terms.
 
         Raises
         ------
         WhereError
-            When a feature holds bytes and is compared with a number, or the other way round.
+            If a feature holds bytes and is compared with a number, or vice versa.
         """
         return self._evaluate(terms)
 
@@ -112,7 +112,7 @@ def parse(text: str) -> Where:
     Raises
     ------
     WhereError
-        Naming the column where parsing stops.
+        With the column of the text at which parsing stops.
 
     Examples
     --------
@@ -138,7 +138,7 @@ def parse_names(text: str) -> list[Name]:
     Raises
     ------
     WhereError
-        Naming the column where parsing stops.
+        With the column of the text at which parsing stops.
 
     Examples
     --------
@@ -185,11 +185,11 @@ class _Parser:
             raise _unexpected(self._peek(), "'and', 'or' or the end")
 
     def has_another(self) -> bool:
-        """Take the comma before another item of a list, if there is one."""
+        """Consume the comma before another item of a list, if there is one."""
         return self._taken(",")
 
     def name(self) -> Name:
-        """Take a feature, its length or its size."""
+        """Parse a feature, its length or its size."""
         token = self._peek()
         term = self._term()
         if not isinstance(term, Name) or term.measure in TESTS:
@@ -322,7 +322,7 @@ def _number(text: str) -> int | float:
 
 def _string(token: _Token) -> str:
     try:
-        value = ast.literal_eval(token.text)  # a literal, by the pattern above
+        value = ast.literal_eval(token.text)  # a literal, according to the pattern above
     except (ValueError, SyntaxError):
         raise WhereError(f"column {token.place}: {token.text!r} is not a valid string") from None
     assert isinstance(value, str)
