@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batches and whole record files as Arrow data, for everything that takes Arrow's C interface.
+"""Arrow data from batches and whole record files, for all libraries with Arrow's C interface.
 
-pyarrow, polars, DuckDB, pandas, datafusion and nanoarrow take the objects of this module as they
-are; none of them has to be installed.
+pyarrow, polars, DuckDB, pandas, datafusion and nanoarrow accept the objects of this module
+directly. None of these libraries is required.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = ["Optional", "Record", "RecordBatch", "Table", "batch", "table"]
 
 @dataclass(frozen=True)
 class Optional:
-    """A feature with at most one value in each record: a scalar column, null where there is none.
+    """A feature with at most one value per record: a scalar column with nulls for absent values.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class Optional:
 
 @dataclass(frozen=True)
 class Record:
-    """The whole record as a binary column, whatever it holds."""
+    """The whole record as a binary column, without parsing."""
 
 
 Where = Callable[[fastrec.Bytes], NDArray[np.int64]]
@@ -59,9 +59,9 @@ _OF_INFERRING = ("on_error", "compression", "shards", "storage_options")
 
 
 class RecordBatch:
-    """Columns of one length, to be consumed through ``__arrow_c_array__`` any number of times.
+    """Columns of equal length, which ``__arrow_c_array__`` exports any number of times.
 
-    Made by :func:`batch`.
+    Use :func:`batch` to create one.
     """
 
     def __init__(self, columns: Mapping[str, Any], tensors: bool = True) -> None:
@@ -105,25 +105,26 @@ def batch(columns: Mapping[str, Any], *, tensors: bool = True) -> RecordBatch:
     ndarray, masked, one dimension          its number type, with nulls
     :class:`fastrec.Bytes`                  large_binary; binary, string or large_string on request
     :class:`fastrec.Ragged`                 large_list; list on request
-    :class:`fastrec.Sparse`                 the same, of what a ``VarLenFeature`` reads
+    :class:`fastrec.Sparse`                 the same, for columns of a ``VarLenFeature``
     :class:`fastrec.Arrays`                 ``arrow.variable_shape_tensor``
     ======================================= ====================================================
 
-    Memory is shared where the types allow it: bool is packed into bits, and what is asked for in a
-    narrower type gets offsets of its own.
+    Memory is shared if the types allow it: bool is packed into bits, and a column that is requested
+    with a narrower type gets new offsets.
 
     Parameters
     ----------
     columns : mapping of str to column
         Columns with the same number of rows.
     tensors : bool
-        False leaves out the extension types, so that arrays are plain lists.
+        Whether to use the extension types. If False, arrays are plain lists.
 
     Raises
     ------
     TypeError, ValueError, OverflowError
-        When it is consumed, naming the column: a type that Arrow lacks, rows that differ in number,
-        text that is not UTF-8, more elements than the requested type counts.
+        When the batch is consumed, with the name of the column: if Arrow lacks a type, columns have
+        different numbers of rows, text is not UTF-8, or the requested type cannot count all
+        elements.
 
     Examples
     --------
@@ -137,20 +138,21 @@ def batch(columns: Mapping[str, Any], *, tensors: bool = True) -> RecordBatch:
 
 
 class ColumnParser:
-    """Parses blocks of records into columns that have an Arrow form.
+    """Parses blocks of records into columns that can be exported to Arrow.
 
     Parameters
     ----------
     features : mapping of str to feature, Optional or Record
     sequence : mapping of str to feature, optional
-        Given, records are SequenceExamples with these feature lists, and `features` of the context.
+        Feature lists. If present, records are SequenceExamples, and `features` describes the
+        context.
     threads : int, optional
         As for :func:`fastrec.parse_example`.
 
     Attributes
     ----------
     features, sequence : dict of str to feature
-        What is parsed: a :class:`~fastrec.RaggedFeature` for an :class:`Optional`.
+        The features to parse, with a :class:`~fastrec.RaggedFeature` for each :class:`Optional`.
     names : list of str
         Names of the columns.
     """
@@ -186,7 +188,7 @@ class ColumnParser:
         }
         self.sequence = None if sequence is None else dict(sequence)
         self._threads = threads
-        self(fastrec.Bytes.from_list([]))  # what cannot be read is refused at once
+        self(fastrec.Bytes.from_list([]))  # raises immediately if the features cannot be read
 
     @property
     def reads_records(self) -> bool:
@@ -210,7 +212,7 @@ class ColumnParser:
     def finish(
         self, columns: Mapping[str, Any], records: fastrec.Bytes | None = None
     ) -> dict[str, Any]:
-        """Mask the columns of optional features, and add those of whole records."""
+        """Mask the columns of optional features, and add columns of whole records."""
         found = dict(columns)
         found |= {name: _masked(name, found[name]) for name in self._optional}
         found |= dict.fromkeys(self._whole, records)
@@ -225,8 +227,8 @@ class ColumnParser:
     ) -> Iterator[dict[str, Any]]:
         """Read files in order, in blocks of up to `batch_size` records or 32 MiB.
 
-        `where` gives the numbers, within a block, of the records that are parsed. `inspect` may
-        raise an :class:`fastrec.ExampleParseError` about a block before it is parsed.
+        `where` returns the numbers, within a block, of the records to parse. `inspect` may raise an
+        :class:`fastrec.ExampleParseError` about a block before it is parsed.
         """
         for reader in files.readers():
             done = 0
@@ -248,11 +250,11 @@ class ColumnParser:
 
 
 class Table:
-    """Record files as a table that is read while it is consumed, in bounded memory.
+    """Record files as a table that is read in bounded memory while it is consumed.
 
-    Made by :func:`table`. ``__arrow_c_stream__`` may be called any number of times; each time the
-    files are read from the beginning. ``description`` says what is read, so that other files can be
-    read alike.
+    Use :func:`table` to create one. ``__arrow_c_stream__`` may be called any number of times; each
+    call reads the files from the beginning. ``description`` contains the features, and can be used
+    to read other files in the same way.
     """
 
     def __init__(
@@ -294,7 +296,7 @@ class Table:
     def batches(self, *, complete: bool = False) -> Iterator[RecordBatch]:
         """Yield the record batches, in the order of the files.
 
-        With `complete`, a record with a feature that the table lacks raises an
+        With `complete`, a record with a feature that is absent from the table raises an
         :class:`fastrec.ExampleParseError`.
         """
         if self._batcher is None:
@@ -320,7 +322,7 @@ class Table:
                     raise error
 
     def empty(self) -> RecordBatch:
-        """Return a batch of no rows."""
+        """Return a batch without rows."""
         return RecordBatch(self._parser(fastrec.Bytes.from_list([])), self._tensors)
 
     def _schema(self, requested: object) -> _core.ArrowNode:
@@ -352,29 +354,30 @@ def table(
     source : path, glob pattern, list of these, FileRange, list of FileRange
         As for :class:`fastrec.Reader`.
     features : mapping of str to feature, or SequenceFeatures, optional
-        What to read; :class:`Optional` and :class:`Record` beside the features of
-        :func:`fastrec.parse_example`. By default what :func:`fastrec.infer_features` finds in all
-        records, and a feature with at most one value that some records lack is an
-        :class:`Optional`.
+        Features to read: the features of :func:`fastrec.parse_example`, :class:`Optional` and
+        :class:`Record`. By default, :func:`fastrec.infer_features` infers them from all records; a
+        feature with at most one value that is absent from some records is an :class:`Optional`.
     batch_size : int
-        Most rows of a record batch; it has fewer where they have 32 MiB, and at the end of a file.
+        Maximum number of rows in a record batch, which also ends at 32 MiB and at the end of a
+        file.
     tensors : bool
         As for :func:`batch`.
     **options
-        ``threads``, which parse; of :class:`fastrec.Reader`: ``verify``, ``on_error``, ``max_bad``,
-        ``compression``, ``max_record_bytes``, ``storage_options``. With others, such as ``shard``,
-        those of :class:`fastrec.Batcher`, which makes the batches then, all of `batch_size`.
+        ``threads``, the number of parsing threads, and options of :class:`fastrec.Reader`:
+        ``verify``, ``on_error``, ``max_bad``, ``compression``, ``max_record_bytes`` and
+        ``storage_options``. If there are other options, such as ``shard``, all options are those of
+        :class:`fastrec.Batcher`, which then makes the batches, each of `batch_size`.
 
     Returns
     -------
     Table
-        For ``pyarrow.table(...)``, ``polars.DataFrame(...)``, a name in a query of DuckDB, ...
+        Accepted by ``pyarrow.table(...)``, ``polars.DataFrame(...)``, a query of DuckDB, ...
 
     Raises
     ------
     FileNotFoundError, CorruptRecordError, ExampleParseError
-        The latter two also while it is consumed, where the consumer raises an error of its own
-        with their text.
+        The latter two are also possible while the table is consumed. The consumer then raises its
+        own error with their text.
 
     Examples
     --------
@@ -401,7 +404,7 @@ class TableFeatures(fastrec.SequenceFeatures):
 def columns_of(described: Features | InferredSequence) -> dict[str, Any] | TableFeatures:
     """Return the columns of inferred features.
 
-    A feature with at most one value that some records lack is an :class:`Optional`.
+    A feature with at most one value that is absent from some records is an :class:`Optional`.
     """
     if isinstance(described, InferredSequence):
         return TableFeatures(_with_optional(described.context), dict(described.sequence))
@@ -426,7 +429,7 @@ def _is_utf8(name: str) -> bool:
 
 
 def as_text(kind: Any) -> Any:
-    """Return a type of pyarrow with text in place of bytes."""
+    """Convert a type of pyarrow: bytes become text."""
     import pyarrow as pa
 
     if pa.types.is_large_binary(kind):
@@ -439,7 +442,7 @@ def as_text(kind: Any) -> Any:
 
 
 def _masked(name: str, column: fastrec.Ragged) -> Any:
-    """Rows of at most one value, masked where there is none."""
+    """Return rows of at most one value as an array, masked where the value is absent."""
     lengths = column.row_lengths
     if len(lengths) and lengths.max() > 1:
         row = int(np.argmax(lengths > 1))

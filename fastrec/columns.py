@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Columns that are more than one ndarray: strings of bytes, and rows of differing length."""
+"""Column types beyond ndarrays: byte strings, and rows of different lengths."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Arrays", "Bytes", "Ragged", "Sparse"]
 
-_LARGE = 1 << 14  # bytes that take longer to copy than an object to make
+_LARGE = 1 << 14  # average string size above which copying costs more than creating an object
 
 
 class _ArrowArray:
-    """Arrow's C data interface for one column; fastrec.arrow has it for several."""
+    """Arrow's C data interface for one column; fastrec.arrow provides it for several columns."""
 
     __slots__ = ()
 
@@ -50,16 +50,16 @@ def _check_values(values: Any) -> None:
 
 
 class Bytes(_ArrowArray, Sequence[bytes]):
-    """A sequence of byte strings kept as one block, which makes Python objects only when asked.
+    """A sequence of byte strings in one block; Python objects are only created on access.
 
     Parameters
     ----------
     data : ndarray of uint8
-        All the strings, one after the other.
+        All strings, concatenated.
     offsets : ndarray of int64, shape (n + 1,)
         String ``i`` is ``data[offsets[i]:offsets[i + 1]]``.
     shape : tuple of int, optional
-        More than one dimension, when the strings are laid out so; ``(n,)`` by default.
+        Shape of the sequence, which may have several dimensions; ``(n,)`` by default.
 
     Examples
     --------
@@ -133,7 +133,7 @@ class Bytes(_ArrowArray, Sequence[bytes]):
         return Bytes(self.data, self.offsets[rows * width : (rows + 1) * width + 1], self.shape[1:])
 
     def take(self, order: Any) -> Bytes:
-        """The strings with these numbers, counted through all dimensions, in one dimension."""
+        """Return the strings with these numbers, counted over all dimensions, in one dimension."""
         from . import _core
 
         order = np.asarray(order)
@@ -148,7 +148,7 @@ class Bytes(_ArrowArray, Sequence[bytes]):
         )
 
     def _flat(self) -> list[bytes]:
-        if self.nbytes > _LARGE * (len(self.offsets) - 1):  # which are not copied twice
+        if self.nbytes > _LARGE * (len(self.offsets) - 1):  # avoids copying large strings twice
             return [self.data[a:b].tobytes() for a, b in itertools.pairwise(self.offsets.tolist())]
         begin, whole = int(self.offsets[0]), self.data[self.offsets[0] : self.offsets[-1]].tobytes()
         ends = (self.offsets - begin).tolist()
@@ -160,13 +160,13 @@ class Bytes(_ArrowArray, Sequence[bytes]):
         return (self[i] for i in range(len(self)))
 
     def to_list(self) -> list[Any]:
-        """Nested lists of bytes, as the shape says."""
+        """Return nested lists of bytes, according to the shape."""
         if len(self.shape) == 1:
             return self._flat()
         return self.to_numpy().tolist()  # type: ignore[no-any-return]
 
     def to_numpy(self) -> NDArray[np.object_]:
-        """An object array of bytes."""
+        """Return an object array of bytes."""
         strings = self._flat()
         return np.fromiter(strings, object, len(strings)).reshape(self.shape)
 
@@ -208,12 +208,12 @@ class Bytes(_ArrowArray, Sequence[bytes]):
 
 
 class Ragged(_ArrowArray, Sequence[Any]):
-    """Rows of differing length over one array of values.
+    """Rows of different lengths over one array of values.
 
     Parameters
     ----------
     values : ndarray, Bytes, Arrays or Ragged
-        The elements of all rows, one after the other.
+        The elements of all rows, concatenated.
     row_splits : ndarray of int64, shape (rows + 1,)
         Row ``i`` is ``values[row_splits[i]:row_splits[i + 1]]``.
 
@@ -242,7 +242,7 @@ class Ragged(_ArrowArray, Sequence[Any]):
 
     @property
     def row_lengths(self) -> NDArray[np.int64]:
-        """Elements a row, int64, shape (rows,)."""
+        """Number of elements in each row, int64, shape (rows,)."""
         lengths: NDArray[np.int64] = self.row_splits[1:] - self.row_splits[:-1]
         return lengths
 
@@ -272,7 +272,7 @@ class Ragged(_ArrowArray, Sequence[Any]):
         return Ragged(values.take(where) if by_number else values[where], splits)
 
     def to_list(self) -> list[Any]:
-        """Nested lists."""
+        """Return nested lists."""
         return [row.tolist() if isinstance(row, np.ndarray) else row.to_list() for row in self]
 
     def __eq__(self, other: object) -> bool:
@@ -287,15 +287,15 @@ class Ragged(_ArrowArray, Sequence[Any]):
 
 
 class Sparse(_ArrowArray):
-    """Values and where they are in an array that is mostly empty.
+    """Values and their positions in an array that is mostly empty.
 
     Parameters
     ----------
     indices : ndarray of int64, shape (n, rank)
-        Where each value is.
+        Position of each value.
     values : ndarray or Bytes of n
     dense_shape : tuple of int, of length rank
-        Of the whole array.
+        Shape of the whole array.
 
     Examples
     --------
@@ -335,12 +335,14 @@ class Sparse(_ArrowArray):
         return (self[i] for i in range(len(self)))
 
     def to_dense(self, default: Any = None) -> NDArray[Any]:
-        """The whole array, `default` (0 or ``b""``) where there is no value; of objects for bytes.
+        """Return the whole array, with `default` (0 or ``b""``) for absent values.
+
+        Bytes are returned as an array of objects.
 
         Raises
         ------
         IndexError
-            When an index lies outside of the shape.
+            If an index is outside of the shape.
         """
         values = self.values.to_numpy() if isinstance(self.values, Bytes) else self.values
         if default is None:
@@ -371,12 +373,12 @@ class Sparse(_ArrowArray):
 
 
 class Arrays(_ArrowArray, Sequence[Any]):
-    """Arrays of differing shape and the same rank, over one array of their elements.
+    """Arrays of different shapes and the same rank, over one array of their elements.
 
     Parameters
     ----------
     values : ndarray
-        The elements of all arrays, one after the other, each in C order.
+        The elements of all arrays, concatenated, each array in C order.
     row_splits : ndarray of int64, shape (n + 1,)
         Array ``i`` is ``values[row_splits[i]:row_splits[i + 1]]``, of shape ``shapes[i]``.
     shapes : ndarray of int64, shape (n, rank)
@@ -413,21 +415,21 @@ class Arrays(_ArrowArray, Sequence[Any]):
         return array.reshape(self.shapes[rows])
 
     def to_list(self) -> list[Any]:
-        """Nested lists."""
+        """Return nested lists."""
         return [array.tolist() for array in self]
 
     def __repr__(self) -> str:
         return f"<fastrec.Arrays of {len(self)}, {self.shapes.shape[1]} dimensions>"
 
     def take(self, rows: NDArray[np.int64]) -> Arrays:
-        """The arrays with these numbers."""
+        """Return the arrays with these numbers."""
         return Arrays(*_taken(self.values, self.row_splits, rows), self.shapes[rows])
 
 
 def _taken(
     values: NDArray[Any], row_splits: NDArray[np.int64], rows: NDArray[np.int64]
 ) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """The elements of the rows with these numbers, and where each row begins."""
+    """Return the elements of the rows with these numbers, and the start of each row."""
     from . import _core
 
     size = values.itemsize * math.prod(values.shape[1:])

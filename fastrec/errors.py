@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exceptions, with the place of the error.
+"""Exceptions, with the location of the error.
 
-Data errors carry file, record and offset as attributes and in their one line of ASCII text. Errors
-of the operating system are plain :class:`OSError` with ``errno`` and ``filename``.
+Data errors have file, record and offset as attributes and in their message, which is one line of
+ASCII text. Errors of the operating system are plain :class:`OSError` with ``errno`` and
+``filename``.
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ _Result = TypeVar("_Result")
 
 
 def call_out(function: Callable[..., _Result], *arguments: Any) -> _Result:
-    """Call a function of the caller; a StopIteration that it raises is a RuntimeError (PEP 479).
+    """Call a function of the caller; convert its StopIteration to a RuntimeError (PEP 479).
 
-    Otherwise an iterator that calls the function would seem to be at its end.
+    Otherwise, an iterator that calls the function would appear to have ended.
     """
     try:
         return function(*arguments)
@@ -46,17 +47,17 @@ class FastrecError(Exception):
     Attributes
     ----------
     path : str or None
-        The file, as it was given; None if there is none.
+        The file, as passed by the caller; None without a file.
     record : int or None
         Number of the record, from 0, within its file (or within the records that were passed).
     offset : int or None
         File position, in bytes, of the record's header (after decompression).
     feature : str or None
-        Name of the feature, printable; None if the error is not about one.
+        Name of the feature, printable; None if the error does not concern a feature.
     cause : str
-        What is wrong, without the place and the hint.
+        Description of the error, without the location and the hint.
     hint : str
-        What may help; empty without one.
+        A hint how to fix the error; empty without one.
 
     Examples
     --------
@@ -78,7 +79,7 @@ class FastrecError(Exception):
     def __init__(
         self, headline: str = "", *, cause: str = "", hint: str = "", **coordinates: Any
     ) -> None:
-        """Put the message together: the headline, which has cause and place, and the hint."""
+        """Compose the message: the headline with cause and location, and the hint."""
         super().__init__(f"{headline}; {hint}" if hint else headline)
         self.headline = headline
         self.cause = cause or headline
@@ -87,7 +88,7 @@ class FastrecError(Exception):
 
     @property
     def problem(self) -> str:
-        """What is wrong with which feature, without the place and the hint."""
+        """Description of the error and its feature, without the location and the hint."""
         return self.cause if self.feature is None else f"feature '{self.feature}': {self.cause}"
 
 
@@ -100,14 +101,14 @@ class CorruptRecordError(FastrecError, ValueError):
         ``"length-crc"``, ``"data-crc"``, ``"torn-header"``, ``"torn-data"``, ``"torn-footer"``,
         ``"too-large"``, ``"zero-fill"``, ``"shrunk"``, ``"changed"``, ``"compression"`` for damage
         of the compressed stream around the records, or ``"cut"`` for a range of
-        :func:`fastrec.file_ranges` that does not end where a record does.
+        :func:`fastrec.file_ranges` that does not end at the end of a record.
     length : int or None
-        The length that the header gives, in bytes, when it was readable.
+        Length of the record in its header, in bytes, if the header was readable.
     stored_crc, computed_crc : int or None
-        The CRC32C in the file and that of the bytes there, unmasked, when the two differ.
+        The CRC32C stored in the file, and the CRC32C of the data, both unmasked, if they differ.
     content : str
-        Format of a file that is not a TFRecord file, such as ``"Parquet"``, or the change that a
-        whole TFRecord file has undergone; empty for other damage.
+        Format of a file that is not a TFRecord file, such as ``"Parquet"``, or the change that was
+        made to a whole TFRecord file; empty for other damage.
 
     Examples
     --------
@@ -157,7 +158,7 @@ class LimitExceededError(FastrecError, ValueError):
     kind : str
         ``"too-large"``.
     length : int or None
-        The size that was refused, in bytes.
+        The size that exceeds the limit, in bytes.
 
     Examples
     --------
@@ -197,7 +198,7 @@ class IndexMismatchError(FastrecError, ValueError):
 
 
 class MissingRecordsError(FastrecError):
-    """Files are not those that a manifest or the names of shards announce.
+    """Files differ from the manifest, or a set of shards is incomplete or mixed.
 
     A file is missing or different, or files hold the same records twice: shards of two generations
     of a set, or a file next to its repaired copy.
@@ -205,7 +206,7 @@ class MissingRecordsError(FastrecError):
     Attributes
     ----------
     path : str
-        The first file that is missing, different, or one too many.
+        The first file that is missing, different or surplus.
 
     Examples
     --------
@@ -225,7 +226,7 @@ class MissingRecordsError(FastrecError):
 class RandomAccessError(FastrecError, TypeError):
     """The source can only be read in sequence.
 
-    Also a :class:`TypeError`, by which ``list()`` recognises that there is no ``len()``.
+    Also a :class:`TypeError`, because ``list()`` then continues without ``len()``.
 
     Examples
     --------
@@ -244,8 +245,8 @@ class ExampleParseError(FastrecError, ValueError):
     Attributes
     ----------
     kind : str
-        ``"malformed"`` if it is no Example at all, ``"schema"`` if a feature is missing or has the
-        wrong kind, size or range.
+        ``"malformed"`` if the record is not an Example, ``"schema"`` if a feature is missing or has
+        the wrong kind, size or range.
     frame : int or None
         Number of the element in a feature list, from 0.
 
@@ -287,25 +288,25 @@ class ExampleParseError(FastrecError, ValueError):
     ) -> ExampleParseError:
         """Return an error with the same problem in another record.
 
-        Code that parses some records of a file knows a record by its number among those; its caller
-        knows the file.
+        Code that parses some records of a file knows only their numbers in that selection; its
+        caller knows the file.
         """
         name = None if path is None else os.fsdecode(path)
         place = {"path": name, "record": record, "offset": offset}
         return ExampleParseError(**{**self.__dict__, **place})
 
     def in_feature(self, name: str | bytes) -> ExampleParseError:
-        """Return an error with the same cause in a feature of that name."""
+        """Return an error with the same cause in the feature with this name."""
         return ExampleParseError(**{**self.__dict__, "feature": printable(name)})
 
 
 def one_line(error: BaseException) -> str:
-    """Return the text of an error of another library as one line of ASCII."""
+    """Return the text of another library's error as one line of ASCII."""
     text = " ".join(str(error).split()) or type(error).__name__
     return text.encode("ascii", "backslashreplace").decode()
 
 
 def printable(name: str | bytes) -> str:
-    """Return the name of a feature in printable ASCII, quotes escaped."""
+    """Return the name of a feature in printable ASCII, with quotes escaped."""
     text = name.decode("utf-8", "backslashreplace") if isinstance(name, bytes) else str(name)
     return ascii(text)[1:-1]

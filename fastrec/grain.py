@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Record files as sources and datasets of Grain.
+"""Read record files as sources and datasets of Grain.
 
 Requires the extra ``grain``: ``pip install 'fastrec-io[grain]'``.
 """
@@ -32,7 +32,7 @@ __all__ = ["BatchIterDataset", "BatchMapDataset", "Source", "collate"]
 
 
 def _describe(reader: Reader, *more: str) -> str:
-    """The same for a copy of the files elsewhere, as Grain's checkpoints compare it."""
+    """Return a description for Grain's checkpoints; it is equal for copies of the files."""
     names = [os.path.basename(os.fsdecode(path)) for path in reader.paths]
     files = repr(names[0]) if len(names) == 1 else f"{names[0]!r} and {len(names) - 1} more"
     return ", ".join([f"files={files}", f"records={len(reader)}", *more])
@@ -41,19 +41,19 @@ def _describe(reader: Reader, *more: str) -> str:
 class Source:
     """A random-access source of single records, for ``grain.MapDataset.source`` and ``DataLoader``.
 
-    Grain takes a record from its source at a time, and spends some 10 microseconds on each:
-    :class:`BatchMapDataset` and :class:`BatchIterDataset` are many times faster. Rows with bytes
-    features, or records, are batched by ``batch(n, batch_fn=fastrec.grain.collate)``.
+    Grain requests one record at a time from its source, which takes about 10 microseconds per
+    record: :class:`BatchMapDataset` and :class:`BatchIterDataset` are many times faster. To batch
+    rows with bytes features, or records, use ``batch(n, batch_fn=fastrec.grain.collate)``.
 
     Parameters
     ----------
     source : path, glob pattern, list of these, or Reader
     features : mapping of str to feature, optional
-        What to read of each record: elements are dicts of NumPy arrays. By default they are the
-        records as ``bytes``.
+        Features to read from each record; elements are then dicts of NumPy arrays. By default,
+        elements are the records as ``bytes``.
     seed : int, optional
-        Seed of random transforms of images, which they require. An image is a function of the seed,
-        the epoch (see :meth:`set_epoch`) and the index alone.
+        Seed of random image transforms, which require it. An image depends only on the seed, the
+        epoch (see :meth:`set_epoch`) and the index.
 
     Examples
     --------
@@ -75,7 +75,7 @@ class Source:
         self._epoch = 0
 
     def set_epoch(self, epoch: int) -> None:
-        """Draw what random transforms do in this epoch; workers that have started do not follow."""
+        """Set the epoch of random transforms; workers that have already started keep theirs."""
         epoch = check_int("epoch", epoch, 0, 2**62 - 1)
         self._epoch = epoch
 
@@ -98,15 +98,15 @@ class Source:
 
 
 def collate(rows: Sequence[Any]) -> Any:
-    """Make a batch of rows of a :class:`Source`, as the `batch_fn` of Grain's ``batch``.
+    """Combine rows of a :class:`Source` to a batch; use it as `batch_fn` of Grain's ``batch``.
 
-    Bytes become an array of objects. Grain itself makes one of NumPy's dtype ``S``, which loses NUL
-    bytes at the end of each.
+    Bytes become an array of objects. Grain's default is an array of NumPy's dtype ``S``, which
+    loses NUL bytes at the end of each value.
 
     Parameters
     ----------
     rows : sequence of dict, or of bytes
-        Elements of a Source. Arrays of a feature must have one shape.
+        Elements of a Source. All arrays of a feature must have the same shape.
 
     Returns
     -------
@@ -130,10 +130,10 @@ def collate(rows: Sequence[Any]) -> Any:
 
 
 class BatchMapDataset(grain.MapDataset):  # type: ignore[misc]
-    """Batches by number: element ``i`` is batch ``i`` of parsed records, read and parsed at once.
+    """Batches by number: element ``i`` is batch ``i``, read and parsed in one call.
 
     Slicing (``ds[index::count]`` for the shards of a job), ``map``, ``repeat``, ``to_iter_dataset``
-    and ``mp_prefetch`` are Grain's own. An element holds a whole batch, so
+    and ``mp_prefetch`` are those of Grain. An element holds a whole batch, so
     ``to_iter_dataset(grain.ReadOptions(num_threads=1, prefetch_buffer_size=4))`` reads far enough
     ahead.
 
@@ -141,15 +141,16 @@ class BatchMapDataset(grain.MapDataset):  # type: ignore[misc]
     ----------
     source : path, glob pattern, list of these, or Reader
     features : mapping of str to feature
-        What to read of each record.
+        Features to read from each record.
     batch_size : int
     shuffle : bool
-        A uniform permutation of all records, another one in each epoch (that is, each time through
-        of ``repeat()``): the order of ``fastrec.Batcher(..., shuffle=True, seed=seed)``.
+        Whether to read a uniform permutation of all records, which differs in each epoch (each
+        repetition of ``repeat()``): the order of
+        ``fastrec.Batcher(..., shuffle=True, seed=seed)``.
     seed : int
-        Seed of the shuffle and of random transforms of images, which require it.
+        Seed of the shuffle and of random image transforms, which require it.
     drop_remainder : bool
-        Leave out the last batch when it is short.
+        Whether to drop the last batch if it is short.
 
     Examples
     --------
@@ -208,23 +209,24 @@ class BatchMapDataset(grain.MapDataset):  # type: ignore[misc]
 
 
 class BatchIterDataset(grain.IterDataset):  # type: ignore[misc]
-    """The batches of a :class:`~fastrec.Batcher` in turn, made by its threads.
+    """The batches of a :class:`~fastrec.Batcher` in order, made by its threads.
 
-    Each ``iter()`` begins at the first epoch, as everywhere in Grain; ``epochs`` goes through
-    several. The state of its iterators is that of :meth:`Batches.state_dict`, for Grain's and
-    Orbax's checkpoints. The workers of ``mp_prefetch`` share the records out, but its threads make
-    it fast without them.
+    Each ``iter()`` starts at the first epoch, as usual in Grain; with ``epochs``, it covers
+    several. The state of its iterators is the result of :meth:`Batches.state_dict`, and works with
+    the checkpoints of Grain and Orbax. The workers of ``mp_prefetch`` divide the records among
+    themselves, but the Batcher's threads make workers unnecessary.
 
     Parameters
     ----------
     source, features, batch_size, shuffle
         As for :class:`~fastrec.Batcher`.
     shard : (index, count), "auto" or None
-        The share of this process; ``"auto"`` as :func:`~fastrec.find_shard` says, from JAX too.
+        The shard of this process. ``"auto"`` uses :func:`~fastrec.find_shard`, which also supports
+        JAX.
     seed : int, optional
-        Of the shuffle. Required where several processes shuffle, so that all have one order.
+        Seed of the shuffle. Required if several processes shuffle, so that all use the same order.
     **options
-        Further ones of :class:`~fastrec.Batcher`.
+        Further options of :class:`~fastrec.Batcher`.
 
     Examples
     --------
@@ -269,7 +271,7 @@ class BatchIterDataset(grain.IterDataset):  # type: ignore[misc]
         return Batcher(**self._options, shard=self._share)
 
     def set_slice(self, sl: slice, sequential_slice: bool = False) -> None:
-        """Take one worker's part, as ``mp_prefetch`` deals them out."""
+        """Read only one worker's part, as ``mp_prefetch`` requests."""
         index, count = self._share
         workers, worker = sl.step or 1, sl.start or 0
         self._share = index * workers + worker, count * workers

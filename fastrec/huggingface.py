@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Record files as datasets of Hugging Face's ``datasets``.
+"""Read record files as datasets of Hugging Face's ``datasets``.
 
 Requires the extra ``hf``: ``pip install 'fastrec-io[hf]'``.
 """
@@ -31,7 +31,7 @@ from .records.side_files import is_side_file
 
 __all__ = ["TFRecord", "TFRecordConfig", "load_dataset"]
 
-_SAMPLE = 1000  # records that a stream reads to infer its columns
+_SAMPLE = 1000  # number of records from which a stream infers its columns
 
 
 @dataclass
@@ -41,16 +41,16 @@ class TFRecordConfig(datasets.BuilderConfig):  # type: ignore[misc]
     Attributes
     ----------
     description : mapping of str to feature, optional
-        What to read from each record, as for :func:`fastrec.arrow.table`.
+        Features to read from each record, as for :func:`fastrec.arrow.table`.
     features : datasets.Features, optional
-        Types of the columns, to which they are cast; ``datasets.Image()`` decodes a column.
+        Types to cast the columns to; ``datasets.Image()`` decodes a column.
     text : bool or list of str
-        The columns of bytes that become strings: all of them, or those with these names. A value
-        that is not UTF-8 is an error.
+        Columns of bytes that become strings: True for all, or a list of names. A value that is not
+        UTF-8 is an error.
     batch_size : int
-        Records of an Arrow table.
+        Number of records per Arrow table.
     shards : {"complete", "any"}
-        As for :class:`fastrec.Reader`; one shard that is named alone may be read.
+        As for :class:`fastrec.Reader`. A single shard that is named exactly may be read.
     """
 
     description: Mapping[str, Any] | SequenceFeatures | None = None
@@ -78,7 +78,8 @@ class TFRecord(datasets.ArrowBasedBuilder):  # type: ignore[misc]
         splits = []
         for name, listed in self.config.data_files.items():
             paths = [path for path in listed if not is_side_file(os.path.basename(path))]
-            if self.config.shards == "complete":  # datasets has expanded the patterns
+            # Needed because datasets has expanded the patterns.
+            if self.config.shards == "complete":
                 check_shards(paths, lone_shards(paths))
             files = [*dl_manager.download(paths)]
             description, sampled = self.config.description, False
@@ -130,24 +131,25 @@ def load_dataset(
     cache_dir: str | None = None,
     **options: Any,
 ) -> Any:
-    """Load record files as ``datasets.load_dataset`` loads the formats that it knows.
+    """Load record files, as ``datasets.load_dataset`` loads its built-in formats.
 
     Parameters
     ----------
     data_files : str, list of str, or mapping of split to these
-        Paths and glob patterns; without splits they are ``"train"``.
+        Paths and glob patterns. Without splits, the only split is ``"train"``.
     description : mapping of str to feature, optional
-        What to read. By default it is inferred from all records, or with `streaming` from the first
-        1,000; a later record that differs is then an :class:`fastrec.ExampleParseError`.
+        Features to read. By default they are inferred from all records, or with `streaming` from
+        the first 1,000. A later record that does not match raises
+        :class:`fastrec.ExampleParseError`.
     split : str, optional
-        The split to return; all of them, by name, when None.
+        The split to return; None returns a dict of all splits by name.
     streaming : bool
-        An ``IterableDataset`` that reads the files when it is iterated over, and whose state can be
-        saved; otherwise they are converted once, into the cache.
+        Whether to return an ``IterableDataset``, which reads the files during iteration and can
+        save its state. Otherwise, the files are converted once and stored in the cache.
     cache_dir : str, optional
-        Where ``datasets`` keeps what it converts.
+        Cache directory of ``datasets``.
     **options
-        Of :class:`TFRecordConfig`.
+        Options of :class:`TFRecordConfig`.
 
     Returns
     -------
