@@ -260,8 +260,8 @@ class Signals(Faces):
         filler = self._tensor(np.asarray(pad_value).astype(tensor.dtype.numpy))
         return self._apply(FRAME, [tensor, filler], name, **how)
 
-    hann_window = _window("A raised cosine from 0 to 1 and back.", 0.5)
-    hamming_window = _window("A raised cosine from 0.08 to 1 and back.", 0.54)
+    hann_window = _window("Return a Hann window: a raised cosine between 0 and 1.", 0.5)
+    hamming_window = _window("Return a Hamming window: a raised cosine between 0.08 and 1.", 0.54)
 
     def stft(
         self,

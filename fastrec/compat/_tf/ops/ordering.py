@@ -43,7 +43,7 @@ _FEW = 8  # a partition is faster with over 8 times more elements than results
 
 
 def _largest(x: Array, count: int) -> Array:
-    """Return the indices of the largest elements of each row; of equal ones, the first."""
+    """Return the indices of the largest elements of each row; ties keep their order."""
     if x.ndim > 1 or not 0 < count < x.size // _FEW:
         return _order(x, -1, True)[..., :count]
     least = np.partition(x, x.size - count)[x.size - count]
