@@ -5,15 +5,17 @@
 
 #define INLINE __attribute__((always_inline)) static inline
 
+/* An id. It is compared with the limit where it is used, because another thread may change it after
+   the check; as an unsigned number a negative id is beyond every limit. */
 INLINE int64_t id_at(const fr_segment_ids *ids, size_t i) {
     return ids->are_wide ? ((const int64_t *)ids->values)[i] : ((const int32_t *)ids->values)[i];
 }
 
-size_t fr_segments_check(const fr_segment_ids *ids, size_t limit, bool allow_negative) {
+size_t fr_segments_check(const fr_segment_ids *ids, bool allow_negative) {
     const int64_t least = allow_negative ? INT64_MIN : 0;
     for (size_t i = 0; i < ids->count; i++) {
         const int64_t id = id_at(ids, i);
-        if (id < least || id >= (int64_t)limit) return i;
+        if (id < least || id >= (int64_t)ids->limit) return i;
     }
     return ids->count;
 }
@@ -30,9 +32,9 @@ size_t fr_segments_check(const fr_segment_ids *ids, size_t limit, bool allow_neg
     INLINE void name##_rows(const fr_segment_ids *ids, fr_segment_kind kind, const type *rows,     \
                             size_t width, type *out) {                                             \
         for (size_t i = 0; i < ids->count; i++) {                                                  \
-            const int64_t id = id_at(ids, i);                                                      \
-            if (id < 0) continue;                                                                  \
-            type *restrict const to = out + (size_t)id * width;                                    \
+            const uint64_t id = (uint64_t)id_at(ids, i);                                           \
+            if (id >= ids->limit) continue;                                                        \
+            type *restrict const to = out + id * width;                                            \
             const type *const from = rows + i * width;                                             \
             for (size_t j = 0; j < width; j++)                                                     \
                 to[j] = name##_of(kind, to[j], from[j]);                                           \
@@ -43,13 +45,13 @@ size_t fr_segments_check(const fr_segment_ids *ids, size_t limit, bool allow_neg
     INLINE void name##_runs(const fr_segment_ids *ids, fr_segment_kind kind, const type *rows,     \
                             type *out) {                                                           \
         for (size_t i = 0; i < ids->count;) {                                                      \
-            const int64_t id = id_at(ids, i);                                                      \
-            if (id < 0) {                                                                          \
+            const uint64_t id = (uint64_t)id_at(ids, i);                                           \
+            if (id >= ids->limit) {                                                                \
                 i++;                                                                               \
                 continue;                                                                          \
             }                                                                                      \
             type total = name##_of(kind, out[id], rows[i++]);                                      \
-            for (; i < ids->count && id_at(ids, i) == id; i++)                                     \
+            for (; i < ids->count && (uint64_t)id_at(ids, i) == id; i++)                           \
                 total = name##_of(kind, total, rows[i]);                                           \
             out[id] = total;                                                                       \
         }                                                                                          \
@@ -102,17 +104,20 @@ void fr_segments_combine(const fr_segment_ids *ids, fr_segment_kind kind, fr_seg
     }
 }
 
-void fr_segments_count(const fr_segment_ids *ids, size_t limit, int64_t *counts) {
+void fr_segments_count(const fr_segment_ids *ids, int64_t *counts) {
     for (size_t i = 0; i < ids->count; i++) {
-        const uint64_t id = (uint64_t)id_at(ids, i); /* a negative id is above every limit */
-        if (id < limit) counts[id]++;
+        const uint64_t id = (uint64_t)id_at(ids, i);
+        if (id < ids->limit) counts[id]++;
     }
 }
 
 INLINE void sort_rows(const fr_segment_ids *ids, const uint8_t *rows, size_t size, int64_t *starts,
                       uint8_t *out) {
-    for (size_t i = 0; i < ids->count; i++)
-        memcpy(out + (size_t)starts[id_at(ids, i)]++ * size, rows + i * size, size);
+    for (size_t i = 0; i < ids->count; i++) {
+        const uint64_t id = (uint64_t)id_at(ids, i);
+        if (id >= ids->limit || (size_t)starts[id] >= ids->count) continue;
+        memcpy(out + (size_t)starts[id]++ * size, rows + i * size, size);
+    }
 }
 
 void fr_segments_sort(const fr_segment_ids *ids, const uint8_t *rows, size_t size, int64_t *starts,

@@ -27,31 +27,30 @@ typedef struct {
     const void *values; /* `count` ids */
     bool are_wide;      /* int64, otherwise int32 */
     size_t count;
+    size_t limit; /* the number of segments; rows of other ids are dropped */
 } fr_segment_ids;
 
-/* Returns the index of the first id that is negative or at least `limit`, or `count` if all are
+/* Returns the index of the first id that is negative or at least the limit, or `count` if all are
    valid. With `allow_negative`, negative ids are valid. */
-size_t fr_segments_check(const fr_segment_ids *ids, size_t limit, bool allow_negative);
+size_t fr_segments_check(const fr_segment_ids *ids, bool allow_negative);
 
 /*
  * Combines rows of `width` numbers, one row for each id, into the rows of `out`, which must contain
- * the neutral number of `kind`. A row with a negative id is dropped. NaN is both maximum and
- * minimum.
+ * the neutral number of `kind`. NaN is both maximum and minimum.
  *
- * REQUIRES: each id is below the number of rows of `out`.
+ * REQUIRES: `out` has `limit` rows.
  */
 void fr_segments_combine(const fr_segment_ids *ids, fr_segment_kind kind, fr_segment_type type,
                          const void *rows, size_t width, void *out);
 
-/* Adds the number of rows of each segment to `counts`. Ids that are negative or at least `limit`
-   are not counted. */
-void fr_segments_count(const fr_segment_ids *ids, size_t limit, int64_t *counts);
+/* Adds the number of rows of each segment to `counts`, which has `limit` elements. */
+void fr_segments_count(const fr_segment_ids *ids, int64_t *counts);
 
 /*
  * Copies rows of `size` bytes, sorted by segment. Rows of the same segment keep their order. On
  * return, starts[i] is the row after the last of segment i.
  *
- * REQUIRES: each id is valid; segment i begins at row starts[i] of `out`.
+ * REQUIRES: segment i begins at row starts[i] of `out`, which has room for all rows.
  */
 void fr_segments_sort(const fr_segment_ids *ids, const uint8_t *rows, size_t size, int64_t *starts,
                       uint8_t *out);

@@ -268,8 +268,9 @@ void fr_texts_of_integers(const int64_t *numbers, size_t count, int64_t *offsets
     for (size_t i = 0; i < count; i++) {
         uint8_t digits[20];
         size_t size = 0;
-        const bool negative = numbers[i] < 0;
-        uint64_t rest = negative ? -(uint64_t)numbers[i] : (uint64_t)numbers[i];
+        const int64_t number = numbers[i];
+        const bool negative = number < 0;
+        uint64_t rest = negative ? -(uint64_t)number : (uint64_t)number;
         do
             digits[size++] = (uint8_t)('0' + rest % 10);
         while (rest /= 10);

@@ -54,7 +54,7 @@ def _rows() -> Iterator[tuple[str, str]]:
     yield "Python", f"{platform.python_implementation()} {platform.python_version()}"
     yield "system", f"{platform.system()} {platform.release()}, {platform.machine()}"
     yield "processor", cpu_name()
-    yield "usable processors", f"{usable_cpus()} of {os.cpu_count()}"
+    yield "usable processors", str(usable_cpus())
     yield "memory", memory_text() or "unknown"
     yield "page size", f"{mmap.PAGESIZE} bytes"
     yield "file system here", _file_system(os.getcwd())

@@ -235,7 +235,7 @@ class ArraysBuild:
                 f"it has {len(raw[record])} elements, which do not fill an array of shape {shape}"
             )
             if not shape:
-                problem += f": '{printable(self.names[0])}' is missing, or says nothing"
+                problem += f": '{printable(self.names[0])}' is missing or empty"
             _fail(record, self.key, problem)
         return Arrays(raw.values, raw.row_splits, shapes)
 

@@ -300,12 +300,12 @@ cdef extern from "tensor/segments.h" nogil:
         const void *values
         bint are_wide
         size_t count
+        size_t limit
 
-    size_t fr_segments_check(
-        const fr_segment_ids *ids, size_t limit, bint allow_negative) noexcept
+    size_t fr_segments_check(const fr_segment_ids *ids, bint allow_negative) noexcept
     void fr_segments_combine(const fr_segment_ids *ids, fr_segment_kind kind, fr_segment_type type,
                              const void *rows, size_t width, void *out) noexcept
-    void fr_segments_count(const fr_segment_ids *ids, size_t limit, int64_t *counts) noexcept
+    void fr_segments_count(const fr_segment_ids *ids, int64_t *counts) noexcept
     void fr_segments_sort(const fr_segment_ids *ids, const uint8_t *rows, size_t size,
                           int64_t *starts, uint8_t *out) noexcept
     void fr_segments_histogram(const void *numbers, fr_segment_type type, size_t count, double low,

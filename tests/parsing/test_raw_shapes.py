@@ -127,11 +127,14 @@ def test_a_shape_that_is_not_that_of_the_bytes_is_an_error(
     assert caught.value.record == 1
 
 
-def test_a_feature_that_should_say_the_shape_and_is_not_there_is_named() -> None:
+@pytest.mark.parametrize(
+    ("shape", "problem"),
+    [("shape", "'shape' is missing or empty"), (("h", 4), "of 'h', which has 0")],
+)
+def test_the_error_names_the_missing_feature_of_a_shape(shape: Any, problem: str) -> None:
     plain = fastrec.encode_example({"image": bytes(12)})
-    for shape, problem in (("shape", "'shape': it is missing"), (("h", 4), "of 'h', which has 0")):
-        with pytest.raises(fastrec.ExampleParseError, match=problem):
-            fastrec.parse_example([plain], {"image": RawFeature(shape, np.uint8)})
+    with pytest.raises(fastrec.ExampleParseError, match=problem):
+        fastrec.parse_example([plain], {"image": RawFeature(shape, np.uint8)})
 
 
 def test_an_array_that_is_larger_than_the_padded_shape_is_an_error() -> None:

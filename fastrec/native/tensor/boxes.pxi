@@ -82,8 +82,9 @@ def crop_boxes(images, boxes, numbers, size, *, bint nearest=False, float outsid
     cdef c.fr_crop how
     cdef list keep = []
     cdef size_t bytes_of_all, number, step, out_step, count = len(boxes)
-    cdef const float[:, ::1] corners = np.ascontiguousarray(boxes, np.float32)
-    cdef const int64_t[::1] image_of = np.ascontiguousarray(numbers, np.int64)
+    # These are copies, so that no other thread changes them after the checks.
+    cdef const float[:, ::1] corners = np.array(boxes, np.float32, order="C")
+    cdef const int64_t[::1] image_of = np.array(numbers, np.int64, order="C")
     cdef float[::1] out
     cdef uint32_t[::1] columns
     cdef const uint8_t *pixels
@@ -99,7 +100,7 @@ def crop_boxes(images, boxes, numbers, size, *, bint nearest=False, float outsid
         result[...] = outside
     if not result.size or not images.size:
         return result
-    if np.min(numbers) < 0 or np.max(numbers) >= len(images):
+    if np.min(image_of) < 0 or np.max(image_of) >= len(images):
         raise ValueError(f"numbers must be in [0, {len(images)})")
     if max(how.height, how.width) >= 1 << 31:
         raise ValueError(f"sides must be below 2**31, got {images.shape[1:3]}")

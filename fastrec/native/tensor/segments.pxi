@@ -15,19 +15,19 @@ cdef int segment_type(x) except -1:
     return SEGMENT_TYPES[x.dtype.name]
 
 
-cdef c.fr_segment_ids segment_ids(ids, list keep) except *:
-    """Ids of int32 or int64, whose memory `keep` holds."""
+cdef c.fr_segment_ids segment_ids(ids, size_t limit, list keep) except *:
+    """Return ids of int32 or int64 below `limit`, whose memory `keep` holds."""
     cdef c.fr_segment_ids result
     cdef size_t size
     if ids.dtype not in (np.int32, np.int64):
         raise TypeError(f"ids must be int32 or int64, got {ids.dtype}")
-    result.are_wide, result.count = ids.dtype.itemsize == 8, ids.size
+    result.are_wide, result.count, result.limit = ids.dtype.itemsize == 8, ids.size, limit
     result.values = memory_of(np.ascontiguousarray(ids), keep, &size)
     return result
 
 
-cdef int check_ids(const c.fr_segment_ids *ids, size_t limit, bint allow_negative) except -1:
-    cdef size_t place = c.fr_segments_check(ids, limit, allow_negative)
+cdef int check_ids(const c.fr_segment_ids *ids, bint allow_negative) except -1:
+    cdef size_t place = c.fr_segments_check(ids, allow_negative)
     if place < ids.count:
         raise IndexError(place)
     return 0
@@ -57,14 +57,14 @@ def combine_segments(str kind, rows, ids, size_t count):
         With the place of an id that is too large.
     """
     cdef list keep = []
-    cdef c.fr_segment_ids given = segment_ids(ids, keep)
+    cdef c.fr_segment_ids given = segment_ids(ids, count, keep)
     cdef int code = SEGMENT_KINDS.index(kind), type_code = segment_type(rows)
     cdef size_t size, width
     cdef const uint8_t *numbers
     cdef uint8_t[::1] out
     if ids.ndim != 1 or not rows.ndim or len(rows) != len(ids):
         raise ValueError(f"ids of shape {ids.shape} do not fit rows of shape {rows.shape}")
-    check_ids(&given, count, True)
+    check_ids(&given, True)
     neutral = code
     if code >= 2:
         limits = np.finfo(rows.dtype) if rows.dtype.kind == "f" else np.iinfo(rows.dtype)
@@ -83,13 +83,13 @@ def combine_segments(str kind, rows, ids, size_t count):
 def count_segments(ids, size_t limit):
     """Count the rows of each segment below `limit`, as int64; other ids are not counted."""
     cdef list keep = []
-    cdef c.fr_segment_ids given = segment_ids(ids, keep)
+    cdef c.fr_segment_ids given = segment_ids(ids, limit, keep)
     cdef int64_t[::1] counts
     result = np.zeros(limit, np.int64)
     if limit:
         counts = result
         with nogil:
-            c.fr_segments_count(&given, limit, &counts[0])
+            c.fr_segments_count(&given, &counts[0])
     return result
 
 
@@ -110,7 +110,7 @@ def split_segments(rows, ids, size_t count):
         With the place of an id that is out of range.
     """
     cdef list keep = []
-    cdef c.fr_segment_ids given = segment_ids(ids, keep)
+    cdef c.fr_segment_ids given = segment_ids(ids, count, keep)
     cdef size_t size, bytes_of_row
     cdef const uint8_t *source
     cdef int64_t[::1] places
@@ -118,7 +118,7 @@ def split_segments(rows, ids, size_t count):
     if rows.dtype.hasobject or not rows.ndim or ids.shape != rows.shape[:1]:
         raise TypeError(f"rows of {rows.dtype} and shape {rows.shape} cannot be split by ids of "
                         f"shape {ids.shape}")
-    check_ids(&given, count, False)
+    check_ids(&given, False)
     result = empty(rows.shape, rows.dtype)
     ends = count_segments(ids, count).cumsum()
     if result.size:
