@@ -188,7 +188,7 @@ def space_to_batch(
 def edit_distance(
     hypothesis: Any, truth: Any, normalize: bool = True, name: str = "edit_distance"
 ) -> Any:
-    """Return the edit distance of each two sequences, the last dimension of sparse tensors.
+    """Return the edit distance of each pair of sequences along the last dimension.
 
     Parameters
     ----------

@@ -349,5 +349,5 @@ def test_random_images_follow_seed_and_epoch(
             assert np.array_equal(batch["image"].numpy(), images)
     with pytest.raises(ValueError, match="pass seed"):
         Dataset(image_file, features)
-    with pytest.raises(ValueError, match="epoch is out of range"):
+    with pytest.raises(ValueError, match="epoch must be at least 0, got -1"):
         dataset.set_epoch(-1)
