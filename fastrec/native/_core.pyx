@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # cython: language_level=3, binding=True, embedsignature=True, freethreading_compatible=True
 # cython: auto_pickle=False, autotestdict=False, boundscheck=False
-"""The native core: each method converts its arguments, makes one C call, checks, and wraps."""
+"""The native core. Each method converts its arguments, makes one C call, checks and wraps."""
 
 import errno
 import math
@@ -34,20 +34,20 @@ import numpy as np
 from . import errors
 from .columns import Arrays, Bytes, Ragged, Sparse, take_rows
 
-# Below this many bytes a call is shorter than giving the interpreter to another thread.
+# Bytes. A shorter call takes less time than releasing the GIL to another thread.
 cdef enum:
     GIL_THRESHOLD = 16384
-    # One slice of a long native walk, after which signals are looked at.
+    # Amount of work in a long native loop between checks for signals.
     SLICE_RECORDS = 65536
     SLICE_BYTES = 1 << 24
     SLICE_CHECKSUMMED = 1 << 25
     FEED_SIZE = 1 << 20
-    # What an encoder of rows keeps for the next one.
+    # Bytes of memory that an encoder of rows keeps for the next row.
     KEPT_SIZE = 1 << 24
 
 cdef double SLICE_SECONDS = 0.05
 
-# How many forks ago this module was imported.
+# Number of forks since this module was imported.
 cdef unsigned long forks = 0
 
 
@@ -56,7 +56,7 @@ def _forked():
     forks += 1
 
 
-if hasattr(os, "register_at_fork"):  # Windows has no forks
+if hasattr(os, "register_at_fork"):  # Windows has no fork()
     os.register_at_fork(after_in_child=_forked)
 
 include "errors.pxi"

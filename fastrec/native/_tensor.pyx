@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # cython: language_level=3, binding=True, embedsignature=True, freethreading_compatible=True
 # cython: auto_pickle=False, autotestdict=False, boundscheck=False
-"""Kernels of tensors, for ``fastrec.compat`` only; records are in ``fastrec._core``."""
+"""Tensor kernels, only for ``fastrec.compat``; records are in ``fastrec._core``."""
 
 import math
 
@@ -23,7 +23,7 @@ from .columns import Bytes
 
 
 cdef int check(int status, c.fr_error *err) except -1:
-    """Raise the exception for a negative status; pass 0 and positive outcomes through."""
+    """Raise the exception for a negative status; return other statuses."""
     if status >= 0:
         return status
     message = (<bytes>err.cause).decode("ascii", "backslashreplace")

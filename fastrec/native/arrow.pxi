@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Arrow's C data interface, as far as taking in arrays goes: capsules become ArrowPart objects, whose
-# buffers NumPy sees through the buffer protocol. What they mean is for arrow_data.py.
+# Import through Arrow's C data interface: capsules become ArrowPart objects, whose buffers NumPy
+# reads through the buffer protocol. arrow_data.py interprets them.
 # (https://arrow.apache.org/docs/format/CDataInterface.html)
 
 from cpython.pycapsule cimport PyCapsule_GetPointer
@@ -68,7 +68,7 @@ cdef extern from *:
 
 @cython.final
 cdef class ArrowOwner:
-    """An array that was moved here out of a capsule, and lives as long as anything looks at it."""
+    """An array that was moved here from a capsule. It lives as long as views of its memory."""
 
     cdef ArrowSchema schema
     cdef ArrowArray array
@@ -82,7 +82,7 @@ cdef class ArrowOwner:
 
 @cython.final
 cdef class ArrowPart:
-    """An array or a child of one."""
+    """An array, or a child of an array."""
 
     cdef ArrowOwner owner
     cdef ArrowSchema *schema
@@ -109,18 +109,17 @@ cdef class ArrowPart:
 
     @property
     def buffers(self):
-        """Number of elements."""
+        """Number of buffers."""
         return self.array.n_buffers
 
     def dictionary(self):
-        """The values that the numbers of this array stand for; None if they stand for themselves.
-        """
+        """The dictionary that the numbers of this array refer to; None if they are plain values."""
         if self.schema.dictionary == NULL or self.array.dictionary == NULL:
             return None
         return arrow_part(self.owner, self.schema.dictionary, self.array.dictionary)
 
     def child(self):
-        """The values of a list; None without exactly one child."""
+        """Return the values of a list; None if there is not exactly one child."""
         if self.schema.n_children != 1 or self.array.n_children != 1:
             return None
         if self.schema.children == NULL or self.array.children == NULL:
@@ -128,7 +127,9 @@ cdef class ArrowPart:
         return arrow_part(self.owner, self.schema.children[0], self.array.children[0])
 
     def buffer(self, int64_t number, size_t size):
-        """The first `size` bytes of a buffer, which the format says it has; None if it is absent.
+        """Return the first `size` bytes of a buffer; None if it is absent.
+
+        The format determines `size`.
         """
         cdef c.fr_span span
         if not 0 <= number < self.array.n_buffers or self.array.buffers == NULL:
@@ -171,7 +172,7 @@ cdef int move_array(ArrowOwner owner, ArrowArray *array) except -1:
 
 
 def arrow_stream(value):
-    """The chunks that `value.__arrow_c_stream__()` gives, as a list of ArrowPart."""
+    """Import the chunks of `value.__arrow_c_stream__()` as a list of ArrowPart."""
     cdef ArrowArrayStream *stream
     cdef ArrowOwner owner
     cdef const char *said

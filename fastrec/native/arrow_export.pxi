@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-# Arrow's C data interface, the way out: ArrowNodes become ArrowSchema and ArrowArray structs in
-# capsules, which hold the nodes' buffers until they are released, by whomever, on any thread.
+# Export through Arrow's C data interface: ArrowNodes become ArrowSchema and ArrowArray structs in
+# capsules, which keep the nodes' buffers until the consumer releases them, on any thread.
 # (https://arrow.apache.org/docs/format/CDataInterface.html)
 
 from cpython.pycapsule cimport PyCapsule_Destructor, PyCapsule_New
 from cpython.ref cimport Py_DECREF, Py_INCREF
 
-# What Cython's own declarations lack.
+# Declarations that Cython lacks.
 cdef extern from "Python.h":
     Py_buffer *PyMemoryView_GET_BUFFER(object)
     int Py_IsInitialized() nogil
@@ -17,12 +17,12 @@ cdef enum:
 
 @cython.final
 cdef class ArrowNode:
-    """A field with its values; of a schema alone it has no values that count."""
+    """A field with its values. In a node of a schema, the values are ignored."""
 
     cdef bytes format, name, metadata
     cdef int64_t length, nulls
-    cdef list buffers   # memoryviews, None where there is none
-    cdef list children  # of ArrowNode
+    cdef list buffers  # memoryviews; None for an absent buffer
+    cdef list children  # ArrowNode objects
 
     def __cinit__(self, bytes format, int64_t length, list buffers, list children=None,
                  bytes metadata=None, int64_t nulls=0):
@@ -33,15 +33,15 @@ cdef class ArrowNode:
 
 
 cdef object _arrow_buffer(array):
-    """A memoryview of the array's bytes; what is not contiguous is copied."""
+    """Return a memoryview of the array's bytes; copy the array unless it is contiguous."""
     array = np.ascontiguousarray(array)
     return memoryview(array.reshape(-1).view(np.uint8))
 
 
-# Structs. Each owns its children's structs and holds a Python object that keeps what it points to.
+# Structs. Each owns its children's structs, and holds a Python object that keeps its memory alive.
 
 cdef void _let_go(void *held) noexcept nogil:
-    # Whoever releases after the interpreter has ended has nothing left to give back.
+    # After the interpreter has ended, nothing can be released.
     if held != NULL and Py_IsInitialized():
         with gil:
             Py_DECREF(<object>held)
@@ -71,7 +71,7 @@ cdef void _release_array(ArrowArray *array) noexcept nogil:
 
 
 cdef int _fill_schema(ArrowNode node, ArrowSchema *schema) except -1:
-    """On an exception the struct is as it was before, or can be released."""
+    """Fill in the struct. After an exception it is unchanged, or can be released."""
     cdef int64_t count = len(node.children)
     memset(schema, 0, sizeof(ArrowSchema))
     schema.children = <ArrowSchema **>calloc(count + 1, sizeof(ArrowSchema *))
@@ -149,7 +149,7 @@ cdef void _drop_stream_capsule(object capsule) noexcept:
 
 
 def arrow_schema_capsule(ArrowNode node not None):
-    """A capsule ``arrow_schema``; what is never consumed is released with it."""
+    """Return a capsule ``arrow_schema``. If it is never consumed, it releases its struct."""
     cdef ArrowSchema *schema = <ArrowSchema *>calloc(1, sizeof(ArrowSchema))
     if schema == NULL:
         raise MemoryError
@@ -162,7 +162,7 @@ def arrow_schema_capsule(ArrowNode node not None):
 
 
 def arrow_array_capsules(ArrowNode node not None):
-    """Capsules ``arrow_schema`` and ``arrow_array`` of one node."""
+    """Return capsules ``arrow_schema`` and ``arrow_array`` of one node."""
     cdef ArrowArray *array = <ArrowArray *>calloc(1, sizeof(ArrowArray))
     if array == NULL:
         raise MemoryError
@@ -201,13 +201,13 @@ cdef int _stream_next(ArrowArrayStream *stream, ArrowArray *out) noexcept with g
         for node in state.batches:
             _fill_array(node, out)
             break
-        return 0  # a released array is the end
+        return 0  # a released array marks the end
     except BaseException as error:
         return _stream_failed(state, error)
 
 
 cdef int _stream_failed(ArrowStream state, error):
-    """An errno, with the text for whoever asks. An interrupt is raised by the consumer's caller."""
+    """Store the text of an error; return its errno. The consumer's caller raises interrupts."""
     try:
         state.failed = f"{type(error).__name__}: {error}".encode("utf-8", "backslashreplace")
     except BaseException:
@@ -230,7 +230,7 @@ cdef void _release_stream(ArrowArrayStream *stream) noexcept nogil:
 
 
 def arrow_stream_capsule(ArrowNode schema not None, batches):
-    """A capsule ``arrow_array_stream`` over an iterable of nodes of that schema."""
+    """Return a capsule ``arrow_array_stream`` over an iterable of nodes of one schema."""
     cdef ArrowStream state = ArrowStream.__new__(ArrowStream)
     cdef ArrowArrayStream *stream = <ArrowArrayStream *>calloc(1, sizeof(ArrowArrayStream))
     if stream == NULL:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Columns to ArrowNodes: which Arrow type each column is, over which buffers.
+# Converts columns to ArrowNodes: selects the Arrow type and the buffers of each column.
 # (https://arrow.apache.org/docs/format/Columnar.html)
 
 cdef dict ARROW_FORMATS = {
@@ -9,7 +9,7 @@ cdef dict ARROW_FORMATS = {
     np.dtype(np.int64): b"l", np.dtype(np.uint64): b"L",
     np.dtype(np.float16): b"e", np.dtype(np.float32): b"f", np.dtype(np.float64): b"g",
 }
-# What a list or a string may be asked for as, beside what it is by default.
+# Formats that a consumer may request instead of the default of lists or strings.
 cdef dict ARROW_SMALL = {b"Z": b"z", b"+L": b"+l"}
 cdef tuple ARROW_TEXTS = (b"u", b"U")
 
@@ -20,7 +20,7 @@ cdef ArrowNode _named(ArrowNode node, name):
 
 
 class MaskedBytes:
-    """Byte strings as a masked array is of numbers: `mask` is True where a row has none."""
+    """Masked byte strings, like NumPy's masked arrays: `mask` is True in empty rows."""
 
     def __init__(self, column, mask):
         self.column, self.mask = column, mask
@@ -30,11 +30,11 @@ class MaskedBytes:
 
 
 def arrow_struct(columns, int64_t rows, requested=None, bint tensors=True):
-    """A node with a child for each column of a mapping, which have `rows` rows.
+    """Return a node with a child for each column of a mapping; each has `rows` rows.
 
-    `requested` is a capsule named ``arrow_schema`` or None: lists and strings take the widths that
-    it asks for by name, and what it asks for beyond that is left to the consumer, as the interface
-    allows. `tensors` False leaves out the extension types of arrays.
+    `requested` is a capsule named ``arrow_schema`` or None. Lists and strings get the offset widths
+    that it requests by name. As the interface allows, all other requests are left to the consumer.
+    With `tensors` False, the extension types of arrays are not used.
     """
     cdef ArrowSchema *wanted = NULL
     cdef ArrowSchema *child
@@ -53,7 +53,7 @@ def arrow_struct(columns, int64_t rows, requested=None, bint tensors=True):
 
 
 def arrow_column(column, requested=None, bint tensors=True):
-    """A node of one column."""
+    """Return a node of one column."""
     cdef ArrowSchema *wanted = NULL
     if requested is not None:
         wanted = <ArrowSchema *>PyCapsule_GetPointer(requested, "arrow_schema")
@@ -72,7 +72,7 @@ cdef ArrowSchema *_wanted_child(ArrowSchema *wanted, name) except? NULL:
 
 
 cdef bytes _choose(bytes standard, ArrowSchema *wanted):
-    """The format that is asked for, if it is another width of this one."""
+    """Return the requested format if it differs from the standard one only in width."""
     cdef bytes asked
     if wanted == NULL or wanted.release == NULL or wanted.format == NULL:
         return standard
@@ -110,7 +110,7 @@ cdef ArrowNode _arrow_node(column, ArrowSchema *wanted, bint tensors):
 
 
 cdef _rows_of_sparse(column):
-    """Row splits of values that fill their rows from the left, as a VarLenFeature reads them."""
+    """Return row splits of a Sparse whose rows are filled from the left, as in a VarLenFeature."""
     cdef int64_t rows = column.dense_shape[0]
     indices = column.indices
     if len(column.dense_shape) == 2:
@@ -142,8 +142,9 @@ cdef ArrowNode _arrow_flat_strings(column, ArrowSchema *wanted):
 
 
 cdef _checked_offsets(offsets, int64_t size):
-    """The offsets as int64, never decreasing and within what they lead into."""
-    offsets = np.array(offsets, np.int64)  # the caller's may change after the check
+    """Return the offsets as int64, after checking that they ascend and are within `size`."""
+    # Copy before the check, because the caller's array may change.
+    offsets = np.array(offsets, np.int64)
     if len(offsets) == 0 or offsets[0] < 0 or offsets[-1] > size or (
             len(offsets) > 1 and np.diff(offsets).min() < 0):
         raise ValueError("the offsets must be within the data")
@@ -151,7 +152,7 @@ cdef _checked_offsets(offsets, int64_t size):
 
 
 cdef _widths(bytes format, offsets):
-    """Offsets from 0, in the width that the format has."""
+    """Return offsets from 0, in the width of the format."""
     offsets = offsets - offsets[0] if offsets[0] else offsets
     if format in (b"Z", b"U", b"+L"):
         return offsets
@@ -187,7 +188,7 @@ cdef ArrowNode _arrow_list(values, splits, ArrowSchema *wanted, bint tensors):
 
 
 cdef ArrowNode _arrow_arrays(column, ArrowSchema *wanted, bint tensors):
-    """Arrays of several shapes: the canonical extension type arrow.variable_shape_tensor."""
+    """Return arrays of several shapes as the extension type arrow.variable_shape_tensor."""
     cdef int64_t rank = column.shapes.shape[1]
     data = _named(_arrow_list(column.values, column.row_splits, NULL, False), b"data")
     data.format = b"+l"
@@ -234,7 +235,7 @@ cdef ArrowNode _arrow_numbers(column, bint tensors):
 
 
 cdef bytes _extension(bytes name, bytes parameters):
-    """Metadata of a field, in the interface's encoding: counts and sizes as native int32."""
+    """Return metadata of a field in the interface's encoding: counts and sizes as native int32."""
     words = [b"ARROW:extension:name", name, b"ARROW:extension:metadata", parameters]
     sized = [int(len(word)).to_bytes(4, sys.byteorder) + word for word in words]
     return int(2).to_bytes(4, sys.byteorder) + b"".join(sized)

@@ -3,7 +3,8 @@
 def augment(images, keys, fields):
     """Cut, mirror and change uint8 images of shape (n, height, width, channels).
 
-    `keys`: uint64, one an image. `fields`: of fr_augment; `floats` says what comes of it.
+    `keys`: uint64, one for each image. `fields`: the fields of fr_augment; `floats` selects the
+    dtype of the result.
     """
     cdef c.fr_augment how
     cdef c.fr_error err

@@ -2,12 +2,12 @@
 
 
 def decode_bmp(data, *, uint64_t max_pixels=1 << 27):
-    """Decode a BMP of 24 bits a pixel that is not compressed.
+    """Decode an uncompressed BMP with 24 bits per pixel.
 
     Returns
     -------
     ndarray of uint8, shape (height, width, 3), or None
-        None for any other file, and for one of more than `max_pixels` pixels.
+        None for any other file, and for images of more than `max_pixels` pixels.
     """
     cdef const uint8_t[::1] raw = memoryview(data).cast("B")
     cdef c.fr_bmp_header header

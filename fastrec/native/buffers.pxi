@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-# Memory of the C core, seen by NumPy through the buffer protocol.
+# Memory of the C core, which NumPy accesses through the buffer protocol.
 
 @cython.final
 cdef class Block:
-    """A piece of memory that `owner` keeps alive."""
+    """A block of memory that `owner` keeps alive."""
 
     cdef object owner
     cdef uint8_t *data
     cdef size_t size
-    cdef bint fixed  # nobody may write to it
+    cdef bint fixed  # read-only
 
     def __getbuffer__(self, Py_buffer *view, int flags):
         PyBuffer_FillInfo(
@@ -17,9 +17,9 @@ cdef class Block:
 
 @cython.final
 cdef class Spares:
-    """Memory of at most `most` freed arrays of :func:`empty`, for the next that it makes.
+    """Memory of up to `most` freed arrays of :func:`empty`, which later calls reuse.
 
-    Large arrays are otherwise mapped and zeroed anew each time.
+    Otherwise the system would map and zero the memory of each large array.
     """
 
     cdef list rooms
@@ -41,10 +41,10 @@ cdef class Spares:
 @cython.final
 @cython.no_gc_clear
 cdef class OwnedBuffer:
-    """A growing buffer that is done growing."""
+    """A growing buffer whose content is complete."""
 
     cdef c.fr_buffer buffer
-    cdef Spares spares  # that its memory goes to, or None
+    cdef Spares spares  # receives the memory when it is freed; or None
 
     def __dealloc__(self):
         cdef OwnedBuffer room
@@ -78,7 +78,7 @@ cdef object array_of(exporter, dtype):
 
 
 def empty(shape, dtype, Spares spares=None):
-    """Allocate as ``np.empty`` does, 64-byte aligned, reusing memory of earlier batches."""
+    """Allocate an array like ``np.empty``, 64-byte aligned, reusing memory of earlier batches."""
     cdef c.fr_error err
     cdef size_t size = math.prod(shape) * np.dtype(dtype).itemsize
     cdef OwnedBuffer room = None if spares is None else spares.take(size)

@@ -39,7 +39,7 @@ cdef uint32_t extend_any(const c.fr_crc32c_impl *impl, data, uint32_t value) exc
 
 
 cdef uint32_t as_checksum(value) except? 1:
-    """Return the argument `value` of crc32c() as an integer of 32 bits."""
+    """Return the argument `value` of crc32c() as a 32-bit integer."""
     if isinstance(value, bool) or isinstance(value, np.ndarray) or not PyIndex_Check(value):
         raise TypeError(f"value must be an int, got {type(value).__name__}")
     number = PyNumber_Index(value)
@@ -48,18 +48,18 @@ cdef uint32_t as_checksum(value) except? 1:
     return number
 
 
-# A builtin function, which the interpreter calls the quickest way that it has.
+# A builtin function, because the interpreter calls builtins fastest.
 @cython.binding(False)
 @cython.embedsignature.format("clinic")
 def crc32c(data, value=0):
-    """CRC-32C (Castagnoli, RFC 3720) of bytes.
+    """Compute the CRC-32C (Castagnoli, RFC 3720) of bytes.
 
     Parameters
     ----------
     data : bytes-like
         C-contiguous.
     value : int, optional
-        The checksum of what comes before, to go on from.
+        Checksum of the preceding bytes.
 
     Returns
     -------
@@ -77,7 +77,7 @@ def crc32c(data, value=0):
 @cython.binding(False)
 @cython.embedsignature.format("clinic")
 def masked_crc32c(data):
-    """The checksum of bytes as a TFRecord file stores it: rotated right by 15, plus 0xa282ead8.
+    """Compute the checksum that a TFRecord file stores: rotated right by 15, plus 0xa282ead8.
 
     Parameters
     ----------
@@ -93,14 +93,14 @@ def masked_crc32c(data):
 
 
 def crc32c_implementation():
-    """Name of the implementation in use: ``"avx512"``, ``"sse42"``, ``"arm64"`` or ``"sw"``.
+    """Return the implementation in use: ``"avx512"``, ``"sse42"``, ``"arm64"`` or ``"sw"``.
 
-    The environment variable ``FASTREC_CRC`` forces one of them.
+    The environment variable ``FASTREC_CRC`` selects one.
 
     Raises
     ------
     ValueError
-        When ``FASTREC_CRC`` names one that is unknown or that this machine lacks.
+        If ``FASTREC_CRC`` names an unknown or unsupported implementation.
 
     Examples
     --------
@@ -111,7 +111,7 @@ def crc32c_implementation():
 
 
 def crc32c_implementations():
-    """Names of the implementations that this machine supports, fastest first."""
+    """Return the names of the implementations that this machine supports, fastest first."""
     names = []
     cdef int i = 0
     while c.fr_crc32c_impls[i].name != NULL:
@@ -122,7 +122,7 @@ def crc32c_implementations():
 
 
 def crc32c_with(str name, data, uint32_t value=0):
-    """Compute :func:`crc32c` by the implementation of that name."""
+    """Compute :func:`crc32c` by the named implementation."""
     cdef int i = 0
     while c.fr_crc32c_impls[i].name != NULL:
         if c.fr_crc32c_impls[i].name.decode("ascii") == name and c.fr_crc32c_impls[i].supported():

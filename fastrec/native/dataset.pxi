@@ -2,7 +2,7 @@
 
 cdef enum:
     MOST_SCANNING = 8  # threads
-    OPENED_AT_ONCE = 256  # indexes, between looks at signals
+    OPENED_AT_ONCE = 256  # indexes opened between checks for signals
 
 
 def heads(places):
@@ -27,29 +27,31 @@ def heads(places):
 
 @cython.final
 cdef class Dataset:
-    """The records of many plain files under one numbering, by index.
+    """The records of several plain files, numbered across the files and found by index.
 
-    Once made it does not change, so any number of threads may share one.
+    It is immutable, so any number of threads may share it.
     """
 
     cdef c.fr_dataset dataset
     cdef readonly tuple paths
     cdef tuple places
-    cdef uint64_t mean_size  # of a record, about
-    cdef size_t slice  # records to read before signals are looked at
-    cdef c.fr_readahead ahead  # of batches by number, as the last one left it
+    cdef uint64_t mean_size  # approximate mean size of a record
+    cdef size_t slice  # records to read between checks for signals
+    cdef c.fr_readahead ahead  # read-ahead state after the last batch by number
 
     def __cinit__(self, paths, *, bint verify=True, uint64_t max_record=0, places=None,
                  indexes=None, beside=None, size_t mapped=0,
                  const uint64_t[:, ::1] listed=None):
-        """`places`: where the files are, when `paths` are only what messages call them.
+        """Open the files.
 
-        `indexes`: a FileIndex or None for each path; without one the file is scanned. `beside`:
-        True takes the indexes that are kept beside the files; a callable takes those there are,
-        and is called with the error of each that is refused. `mapped`: files mapped at a time; 0
-        for as many as the system lets us. `listed`: bytes and records of each file, which is opened
-        when a record of it is wanted, and has to have as many; an index beside it that does not fit
-        is passed over then.
+        `places`: locations of the files, if `paths` are only their names in messages.
+
+        `indexes`: a FileIndex or None for each path; without an index, the file is scanned.
+        `beside`: whether to use index files. True uses those of all files; a callable uses those
+        that exist, and is called with the error of each that is refused. `mapped`: number of files
+        mapped at a time; 0 for the number the system allows. `listed`: size and record count of
+        each file. A listed file is opened when one of its records is first needed, and must have
+        these numbers. If its index file does not match, it is ignored.
         """
         cdef size_t number
         self.paths = tuple(paths)
@@ -129,7 +131,7 @@ cdef class Dataset:
 
     cdef int _refuse_beside(self, int status, c.fr_error *err, refused) except -1:
         path = self.paths[err.file]
-        if status == c.FR_ERR_IO:  # most have none
+        if status == c.FR_ERR_IO:  # most files have no index file
             if refused is True:
                 check(status, err, os.fsdecode(self.places[err.file]) + ".frindex")
             return 0
@@ -167,7 +169,7 @@ cdef class Dataset:
         return explain(data, err.offset == 0, True)
 
     cdef int _scan_side_by_side(self) except -1:
-        """Index the files, and leave it to :meth:`_scan` to number their records."""
+        """Index the files in parallel, and leave the numbering of records to :meth:`_scan`."""
         cdef c.fr_error err
         cdef c.fr_parallel_index *scan = NULL
         cdef int status = c.FR_AGAIN
@@ -197,7 +199,7 @@ cdef class Dataset:
                 status = c.fr_dataset_scan(&self.dataset, limit, &err)
             self._check(status, &err)
             PyErr_CheckSignals()
-            # Each header of a file that is not in memory may have to be waited for.
+            # If a file is not in memory, reading each header may wait for the disk.
             if monotonic() - begun < SLICE_SECONDS / 2:
                 limit = min(2 * limit, <uint64_t>SLICE_RECORDS)
             else:
@@ -218,7 +220,7 @@ cdef class Dataset:
 
     @property
     def size(self):
-        """Bytes of all files."""
+        """Size of all files in bytes."""
         return self._size()
 
     def __dealloc__(self):
@@ -229,7 +231,7 @@ cdef class Dataset:
         return <Py_ssize_t>self.dataset.count
 
     def file_counts(self):
-        """Records of each file."""
+        """Number of records in each file."""
         starts = [self.dataset.files[i].first for i in range(self.dataset.file_count)]
         return [end - first for first, end in zip(starts, [*starts[1:], self.dataset.count])]
 
@@ -249,7 +251,7 @@ cdef class Dataset:
         return self.record(at)
 
     def index_of(self, size_t number):
-        """The FileIndex of file `number`; the caller checks the range."""
+        """Return the FileIndex of file `number`. The caller checks the range."""
         cdef FileIndex index = FileIndex.__new__(FileIndex, UNFILLED)
         cdef c.fr_error err
         self._check(c.fr_dataset_copy_index(&self.dataset, number, &index.index, &err), &err)
@@ -257,36 +259,36 @@ cdef class Dataset:
         return index
 
     def stamp_of(self, size_t number):
-        """Size and modification time of file `number`; None before a listed file is opened."""
+        """Return size and time of change of file `number`; None before a listed file is opened."""
         if self.dataset.files[number].listed:
             return None
         return self.dataset.files[number].stamp.size, self.dataset.files[number].stamp.mtime_ns
 
     def place_of(self, uint64_t number):
-        """File and number within it of record `number`; the caller checks the range."""
+        """Return the file of record `number`, and its number there. The caller checks the range."""
         cdef size_t file = c.fr_dataset_find(&self.dataset, number)
         return self.paths[file], number - self.dataset.files[file].first
 
     def position_of(self, uint64_t number):
-        """File, number within it and offset of record `number`; the caller checks the range."""
+        """Return file, number there, and offset of record `number`. The caller checks the range."""
         cdef c.fr_error err
         err.offset = -1
         c.fr_dataset_locate(&self.dataset, number, &err)
         return self.paths[err.file], err.record, err.offset
 
     cdef object located(self, error, uint64_t number):
-        """An error about a row of a batch as one about record `number`, in its file."""
+        """Return an error about a row of a batch as an error about record `number` of its file."""
         cdef c.fr_error err
         err.offset = -1
         c.fr_dataset_locate(&self.dataset, number, &err)
         return error.in_record(err.record, self.paths[err.file], err.offset)
 
     def path_of(self, uint64_t number):
-        """The path of the file that record `number` is in; the caller checks the range."""
+        """Return the path of the file with record `number`. The caller checks the range."""
         return self.paths[c.fr_dataset_find(&self.dataset, number)]
 
     cdef bytes record(self, uint64_t number):
-        """Record `number` as bytes; the caller checks the range."""
+        """Return record `number` as bytes. The caller checks the range."""
         cdef c.fr_dataset_place place
         cdef c.fr_record record
         cdef c.fr_dataset_hold hold
@@ -297,7 +299,7 @@ cdef class Dataset:
         try:
             if self.dataset.maps == NULL and not self.dataset.reads:
                 status = c.fr_dataset_resolve(&self.dataset, &number, 1, &place, &hold, &err)
-            else:  # the file may have to be opened, indexed, or read
+            else:  # the file may need to be opened, indexed, or read
                 with nogil:
                     status = c.fr_dataset_resolve(&self.dataset, &number, 1, &place, &hold, &err)
             if status == c.FR_OK and not c.fr_dataset_is_near(&self.dataset, &place):
@@ -361,7 +363,7 @@ cdef class Dataset:
         return 0
 
     def records(self, const uint64_t[::1] numbers not None):
-        """A list of the records of those numbers, as bytes."""
+        """Return the records with these numbers as a list of bytes."""
         cdef c.fr_dataset_hold hold
         cdef Py_ssize_t count = numbers.shape[0], done = 0, some
         cdef const uint64_t *first
@@ -369,7 +371,8 @@ cdef class Dataset:
         if count == 0:
             return found
         memset(&hold, 0, sizeof(hold))
-        numbers = np.array(numbers, np.uint64)  # the caller's may change after the check
+        # Copy before the check, because the caller's array may change.
+        numbers = np.array(numbers, np.uint64)
         first = &numbers[0]
         self._check_numbers(first, count)
         try:
@@ -384,13 +387,14 @@ cdef class Dataset:
         return found
 
     def take(self, const uint64_t[::1] numbers not None):
-        """The records of those numbers as one block, without the interpreter's lock."""
+        """Return the records with these numbers as one block, without the interpreter's lock."""
         cdef OwnedBuffer data = OwnedBuffer(), offsets = OwnedBuffer()
         cdef c.fr_error err
         cdef size_t count = numbers.shape[0], done = 0, some
         cdef const uint64_t *first
         cdef int status = c.FR_OK
-        numbers = np.array(numbers, np.uint64)  # the caller's may change after the check
+        # Copy before the check, because the caller's array may change.
+        numbers = np.array(numbers, np.uint64)
         first = &numbers[0] if count else NULL
         self._check_numbers(first, count)
         while status == c.FR_OK and (done < count or done == 0):
@@ -406,17 +410,17 @@ cdef class Dataset:
 
 @cython.final
 cdef class MemoryRecords:
-    """Records by number whose frames are in memory: parts of remote objects, inflated files.
+    """Records by number whose frames are in memory: parts of remote objects, decompressed files.
 
     Parameters
     ----------
     paths : sequence of path
-        The files that the records come from.
+        The files that contain the records.
     pieces : sequence of buffers
-        Parts of the files, one after the other.
+        Parts of the files, which are joined.
     table : ndarray of uint64, shape (records, 5)
-        For each record: number of its file, number within the file, offset there, place in the
-        joined pieces, and size of the frame. A frame must not cross pieces.
+        For each record: number of its file, number within the file, offset in the file, position in
+        the joined pieces, and size of the frame. A frame must not cross pieces.
     """
 
     cdef c.fr_dataset dataset
@@ -438,7 +442,8 @@ cdef class MemoryRecords:
         if spans == NULL:
             raise MemoryError
         c.fr_dataset_open_spans(&self.dataset, spans, count, &options)
-        self._fill(spans, np.array(table, np.uint64))  # the caller's may change after the check
+        # Copy before the check, because the caller's array may change.
+        self._fill(spans, np.array(table, np.uint64))
 
     cdef int _fill(self, c.fr_dataset_span *spans, const uint64_t[:, ::1] table) except -1:
         cdef size_t count = table.shape[0], i
@@ -468,13 +473,14 @@ cdef class MemoryRecords:
         return <Py_ssize_t>self.dataset.count
 
     def take(self, const uint64_t[::1] numbers not None):
-        """Return the records of those numbers as one block, each verified."""
+        """Return the records with these numbers as one block, each verified."""
         cdef OwnedBuffer data = OwnedBuffer(), offsets = OwnedBuffer()
         cdef c.fr_error err
         cdef size_t count = numbers.shape[0], i
         cdef const uint64_t *first
         cdef int status
-        numbers = np.array(numbers, np.uint64)  # the caller's may change after the check
+        # Copy before the check, because the caller's array may change.
+        numbers = np.array(numbers, np.uint64)
         first = &numbers[0] if count else NULL
         for i in range(count):
             if first[i] >= self.dataset.count:
@@ -490,8 +496,8 @@ cdef class MemoryRecords:
 cdef class Indexed:
     """Base class with a native ``__getitem__``, without a Python frame in between.
 
-    ``_dataset`` is the records, or None until ``_at()`` has made it, which is asked then, and for
-    slices.
+    ``_dataset`` has the records, or is None until the first call of ``_at()`` sets it. ``_at()`` is
+    also called for slices.
     """
 
     cdef Dataset dataset

@@ -3,25 +3,25 @@
 
 @cython.final
 cdef class DeflateWalk:
-    """Finds where some blocks of a deflate stream begin, as it is fed."""
+    """Finds where some blocks of a deflate stream begin, while the stream is fed."""
 
     cdef c.fr_deflate walk
-    cdef bytes left  # fed, and not walked
+    cdef bytes left  # bytes fed, but not parsed yet
 
     def __cinit__(self, uint64_t first, uint64_t every):
-        """Blocks from `first` bytes of output on, each at least `every` behind the one before."""
+        """Find blocks after `first` bytes of output, each at least `every` after the last."""
         self.walk.stop, self.walk.every = first, every
         self.left = b""
 
     @property
     def output(self):
-        """Bytes that what was walked inflates to."""
+        """Size of the output of the parsed bytes."""
         return self.walk.output
 
     def feed(self, piece, bint last):
-        """Go on; return where blocks begin, each in bits of the stream and bytes of its output.
+        """Parse more bytes; return where blocks begin, in bits of the stream and bytes of output.
 
-        What comes behind the final block is passed over; with `last` there must be one.
+        Bytes after the final block are ignored. With `last`, the stream must contain a final block.
         """
         cdef bytes joined = self.left + piece
         cdef c.fr_span span

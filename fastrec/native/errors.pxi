@@ -3,7 +3,7 @@
 
 
 cdef enum:
-    TAIL_SIZE = 64  # bytes of a file
+    TAIL_SIZE = 64  # bytes of a file's end
 
 
 cdef str _where(path):
@@ -11,7 +11,7 @@ cdef str _where(path):
 
 
 cdef bytes path_bytes(path):
-    """A path for the operating system, which would stop reading at a NUL."""
+    """Return a path for the operating system, and refuse a NUL, where the system would end it."""
     name = os.fsencode(path)
     if b"\0" in name:
         raise ValueError(f"a path cannot hold a NUL: {os.fsdecode(name)!a}")
@@ -23,18 +23,18 @@ cdef bint is_path(path):
 
 
 cdef str text_of(const char *text):
-    """Return a text of the core."""
+    """Return a text of the core as str."""
     return (<bytes>text).decode("ascii", "backslashreplace")
 
 
 cdef str problem_of(c.fr_error *err):
-    """Return what is wrong with which feature of a value that is to be encoded."""
+    """Return the error and feature of a value that could not be encoded."""
     feature = f"feature '{text_of(err.feature)}': " if err.feature[0] else ""
     return feature + text_of(err.cause)
 
 
 cdef str _advice(int status, str kind):
-    """Return what may help with damage."""
+    """Return advice about damage."""
     if status == c.FR_ERR_LIMIT:
         return "raise max_record_bytes to read it"
     if kind in ("shrunk", "changed"):
@@ -56,12 +56,12 @@ cdef object explain(c.fr_span data, bint first, bint whole, bytes tail=b"", pack
 
 
 cdef bytes tail_of(c.fr_span data):
-    """Return the last bytes of a file, by which some formats are known."""
+    """Return the last bytes of a file, because they identify some formats."""
     cdef size_t size = min(data.size, <size_t>TAIL_SIZE)
     return PyBytes_FromStringAndSize(<const char *>data.data + data.size - size, <Py_ssize_t>size)
 
 
-# Names of contents that may be followed by records, as fastrec.records.content has them.
+# Names of contents that records may follow, as in fastrec.records.content.
 cdef str LINE_ENDS = "TFRecord, LF to CR LF"
 cdef str UNKNOWN = "unknown"
 
@@ -111,13 +111,13 @@ cdef object _example_error(int status, c.fr_error *err, path):
 
 
 cdef object _name(path):
-    """Return what an error calls a file, or None."""
+    """Return the name of a file for error messages, or None."""
     return None if path is None else os.fsdecode(path) if is_path(path) else str(path)
 
 
 cdef str LOCKED = "another writer holds the lock of the file and appends to it"
 cdef str NO_LOCKS = "append requires a file system with locks (flock); write a new file instead"
-# As fastrec.records.output_rules has it.
+# As in fastrec.records.output_rules.
 cdef str EXISTS = "the file exists; overwrite=True replaces it"
 
 
@@ -126,9 +126,9 @@ cdef bint is_damage(int status):
 
 
 cdef int check(int status, c.fr_error *err, path=None, content=None) except -1:
-    """Raise the exception for a negative status; pass 0 and positive outcomes through.
+    """Raise the exception for a negative status; return other statuses.
 
-    `content` is what a damaged file looks like, from :func:`explain`.
+    `content` is the suspected content of a damaged file, from :func:`explain`.
     """
     if status >= 0:
         return status

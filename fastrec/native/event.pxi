@@ -2,7 +2,7 @@
 
 
 cdef int _interned(dict names, c.fr_span record, c.fr_event_place place) except -1:
-    """The number of a name, which is the next one where it is new."""
+    """Return the number of a name; a new name gets the next number."""
     name = PyBytes_FromStringAndSize(<const char *>record.data + place.offset, place.size)
     found = names.get(name)
     if found is None:
@@ -12,9 +12,9 @@ cdef int _interned(dict names, c.fr_span record, c.fr_event_place place) except 
 
 @cython.final
 cdef class EventParser:
-    """Event messages of TensorBoard into columns, a row for each summary value.
+    """Parses Event messages of TensorBoard to columns, with a row for each summary value.
 
-    Tags and plugins are numbers, in the order in which they were first seen by this parser.
+    Tags and plugins are numbered in the order of their first occurrence in this parser.
     """
 
     cdef dict _tags
@@ -30,8 +30,10 @@ cdef class EventParser:
         return list(self._plugins)
 
     def parse(self, records):
-        """Columns wall_time, step, number, record, kind, tag, plugin, offset and size; the last two
-        say where in its record a value's payload is."""
+        """Return columns wall_time, step, number, record, kind, tag, plugin, offset and size.
+
+        The last two give the position of a value's payload within its record.
+        """
         cdef Spans spans = Spans(records)
         cdef c.fr_buffer values
         cdef c.fr_error err

@@ -3,8 +3,8 @@
 def distort(images, starts, size, mirror, brightness, contrast, bint standardize):
     """Cut, mirror and change uint8 or float32 images of shape (n, height, width, channels).
 
-    `starts`: int64, (n, 3), where each cut of `size` begins. `mirror`, uint8, and `brightness` and
-    `contrast`, float32: one an image, or None.
+    `starts`: int64, (n, 3), where each cut of `size` begins. `mirror` (uint8), `brightness` and
+    `contrast` (float32) have one element for each image, or are None.
     """
     cdef c.fr_image_op how
     cdef c.fr_error err
@@ -18,7 +18,8 @@ def distort(images, starts, size, mirror, brightness, contrast, bint standardize
     if any(len(one) != <Py_ssize_t>count
            for one in (starts, mirror, brightness, contrast) if one is not None):
         raise ValueError(f"there are {count} images")
-    starts = np.array(starts, np.int64)  # the caller's may change after the check
+    # Copy before the check, because the caller's array may change.
+    starts = np.array(starts, np.int64)
     room = np.subtract(images.shape[1:], size)
     if min(size) < 1 or (starts < 0).any() or (starts > room).any():
         raise ValueError(f"a cut of {size} does not fit in images of {images.shape[1:]}")

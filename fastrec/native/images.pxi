@@ -3,7 +3,7 @@
 
 @cython.final
 cdef class _Decoder:
-    """JPEGs and PNGs of any sizes, one after the other, by the libraries that are built in."""
+    """Decodes JPEGs and PNGs of any sizes in sequence, by the libraries that are built in."""
 
     cdef c.fr_jpeg *jpeg
     cdef int channels
@@ -14,7 +14,7 @@ cdef class _Decoder:
         c.fr_jpeg_free(self.jpeg)
 
     cdef int size_of(self, c.fr_span span, int64_t *shape, c.fr_error *err) noexcept nogil:
-        """Height and width. FR_AGAIN for an image that others have to decode."""
+        """Get height and width. Return FR_AGAIN for an image that needs another decoder."""
         cdef c.fr_jpeg_header jpeg
         cdef c.fr_png_header png
         cdef int status = c.FR_AGAIN
@@ -30,10 +30,11 @@ cdef class _Decoder:
 
     cdef int decode(self, c.fr_span span, const int64_t *shape, uint8_t *out,
                     c.fr_error *err) noexcept nogil:
-        """Decode an image that size_of() accepted and found to be of that height and width.
+        """Decode an image with the height and width that size_of() returned.
 
-        The header is read again, from memory that another thread may have written to, so its size
-        is compared with the one that `out` was allocated for. FR_AGAIN if they differ.
+        The header is read again, and another thread may have written to its memory. Its size is
+        therefore compared with the size that `out` was allocated for. Return FR_AGAIN if they
+        differ.
         """
         cdef c.fr_jpeg_header jpeg
         cdef c.fr_jpeg_region part
@@ -62,16 +63,15 @@ cdef class _Decoder:
 def decode_images(const uint8_t[::1] data, const int64_t[::1] offsets, int channels, *,
                   bint fast_dct=False, bint upright=False, uint64_t max_pixels=1 << 27,
                   bint jpeg=True, bint png=True):
-    """Decode JPEGs and PNGs of any sizes, one after the other into one array.
+    """Decode JPEGs and PNGs of any sizes, contiguously into one array.
 
-    Image ``i`` is ``data[offsets[i]:offsets[i + 1]]``; `channels` is 1 or 3. `jpeg` and `png` say
-    which formats are for the libraries that are built in.
+    Image ``i`` is ``data[offsets[i]:offsets[i + 1]]``; `channels` is 1 or 3. `jpeg` and `png`
+    select the formats that the built-in libraries decode.
 
     Returns
     -------
     (values, splits, shapes), as :class:`~fastrec.Arrays` has them, or None
-        None when one of them is of another format, fails, or with `upright` would have to be
-        turned.
+        None if an image has another format, fails, or would have to be rotated for `upright`.
     """
     cdef _Decoder decoder = _Decoder()
     cdef c.fr_jpeg_limits limits
@@ -83,7 +83,7 @@ def decode_images(const uint8_t[::1] data, const int64_t[::1] offsets, int chann
     cdef int64_t[::1] splits = np.zeros(count + 1, np.int64)
     cdef int64_t[:, ::1] shapes = np.full((count, 3), channels, np.int64)
     cdef uint8_t[::1] out
-    cdef const int64_t[::1] own = np.array(offsets, np.int64)  # the caller's may change
+    cdef const int64_t[::1] own = np.array(offsets, np.int64)  # copy; the caller's array may change
     for row in range(count + 1):
         if not end <= own[row] <= data.shape[0]:
             raise ValueError(f"offsets of image {row} are out of range")

@@ -11,16 +11,16 @@ cdef class FileIndex:
     cdef c.fr_file_stamp stamp
 
     def __cinit__(self, offsets, uint64_t size=0, int64_t mtime_ns=0, *, bint gaps=False):
-        """Copy `offsets`, a block of uint64: where records begin, and where the last one ends.
+        """Copy `offsets`, a block of uint64: the start of each record, and the end of the last one.
 
-        The extension passes UNFILLED, and fills in the index itself.
+        Other code of the extension passes UNFILLED, and sets the index itself.
         """
         cdef c.fr_error err
         cdef Py_buffer view
         cdef int status
         if offsets is UNFILLED:
             return
-        offsets = bytes(offsets)  # the caller's may change after the check
+        offsets = bytes(offsets)  # copy before the check, because the caller's block may change
         PyObject_GetBuffer(offsets, &view, PyBUF_SIMPLE)
         try:
             if view.len < 8 or view.len % 8:
@@ -38,7 +38,7 @@ cdef class FileIndex:
 
     @staticmethod
     def load(data, path=None):
-        """From the bytes that :meth:`save` made. IndexMismatchError for any others."""
+        """Load the bytes that :meth:`save` made. Raise IndexMismatchError for any other bytes."""
         cdef FileIndex self = FileIndex.__new__(FileIndex, UNFILLED)
         cdef c.fr_error err
         cdef c.fr_index loaded
@@ -47,7 +47,7 @@ cdef class FileIndex:
         cdef int status
         memset(&loaded, 0, sizeof(loaded))
         chosen()
-        data = bytes(data)  # the caller's may change after the check
+        data = bytes(data)  # copy before the check, because the caller's block may change
         PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
         try:
             file.data, file.size = <const uint8_t *>view.buf, <size_t>view.len
@@ -62,7 +62,7 @@ cdef class FileIndex:
         return self
 
     def compare(self, place, path):
-        """Raise IndexMismatchError, which names `path`, unless this indexes the file at `place`."""
+        """Raise IndexMismatchError, with `path`, unless this indexes the file at `place`."""
         cdef c.fr_error err
         cdef c.fr_file_stamp now
         cdef bytes name = path_bytes(place)
@@ -76,7 +76,7 @@ cdef class FileIndex:
         check(status, &err, path)
 
     def save(self):
-        """A block that :meth:`load` understands."""
+        """Return a block that :meth:`load` accepts."""
         cdef OwnedBuffer out = OwnedBuffer()
         cdef c.fr_error err
         cdef int status
@@ -89,11 +89,12 @@ cdef class FileIndex:
         return <Py_ssize_t>self.index.count
 
     def bounds(self, const uint64_t[::1] records not None):
-        """Where each of some records begins, and the next one does: two blocks of uint64."""
+        """Return the offsets of records, and of the records after them: two blocks of uint64."""
         cdef OwnedBuffer begins = OwnedBuffer(), ends = OwnedBuffer()
         cdef c.fr_error err
         cdef size_t count = records.shape[0], i
-        records = np.array(records, np.uint64)  # the caller's may change after the check
+        # Copy before the check, because the caller's array may change.
+        records = np.array(records, np.uint64)
         check(c.fr_buffer_reserve(&begins.buffer, max(count, <size_t>1) * 8, &err), &err)
         check(c.fr_buffer_reserve(&ends.buffer, max(count, <size_t>1) * 8, &err), &err)
         for i in range(count):
@@ -108,11 +109,11 @@ cdef class FileIndex:
         return block_of(begins, &begins.buffer), block_of(ends, &ends.buffer)
 
     def find(self, uint64_t offset):
-        """The record that holds the byte at `offset`, which is not before the first one."""
+        """Return the record that contains the byte at `offset`. It is not before the first."""
         return c.fr_index_find(&self.index, offset)
 
     def offsets(self):
-        """A block of uint64: where records begin and where the last one ends."""
+        """A block of uint64: the start of each record, and the end of the last one."""
         cdef OwnedBuffer offsets = OwnedBuffer()
         cdef c.fr_error err
         cdef int status
@@ -130,5 +131,5 @@ cdef class FileIndex:
 
     @property
     def mtime_ns(self):
-        """When the file was changed last, in nanoseconds since 1970."""
+        """Time of the file's last change, in nanoseconds since 1970."""
         return self.stamp.mtime_ns

@@ -18,9 +18,9 @@ cdef class Survey:
         c.fr_infer_free(&self.lists)
 
     def add(self, records, first=None):
-        """Look at a sequence of bytes-like records, or a Bytes.
+        """Examine a sequence of bytes-like records, or a Bytes.
 
-        `first` is the number of the first of them, by default the one after the last record.
+        `first` is the number of the first record; the default continues after the last record.
         """
         cdef Spans spans = Spans(records)
         cdef c.fr_error err
@@ -47,7 +47,7 @@ cdef class Survey:
         return {key: counts for key, (counts, *_) in _counts(&self.context).items()}
 
     def counts(self):
-        """Map the keys of features, and of feature lists, to what was counted.
+        """Return the counts of each key of features, and of feature lists.
 
         The counts are: by kind the number of records, or of frames; by kind the first record, or
         -1; records that have the key; fewest and most values; fewest and most frames.

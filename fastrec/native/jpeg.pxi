@@ -1,23 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 
-# More than any program writes; a hostile file has one scan a coefficient and bit.
+# No program writes this many. A hostile file has one scan for each coefficient and bit.
 cdef enum:
     JPEG_SCANS = 100
 
-# Images after which signals are looked at.
+# Images decoded between checks for signals.
 cdef enum:
     SLICE_IMAGES = 16
 
 
 def jpeg_version():
-    """Name and version of the JPEG library that is built in, or None."""
+    """Return name and version of the built-in JPEG library, or None."""
     cdef const char *version = c.fr_jpeg_version()
     return None if version == NULL else version.decode("ascii")
 
 
 @cython.final
 cdef class _Jpeg:
-    """A decoder with a file open, for one call."""
+    """A decoder with an open file, for one call."""
 
     cdef c.fr_jpeg *jpeg
     cdef c.fr_jpeg_header header
@@ -47,9 +47,9 @@ def jpeg_header(data, *, uint64_t max_pixels=1 << 27):
     Raises
     ------
     ExampleParseError
-        When `data` is not a JPEG.
+        If `data` is not a JPEG.
     LimitExceededError
-        When it has more pixels than `max_pixels`.
+        If it has more pixels than `max_pixels`.
     """
     cdef _Jpeg jpeg = _Jpeg(data, max_pixels)
     return jpeg.header.height, jpeg.header.width, jpeg.header.channels, jpeg.header.orientation
@@ -63,11 +63,11 @@ def decode_jpeg(data, int channels=0, *, int ratio=1, region=None, bint fast_dct
     ----------
     data : bytes-like
     channels : {0, 1, 3}
-        0 for 1 where grey is stored, and 3 otherwise.
+        With 0, a grey image has 1 channel, any other 3.
     ratio : {1, 2, 4, 8}
-        What both sides are divided by, rounding up.
+        Divisor of both sides, which are rounded up.
     region : (top, left, height, width), optional
-        Of the image after the reduction; pixels are those of a full decode.
+        Region of the reduced image. Its pixels equal the pixels of a full decode.
     fast_dct : bool
         ``dct_method="INTEGER_FAST"``; otherwise ``"INTEGER_ACCURATE"``.
     fancy_upsampling : bool
@@ -80,11 +80,11 @@ def decode_jpeg(data, int channels=0, *, int ratio=1, region=None, bint fast_dct
     Raises
     ------
     ExampleParseError
-        When `data` is not a whole JPEG.
+        If `data` is not a complete JPEG.
     LimitExceededError
         For more pixels than `max_pixels`, or more than 100 scans.
     ValueError
-        For a region that is not inside of the image, and without libjpeg-turbo.
+        If the region is not inside the image, or without libjpeg-turbo.
     """
     cdef _Jpeg jpeg = _Jpeg(data, max_pixels)
     cdef c.fr_jpeg_region part

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
 cdef enum:
-    WAIT_MS = 50  # between looks at signals
+    WAIT_MS = 50  # milliseconds between checks for signals
 
 
 @cython.final
@@ -15,17 +15,20 @@ cdef class Loader:
     cdef c.fr_loader *loader
     cdef bint numbered
     cdef cython.pymutex lock
-    cdef object failure  # of what Python makes of a batch: nothing comes after it
-    cdef readonly uint64_t taken  # batches given so far, those without a row among them
-    cdef readonly list misfits  # of the last batch: (number in it, error) of records left out
-    cdef readonly size_t rows  # of the last batch
+    cdef object failure  # exception while Python completed a batch; iteration ends after it
+    cdef readonly uint64_t taken  # batches returned, including batches without rows
+    cdef readonly list misfits  # records that the last batch left out: (number in the batch, error)
+    cdef readonly size_t rows  # rows of the last batch
     cdef object __weakref__
 
     def __cinit__(self, Dataset dataset, Schema schema, Order order, *, size_t threads,
                  size_t prefetch, uint64_t start=0, bint numbered=False,
                  bint drop_behind=False):
-        """`start`: number of the first batch. `numbered`: give (record numbers, batch).
-        `drop_behind`: the page cache may let go of what was read."""
+        """Start the workers.
+
+        `start`: number of the first batch. `numbered`: return (record numbers, batch).
+        `drop_behind`: the page cache may drop pages after they are read.
+        """
         cdef c.fr_error err
         cdef c.fr_loader_options options
         cdef int status
@@ -101,7 +104,7 @@ cdef class Loader:
         return numbers
 
     def stats(self):
-        """Batches given, and the nanoseconds that the consumer and the workers have waited."""
+        """Return the number of batches, and nanoseconds that consumer and workers waited."""
         cdef c.fr_loader_stats stats
         with self.lock:
             if self.loader == NULL:

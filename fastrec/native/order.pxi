@@ -11,13 +11,13 @@ cdef dict UNEVEN = {"longer": c.FR_UNEVEN_LONGER, "drop": c.FR_UNEVEN_DROP, "pad
 
 @cython.final
 cdef class Draws:
-    """A table to draw records by their weights in constant time."""
+    """A table that draws records by their weights in constant time."""
 
     cdef c.fr_alias_slot *slots
     cdef readonly uint64_t count
 
     def __cinit__(self, weights):
-        """`weights`: finite numbers, at least 0 and not all 0, in one dimension."""
+        """Build the table. `weights`: finite, at least 0 and not all 0, in one dimension."""
         cdef const double[::1] raw = np.array(weights, np.float64)
         cdef c.fr_error err
         cdef int status
@@ -39,12 +39,12 @@ cdef class Draws:
 cdef class Subset:
     """Numbers of some records of a source, in reading order."""
 
-    cdef uint64_t[::1] numbers  # a copy, which nothing else can change
+    cdef uint64_t[::1] numbers  # a copy that other code cannot change
     cdef readonly uint64_t count
     cdef readonly uint64_t records
 
     def __cinit__(self, numbers, uint64_t records):
-        """`numbers`: each below `records`, the number of records of the source."""
+        """Copy `numbers`. Each must be below `records`, the number of records of the source."""
         copy = np.array(numbers, np.uint64)
         if copy.ndim != 1:
             raise ValueError(f"numbers must have one dimension, got {copy.ndim}")
@@ -56,7 +56,7 @@ cdef class Subset:
 
 @cython.final
 cdef class Order:
-    """The records of every batch. It does not change, so any number of threads may share one."""
+    """The records of every batch. It is immutable, so any number of threads may share it."""
 
     cdef c.fr_order order
     cdef c.fr_interleave interleave
@@ -68,13 +68,15 @@ cdef class Order:
 
     def __cinit__(self, counts, spec, *, uint64_t first_epoch=0, uint64_t start=0, parts=None,
                  bint until_last=False, stages=None, Subset selected=None, Draws draws=None):
-        """`counts`: records of each file. `spec`: a `fastrec.batches.order.OrderSpec`. `start`:
-        places of the first epoch's order that were used before; as many as there are, at most.
-        `parts`: of a mixture, (first record, records, weight) of each source. `stages`: of a mixture
-        that changes, (first place, weights) of each stage, and the number of places of the epoch.
-        `selected`: the
-        records of a subset, whose number `counts` adds up to. `draws`: the weights of the
-        records."""
+        """Describe an order.
+
+        `counts`: number of records of each file. `spec`: a `fastrec.batches.order.OrderSpec`.
+        `start`: number of used places of the first epoch, limited to the number of places. `parts`:
+        for a mixture, (first record, records, weight) of each source. `stages`: for a mixture that
+        changes, (first place, weights) of each stage, and the number of places of the epoch.
+        `selected`: the records of a subset; their number is the sum of `counts`. `draws`: the
+        weights of the records.
+        """
         cdef c.fr_error err
         self.order.count = sum(counts)
         self.order.shuffle = SHUFFLES[spec.shuffle]
@@ -146,12 +148,14 @@ cdef class Order:
 
     @property
     def epoch_size(self):
-        """Places of an epoch's order, over all shards."""
+        """Number of places in an epoch's order, over all shards."""
         return c.fr_order_epoch_size(&self.order)
 
     def find(self, uint64_t serial):
-        """The epoch of a batch, and the places of its order that are used before it; None after
-        the last batch."""
+        """Return the epoch of a batch, and the number of its places that earlier batches use.
+
+        Return None after the last batch.
+        """
         cdef c.fr_slice rows
         if c.fr_order_slice(&self.order, serial, &rows) != c.FR_OK:
             return None
@@ -160,19 +164,19 @@ cdef class Order:
 
     @property
     def batches(self):
-        """Batches in all epochs; None when there is no end to them."""
+        """Number of batches in all epochs; None if unlimited."""
         cdef uint64_t batches = c.fr_order_batches(&self.order)
         return None if batches == <uint64_t>-1 else batches
 
     def numbers(self, uint64_t serial):
-        """The epoch of a batch, and the numbers of its records; None after the last batch."""
+        """Return the epoch and record numbers of a batch; None after the last batch."""
         return Sampler(self).numbers(serial)
 
     def passes(self, uint64_t serial):
-        """For each record of a batch, which pass over its source it is of; uint64.
+        """Return for each record of a batch the pass over its source, as uint64.
 
-        The epoch; of a mixture, whose sources begin again, the number of times that its source was
-        through before. None after the last batch.
+        A pass is the epoch. In a mixture, whose sources restart, it is the number of times that the
+        source was exhausted before. Return None after the last batch.
         """
         cdef c.fr_error err
         cdef c.fr_slice rows
@@ -186,7 +190,7 @@ cdef class Order:
 
 @cython.final
 cdef class Sampler:
-    """The record numbers of an order's batches, which take least time when asked for in turn."""
+    """Computes the record numbers of an order's batches, fastest in sequential order."""
 
     cdef Order order
     cdef c.fr_sampler sampler
@@ -201,7 +205,7 @@ cdef class Sampler:
         c.fr_sampler_free(&self.sampler)
 
     def numbers(self, uint64_t serial):
-        """The epoch of a batch, and the numbers of its records; None after the last batch."""
+        """Return the epoch and record numbers of a batch; None after the last batch."""
         cdef c.fr_slice rows
         if c.fr_order_slice(&self.order.order, serial, &rows) != c.FR_OK:
             return None
@@ -212,7 +216,7 @@ cdef class Sampler:
         return rows.epoch, result
 
     def take_left(self):
-        """The numbers of the blocks that no batch has records of after the one asked for last."""
+        """Return the numbers of the blocks that batches after the last returned one do not use."""
         cdef c.fr_sampler_list left
         with self.lock:
             left = c.fr_sampler_take_left(&self.sampler)

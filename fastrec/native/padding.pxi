@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
 def pad_rows(values, begins, shapes, sizes, fill, Spares spares=None):
-    """Put arrays of many shapes into the rows of one array, and fill what they leave.
+    """Copy arrays of different shapes to the rows of one array, and fill the rest of each row.
 
     Parameters
     ----------
@@ -11,9 +11,9 @@ def pad_rows(values, begins, shapes, sizes, fill, Spares spares=None):
         Where the elements of each array begin.
     shapes : ndarray of int64, shape (n, rank)
     sizes : sequence of int, length rank
-        Of a row; no array is larger.
+        Shape of a row; no array may be larger.
     fill : scalar
-        What a row has after the array.
+        Value of the elements outside the array.
     spares : Spares, optional
 
     Returns
@@ -59,7 +59,7 @@ def pad_rows(values, begins, shapes, sizes, fill, Spares spares=None):
 
 def pad_strings(const uint8_t[::1] data, const int64_t[::1] offsets, splits, size_t width,
                 bytes filler=b""):
-    """Lay out rows of strings, each at the start of a row of `width`, and fill up the rows.
+    """Copy rows of strings to rows of `width`, and fill the rest of each row.
 
     Parameters
     ----------
@@ -68,14 +68,14 @@ def pad_strings(const uint8_t[::1] data, const int64_t[::1] offsets, splits, siz
     splits : ndarray of int64, shape (rows + 1,)
         Row ``i`` has the strings ``splits[i]`` to ``splits[i + 1]``.
     width : int
-        Strings of a row; no row has more.
+        Number of strings in a row; no row may have more.
     filler : bytes
-        The string that rows are filled up with.
+        The string that fills the rest of a row.
 
     Returns
     -------
     data, offsets : ndarray
-        The ``rows * width`` strings. Without a filler, `data` is the array that was passed.
+        The ``rows * width`` strings. Without a filler, `data` is the argument.
     """
     cdef const int64_t[::1] own = checked_offsets(data, offsets), cuts = np.array(splits, np.int64)
     cdef size_t rows = <size_t>cuts.shape[0] - 1, count = <size_t>own.shape[0] - 1, total

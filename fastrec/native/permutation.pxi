@@ -2,7 +2,7 @@
 
 
 def permuted(uint64_t count, uint64_t seed, uint64_t epoch, uint64_t begin, uint64_t end):
-    """The record numbers at the places begin to end of an epoch in which all are shuffled."""
+    """Return the record numbers at the places begin to end of a shuffled epoch."""
     if not begin <= end <= count:
         raise ValueError(f"places are out of range (0 to {count}): {begin} to {end}")
     cdef c.fr_permutation permutation
@@ -17,7 +17,7 @@ def permuted(uint64_t count, uint64_t seed, uint64_t epoch, uint64_t begin, uint
 
 
 def places_of(uint64_t count, uint64_t seed, uint64_t epoch, uint64_t begin, uint64_t end):
-    """Where permuted() puts the record numbers begin to end."""
+    """Return the places of the record numbers begin to end in the order of permuted()."""
     if not begin <= end <= count:
         raise ValueError(f"numbers are out of range (0 to {count}): {begin} to {end}")
     cdef c.fr_permutation permutation

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
 def philox_blocks(seed, seed2, const uint64_t[::1] numbers):
-    """The blocks with those numbers, four uint32 each, under TensorFlow's pair of seeds."""
+    """Return the blocks with these numbers, four uint32 each, for TensorFlow's pair of seeds."""
     cdef c.fr_philox philox
     cdef Py_ssize_t i, k
     c.fr_philox_init(&philox, seed & 0xFFFFFFFFFFFFFFFF, seed2 & 0xFFFFFFFFFFFFFFFF)
@@ -16,7 +16,7 @@ def philox_blocks(seed, seed2, const uint64_t[::1] numbers):
 
 @cython.final
 cdef class ShuffleQueue:
-    """A bag of objects from which TensorFlow's RandomShuffleQueue would draw the same ones."""
+    """A bag of objects. Draws are the same as from TensorFlow's RandomShuffleQueue."""
 
     cdef c.fr_philox philox
     cdef list items
@@ -33,7 +33,7 @@ cdef class ShuffleQueue:
         self.items.append(item)
 
     def take(self):
-        """Draw one, whose place the last one takes. IndexError when there is none."""
+        """Draw an object; the last one moves to its place. Raise IndexError if empty."""
         cdef Py_ssize_t at
         with self.lock:
             if not self.items:
@@ -50,7 +50,7 @@ cdef class ShuffleQueue:
         self.items.extend(items)
 
     def take_many(self, Py_ssize_t count):
-        """Draw that many, in the order of the draws. IndexError when there are fewer."""
+        """Draw `count` objects, in order of the draws. Raise IndexError if the queue has fewer."""
         cdef Py_ssize_t at, left
         cdef list taken = []
         with self.lock:
@@ -69,7 +69,7 @@ cdef class ShuffleQueue:
         return taken
 
     def pass_through(self, item):
-        """Draw one, then put `item`: what a full buffer does for each that comes."""
+        """Draw an object, then add `item`, as a full buffer does for each new item."""
         taken = self.take()
         self.items.append(item)
         return taken
@@ -79,8 +79,9 @@ cdef class ShuffleQueue:
 cdef class ShuffleRing:
     """Shuffles an iterator as tf.data does: draws from a ring that is filled before each draw.
 
-    The one that is drawn changes places with the first, whose place the next item takes. An error
-    of the iterator leaves the ring as it is; the seeds are asked for when an item is wanted.
+    The first object moves to the place of the drawn one, and the next item gets the first place. An
+    error of the iterator leaves the ring unchanged. The seeds are read when the first item is
+    requested.
     """
 
     cdef c.fr_philox philox

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-# Between looks at signals.
+# Amount of work between checks for signals.
 cdef enum:
     SLICE_PIECES = 1024
 
@@ -8,25 +8,25 @@ PIECE = np.dtype([("offset", "<u8"), ("size", "<u4"), ("crc", "<u4"), ("file", "
 
 
 def read_pieces(pieces, const int[::1] fds, uint8_t[::1] out, paths):
-    """Read pieces of files, one after the other, and hold each against its checksum.
+    """Read pieces of files contiguously, and compare each with its checksum.
 
     Parameters
     ----------
     pieces : ndarray of PIECE, shape (n,)
         Offset in the file, size, CRC-32C, number of the file.
     fds : ndarray of intc
-        Descriptors by the number of the file. -1: the bytes are in `out` already.
+        Descriptor of each file. With -1, the bytes are already in `out`.
     out : ndarray of uint8
-        As large as all pieces.
+        Its size is the size of all pieces.
     paths : sequence of path
-        By the number of the file, for messages.
+        Path of each file, for messages.
 
     Raises
     ------
     OSError
-        When a file cannot be read.
+        If a file cannot be read.
     CorruptRecordError, TruncatedFileError
-        When the bytes are others, or the file ends before them. ``record`` is the piece.
+        If a checksum differs, or the file ends too early. ``record`` is the number of the piece.
     """
     cdef c.fr_error err
     cdef int status
@@ -38,7 +38,8 @@ def read_pieces(pieces, const int[::1] fds, uint8_t[::1] out, paths):
     count = <size_t>len(pieces)
     if count == 0:
         return
-    raw = np.array(pieces).view(np.uint8)  # the caller's may change after the check
+    # Copy before the check, because the caller's array may change.
+    raw = np.array(pieces).view(np.uint8)
     all = <const c.fr_piece *>&raw[0]
     for i in range(count):
         if all[i].file >= files or all[i].offset > <uint64_t>INT64_MAX - all[i].size:
@@ -65,7 +66,7 @@ def find_pieces(const uint8_t[::1] data not None, size_t begin, size_t end, uint
                 uint32_t each=0):
     """Find the elements of a list of bytes, or of packed numbers of `each` bytes.
 
-    The list is ``data[begin:end]``, which lies at file position `offset`.
+    The list is ``data[begin:end]``, and `offset` is its file position.
 
     Returns
     -------
@@ -74,7 +75,7 @@ def find_pieces(const uint8_t[::1] data not None, size_t begin, size_t end, uint
     Raises
     ------
     ExampleParseError
-        For bytes that are not such a list.
+        If the bytes are not such a list.
     """
     cdef OwnedBuffer found = OwnedBuffer()
     cdef c.fr_error err

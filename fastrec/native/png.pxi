@@ -2,7 +2,7 @@
 
 
 def png_version():
-    """Name and version of the PNG library that is built in, or None."""
+    """Return name and version of the built-in PNG library, or None."""
     cdef const char *version = c.fr_png_version()
     return None if version == NULL else version.decode("ascii")
 
@@ -23,7 +23,7 @@ def decode_png(data, int channels, *, int bits=8, uint64_t max_pixels=1 << 27):
     Raises
     ------
     ExampleParseError
-        When `data` is not a whole PNG.
+        If `data` is not a complete PNG.
     LimitExceededError
         For more pixels than `max_pixels`.
     ValueError

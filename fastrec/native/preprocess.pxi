@@ -5,9 +5,9 @@ cdef tuple PIXELS = ("uint8", "float32", "float16", "bfloat16")
 
 @cython.final
 cdef class Preprocessor:
-    """Encoded images into rows of a batch, for one thread at a time.
+    """Decodes images to rows of a batch, for one thread at a time.
 
-    `fields` are those of fr_preprocess_options; enumerations by name.
+    `fields` are the fields of fr_preprocess_options; enumerations are given by name.
     """
 
     cdef c.fr_preprocess_options options
@@ -55,15 +55,15 @@ cdef class Preprocessor:
 
     def images(self, const uint8_t[::1] data, const int64_t[::1] offsets,
                const uint64_t[::1] keys, uint8_t[::1] out, size_t begin, *, bint jpeg, bint png):
-        """Decode images from row `begin` on, until one is of another format or fails.
+        """Decode images from row `begin`, until an image has another format or fails.
 
         Image ``i`` is ``data[offsets[i]:offsets[i + 1]]``; `out` is the batch as bytes. `jpeg` and
-        `png` say which formats are for the libraries that are built in.
+        `png` select the formats that the built-in libraries decode.
 
         Returns
         -------
         (int, Exception or None)
-            The row that was not made, or the number of rows; why, or None for another format.
+            The row that was not made, or the number of rows; the error, or None for another format.
         """
         cdef c.fr_error err
         cdef c.fr_span span
@@ -75,7 +75,7 @@ cdef class Preprocessor:
         if <size_t>offsets.shape[0] != count + 1:
             raise ValueError(f"{count} keys for {offsets.shape[0] - 1} images")
         self._check_out(out, count)
-        own = np.array(offsets, np.int64)  # the caller's may change
+        own = np.array(offsets, np.int64)  # copy; the caller's array may change
         while row < count:
             stop = min(count, row + SLICE_IMAGES)
             with nogil:
@@ -124,7 +124,10 @@ cdef class Preprocessor:
 
 def draw_crop(str kind, size_t height, size_t width, scale, ratio, const uint64_t[::1] keys,
               uint64_t seed=0):
-    """Draw a crop for each key, as a Preprocessor does: int64, shape (n, 4), of top, left, sizes."""
+    """Draw a crop for each key, as a Preprocessor does.
+
+    Return int64, shape (n, 4): top, left, height, width.
+    """
     cdef c.fr_crop_options options
     cdef c.fr_philox philox
     cdef c.fr_rect box

@@ -1,49 +1,48 @@
 # SPDX-License-Identifier: Apache-2.0
 
 cdef enum:
-    BLOCK_BYTES = 1 << 25  # a block that holds so much takes no other record
-    SMALL_COST = 256  # what a record costs beside its bytes, in bytes
-    MOST_FEEDS = 8  # of a stream, to detect its format
+    BLOCK_BYTES = 1 << 25  # a block of this size takes no more records
+    SMALL_COST = 256  # memory for a record in addition to its data, in bytes
+    MOST_FEEDS = 8  # pieces of a stream to read for the detection of its format
 
 
 @cython.final
 cdef class RecordReader:
-    """Records of one file or stream, one after the other.
+    """Reads the records of one file or stream in sequence.
 
-    Threads that share one each get records of their own.
+    Threads may share a reader. Each record goes to one of them.
     """
 
     cdef c.fr_reader reader
-    cdef c.fr_index seen  # the records given
+    cdef c.fr_index seen  # index of the records returned
     cdef readonly object path
     cdef object read, damage, wait, indexed, failure
     cdef bint views, ended, once
     cdef cython.pymutex lock
-    cdef unsigned long calling  # the thread inside `read` or `damage`
+    cdef unsigned long calling  # the thread that is in `read` or `damage`
     cdef unsigned long forks
-    cdef object late  # what `read` raised when it was asked for bytes ahead of their time
+    cdef object late  # exception of a `read` that only looked ahead; raised later
     cdef uint64_t begin  # file position
-    cdef uint64_t lost  # bytes that were gone past
-    cdef size_t expected  # bytes of the next block
-    cdef size_t unlooked  # bytes given since signals were looked at
-    cdef object listed  # records, by a manifest
-    cdef bint explained  # whether explain() was called: once for each reader
+    cdef uint64_t lost  # bytes that were skipped
+    cdef size_t expected  # size of the next block in bytes
+    cdef size_t unlooked  # bytes returned since the last check for signals
+    cdef object listed  # number of records in a manifest
+    cdef bint explained  # explain() was called, which happens once for each reader
 
     def __cinit__(self, path, *, read=None, bint verify=True, uint64_t max_record=0, damage=None,
                  wait=None, bint views=False, place=None, uint64_t begin=0, uint64_t end=0,
                  indexed=None, listed=None, bint once=False):
-        """From the file at `path`, or, when `read` is given, from what `read(size)` returns.
+        """Read the file at `path`, or, if `read` is given, the bytes that `read(size)` returns.
 
-        `place`: where the file is, when `path` is only what messages call it.
-        `damage(error, skipped)` is asked about each damage: to go on after it when it returns
-        true, to end there when it does not. `wait(size)` is called at the end of a file that
-        somebody writes to, `size` bytes long by now: to look again when it returns true. With
-        `views`, iterating gives memoryviews.
-        `begin` and `end`: file positions of a part that is read alone, 0 for all; `read` gives the
-        bytes from `begin` on.
-        `indexed(index)` is called once, when all records were given: with where they were.
-        `listed`: how many records there have to be.
-        `once`: what `read` returns cannot be read again, by a child of ``fork()`` neither.
+        `place`: location of the file, if `path` is only its name in messages. `damage(error,
+        skipped)` is called for each damage. Reading continues after it if it returns true,
+        otherwise it ends there. `wait(size)` is called at the end of a file that another process
+        writes to; `size` is its current size. If it returns true, the file is read again. With
+        `views`, iterating gives memoryviews. `begin` and `end`: file positions of the part to read,
+        0 for the whole file; `read` gives the bytes from `begin`. `indexed(index)` is called once,
+        after the last record, with the index of all records. `listed`: the number of records that
+        the file must have. `once`: the bytes from `read` cannot be read again, not even by a child
+        of ``fork()``.
         """
         self.reader.source = c.FR_SOURCE_FED
         self.forks = forks
@@ -96,14 +95,14 @@ cdef class RecordReader:
         return check(status, err, self.path, content)
 
     cdef object _explain(self, c.fr_error *err):
-        """Return the Content of a file whose first damage this is, or None."""
+        """Return the Content of a file at its first damage, or None."""
         cdef c.fr_source *source = &self.reader.source
         cdef int feeds = 0
         self.explained = True
         c.fr_source_show_all(source)
         if <uint64_t>err.offset != source.offset or self.begin:
             return None
-        if self.read is not None:  # the first bytes come alone
+        if self.read is not None:  # `read` may return only the first bytes
             while source.window.size < <size_t>FEED_SIZE and not source.ended and feeds < MOST_FEEDS:
                 feeds += 1
                 if self._feed_for_explanation():
@@ -128,9 +127,10 @@ cdef class RecordReader:
     # -- More bytes ----------------------------------------------------------------------------
 
     cdef object _call(self, function, arguments):
-        """Call out with the lock held, so that whoever calls back is told instead of waiting.
+        """Call a function with the lock held.
 
-        A StopIteration of the function does not pass for the end of the records.
+        If the function uses the reader, it gets an error instead of a deadlock. A StopIteration of
+        the function is not taken for the end of the records.
         """
         self.calling = get_ident()
         try:
@@ -139,7 +139,7 @@ cdef class RecordReader:
             self.calling = 0
 
     cdef bytes _read(self):
-        """More bytes from `read`."""
+        """Return more bytes from `read`."""
         if self.late is not None:
             late, self.late = self.late, None
             raise late
@@ -149,7 +149,7 @@ cdef class RecordReader:
         return chunk if type(chunk) is bytes else bytes(memoryview(chunk))  # bytes(5) is five zeros
 
     cdef int _feed(self) except -1:
-        """Give the source more bytes. An error waits until what came before it was searched."""
+        """Give the source more bytes. Raise an error after the bytes before it were searched."""
         cdef c.fr_error err
         cdef c.fr_span span
         try:
@@ -186,7 +186,7 @@ cdef class RecordReader:
         if self.calling and self.calling == <unsigned long>get_ident():
             raise ValueError("the reader cannot be used by the function that it calls")
         cdef c.fr_source *source = &self.reader.source
-        # The offset of a pipe is shared with the parent.
+        # A pipe's position is shared with the parent.
         if self.forks != forks and (self.once or (source.reads and not source.seekable)):
             raise ValueError("a pipe or stream can only be read in the process that opened it"
                              + _where(self.path))
@@ -195,7 +195,7 @@ cdef class RecordReader:
     # -- Damage --------------------------------------------------------------------------------
 
     cdef int _stream_damaged(self, error) except -1:
-        """End reading after an error of the stream around the records; the rest is lost."""
+        """End reading after an error of the stream that contains the records; the rest is lost."""
         cdef uint64_t begin = self.reader.source.offset
         self.ended = True
         error.record, error.offset = self.reader.count, begin
@@ -216,7 +216,7 @@ cdef class RecordReader:
         return 0
 
     cdef int _failed(self, int status, c.fr_error *err) except -1:
-        """A call on the reader failed: go past the damage, end, or raise."""
+        """Handle an error of the reader: skip the damage, end, or raise."""
         cdef c.fr_skipped skipped
         if self.damage is None:
             self._check(status, err)
@@ -248,9 +248,9 @@ cdef class RecordReader:
         return self
 
     cdef object _view(self, c.fr_record *record):
-        """Return a view of a record where it lies in the mapped file."""
+        """Return a view of a record in the mapped file."""
         cdef Block block = Block.__new__(Block)
-        block.owner = self  # and with it the mapping
+        block.owner = self  # also keeps the map
         block.data = <uint8_t *>record.data.data
         block.size = record.data.size
         block.fixed = True
@@ -274,7 +274,7 @@ cdef class RecordReader:
             if self.failure is not None:
                 self._raise_failure()
             while not self.ended:
-                if self.unlooked >= SLICE_BYTES:  # who takes them may be a loop in C
+                if self.unlooked >= SLICE_BYTES:  # the consumer may be a loop in C
                     self.unlooked = 0
                     if not self.views:
                         c.fr_source_release(&self.reader.source)
@@ -309,8 +309,7 @@ cdef class RecordReader:
         return None
 
     cdef int _finish(self) except -1:
-        """All records were given: see whether they are all, and say where they were, to whom wants
-        to know."""
+        """After the last record: check the number of records, and pass the index to `indexed`."""
         if self.listed is not None and self.listed != self.reader.count:
             error = errors.MissingRecordsError(
                 f"{ascii(os.fsdecode(self.path))} has {self.reader.count} records, "
@@ -323,7 +322,7 @@ cdef class RecordReader:
         return 0
 
     cdef FileIndex _end_index(self, uint64_t size, int64_t mtime_ns, bint gaps):
-        """Where the records are that were given, of a file of that size."""
+        """Return the index of the records read, for a file with this size and time."""
         cdef FileIndex index = FileIndex.__new__(FileIndex, UNFILLED)
         cdef c.fr_error err
         if self.reader.index == NULL:
@@ -336,8 +335,10 @@ cdef class RecordReader:
         return index
 
     cdef int _more(self, int status, c.fr_error *err, bint some) except -1:
-        """After a call that gave no record: 1 to go on, 0 at the end. With `some` records in hand
-        an exception waits for the next call."""
+        """Handle a call that gave no record: return 1 to continue, 0 at the end.
+
+        With `some`, records were read before, and an exception is raised by the next call.
+        """
         if status == c.FR_END or self.ended:
             return 0
         try:
@@ -354,7 +355,7 @@ cdef class RecordReader:
             return 0
 
     cdef int _raise_failure(self) except -1:
-        """Once, unless the reader or what it reads stays failed."""
+        """Raise a stored exception once, unless the failure is permanent."""
         failure, self.failure = self.failure, None
         if failure is not None:
             if self.ended:
@@ -363,7 +364,7 @@ cdef class RecordReader:
         return 0
 
     def take(self, size_t count):
-        """Up to `count` records, fewer of long ones, as one block: a Bytes, or None at the end."""
+        """Return up to `count` records as one block (fewer if they are long): a Bytes, or None."""
         cdef OwnedBuffer data = OwnedBuffer(), offsets = OwnedBuffer()
         cdef c.fr_error err
         cdef size_t taken, size, total = 0
@@ -392,7 +393,7 @@ cdef class RecordReader:
         return bytes_column(data, offsets) if total else None
 
     cdef size_t _likely_size(self) noexcept:
-        """Size to reserve for the next block: the last one's and a little more."""
+        """Return the size to reserve for the next block: slightly more than the last block's."""
         cdef size_t size = self.expected + self.expected // 16
         cdef c.fr_source *source = &self.reader.source
         return min(size, source.window.size) if source.ended else size
@@ -417,9 +418,10 @@ cdef class RecordReader:
         return total
 
     def walk(self, progress=None):
-        """Go to the end, checking every record: how many there were, and the bytes in them.
+        """Check every record up to the end; return the number of records and their bytes.
 
-        `progress` is called with the position every few megabytes."""
+        `progress` is called with the position every few megabytes.
+        """
         cdef uint64_t total
         self._enter()
         with self.lock:
@@ -428,10 +430,11 @@ cdef class RecordReader:
             return total, size - total * c.FR_FRAME_OVERHEAD - self.lost
 
     def find(self, uint64_t credit=0):
-        """Go to the first sound record from here on, wherever it is: its file position, or None.
+        """Search for the next valid record, at any position; return its file position, or None.
 
-        For a reader that has given no records, and from which none are wanted. `credit` is what an
-        earlier search in the same file has left of its budget; what this one leaves is returned.
+        The reader must not have returned records, and none may be read from it. `credit` is the
+        rest of the budget from an earlier search in the same file; the rest of this search is
+        returned.
         """
         cdef c.fr_error err
         cdef int status = c.FR_AGAIN
@@ -448,8 +451,10 @@ cdef class RecordReader:
             return found, max(self.reader.credit, <uint64_t>1)
 
     def index(self):
-        """Go to the end, checking every record: where they are. A stream has no modification
-        time."""
+        """Check every record up to the end; return their index.
+
+        The index of a stream has no modification time.
+        """
         self._enter()
         with self.lock:
             self.reader.index = &self.seen
@@ -463,7 +468,7 @@ cdef class RecordReader:
                 if wanted is not None:
                     self._call(wanted, (index,))
                 return index
-            try:  # it is empty, or could not be mapped
+            try:  # the file is empty, or could not be mapped
                 found = os.fstat(self.reader.source.fd)
             except OSError as error:
                 raise OSError(error.errno, error.strerror, self.path) from None
@@ -472,15 +477,15 @@ cdef class RecordReader:
 
 @cython.final
 cdef class RecordChain:
-    """The records of one RecordReader after the other, for threads to share; or blocks of `count`.
+    """Chains the records of several RecordReaders, for threads to share; or blocks of `count`.
 
-    As itertools.chain, but that a thread which comes to the end of a reader does not take it away
-    from another that waits for it.
+    It is like itertools.chain, except that a thread at the end of a reader does not disturb another
+    thread that still waits for that reader.
     """
 
-    cdef object readers  # an iterator, which is asked for a reader when there is need of it
+    cdef object readers  # an iterator; each reader is made when it is needed
     cdef RecordReader reader
-    cdef readonly list counts  # records of each reader that is through
+    cdef readonly list counts  # number of records of each finished reader
     cdef size_t count
     cdef bint ended
     cdef cython.pymutex lock
@@ -506,7 +511,7 @@ cdef class RecordChain:
                 raise StopIteration
 
     cdef bint _is_last(self, RecordReader done) except -1:
-        """Goes on to the next reader, unless another thread did, or there is none."""
+        """Advance to the next reader, unless another thread has; return True at the end."""
         with self.lock:
             if self.reader is done and not self.ended:
                 following = next(self.readers, None)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-# One mapping into one Example. Rows tend to have the same features in the same order, so names,
-# their bytes and their order are kept from one row to the next. Values of exactly the common types
-# (numbers, strings, lists of one of these, arrays as they lie in memory) become fr_values here, in
-# place, without a Python object. These are shortcuts: any other value, and every error, goes
-# through native_value(), whose result is the same for all values.
+# Encodes one mapping as one Example. Rows usually have the same features in the same order, so
+# names, their bytes and their order are kept for the next row. Values of exactly the common types
+# (numbers, strings, lists of numbers or strings, arrays that need no conversion) become fr_values
+# here, without a Python object. This is a fast path with the same results as native_value(), which
+# handles any other value and every error.
 
 @cython.final
 @cython.no_gc_clear
@@ -11,8 +11,8 @@ cdef class RowEncoder:
     """Encodes one mapping at a time; for one thread at a time."""
 
     cdef c.fr_value *values  # sorted by key
-    cdef Slot *slots         # one a value
-    cdef size_t *places      # which value the i-th name is
+    cdef Slot *slots  # one for each value
+    cdef size_t *places  # index of the value for the i-th name
     cdef Py_buffer *views
     cdef size_t count, view_count
     cdef list names, name_bytes, keep
@@ -39,7 +39,7 @@ cdef class RowEncoder:
         self.count = 0
 
     cdef int _plan(self, list names) except -1:
-        """Prepares for rows of these features."""
+        """Prepare for rows with these features."""
         cdef size_t count = <size_t>len(names), place
         self._free()
         encoded = [name_of(name) for name in names]
@@ -101,7 +101,7 @@ cdef class RowEncoder:
         return 0
 
     cdef void _settle(self) noexcept:
-        """Points into memory that does not move any more."""
+        """Set pointers to memory that does not move any more."""
         cdef size_t i
         cdef int moves
         for i in range(self.count):
@@ -117,7 +117,7 @@ cdef class RowEncoder:
                     self.numbers.buffer.data + <size_t>self.values[i].offsets)
 
     cdef void _reset(self):
-        """Lets go of the row's values."""
+        """Release the row's values."""
         cdef size_t i
         for i in range(self.view_count):
             PyBuffer_Release(&self.views[i])
@@ -147,7 +147,7 @@ cdef class RowEncoder:
         return check_encoded(status, &err, False)
 
     def encode(self, mapping):
-        """A mapping as the bytes of an Example."""
+        """Encode a mapping as the bytes of an Example."""
         try:
             self._encode(mapping, False)
             return PyBytes_FromStringAndSize(
@@ -156,7 +156,7 @@ cdef class RowEncoder:
             self._reset()
 
     cdef int _add(self, size_t place, key, value) except -1:
-        """A value by the short way if there is one, else by the long one."""
+        """Add a value, by the fast path if possible, otherwise by the general one."""
         cdef c.fr_value *v = &self.values[place]
         cdef Slot *slot = &self.slots[place]
         c.fr_value_clear(v)
@@ -172,7 +172,7 @@ cdef class RowEncoder:
             self.keep)
 
     cdef bint _add_fast(self, c.fr_value *v, Slot *slot, value) except -1:
-        """False when the value has to go the long way."""
+        """Return False if the value needs the general path."""
         cdef Py_ssize_t size
         cdef const char *text
         if is_exact(value, float):
@@ -196,7 +196,7 @@ cdef class RowEncoder:
         return self._scalar(v, slot, value)
 
     cdef bint _fits(self, Slot *slot, c.fr_kind kind, Py_ssize_t rank, Py_ssize_t count):
-        """Return True if such a value conforms to the specification as it is."""
+        """Return True if the specification accepts this kind and shape without conversion."""
         if not slot.spec.given:
             return True
         if not slot.spec.plain or slot.spec.kind != kind or rank > 1:
@@ -204,7 +204,7 @@ cdef class RowEncoder:
         return slot.spec.ragged or (slot.spec.rank == rank and slot.spec.count == count)
 
     cdef bint _scalar(self, c.fr_value *v, Slot *slot, value) except -1:
-        """A NumPy scalar."""
+        """Add a NumPy scalar."""
         way = SCALARS.get(type(value))
         if way is None:
             return False
@@ -240,7 +240,7 @@ cdef class RowEncoder:
         return True
 
     cdef bint _array(self, c.fr_value *v, Slot *slot, value) except -1:
-        """An array that lies in memory as it is to be read."""
+        """Add an array whose memory can be read without conversion."""
         cdef Py_buffer *view = &self.views[self.view_count]
         cdef int dtype
         try:
@@ -272,7 +272,7 @@ cdef class RowEncoder:
         return False
 
     cdef int64_t *_room(self, size_t count) except NULL:
-        """`count` numbers at the end of the row's."""
+        """Append space for `count` numbers to the numbers of the row."""
         cdef c.fr_error err
         check(c.fr_buffer_reserve(&self.numbers.buffer, count * sizeof(int64_t), &err), &err)
         return <int64_t *>(self.numbers.buffer.data + self.numbers.buffer.size)
@@ -343,7 +343,7 @@ cdef class RowEncoder:
 
 @cython.final
 cdef class ExampleEncoder:
-    """Mappings into Examples, from any thread and from within each other."""
+    """Encodes mappings as Examples. Thread-safe and reentrant."""
 
     cdef list idle
     cdef dict specs
@@ -366,7 +366,7 @@ cdef class ExampleEncoder:
             self.idle.append(encoder)
 
     def write(self, RecordWriter writer not None, mapping):
-        """A mapping as an Example, framed where it is encoded, into a file."""
+        """Encode a mapping as an Example, frame it in place, and write it to a file."""
         cdef RowEncoder encoder = self._idle()
         cdef c.fr_span frame
         try:

@@ -10,16 +10,19 @@ cdef dict OVERLONG = {
 
 @cython.final
 cdef class RowPlan:
-    """Documents in rows of a fixed length, planned from the lengths of the documents."""
+    """A plan of documents in rows of a fixed length, made from the lengths of the documents."""
 
     cdef c.fr_row_plan plan
     cdef readonly uint32_t length
 
     def __cinit__(self, lengths, *, uint32_t length, str fit, str overlong,
                   uint32_t max_segments=0, uint64_t seed=0):
-        """`lengths`: tokens of each document, uint32. `length`: tokens of a row. `fit`: "best",
-        "first" or "split". `overlong`: "split", "drop" or "error". `max_segments`: documents in
-        a row; 0 for no limit. `seed`: of the order of rows."""
+        """Plan the rows.
+
+        `lengths`: number of tokens of each document, uint32. `length`: tokens in a row. `fit`:
+        "best", "first" or "split". `overlong`: "split", "drop" or "error". `max_segments`: greatest
+        number of documents in a row; 0 is unlimited. `seed`: seed of the order of rows.
+        """
         cdef const uint32_t[::1] raw = np.append(np.array(lengths, np.uint32), np.uint32(0))
         cdef uint32_t count = <uint32_t>(raw.shape[0] - 1)
         cdef c.fr_row_options options
@@ -40,16 +43,16 @@ cdef class RowPlan:
 
     @property
     def tokens(self):
-        """Tokens in all rows."""
+        """Number of tokens in all rows."""
         return self.plan.tokens
 
     def rows(self, uint32_t begin, uint32_t end):
-        """Return the segments of some rows, and where each row's segments begin among them.
+        """Return the segments of some rows, and the number of the first segment of each row.
 
         Returns
         -------
         segments : ndarray of uint32, shape (segments, 3)
-            Document, first token in it, and number of tokens.
+            Document, its first token, and number of tokens.
         splits : ndarray of uint32, shape (end - begin + 1,)
         """
         if not begin <= end <= self.plan.rows:
@@ -72,19 +75,22 @@ cdef class RowPlan:
 
 @cython.final
 cdef class RowLayout:
-    """Planned rows with the tokens of their documents, ready to be written into arrays."""
+    """Planned rows with the tokens of their documents, ready to write to arrays."""
 
     cdef c.fr_row_layout layout
     cdef c.fr_row_part *parts
     cdef uint32_t[:, ::1] table  # segments
     cdef uint32_t[::1] splits
     cdef list kept
-    cdef int64_t[::1] counts  # values of each document, in all parts that have values
+    cdef int64_t[::1] counts  # values of each document, in all parts that are not constant
 
     def __cinit__(self, segments, splits, uint32_t length, uint32_t documents, parts):
-        """`segments`, `splits`: as of `RowPlan.rows`, with documents numbered below `documents`.
+        """Lay out the documents.
+
+        `segments`, `splits`: as in `RowPlan.rows`, with documents numbered below `documents`.
         `parts`: of a document, (values and splits, both int64, or a constant token; whether the
-        loss counts it)."""
+        loss counts it).
+        """
         cdef c.fr_error err
         cdef size_t i
         self.kept = []
@@ -114,7 +120,7 @@ cdef class RowLayout:
         if not isinstance(source, tuple):
             part.constant = source
             return 0
-        values, splits = source[0], np.array(source[1], np.int64)  # read once, then checked
+        values, splits = source[0], np.array(source[1], np.int64)  # copy before the check
         lengths = np.diff(np.asarray(splits))
         if splits.shape[0] != documents + 1 or splits[0] < 0 or (lengths < 0).any() or (
                 splits[documents] > values.shape[0]):
@@ -130,11 +136,11 @@ cdef class RowLayout:
 
     @property
     def shape(self):
-        """Rows, and tokens of a row."""
+        """Number of rows, and tokens in a row."""
         return self.layout.rows, self.layout.length
 
     def tokens(self, dtype, int64_t pad):
-        """Return tokens of an integer dtype, shape (rows, length); `pad` fills up each row."""
+        """Return tokens of an integer dtype, shape (rows, length). `pad` fills the rows."""
         cdef c.fr_error err
         cdef int status
         dtype = np.dtype(dtype)
@@ -151,8 +157,11 @@ cdef class RowLayout:
         return result
 
     def segments(self):
-        """Return the number of each token's segment in its row, from 1, and of the token in its
-        segment, from 0; int32, and 0 in the padding."""
+        """Return for each token the number of its segment and its number there, as int32.
+
+        Segments are numbered from 1 in each row, tokens from 0 in each segment. Both are 0 in the
+        padding.
+        """
         result = np.empty((2, *self.shape), np.int32)
         cdef int32_t[:, :, ::1] raw = result
         if result.size:
@@ -161,7 +170,7 @@ cdef class RowLayout:
         return result[0], result[1]
 
     def loss(self):
-        """Tell for each token whether the loss counts it; bool."""
+        """Return for each token whether the loss counts it, as bool."""
         result = np.empty(self.shape, np.uint8)
         cdef uint8_t[:, ::1] raw = result
         if result.size:
@@ -170,12 +179,12 @@ cdef class RowLayout:
         return result.view(np.bool_)
 
     def aligned(self, values, splits, pad):
-        """Return numbers that documents have for each token of their parts with values; `pad` elsewhere.
+        """Return numbers that accompany the tokens of parts with values; `pad` elsewhere.
 
         Raises
         ------
         ValueError
-            With the first document that has another count of numbers than of tokens.
+            For the first document whose numbers and tokens differ in count.
         """
         values = np.array(values)
         cdef const int64_t[::1] begins = np.array(splits, np.int64)
@@ -196,7 +205,7 @@ cdef class RowLayout:
         return result
 
     def boundaries(self):
-        """Return the first token of each segment and of each padding, and the number of all tokens."""
+        """Return the first token of each segment and padding, and the number of all tokens."""
         if self.layout.rows * <uint64_t>self.layout.length > <uint64_t>INT32_MAX:
             raise ValueError("boundaries of 2**31 tokens and more do not fit in int32")
         result = np.empty(self.table.shape[0] + self.layout.rows + 1, np.int32)

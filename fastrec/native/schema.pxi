@@ -25,8 +25,8 @@ cdef dict KINDS = {
 }
 
 
-# Bytes of a record that is parsed without releasing the GIL: to get it back takes longer, where
-# threads wait for it.
+# Size in bytes of a record that is parsed without releasing the GIL. If other threads wait for the
+# GIL, acquiring it again takes longer than parsing.
 cdef enum: QUICK = 1 << 14
 
 
@@ -70,22 +70,23 @@ cdef int _lower_fit(c.fr_feature *raw, specs) except -1:
 
 @cython.final
 cdef class Schema:
-    """Features to read, compiled once; with a pool of batches that are used again.
+    """Features to read, compiled once, with a pool of batches that are reused.
 
-    It does not change, so any number of threads may share one.
+    It is immutable, so any number of threads may share it.
     """
 
     cdef c.fr_pool *pool
     cdef tuple specs, outputs
-    cdef list lent  # memory of others, which batches are made in
+    cdef list lent  # borrowed memory, in which batches are made
     cdef tuple runs  # (first, count, strides of a row) of columns that are wrapped together
-    cdef tuple names  # of the outputs, when each is the column at its place as it is; or None
+    cdef tuple names  # names of the outputs if each is the unchanged column at its index; or None
     cdef bint skips
 
     def __cinit__(self, plan, size_t keep=4, *, bint skips=False):
-        """`plan`: a `fastrec.features.column_spec.ReadPlan`. `keep`: idle batches to keep.
+        """Compile `plan`, a `fastrec.features.column_spec.ReadPlan`.
 
-        `skips`: leave out records that do not fit the features, or whose data is damaged.
+        `keep`: number of idle batches to keep. `skips`: leave out records that do not fit the
+        features, or whose data is damaged.
         """
         self.specs, self.outputs = plan
         self.skips = skips
@@ -118,7 +119,7 @@ cdef class Schema:
         return 0
 
     cdef tuple _find_runs(self):
-        """Columns of one type and shape that follow each other in the shared block."""
+        """Find columns of the same type and shape that are adjacent in the shared block."""
         cdef const c.fr_schema *schema = c.fr_pool_schema(self.pool)
         cdef size_t i
         runs, before = [], None
@@ -139,7 +140,7 @@ cdef class Schema:
 
     @property
     def parses(self):
-        """False for a schema of the record itself."""
+        """False for a schema of whole records."""
         return not self.specs or self.specs[0].kind != "record"
 
     @property
@@ -149,7 +150,7 @@ cdef class Schema:
 
     @property
     def unseen(self):
-        """Keys of the features that no record parsed so far has had, as bytes."""
+        """Keys, as bytes, of the features that did not occur in any record parsed so far."""
         cdef const c.fr_schema *schema = c.fr_pool_schema(self.pool)
         cdef size_t i
         return [self.specs[i].key for i in range(schema.count)
@@ -157,18 +158,18 @@ cdef class Schema:
 
     @property
     def taken(self):
-        """Batches that are in use, by loaders and by arrays."""
+        """Number of batches in use, by loaders and by arrays."""
         return c.fr_pool_taken(self.pool)
 
     def dense_size(self, size_t rows):
-        """Bytes that the columns of a fixed size take together, for so many rows."""
+        """Return the total size in bytes of the fixed-size columns of `rows` rows."""
         cdef c.fr_error err
         cdef size_t size
         check(c.fr_columns_dense_size(c.fr_pool_schema(self.pool), rows, &size, &err), &err)
         return size + 1
 
     def lend(self, uint8_t[::1] block not None):
-        """Have a batch made in that memory, 64-byte aligned, when it is large enough."""
+        """Add memory for a batch, 64-byte aligned. It is used if it is large enough."""
         cdef c.fr_error err
         if <size_t>&block[0] % 64 != 0:
             raise ValueError("the memory does not begin on a 64-byte boundary")
@@ -178,9 +179,9 @@ cdef class Schema:
         check(c.fr_pool_lend(self.pool, &block[0], block.shape[0], &err), &err)
 
     def parse(self, records, size_t threads=1, list misfits=None):
-        """Parse a sequence of bytes-like records, or a Bytes, into a dict of columns.
+        """Parse a sequence of bytes-like records, or a Bytes, to a dict of columns.
 
-        `misfits` gets the number and the error of each record that was left out.
+        The number and the error of each record that is left out are added to `misfits`.
         """
         cdef Spans spans = Spans(records)
         cdef Batch batch = self.batch()
@@ -203,15 +204,16 @@ cdef class Schema:
 
     def gather(self, Dataset dataset not None, const uint64_t[::1] numbers not None,
                size_t threads=1, list misfits=None):
-        """Read the records of those numbers, and parse them into a dict of columns.
+        """Read the records with these numbers, and parse them to a dict of columns.
 
-        `misfits` is that of :meth:`parse`.
+        `misfits` is as in :meth:`parse`.
         """
         cdef Batch batch = self.batch()
         cdef c.fr_error err
         cdef size_t count = numbers.shape[0]
         cdef const uint64_t *first
-        numbers = np.array(numbers, np.uint64)  # the caller's may change after the check
+        # Copy before the check, because the caller's array may change.
+        numbers = np.array(numbers, np.uint64)
         first = &numbers[0] if count else NULL
         dataset._check_numbers(first, count)
         check(c.fr_pool_take(self.pool, count, &batch.batch, &err), &err)
@@ -249,10 +251,10 @@ cdef class Schema:
 
 
 def parse_sequences(Schema context, Schema lists, records, list misfits=None):
-    """Parse SequenceExamples into the columns of their context and of their feature lists.
+    """Parse SequenceExamples to the columns of their context and of their feature lists.
 
-    If `context` skips, `misfits` gets the number and the error of each record that was left out. A
-    record whose columns cannot be made into an output is an error with the number of the record.
+    If `context` skips, the number and the error of each record that is left out are added to
+    `misfits`. If an output refuses a record's columns, the error has the number of the record.
     """
     cdef Spans spans = Spans(records)
     cdef Batch outer = context.batch(), inner = lists.batch()
@@ -289,7 +291,7 @@ cdef bint all_bytes(tuple items):
 def as_records(records):
     """Return the records of any iterable as a one-dimensional Bytes or a tuple of bytes-like.
 
-    A Bytes among the items is a block of records, as `Reader.blocks` yields them.
+    A Bytes in the iterable is a block of records, as `Reader.blocks` yields them.
     """
     cdef list result
     if isinstance(records, Bytes):
@@ -324,7 +326,7 @@ cdef class Spans:
     """Spans of records, and references that keep their memory alive."""
 
     cdef c.fr_buffer room
-    cdef c.fr_span *spans  # in it
+    cdef c.fr_span *spans  # array in `room`
     cdef size_t count
     cdef object kept
 
@@ -367,14 +369,14 @@ cdef class Spans:
 @cython.final
 @cython.no_gc_clear
 cdef class Batch:
-    """Columns that are done; their memory goes back to the pool with the last array over it."""
+    """Complete columns. Their memory returns to the pool with the last array that refers to it."""
 
     cdef Schema schema
     cdef c.fr_columns *batch
-    cdef Dataset dataset  # that the records are of, or None; and their numbers in it
+    cdef Dataset dataset  # the dataset of the records, or None; and their numbers in it
     cdef object numbers
-    cdef list misfits  # (number in the batch, error) of records that were left out; None without
-    cdef bint is_half  # another batch has rows of the same records
+    cdef list misfits  # (number in the batch, error) of records left out; None if not wanted
+    cdef bint is_half  # another batch has other columns of the same records
 
     def __dealloc__(self):
         if self.batch != NULL:
@@ -385,15 +387,15 @@ cdef class Batch:
         PyBuffer_FillInfo(view, self, dense.data if dense.size else &_nothing, dense.size, 0, flags)
 
     cdef object finish(self, list misfits):
-        """Return the columns and release everything else; add the records left out to `misfits`."""
+        """Return the columns and release everything else. Add the records left out to `misfits`."""
         columns = self.columns() if self.schema.parses else self.record_column()
         if misfits is not None and self.misfits is not None:
             misfits += self.misfits
-        self.dataset = self.numbers = self.misfits = None  # arrays keep the batch alive
+        self.dataset = self.numbers = self.misfits = None  # because arrays keep the batch alive
         return columns
 
     def columns(self):
-        """Return the columns by feature name, and fill `misfits`."""
+        """Return the columns by feature name, and add the records left out to `misfits`."""
         cdef list columns = self._all_columns()
         cdef dict result
         cdef Py_ssize_t i
@@ -415,7 +417,7 @@ cdef class Batch:
                 columns.append(self._column(first))
                 continue
             run = self._run(first, count, strides)
-            for i in range(<Py_ssize_t>count):  # iterating would end with an IndexError's text
+            for i in range(<Py_ssize_t>count):  # iterating would raise an IndexError
                 columns.append(run[i])
         return columns
 
@@ -438,12 +440,12 @@ cdef class Batch:
         return 0
 
     cdef object _kept(self):
-        """Numbers in the batch of the records that have a row."""
+        """Return the numbers in the batch of the records that have a row."""
         kept = np.arange(c.fr_columns_records(self.batch))
         return kept if self.misfits is None else np.delete(kept, [n for n, _ in self.misfits])
 
     cdef dict _outputs(self, list columns):
-        """Return the outputs made of columns; leave out records that an output refuses."""
+        """Make the outputs from columns. Leave out records that an output refuses."""
         cdef list sparse = [self._sparse(which[0], columns[which[0]]) if build == "sparse" else None
                             for _, which, build in self.schema.outputs]
         cdef Py_ssize_t row
@@ -476,13 +478,13 @@ cdef class Batch:
         return result
 
     cdef object _located(self, error, size_t number):
-        """An error about a row as one about that record of the batch, or of its file."""
+        """Return an error about a row as an error about its record in the batch or file."""
         if self.dataset is not None:
             return self.dataset.located(error, self.numbers[number])
         return error.in_record(number)
 
     cdef object _sparse(self, size_t i, ragged):
-        """The values of a ragged column, with where they are."""
+        """Return a ragged column as Sparse: its values and their indices."""
         cdef c.fr_column *column = &self.batch.columns[i]
         cdef const int64_t *splits = <const int64_t *>column.splits.data
         cdef size_t rows = column.splits.size // sizeof(int64_t) - 1
@@ -503,17 +505,17 @@ cdef class Batch:
         return Sparse(indices, ragged.values, (self.batch.rows, widest[0]))
 
     def record_column(self):
-        """The column of a schema of the record itself. It fills `misfits`."""
+        """Return the column of a schema of whole records, and set `misfits`."""
         if self.batch.misfits.size:
             self._note_misfits()
         return self._column(0)
 
     cdef object _run(self, size_t first, size_t count, tuple strides):
-        """Columns as the items of one array: NumPy makes those in a fraction of the time."""
+        """Return adjacent columns as items of one array, because NumPy makes these faster."""
         cdef c.fr_column *column = &self.batch.columns[first]
         specs = self.schema.specs[first]
         shape = (self.batch.rows, *specs.shape)
-        # Columns lie apart by their size, rounded up.
+        # The distance of columns is their size, rounded up.
         strides = (column[1].dense - column.dense, *strides)
         return np.ndarray((count, *shape), specs.dtype, self, column.dense, strides)
 
@@ -553,5 +555,5 @@ cdef object _narrow(column):
 
 
 cdef int64_t _rows(c.fr_column *column):
-    """Number of frames of a column of frames."""
+    """Return the number of frames of a column of frames."""
     return (<int64_t *>column.frames.data)[column.frames.size // sizeof(int64_t) - 1]

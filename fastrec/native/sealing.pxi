@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Objects of these types are parts of others, which fill them in.
+# Types that users cannot instantiate, because other objects make and fill in their instances.
 cdef extern from *:
     """
     static PyObject *fastrec_refuse_new(PyTypeObject *type, PyObject *args, PyObject *options) {

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
 def take_strings(const uint8_t[::1] data, const int64_t[::1] offsets, const int64_t[::1] order):
-    """Return the strings with these numbers, one after the other, and where each begins."""
+    """Return the strings with these numbers, concatenated, and the offset of each."""
     cdef const int64_t[::1] places, own = checked_offsets(data, offsets), numbers
     cdef uint8_t[::1] out
     cdef size_t count = <size_t>order.shape[0]
@@ -12,14 +12,14 @@ def take_strings(const uint8_t[::1] data, const int64_t[::1] offsets, const int6
     strings = empty((begins[count],), np.uint8)
     if strings.size:
         places, out = begins, strings
-        numbers = indices % (own.shape[0] - 1)  # an index below 0 counts from the end
+        numbers = indices % (own.shape[0] - 1)  # a negative index counts from the end
         with nogil:
             c.fr_strings_take(&data[0], &own[0], &numbers[0], count, &places[0], &out[0])
     return strings, begins
 
 
 def join_strings(strings):
-    """Copy a sequence of bytes-like objects into one block; return it and where each begins."""
+    """Copy a sequence of bytes-like objects to one block; return it and the offset of each."""
     cdef Spans spans = Spans(strings)
     cdef int64_t[::1] begins
     cdef uint8_t[::1] out
@@ -37,7 +37,8 @@ def join_strings(strings):
 def fit_strings(strings, width=None):
     """Copy bytes-like objects, or a Bytes, to the rows of one array of uint8.
 
-    Each is cut, or filled up with zeros, to `width` bytes. Without a width all must have one size.
+    Each is cut, or filled with zeros, to `width` bytes. Without a width, all must have the same
+    size.
     """
     cdef Spans spans = Spans(strings)
     cdef uint8_t[::1] out

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# Values on their way into Examples. docs/encoding.md says what a value becomes, and
-# encoding/to_column.py decides it; row_encoder.pxi has shortcuts for the common values of rows.
+# Converts values for Examples. docs/encoding.md documents the rules, and encoding/to_column.py
+# implements them; row_encoder.pxi has fast paths for the common values of rows.
 
-# The rule is imported by the first encoder, for programs that only read do without it.
+# The first encoder imports these functions, because programs that only read do not need them.
 cdef object native_column = None
 cdef object native_value = None
 
@@ -24,7 +24,7 @@ cdef bytes name_of(key):
 
 
 cdef int check_encoded(int status, c.fr_error *err, bint rows) except -1:
-    """Check a status as check() does; errors of values name the row."""
+    """Check a status like check(). With `rows`, errors of values name the row."""
     if status == c.FR_ERR_SCHEMA or status == c.FR_ERR_LIMIT or status == c.FR_ERR_ARG:
         where = f"row {err.record}: " if rows and err.record >= 0 else ""
         raise (OverflowError if status == c.FR_ERR_SCHEMA else ValueError)(where + problem_of(err))
@@ -34,13 +34,13 @@ cdef int check_encoded(int status, c.fr_error *err, bint rows) except -1:
 @cython.final
 @cython.no_gc_clear
 cdef class Values:
-    """Features of one or more rows on their way to the encoder, and what keeps them alive."""
+    """Features of one or more rows before encoding, and references that keep their memory alive."""
 
     cdef c.fr_buffer room
-    cdef c.fr_value *values  # in it
+    cdef c.fr_value *values  # array in `room`
     cdef size_t count
     cdef list keep
-    cdef readonly object rows  # how many; None before the first column
+    cdef readonly object rows  # number of rows; None before the first column
     cdef bint columns
 
     def __cinit__(self, bint columns=True):
@@ -51,7 +51,7 @@ cdef class Values:
         c.fr_buffer_free(&self.room)
 
     def add(self, key, native):
-        """A feature, as a NativeValue."""
+        """Add a feature, given as a NativeValue."""
         cdef c.fr_error err
         cdef c.fr_value *value
         name = name_of(key)
@@ -83,7 +83,7 @@ cdef class Values:
         return c.fr_parallel_encode_threads(self.values, self.count, rows, <size_t>cpu_count())
 
     def encode_all(self, threads=None):
-        """Every row, as a Bytes."""
+        """Encode every row; return a Bytes."""
         cdef OwnedBuffer out = OwnedBuffer(), offsets = OwnedBuffer()
         cdef c.fr_rows rows = self._rows(0, 1)
         cdef c.fr_error err
@@ -98,7 +98,7 @@ cdef class Values:
         return bytes_column(out, offsets)
 
     def check(self):
-        """Raise if some row cannot be encoded."""
+        """Raise if a row cannot be encoded."""
         cdef c.fr_rows rows = self._rows(0, 1)
         cdef c.fr_error err
         cdef int status
@@ -108,7 +108,7 @@ cdef class Values:
         check_encoded(status, &err, self.columns)
 
     def blocks(self, size_t begin=0, size_t step=1, threads=None):
-        """Rows begin, begin + step, ... as blocks of frames; checked now, encoded on the way."""
+        """Return rows begin, begin + step, ... as blocks. Check them now, encode them later."""
         cdef Blocks blocks = Blocks.__new__(Blocks)
         cdef c.fr_rows rows = self._rows(begin, step)
         cdef c.fr_error err
@@ -125,7 +125,7 @@ cdef class Values:
 
 
 cdef int fill_value(c.fr_value *value, key, native, list keep) except -1:
-    """All but the key. What is said of an array is held against the memory that it has."""
+    """Set everything except the key. Compare the declared sizes of arrays with their memory."""
     cdef size_t splits = 0, offsets = 0, present = 0
     c.fr_value_clear(value)
     value.kind = KINDS[native.kind] if native.kind != "none" else c.FR_KIND_NONE
@@ -155,7 +155,7 @@ cdef int fill_value(c.fr_value *value, key, native, list keep) except -1:
 @cython.final
 @cython.no_gc_clear
 cdef class Blocks:
-    """Blocks of whole frames, each valid until the next is asked for. For one thread."""
+    """An iterator of blocks of frames. Each is valid until the next one. For one thread."""
 
     cdef c.fr_parallel_encode *encode
     cdef Values values
@@ -168,7 +168,7 @@ cdef class Blocks:
         return self
 
     def __next__(self):
-        """A block, and the records in it."""
+        """Return a block, and the number of its records."""
         cdef c.fr_span frames
         cdef size_t records
         cdef c.fr_error err
@@ -197,7 +197,7 @@ cdef int cpu_count():
 
 
 cdef int check_names(mapping, features, dict specs) except -1:
-    """Every feature of the specification is there or may be missing, and there is no other."""
+    """Check that required features are present, and that all features are in the specification."""
     for key in mapping:
         if key not in specs:
             raise ValueError(f"feature {key!a} is not in the specification, which has "
@@ -210,7 +210,7 @@ cdef int check_names(mapping, features, dict specs) except -1:
 
 
 def column_values(columns, specs=None):
-    """Columns on their way to the encoder; see fastrec.encode_examples."""
+    """Return columns, ready to encode; see fastrec.encode_examples."""
     cdef Values values
     load_rule()
     if not hasattr(columns, "items"):
@@ -227,7 +227,7 @@ def column_values(columns, specs=None):
 
 
 def encode_sequence(context, lists):
-    """See fastrec.encode_sequence_example."""
+    """Encode a SequenceExample; see fastrec.encode_sequence_example."""
     cdef Values values = Values(False), steps = Values(False)
     cdef OwnedBuffer out = OwnedBuffer()
     cdef c.fr_error err
@@ -260,7 +260,7 @@ def encode_sequence(context, lists):
     return PyBytes_FromStringAndSize(<const char *>out.buffer.data, <Py_ssize_t>out.buffer.size)
 
 
-# Detection of the common values of rows, and their storage until they are encoded.
+# Detects the common values of rows, and stores them until they are encoded.
 
 cdef extern from *:
     """
@@ -268,7 +268,7 @@ cdef extern from *:
     """
     bint is_exact "FASTREC_IS_EXACT"(object, object)
 
-cdef enum Way:  # how a NumPy scalar is read
+cdef enum Way:  # how to read a NumPy scalar
     AS_INT = 1
     AS_FLOAT32
     AS_FLOAT64
@@ -281,7 +281,7 @@ cdef dict SCALARS = {
 }
 cdef object ndarray = np.ndarray
 
-# Where a slot's memory is, while it may still move.
+# Memory of a slot that may still move.
 cdef enum:
     NUMBERS_MOVE = 1
     OFFSETS_MOVE = 2
@@ -290,7 +290,7 @@ cdef enum:
 
 cdef struct Wanted:
     bint given      # the specification names the feature
-    bint plain      # it has the dtype that its kind has by itself, and is no raw one
+    bint plain  # it has the default dtype of its kind, and is not raw
     bint ragged
     c.fr_kind kind
     Py_ssize_t rank, count
@@ -303,7 +303,7 @@ cdef struct Slot:
 
 
 cdef int code_of(const char *format) noexcept:
-    """The dtype of a buffer's format, native byte order; -1 for any other."""
+    """Return the dtype of a buffer's format in native byte order; -1 for any other format."""
     cdef char letter = format[0]
     if letter == b"@" or letter == b"=":
         format += 1

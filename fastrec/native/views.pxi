@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-# Memory of arrays and strings of the caller, for the C code. Each extension includes this file.
+# Gives the C code the memory of the caller's arrays and strings. Each extension includes this file.
 
-cdef uint8_t _nothing  # what an empty block points to
+cdef uint8_t _nothing  # address of an empty block
 
 
 @cython.final
 cdef class Strings:
-    """The strings of a Bytes, whose memory stays as long as this does.
+    """The strings of a Bytes. It keeps their memory alive.
 
-    The size of the offsets' memory gives their number. Each offset is read once and then checked
-    against the data, because the arrays belong to the caller and another thread may write to them.
+    The size of the offsets' memory gives the number of strings. Each offset is read once and then
+    checked against the data, because the arrays belong to the caller and another thread may write
+    to them.
     """
 
     cdef const uint8_t[::1] data
@@ -34,9 +35,9 @@ cdef class Strings:
 
 
 cdef const uint8_t *memory_of(array, list keep, size_t *size) except NULL:
-    """Return the address and size of a contiguous array's bytes; `keep` keeps them alive."""
+    """Return address and size of a contiguous array's bytes; `keep` keeps them alive."""
     cdef const uint8_t[::1] flat
-    array = np.asarray(array)  # a subclass may say anything of itself
+    array = np.asarray(array)  # a subclass may override any attribute
     keep.append(array)
     size[0] = 0
     if array.size == 0:
@@ -50,9 +51,9 @@ cdef object checked_offsets(
         const uint8_t[::1] data, const int64_t[::1] offsets, size_t first=0, size_t step=1):
     """Return a checked copy of the offsets of strings `first`, `first` + `step` and so on.
 
-    With a `step` of 1 the copy has one element more than there are strings; otherwise it has two
-    for each string, where the string starts and where it stops. The core uses the copy alone:
-    another thread may write to the caller's array after the check.
+    With a `step` of 1 the copy has one element more than there are strings. Otherwise it has two
+    for each string: its start and its end. The core uses only the copy, because another thread may
+    write to the caller's array after the check.
     """
     cdef const int64_t[::1] own
     if offsets.shape[0] == 0:

@@ -2,7 +2,7 @@
 
 
 def frame(data):
-    """One record framed, as it stands in a file."""
+    """Return the frame of a record, as in a file."""
     cdef Py_buffer view
     cdef c.fr_span span
     cdef uint8_t *out
@@ -24,23 +24,23 @@ def frame(data):
 
 
 cdef enum:
-    SPANS_AT_ONCE = 1024  # records that are handed to C at once
+    SPANS_AT_ONCE = 1024  # records passed to C together
 
 
 @cython.final
 cdef class RecordSpans:
-    """Records of a Bytes, or of any sequence of bytes-like objects, some at a time.
+    """Takes records of a Bytes, or of a sequence of bytes-like objects, in groups.
 
-    Those are the records `start`, `start + step`, ... before `stop`.
+    It takes the records `start`, `start + step`, ... before `stop`.
     """
 
     cdef c.fr_span spans[SPANS_AT_ONCE]
     cdef readonly Py_ssize_t count, done
     cdef Py_ssize_t start, step
-    cdef size_t size  # of the frames of the spans
+    cdef size_t size  # size of the frames of the spans
     cdef tuple records
     cdef list views
-    cdef Strings block  # None: there are `records`
+    cdef Strings block  # None: the records are in `records`
 
     def __cinit__(self, records, Py_ssize_t start=0, stop=None, Py_ssize_t step=1):
         cdef Py_ssize_t end
@@ -59,7 +59,7 @@ cdef class RecordSpans:
         return self.start + (self.done + <Py_ssize_t>i) * self.step
 
     cdef size_t next(self) except? 0:
-        """Fills in the next ones, and says how many. They are valid until the next call."""
+        """Set the next spans, and return their number. They are valid until the next call."""
         cdef size_t most = <size_t>min(self.count - self.done, <Py_ssize_t>SPANS_AT_ONCE), some = 0
         self.views.clear()
         self.size = 0
@@ -87,7 +87,7 @@ cdef class RecordSpans:
 
 
 def move(source, target, bint replace):
-    """Give a file another name; without `replace`, an existing file of that name is an error."""
+    """Rename a file. Without `replace`, an existing file with the new name is an error."""
     cdef bytes old = path_bytes(source), new = path_bytes(target)
     cdef const char *old_name = old
     cdef const char *new_name = new
@@ -100,7 +100,7 @@ def move(source, target, bint replace):
 
 @cython.final
 cdef class View:
-    """A buffer of somebody else's for as long as this lives."""
+    """A reference to another object's buffer, released with this object."""
 
     cdef Py_buffer view
     cdef bint held
@@ -116,7 +116,7 @@ cdef class View:
 
 @cython.final
 cdef class Frames:
-    """Many records framed, as they stand in a file: blocks of them, and how many are in each."""
+    """Frames records, as in a file; iterates over blocks of frames and their numbers of records."""
 
     cdef RecordSpans spans
 
@@ -143,7 +143,7 @@ cdef class Frames:
 
 @cython.final
 cdef class RecordWriter:
-    """Records into one file that appears whole or not at all."""
+    """Writes records to one file that appears complete or not at all."""
 
     cdef c.fr_writer writer
     cdef readonly object path
@@ -172,7 +172,7 @@ cdef class RecordWriter:
         c.fr_writer_abort(&self.writer)
 
     cdef int _enter(self) except -1:
-        """The lock may be held by a thread that a child made by fork() does not have."""
+        """Check the process, because a thread of the parent may hold the lock in a forked child."""
         if self.forks != forks:
             raise ValueError("the writer works only in the process that made it"
                              + _where(self.path))
@@ -180,12 +180,12 @@ cdef class RecordWriter:
 
     @property
     def count(self):
-        """Records written."""
+        """Number of records written."""
         return self.writer.count
 
     @property
     def size(self):
-        """Bytes written, those still in the buffer included."""
+        """Number of bytes written, including buffered ones."""
         return self.writer.size
 
     @property
@@ -224,7 +224,7 @@ cdef class RecordWriter:
         return 0
 
     def write(self, data):
-        """Write one record, any bytes-like object."""
+        """Write one record, given as a bytes-like object."""
         cdef Py_buffer view
         cdef c.fr_span span
         PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
@@ -256,7 +256,7 @@ cdef class RecordWriter:
             PyErr_CheckSignals()
 
     def write_frames(self, frames, uint64_t count):
-        """Write bytes that are whole frames, `count` of them (or what a compressor made of them)."""
+        """Write bytes that are `count` whole frames, or their compressed form."""
         cdef Py_buffer view
         cdef c.fr_span span
         PyObject_GetBuffer(frames, &view, PyBUF_SIMPLE)
@@ -277,7 +277,7 @@ cdef class RecordWriter:
         check(status, &err, self.path)
 
     def finish(self):
-        """Close the file without publishing it: what is left to do is to rename it."""
+        """Close the file without publishing it, so that only the renaming remains."""
         cdef c.fr_error err
         cdef int status
         self._enter()
@@ -287,7 +287,7 @@ cdef class RecordWriter:
         check(status, &err, self.path)
 
     def rename(self, path):
-        """Publish under another path of the same directory."""
+        """Change the path to publish to, within the same directory."""
         cdef c.fr_error err
         cdef bytes name = path_bytes(path)
         self._enter()
@@ -297,7 +297,7 @@ cdef class RecordWriter:
         self.path = path
 
     def put_in_place(self):
-        """Give the file its name; until it is closed, that can be taken back."""
+        """Rename the file to its target. Until it is closed, this can be undone."""
         cdef c.fr_error err
         cdef int status
         self._enter()
@@ -307,7 +307,7 @@ cdef class RecordWriter:
         check(status, &err, self.path)
 
     def take_back(self):
-        """Put back what had the name before; False when that cannot be."""
+        """Restore the replaced file; return False if that is impossible."""
         cdef bint done
         self._enter()
         with self.lock:
@@ -326,7 +326,7 @@ cdef class RecordWriter:
         check(status, &err, self.path)
 
     def abort(self):
-        """Publish nothing. In a child made by fork() the parent's file is left alone."""
+        """Discard the file. In a child made by fork(), leave the parent's file alone."""
         if self.forks == forks:
             with self.lock:
                 c.fr_writer_abort(&self.writer)

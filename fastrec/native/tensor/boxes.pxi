@@ -9,13 +9,13 @@ def suppress(scores, size_t most, float limit, float least, float sigma=0, *, bo
     ----------
     scores : ndarray of float32, shape (count,)
     most : int
-        The number of boxes to keep at most.
+        Greatest number of boxes to keep.
     limit : float
-        A larger overlap suppresses the box of the lower score.
+        A greater overlap suppresses the box with the lower score.
     least : float
         Boxes with this score or a lower one are dropped.
     sigma : float, optional
-        Above 0, an overlap lowers the score instead.
+        If above 0, an overlap lowers the score instead.
     boxes : ndarray of float32, shape (count, 4), optional
     overlaps : ndarray of float32, shape (count, count), optional
         The overlap of each two boxes; one of `boxes` and `overlaps` is required.
@@ -71,9 +71,9 @@ def crop_boxes(images, boxes, numbers, size, *, bint nearest=False, float outsid
     size : pair of int
         Height and width of the parts.
     nearest : bool, optional
-        Take the nearest pixel instead of the mean of the four around.
+        Take the nearest pixel instead of interpolating.
     outside : float, optional
-        Value of pixels beyond the image.
+        Value of pixels outside the image.
 
     Returns
     -------
@@ -115,7 +115,7 @@ def crop_boxes(images, boxes, numbers, size, *, bint nearest=False, float outsid
 
 
 def outline(images, boxes, colours):
-    """Draw the outlines of boxes into images.
+    """Draw the outlines of boxes on images.
 
     Parameters
     ----------

@@ -11,7 +11,7 @@ def change_colours(images, str change, amounts=None):
     images : ndarray of float32, shape (n, height, width, 3)
     change : {"hue", "saturation", "grey", "from_hsv"}
     amounts : ndarray of float32, shape (n,), optional
-        What the hue is turned by, in circles, or the saturation multiplied by.
+        Rotation of the hue, in circles, or factor of the saturation.
 
     Returns
     -------

@@ -7,9 +7,9 @@ DISTRIBUTIONS = ("uniform", "normal", "truncated", "integer", "order")
 def philox_draw(
         unsigned distribution, dtype, const uint64_t[:, ::1] starts, Py_ssize_t count,
         uint64_t low=0, uint64_t size=0):
-    """`count` numbers of 4 or 8 bytes for each start: a key, and the counter's two halves.
+    """Draw `count` numbers of 4 or 8 bytes for each start: a key, and the counter's two halves.
 
-    Whole numbers are `low` and up to `size` more; any number of the type for a size of 0.
+    Integers are `low` plus a number below `size`; with a size of 0, any number of the type.
     """
     numbers = np.empty((starts.shape[0], count), dtype)
     cdef Py_ssize_t width = numbers.itemsize, i
@@ -34,7 +34,9 @@ ctypedef fused logit:
 
 
 def philox_classes(const uint64_t[:, ::1] starts, const logit[:, :, ::1] logits, Py_ssize_t count):
-    """Draw `count` classes for each start and row of its logits; the first logits may be for all.
+    """Draw `count` classes for each start and row of its logits.
+
+    If the first dimension of `logits` is 1, all starts share it.
 
     Returns
     -------
@@ -65,7 +67,9 @@ def philox_classes(const uint64_t[:, ::1] starts, const logit[:, :, ::1] logits,
 
 
 def philox_gammas(const uint64_t[:, ::1] starts, const double[:, ::1] shapes, Py_ssize_t count):
-    """Draw `count` numbers for each start and its shape parameters; the first may be for all.
+    """Draw `count` numbers for each start and its shape parameters.
+
+    If the first dimension of `shapes` is 1, all starts share it.
 
     Returns
     -------

@@ -9,7 +9,7 @@ cdef tuple ELEMENTWISE = (
 
 
 def elementwise(str function, x, Py_ssize_t row=0):
-    """Calculate a function of each number.
+    """Apply a function to each number.
 
     Parameters
     ----------
@@ -19,7 +19,7 @@ def elementwise(str function, x, Py_ssize_t row=0):
         sinh tan``.
     x : ndarray of float32
     row : int, optional
-        The size of each of several tensors that `x` has one after the other.
+        The size of each tensor, if `x` has several concatenated tensors.
 
     Returns
     -------
@@ -43,7 +43,7 @@ def elementwise(str function, x, Py_ssize_t row=0):
 
 
 def power(x, powers):
-    """Calculate powers of each number.
+    """Compute powers of numbers.
 
     Parameters
     ----------
@@ -103,14 +103,14 @@ def from_halves(x):
 
 
 def select(conditions, x, y):
-    """Take each number of `x` where its condition holds, and of `y` elsewhere.
+    """Take each number from `x` if its condition is true, otherwise from `y`.
 
     Parameters
     ----------
     conditions : ndarray of bool
     x, y : ndarray
-        Of one type of 1, 2, 4 or 8 bytes without objects, of the shape of `conditions` or one
-        number each.
+        Arrays of the same type of 1, 2, 4 or 8 bytes, without objects. Each has the shape of
+        `conditions`, or one number.
     """
     cdef size_t width = x.dtype.itemsize, count = conditions.size, size
     cdef size_t x_step = x.size != 1 or count == 1, y_step = y.size != 1 or count == 1
@@ -143,7 +143,7 @@ cdef dict EXTREMES = {
 
 
 def extremes(x, Py_ssize_t begin, Py_ssize_t end, *, bint greatest, bint places=False):
-    """Find the largest or least number along dimensions that follow each other.
+    """Find the largest or smallest number along adjacent dimensions.
 
     Parameters
     ----------
@@ -152,12 +152,12 @@ def extremes(x, Py_ssize_t begin, Py_ssize_t end, *, bint greatest, bint places=
         The first of the dimensions, and the one after the last.
     greatest : bool
     places : bool, optional
-        Give where it is instead, counted through these dimensions.
+        Return its index instead, counted through these dimensions.
 
     Returns
     -------
     ndarray of the type of `x`, or of int64
-        NaN is an extreme, but it is never the place of one. Of equals the first counts.
+        NaN is an extreme, but its index is never returned. Among equal numbers, the first counts.
     """
     cdef c.fr_extreme_source source
     cdef list keep = []
@@ -191,9 +191,9 @@ def largest(x, size_t most):
     Parameters
     ----------
     x : ndarray of float32, float64, int32, int64, uint8 or bool
-        The rows are its last dimension.
+        The last dimension is the rows' dimension.
     most : int
-        The count of numbers, from 1 to the length of a row.
+        The number of results, from 1 to the length of a row.
 
     Returns
     -------
@@ -234,14 +234,14 @@ def pool(images, window, size, *, strides=(1, 1), corner=(0, 0)):
     size : pair of int
         Height and width of the result.
     strides : pair of int
-        From one window to the next.
+        Distance between windows.
     corner : pair of int
         Rows and columns of the first window before the image.
 
     Returns
     -------
     ndarray of float32, shape (images, height, width, channels)
-        NaN is passed over; a window without numbers has the least finite number.
+        NaN is skipped; a window without numbers gives the least finite number.
     """
     cdef c.fr_windows how
     cdef const float[:, :, :, ::1] source = np.ascontiguousarray(images)
@@ -274,13 +274,13 @@ cdef tuple SPECIAL = (
 
 
 def special(str function, *operands):
-    """Calculate a special function of each number, in double precision.
+    """Compute a special function of each number, in double precision.
 
     Parameters
     ----------
     function : str
-        One of ``lgamma digamma erf erfc i0 i0e i1 i1e``, of ``igamma igammac zeta polygamma``, which
-        take two operands, or ``betainc``, which takes three.
+        One of ``lgamma digamma erf erfc i0 i0e i1 i1e``, of ``igamma igammac zeta polygamma``,
+        which take two operands, or ``betainc``, which takes three.
     *operands : ndarray of float32 or float64
         Arrays of the same type; their shapes are broadcast.
 

@@ -3,7 +3,7 @@
 def encode_jpeg(const uint8_t[:, :, ::1] pixels, int quality=95, *, bint progressive=False,
                 bint optimize=False, bint subsampling=True, int density_unit=1, density=(300, 300),
                 bytes xmp=b""):
-    """Encode a JPEG, as ``tf.io.encode_jpeg`` does, to the byte.
+    """Encode a JPEG with the same bytes as ``tf.io.encode_jpeg``.
 
     Parameters
     ----------
@@ -13,11 +13,11 @@ def encode_jpeg(const uint8_t[:, :, ::1] pixels, int quality=95, *, bint progres
     progressive, optimize : bool
         Write several scans; compute Huffman tables for the image.
     subsampling : bool
-        Halve the sides of the colours.
+        Halve the resolution of the colours.
     density_unit : int
         1 for inches, 2 for centimetres.
     density : (int, int)
-        Pixels of such a unit, from left to right and from top to bottom.
+        Pixels per unit, horizontally and vertically.
     xmp : bytes
         XMP metadata.
 

@@ -7,12 +7,12 @@ FORMULA_STEPS = {
 }
 cdef tuple FORMULA_TYPES = ("float32", "uint8", "bool")
 cdef enum:
-    FORMULA_PLANS = 64  # for so many shapes
-    FORMULA_LARGE = 1 << 17  # numbers that are worth memory that was used before
+    FORMULA_PLANS = 64  # number of shapes whose plans are kept
+    FORMULA_LARGE = 1 << 17  # numbers from which reusing memory pays
 
 
 cdef const void *formula_memory(array, int type, list kept) except NULL:
-    """The address of an array's memory; of a copy in `kept` where it is not dense."""
+    """Return the address of an array's memory, or of a dense copy, which is added to `kept`."""
     cdef Py_buffer view
     cdef const char *letter = b"f" if type == c.FR_FORMULA_FLOAT32 else \
         b"?" if type == c.FR_FORMULA_BOOL else b"B"
@@ -30,7 +30,7 @@ cdef const void *formula_memory(array, int type, list kept) except NULL:
 
 
 cdef bint formula_rows(into, c.fr_formula_result *result) except -1:
-    """Have rows of an array written to; whether it is such rows, all equally far from the next."""
+    """Set the rows of an array as the result; return False unless they have equal distances."""
     cdef Py_buffer view
     cdef ptrdiff_t pitch = sizeof(float)
     cdef int d
@@ -59,7 +59,7 @@ cdef bint formula_rows(into, c.fr_formula_result *result) except -1:
 
 @cython.final
 cdef class _Spread:
-    """How arrays of some shapes are spread over one."""
+    """How arrays of several shapes are broadcast to one."""
 
     cdef tuple shape
     cdef bint large
@@ -75,12 +75,12 @@ cdef class Formula:
     Parameters
     ----------
     types : sequence of str
-        Of each input: ``"float32"``, ``"bool"``, or ``"uint8"``, which are taken as floats.
+        Type of each input: ``"float32"``, ``"bool"``, or ``"uint8"``, which is converted to floats.
     steps : sequence of tuple
-        A name in ``FORMULA_STEPS``, its operands, and where the result is put: numbers of
-        registers, of which the first are the inputs.
+        A name in ``FORMULA_STEPS``, its operands, and its result, as numbers of registers. The
+        first registers are the inputs.
     results : sequence of tuple
-        A register, and whether it is true or false instead of a float.
+        A register, and whether it is a boolean instead of a float.
     """
 
     cdef bytes steps
@@ -120,7 +120,7 @@ cdef class Formula:
         formula.input_count, formula.result_count = len(self.types), len(self.results)
 
     cdef _Spread plan(self, tuple shapes):
-        """How inputs of these shapes are spread; None where not all steps are of one shape."""
+        """Return how inputs of these shapes are broadcast; None unless all steps have one shape."""
         cdef _Spread found = _Spread.__new__(_Spread)
         cdef Py_ssize_t i, j
         cdef ptrdiff_t stride
@@ -135,7 +135,7 @@ cdef class Formula:
             return None
         found.shape, = made
         rank = len(found.shape)
-        spread = []  # of each dimension its size, and the inputs that have one number for all of it
+        spread = []  # for each dimension its size, and the inputs that are broadcast along it
         for place, size in enumerate(found.shape):
             if size == 1:
                 continue
@@ -160,7 +160,7 @@ cdef class Formula:
         return found
 
     def shape_of(self, list arrays):
-        """The shape of the results for arrays of these types; None where steps have several."""
+        """Return the shape of the results for arrays of these types; None if steps have several."""
         cdef _Spread spread = self.spread_of(arrays)
         return None if spread is None else spread.shape
 
@@ -177,10 +177,10 @@ cdef class Formula:
             return found
 
     def __call__(self, list arrays, into=None):
-        """Results for arrays of these types; None where not all steps are of one shape.
+        """Return results for arrays of these types; None unless all steps have one shape.
 
-        The only result, of floats, is written to `into` if that is given; None where the memory of
-        that is not rows, all equally far from the next.
+        If there is only one result, of floats, it may be written to `into`. Return None if the rows
+        of `into` do not have equal distances in memory.
         """
         cdef c.fr_formula formula
         cdef c.fr_formula_input inputs[c.FR_FORMULA_REGISTERS]

@@ -4,14 +4,14 @@ cdef tuple HASHES = ("farm", "murmur", "sip")
 
 
 def hashes(str function, texts, key=(0, 0)):
-    """Calculate a 64-bit hash of each string.
+    """Compute a 64-bit hash of each string.
 
     Parameters
     ----------
     function : {"farm", "murmur", "sip"}
     texts : Bytes, or list of bytes
     key : pair of int, optional
-        Of SipHash alone.
+        Key of SipHash; the other functions have none.
 
     Returns
     -------

@@ -6,12 +6,12 @@ PIXEL_CHANGES = ("add", "subtract", "multiply", "divide", "minimum", "maximum", 
 
 @cython.final
 cdef class PixelSteps:
-    """Changes of pixels, one after the other.
+    """Changes of pixels, in their order.
 
     Parameters
     ----------
     changes : bytes
-        The place of each in ``PIXEL_CHANGES``.
+        The index of each in ``PIXEL_CHANGES``.
     values : ndarray of float32, shape (len(changes), channels)
     channels : int
     """
@@ -36,7 +36,7 @@ cdef class PixelSteps:
 
 
 cdef object result_or(out, shape):
-    """`out`, which has to be floats of that shape; without it a new array of them."""
+    """Return `out`, which must be floats of this shape, or a new array if it is None."""
     if out is None:
         return empty(shape, np.float32)
     if out.dtype != np.float32 or out.shape != shape or not out.flags.c_contiguous:
@@ -52,14 +52,14 @@ def change_pixels(image, bytes changes, values, *, bint mirror=False, out=None):
     ----------
     image : ndarray of uint8 or float32, shape (height, width, channels)
     changes : bytes
-        The place of each change in ``PIXEL_CHANGES``, in their order.
+        The index of each change in ``PIXEL_CHANGES``, in their order.
     values : ndarray of float32, shape (len(changes), channels)
-        What is added, multiplied by and so on. For ``"hue"``, ``"saturation"`` and ``"contrast"``
-        the first of them counts, and the first two are of three channels.
+        The operand of each change. ``"hue"``, ``"saturation"`` and ``"contrast"`` use only the
+        first value; the first two require three channels.
     mirror : bool
         Reverse the columns.
     out : ndarray, optional
-        Where the result goes, C-contiguous and of its type and shape.
+        Array for the result, C-contiguous, with its type and shape.
 
     Returns
     -------
@@ -101,7 +101,7 @@ def change_pixels(image, bytes changes, values, *, bint mirror=False, out=None):
 def join_channels(list arrays):
     """Join arrays of one type, without objects, along their last dimension.
 
-    They have to be of the same shape but for that.
+    Their other dimensions must be equal.
     """
     cdef size_t pixels, size, pitch = 0, offset = 0
     cdef const uint8_t[::1] source

@@ -13,18 +13,18 @@ def resize(images, size_t height, size_t width, str method="bilinear", *, bint a
         ``"nearest"``, ``"bilinear"``, ``"bicubic"``, ``"bicubic_torch"``, ``"area"``,
         ``"lanczos3"``, ``"lanczos5"``, ``"gaussian"`` or ``"mitchellcubic"``.
     antialias : bool
-        Widen the kernel where images become smaller. The last four always are kernels.
+        Widen the kernel where images become smaller. The last four methods always use kernels.
     align_corners, half_pixel_centers : bool
-        Of ``tf.compat.v1``'s operations: with ``half_pixel_centers=False`` a pixel is at its
-        number, not half a pixel further. Without `antialias` only.
+        Options of ``tf.compat.v1``'s operations: with ``half_pixel_centers=False`` a pixel is at
+        its number, not half a pixel further. Without `antialias` only.
     scale : float
-        Of uint8 images: pixels are so many times as much before.
+        Factor by which the pixels of uint8 images are multiplied first.
     mirror : bool
-        Columns come from the last to the first.
+        Reverse the columns.
     changes, values
-        Of :func:`change_pixels`: what is done to the results.
+        Changes of the results, as in :func:`change_pixels`.
     out : ndarray, optional
-        Where the result goes, C-contiguous and of its type and shape.
+        Array for the result, C-contiguous, with its type and shape.
 
     Returns
     -------

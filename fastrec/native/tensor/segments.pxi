@@ -16,7 +16,7 @@ cdef int segment_type(x) except -1:
 
 
 cdef c.fr_segment_ids segment_ids(ids, size_t limit, list keep) except *:
-    """Return ids of int32 or int64 below `limit`, whose memory `keep` holds."""
+    """Return ids of int32 or int64 below `limit`. `keep` holds their memory."""
     cdef c.fr_segment_ids result
     cdef size_t size
     if ids.dtype not in (np.int32, np.int64):
@@ -40,7 +40,7 @@ def combine_segments(str kind, rows, ids, size_t count):
     ----------
     kind : {"Sum", "Prod", "Max", "Min"}
     rows : ndarray of float32, float64, int32 or int64
-        The first dimension is that of `ids`.
+        The first dimension is the dimension of `ids`.
     ids : ndarray of int32 or int64, shape (rows,)
         The segment of each row, below `count`; a negative one drops the row.
     count : int
@@ -54,7 +54,7 @@ def combine_segments(str kind, rows, ids, size_t count):
     Raises
     ------
     IndexError
-        With the place of an id that is too large.
+        With the index of an id that is too large.
     """
     cdef list keep = []
     cdef c.fr_segment_ids given = segment_ids(ids, count, keep)
@@ -99,7 +99,7 @@ def split_segments(rows, ids, size_t count):
     Parameters
     ----------
     rows : ndarray without objects
-        The first dimension is that of `ids`.
+        The first dimension is the dimension of `ids`.
     ids : ndarray of int32 or int64, shape (rows,)
     count : int
         The number of segments; each id must be from 0 to below it.
@@ -107,7 +107,7 @@ def split_segments(rows, ids, size_t count):
     Raises
     ------
     IndexError
-        With the place of an id that is out of range.
+        With the index of an id that is out of range.
     """
     cdef list keep = []
     cdef c.fr_segment_ids given = segment_ids(ids, count, keep)
@@ -132,9 +132,9 @@ def split_segments(rows, ids, size_t count):
 
 
 def histogram(numbers, double low, double high, size_t bins):
-    """Count numbers in `bins` parts of equal width from `low` to `high`, as int64.
+    """Count numbers in `bins` bins of equal width from `low` to `high`, as int64.
 
-    Numbers beyond these count in the first and the last bin, NaN in the first.
+    Numbers outside count in the first or the last bin, NaN in the first.
     """
     cdef list keep = []
     cdef int type_code = segment_type(numbers)

@@ -8,7 +8,7 @@ cdef dict NUMBER_TYPES = {
 
 def every_string(
         const uint8_t[::1] data, const int64_t[::1] offsets, size_t first, size_t step):
-    """Return strings `first`, `first` + `step` and so on, one after the other, and their begins."""
+    """Return strings `first`, `first` + `step` and so on, concatenated, and their offsets."""
     cdef const int64_t[::1] own = checked_offsets(data, offsets, first, step)
     cdef size_t stride = 1 if step == 1 else 2
     cdef size_t count = (<size_t>own.shape[0] - (1 if step == 1 else 0)) // stride
@@ -28,10 +28,10 @@ def every_string(
 
 
 cdef tuple own_strings(const uint8_t[::1] data, const int64_t[::1] offsets):
-    """Return copies of the strings' offsets, from 0 on, and of their bytes.
+    """Return copies of the strings' offsets, from 0, and of their bytes.
 
-    Cutting counts the separators before it allocates the result, so both passes must read the same
-    bytes.
+    Splitting counts the separators before it allocates the result, so both passes must read the
+    same bytes.
     """
     own = checked_offsets(data, offsets)
     text = np.array(data[own[0]:own[-1]], np.uint8)
@@ -42,7 +42,7 @@ cdef tuple own_strings(const uint8_t[::1] data, const int64_t[::1] offsets):
 def cut_strings(
         const uint8_t[::1] data, const int64_t[::1] offsets, bytes marks, bint skip_empty,
         bint skip_nothing):
-    """Cut strings at single bytes.
+    """Split strings at single bytes.
 
     Parameters
     ----------
@@ -51,18 +51,18 @@ def cut_strings(
     marks : bytes
         Separators between two parts, one byte each.
     skip_empty : bool
-        Whether parts without bytes are left out.
+        Leave out empty parts.
     skip_nothing : bool
-        Whether empty strings are left out.
+        Leave out empty strings.
 
     Returns
     -------
     parts : ndarray of uint8
-        One after the other.
+        The parts, concatenated.
     begins : ndarray of int64
         Where each part begins, and where the last ends.
     splits : ndarray of int64, shape (n + 1,)
-        The number of the first part of each string, and how many there are.
+        The number of the first part of each string, and the number of all parts.
     """
     cdef c.fr_cut how
     cdef size_t count = <size_t>offsets.shape[0] - 1, marked = 0, size
@@ -95,32 +95,32 @@ def cut_strings(
 def cut_csv(
         const uint8_t[::1] data, const int64_t[::1] offsets, uint8_t delimiter, bint quoted,
         bint lines, bint last=True):
-    """Cut rows of comma-separated values into fields, up to the first that is not plain.
+    """Split rows of comma-separated values into fields, up to the first row that is not plain.
 
     Parameters
     ----------
     data : ndarray of uint8
     offsets : ndarray of int64, shape (n + 1,)
     delimiter : int
-        No quote, line feed or carriage return.
+        Not a quote, line feed or carriage return.
     quoted : bool
-        Whether fields may be quoted.
+        Fields may be quoted.
     lines : bool
-        Whether each string is one row; otherwise there may be many in each.
+        Each string is one row; otherwise a string may have many.
     last : bool, optional
-        Whether the end of a string ends a row.
+        The end of a string ends a row.
 
     Returns
     -------
     parts : ndarray of uint8
-        The fields, one after the other.
+        The fields, concatenated.
     begins : ndarray of int64
         Where each field begins, and where the last ends.
     splits : ndarray of int64
-        The number of the first field of each row, and how many there are.
+        The number of the first field of each row, and the number of all fields.
     used : int
-        Bytes up to the first row that is not plain: that is not there wholly, or whose quotes do
-        not go together, or that is another than the line.
+        Bytes up to the first row that is not plain: a row that is incomplete, has quotes that do
+        not match, or is not the whole line.
     """
     cdef c.fr_csv csv
     cdef c.fr_csv_fields fields
@@ -163,7 +163,7 @@ def cut_csv(
 
 def read_numbers(
         const uint8_t[::1] data, const int64_t[::1] offsets, dtype, size_t first=0, size_t step=1):
-    """Read the numbers that strings spell in decimal digits, rounded once.
+    """Read the decimal numbers in strings, rounded once.
 
     Parameters
     ----------
@@ -172,13 +172,13 @@ def read_numbers(
     dtype : numpy.dtype
         ``float32``, ``float64``, or an integer of 32 or 64 bits.
     first, step : int, optional
-        The number of the first string to read, and how far the next one is from it.
+        The number of the first string to read, and the distance of the next one.
 
     Returns
     -------
     numbers : ndarray of `dtype`
     left : ndarray of int64
-        Places of the strings that were not read, which are wrong or take long to round.
+        Indices of the strings that were not read, because they are malformed or take long to round.
     """
     cdef int code
     cdef size_t count, others, stride = 1 if step == 1 else 2

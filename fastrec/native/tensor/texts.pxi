@@ -2,7 +2,7 @@
 
 
 cdef c.fr_texts texts_of(texts, list keep) except *:
-    """The strings of a Bytes, whose memory `keep` holds."""
+    """Return the strings of a Bytes. `keep` holds their memory."""
     cdef c.fr_texts result
     cdef const uint8_t[::1] data = np.ascontiguousarray(texts.data)
     cdef const int64_t[::1] offsets = checked_offsets(data, texts.offsets)
@@ -18,7 +18,7 @@ cdef int64_t size_of(const c.fr_texts *texts):
 
 
 cdef lengths_of(const c.fr_texts *texts):
-    """Sizes of the strings, as int64."""
+    """Return sizes of the strings, as int64."""
     if not texts.count:
         return np.zeros(0, np.int64)
     return np.diff(np.asarray(<const int64_t[:texts.count + 1]>texts.offsets))
@@ -39,7 +39,7 @@ cdef copied_parts(const c.fr_texts *given, begins, ends, shape):
 
 
 def strip_texts(texts):
-    """Return the strings of a Bytes without the white space around them."""
+    """Return the strings of a Bytes without surrounding white space."""
     cdef list keep = []
     cdef c.fr_texts given = texts_of(texts, keep)
     cdef int64_t[::1] first, last
@@ -58,11 +58,11 @@ def take_parts(texts, int64_t start, int64_t size, *, bint characters=False):
     ----------
     texts : Bytes
     start : int
-        The first byte; a negative one counts from the end.
+        The first byte; a negative number counts from the end.
     size : int
-        The number of bytes at most; a negative one takes the rest.
+        Greatest number of bytes; a negative number takes the rest.
     characters : bool, optional
-        Count characters of UTF-8 instead of bytes.
+        Count UTF-8 characters instead of bytes.
 
     Raises
     ------
@@ -84,7 +84,7 @@ def take_parts(texts, int64_t start, int64_t size, *, bint characters=False):
 
 
 def count_characters(texts):
-    """Count the characters of UTF-8 of each string of a Bytes, as int32."""
+    """Count the UTF-8 characters of each string of a Bytes, as int32."""
     cdef list keep = []
     cdef c.fr_texts given = texts_of(texts, keep)
     cdef int32_t[::1] counts
@@ -164,7 +164,7 @@ def join_text_rows(texts, splits, bytes separator):
 
 
 cdef const int64_t[::1] checked_splits(splits, size_t count):
-    """A copy of row splits that ascend from 0 on and do not exceed `count`."""
+    """Return a copy of row splits, checked to ascend from 0 and not to exceed `count`."""
     own = np.array(splits, np.int64)
     if own.ndim != 1 or not len(own) or own[0] < 0 or <size_t>own[-1] > count \
             or (own[1:] < own[:-1]).any():
@@ -173,13 +173,15 @@ cdef const int64_t[::1] checked_splits(splits, size_t count):
 
 
 def number_texts(texts):
-    """Number equal strings of a Bytes alike, in the order of their first occurrence.
+    """Assign numbers to the strings of a Bytes in order of their first occurrence.
+
+    Equal strings get the same number.
 
     Returns
     -------
     numbers : ndarray of int64
     firsts : ndarray of int64
-        The first string of each number.
+        The first string with each number.
     """
     cdef list keep = []
     cdef c.fr_texts given = texts_of(texts, keep)
@@ -196,7 +198,7 @@ def number_texts(texts):
 
 
 def encode_base64(texts, *, bint pad):
-    """Return the strings of a Bytes in web-safe base64."""
+    """Encode the strings of a Bytes in web-safe base64."""
     cdef list keep = []
     cdef c.fr_texts given = texts_of(texts, keep)
     cdef uint8_t[::1] out
@@ -236,7 +238,7 @@ def decode_base64(texts):
 
 
 def decode_utf8(texts):
-    """Decode the strings of a Bytes into code points.
+    """Decode the strings of a Bytes to code points.
 
     Returns
     -------

@@ -4,22 +4,22 @@ cdef tuple WARP_MODES = ("constant", "reflect", "wrap", "nearest")
 
 
 def warp(images, transforms, size_t height, size_t width, str mode, fill, *, bint bilinear=False):
-    """Turn, shear or move images.
+    """Rotate, shear or move images.
 
     Parameters
     ----------
     images : ndarray, shape (images, rows, columns, channels)
-        Of float32, if `bilinear`; otherwise of any type without objects.
+        With `bilinear`, the type is float32; otherwise any type without objects.
     transforms : ndarray of float32, shape (1, 8) or (images, 8)
-        Where each pixel of the result is taken from.
+        Map each pixel of the result to its source.
     height, width : int
-        Of the result.
+        Size of the result.
     mode : {"constant", "reflect", "wrap", "nearest"}
-        What lies around an image.
+        The values of pixels outside an image.
     fill : ndarray, shape (channels,), of the type of the images
-        The pixel of ``"constant"``, all channels of which are alike.
+        The pixel for ``"constant"``; its channels are equal.
     bilinear : bool
-        Mix the four pixels around a place; otherwise take the nearest.
+        Interpolate between four pixels; otherwise take the nearest.
     """
     cdef c.fr_warp how
     cdef const float[:, ::1] rows
@@ -32,7 +32,8 @@ def warp(images, transforms, size_t height, size_t width, str mode, fill, *, bin
     if images.ndim != 4 or images.dtype.hasobject or fill.dtype != images.dtype \
             or fill.shape != images.shape[3:] or (bilinear and images.dtype != np.float32):
         raise TypeError(f"images of {images.dtype} and shape {images.shape} cannot be warped")
-    rows = np.array(transforms, np.float32, order="C")  # which pixels are inside depends on them
+    # Copy, because it determines which pixels are inside.
+    rows = np.array(transforms, np.float32, order="C")
     count = images.shape[0]
     if rows.shape[1] != 8 or rows.shape[0] not in (1, images.shape[0]):
         raise ValueError(f"transforms must be of shape ({count}, 8), got {transforms.shape}")
@@ -67,7 +68,7 @@ def warp(images, transforms, size_t height, size_t width, str mode, fill, *, bin
 
 
 def depthwise(images, weights, size, *, strides=(1, 1), steps=(1, 1), corner=(0, 0)):
-    """Weight each channel of images by filters of its own.
+    """Filter each channel of images with its own filters.
 
     Parameters
     ----------
@@ -76,7 +77,7 @@ def depthwise(images, weights, size, *, strides=(1, 1), steps=(1, 1), corner=(0,
     size : pair of int
         Height and width of the result.
     strides, steps : pair of int
-        From one place to the next, and from one weight to the next.
+        Distance between filter positions, and between weights.
     corner : pair of int
         Rows and columns of zeros before the first pixel.
 
