@@ -178,8 +178,8 @@ bool fr_dataset_is_near(const fr_dataset *dataset, const fr_dataset_place *place
  */
 void fr_dataset_fetch(const fr_dataset *dataset, const fr_dataset_place *places, size_t count);
 
-/* Returns true if records are so long that a disk reads one about as fast as one with its
-   neighbours. */
+/* Returns true if records are so long that reading single records from a disk is about as fast
+   as reading adjacent ones. */
 bool fr_dataset_has_long(const fr_dataset *dataset);
 
 /*

@@ -8,7 +8,7 @@
 #define WORTH_THREADS ((uint64_t)8 << 20) /* bytes; fewer are read before a thread starts */
 #define OPENING ((uint64_t)16 << 10)      /* bytes read in the time that opening a file takes */
 #define DEPTH 1024  /* files that may be scanned ahead of the first unfinished one */
-#define SLICE 65536 /* records indexed between checks for waiting threads */
+#define SLICE 65536 /* records indexed between checks of `stopping` */
 
 struct fr_parallel_index {
     fr_dataset *dataset;

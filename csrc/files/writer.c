@@ -74,7 +74,7 @@ static size_t room(const fr_writer *writer) {
     return writer->piece - writer->buffer.size;
 }
 
-/* Reserves the last `size` bytes of the buffer. REQUIRES: they fit. */
+/* Extends the buffer by `size` bytes, which the caller fills in. REQUIRES: they fit. */
 static uint8_t *take(fr_writer *writer, size_t size) {
     uint8_t *p = writer->buffer.data + writer->buffer.size;
     writer->buffer.size += size;
@@ -196,7 +196,7 @@ static int publish(fr_writer *writer, fr_error *err) {
     return writer->options.no_sync ? FR_OK : fr_writer_sync_directory(writer, err);
 }
 
-/* Makes an error permanent for the writer, and returns `status`. */
+/* Aborts the writer after an error. All later calls return the same error. */
 static int settle(fr_writer *writer, int status, fr_error *err) {
     if (FR_LIKELY(status == FR_OK)) return FR_OK;
     fr_writer_abort(writer);

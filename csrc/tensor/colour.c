@@ -56,8 +56,8 @@ static inline void each(const float *pixels, size_t count, lanes by, float *out,
     }
 }
 
-/* Returns a channel: 1 where the hue is within 1/6 of the channel's hue, 0 where it is another
-   2/6 away. */
+/* Returns a channel: 1 where the hue is up to 1/6 of the circle from the channel's hue, 0 from
+   2/6 on. */
 static lanes ramp(lanes hue, float shift) {
     lanes at = hue + shift;
     at -= pick(at >= 6, all(6), all(0));

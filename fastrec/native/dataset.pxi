@@ -44,14 +44,20 @@ cdef class Dataset:
                  const uint64_t[:, ::1] listed=None):
         """Open the files.
 
-        `places`: locations of the files, if `paths` are only their names in messages.
-
-        `indexes`: a FileIndex or None for each path; without an index, the file is scanned.
-        `beside`: whether to use index files. True uses those of all files; a callable uses those
-        that exist, and is called with the error of each that is refused. `mapped`: number of files
-        mapped at a time; 0 for the number the system allows. `listed`: size and record count of
-        each file. A listed file is opened when one of its records is first needed, and must have
-        these numbers. If its index file does not match, it is ignored.
+        Parameters
+        ----------
+        places : sequence of path, optional
+            Locations of the files, if `paths` are only their names in messages.
+        indexes : sequence of FileIndex or None, optional
+            Indexes of the files. A file without an index is scanned.
+        beside : True or callable, optional
+            Use index files. True requires the index file of every file. A callable permits missing
+            ones, and is called with the error of each index file that is refused.
+        mapped : int
+            Number of files mapped at a time; 0 for the number the system allows.
+        listed : array of uint64, optional
+            Size and record count of each file. A file is opened when one of its records is first
+            needed, and must have these numbers. An index file that does not match is ignored.
         """
         cdef size_t number
         self.paths = tuple(paths)

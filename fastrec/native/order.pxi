@@ -70,12 +70,22 @@ cdef class Order:
                  bint until_last=False, stages=None, Subset selected=None, Draws draws=None):
         """Describe an order.
 
-        `counts`: number of records of each file. `spec`: a `fastrec.batches.order.OrderSpec`.
-        `start`: number of used places of the first epoch, limited to the number of places. `parts`:
-        for a mixture, (first record, records, weight) of each source. `stages`: for a mixture that
-        changes, (first place, weights) of each stage, and the number of places of the epoch.
-        `selected`: the records of a subset; their number is the sum of `counts`. `draws`: the
-        weights of the records.
+        Parameters
+        ----------
+        counts : sequence of int
+            Number of records of each file.
+        spec : fastrec.batches.order.OrderSpec
+        start : int
+            Number of used places of the first epoch, limited to the number of places.
+        parts : sequence of tuple, optional
+            The sources of a mixture: (first record, records, weight) of each.
+        stages : tuple, optional
+            For a mixture that changes: (first place, weights) of each stage, and the number of
+            places of the epoch.
+        selected : Subset, optional
+            The records of a subset; their number is the sum of `counts`.
+        draws : Draws, optional
+            The weights of the records.
         """
         cdef c.fr_error err
         self.order.count = sum(counts)

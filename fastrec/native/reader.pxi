@@ -34,15 +34,27 @@ cdef class RecordReader:
                  indexed=None, listed=None, bint once=False):
         """Read the file at `path`, or, if `read` is given, the bytes that `read(size)` returns.
 
-        `place`: location of the file, if `path` is only its name in messages. `damage(error,
-        skipped)` is called for each damage. Reading continues after it if it returns true,
-        otherwise it ends there. `wait(size)` is called at the end of a file that another process
-        writes to; `size` is its current size. If it returns true, the file is read again. With
-        `views`, iterating gives memoryviews. `begin` and `end`: file positions of the part to read,
-        0 for the whole file; `read` gives the bytes from `begin`. `indexed(index)` is called once,
-        after the last record, with the index of all records. `listed`: the number of records that
-        the file must have. `once`: the bytes from `read` cannot be read again, not even by a child
-        of ``fork()``.
+        Parameters
+        ----------
+        damage : callable, optional
+            ``damage(error, skipped)`` is called for each damage. Reading continues after it if the
+            call returns true, otherwise it ends there.
+        wait : callable, optional
+            ``wait(size)`` is called at the end of a file that another process writes to; `size` is
+            its current size. If the call returns true, the file is read again.
+        views : bool
+            Iterating gives memoryviews.
+        place : path, optional
+            Location of the file, if `path` is only its name in messages.
+        begin, end : int
+            File positions of the part to read; 0 for the whole file. `read` gives the bytes from
+            `begin`.
+        indexed : callable, optional
+            ``indexed(index)`` is called once, after the last record, with the index of all records.
+        listed : int, optional
+            The number of records that the file must have.
+        once : bool
+            The bytes from `read` cannot be read again, not even by a child of ``fork()``.
         """
         self.reader.source = c.FR_SOURCE_FED
         self.forks = forks

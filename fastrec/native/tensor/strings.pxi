@@ -53,7 +53,7 @@ def cut_strings(
     skip_empty : bool
         Leave out empty parts.
     skip_nothing : bool
-        Leave out empty strings.
+        An empty string has no parts.
 
     Returns
     -------
