@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batches of columns: order, loading, state."""
+"""Make batches of columns: order, loading, state."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks on one pass of a Batcher: too many records left out, and features that no record has."""
+"""Check a pass of a Batcher: too many skipped records, and features absent from all records."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 __all__ = ["Audit", "AuditLog"]
 
 _FEW = 32  # initial failures before a sample of the whole source is tried
-_MANY = 1000  # initial failures before a sequential source is refused
-_JUDGED = 100  # records before their share of failures is judged
+_MANY = 1000  # initial failures before a sequential source is rejected
+_JUDGED = 100  # minimum records before the failure rate is checked
 _SEEN_BY = 1000  # records before a similar feature name counts as the intended one
 
 
 class AuditLog:
-    """Warnings that a Batcher has given, each once for all passes."""
+    """Warnings that a Batcher has already given; each is given once over all passes."""
 
     def __init__(self, schemas: Sequence[_core.Schema]) -> None:
         self.schemas = schemas
@@ -36,14 +36,14 @@ class AuditLog:
 
 
 class Audit:
-    """Counts what a pass delivers, in the order of delivery, by whatever thread delivers.
+    """Counts the delivered records of a pass, in the order of delivery, on any thread.
 
     Parameters
     ----------
     log : AuditLog
     run : Pass
     stage : Stage
-        The maker of the batches of the pass.
+        The stage that makes the batches of the pass.
     """
 
     def __init__(self, log: AuditLog, run: Pass, stage: Stage) -> None:
@@ -59,12 +59,12 @@ class Audit:
         self.is_open = run.damage is not None or not log.checked_features
 
     def settle(self, failures: Sequence[FastrecError], kept: int) -> None:
-        """Leave out the records that failed; `kept` others are delivered.
+        """Report the records that failed; `kept` others are delivered.
 
         Raises
         ------
         FastrecError
-            The first failure, when no record of the source can be used.
+            The first failure, if all records of the source are unusable.
         """
         self._kept += kept
         for failure in failures:
@@ -83,7 +83,7 @@ class Audit:
             self.is_open = self._damage is not None or not self._log.checked_features
 
     def finish(self) -> None:
-        """Judge the whole pass, at its end."""
+        """Check the whole pass, at its end."""
         regions = [] if self._damage is None else self._damage.regions
         if self._is_whole and not self._kept and regions:
             raise self._useless(len(regions), "")
@@ -109,7 +109,7 @@ class Audit:
         raise self._useless(self._left_out, others)
 
     def _useless(self, count: int, others: str) -> FastrecError:
-        """An error for a source without a record that can be used."""
+        """Return the error for a source without any usable record."""
         first: Any = self._first
         reason = str(first)
         if first is None:
@@ -126,7 +126,7 @@ class Audit:
         return error
 
     def _judge(self, left_out: int, kept: int) -> None:
-        """Warn when more than a tenth of the records are left out."""
+        """Warn if more than a tenth of the records are skipped."""
         if self._log.warned_of_losses or left_out * 10 <= left_out + kept:
             return
         self._log.warned_of_losses = True
@@ -144,7 +144,7 @@ class Audit:
     # --- features that no record has ------------------------------------------------------------
 
     def _check_features(self, *, only_similar: bool) -> None:
-        """Warn of features that no record has had; with `only_similar`, of likely misspellings."""
+        """Warn about features absent from all records; with `only_similar`, about misspellings."""
         unseen = [key for schema in self._log.schemas for key in schema.unseen]
         self._log.checked_features = self._log.checked_features or not unseen
         if not unseen:
@@ -169,7 +169,7 @@ class Audit:
             )
 
     def _names(self) -> set[str]:
-        """Names of the features of some records."""
+        """Return the feature names of some records."""
         records, _ = self._stage.sample(_FEW)
         survey = _core.Survey()
         with contextlib.suppress(FastrecError):
@@ -178,7 +178,7 @@ class Audit:
 
 
 def _cause(failure: FastrecError) -> str:
-    """Return the reason of an error without the place of the record, and with numbers as ``#``."""
+    """Return the reason of an error without the record's location, and with numbers as ``#``."""
     if isinstance(failure, CorruptRecordError):
         return f"damage of kind {failure.kind!r}"
     return re.sub(r"\d+", "#", failure.problem)

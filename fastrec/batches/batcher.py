@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batches for a training loop."""
+"""Deliver batches to a training loop."""
 
 from __future__ import annotations
 
@@ -55,116 +55,118 @@ _NO_ARRAY = (
 class Batcher:
     """Batches of parsed records: shuffled, sharded, parallel, reproducible.
 
-    Each ``iter()`` begins the next epoch, in another order and with other augmentation::
+    Each ``iter()`` starts the next epoch, with another order and other augmentation::
 
         for epoch in range(10):
             for batch in batcher: ...
 
-    The batches are a function of the files, the options, the seed, the epoch and the shard alone:
-    the number of threads does not change them. ``state_dict()`` is a checkpoint,
-    :meth:`load_state_dict` resumes from it.
+    The batches depend only on the files, the options, the seed, the epoch and the shard, not on the
+    number of threads. ``state_dict()`` returns a checkpoint, and :meth:`load_state_dict` resumes
+    from it.
 
     Parameters
     ----------
     source : path, URL, glob pattern, directory, list of these, binary file object, or Mixture
-        As for :class:`Reader`. A file object is read from where it stands, once.
+        As for :class:`Reader`. A file object is read once, from its current position.
     features : mapping of str to feature, or SequenceFeatures, optional
-        What to read from each record. None: batches are :class:`~fastrec.Bytes` of whole records.
-        Of :class:`~fastrec.SequenceFeatures` a batch is what
-        :func:`~fastrec.parse_sequence_example` returns.
+        Features to read from each record. With None, batches are :class:`~fastrec.Bytes` of whole
+        records. With :class:`~fastrec.SequenceFeatures`, a batch is a result of
+        :func:`~fastrec.parse_sequence_example`.
     batch_size : int or None
-        None: single records, as :func:`~fastrec.parse_single_example` gives them.
+        Number of records per batch. None yields single records, as
+        :func:`~fastrec.parse_single_example` returns them.
     shuffle : bool, "blocks", BlockShuffle or int
-        True: a uniform permutation of all records, in constant memory. ``"blocks"``: neighbours
-        stay near each other, see :class:`BlockShuffle`. Of compressed files, which need an index
-        for that, ``"blocks"`` is the cheaper by far. A number: each record is drawn from a buffer
-        of that many, which the records pass through in file order; of a compressed file the buffer
-        holds the records themselves.
+        True reads a uniform permutation of all records, in constant memory. ``"blocks"`` keeps
+        neighbouring records near each other, see :class:`BlockShuffle`. Compressed files require an
+        index for either, and ``"blocks"`` is much faster for them. A number is the size of a
+        shuffle buffer: records enter it in file order and are drawn at random. For a compressed
+        file, the buffer holds the records themselves.
     seed : int, optional
-        Seed of the shuffle and of `augment`. None: a random seed is drawn once, when the Batcher is
-        made. Shards that shuffle require a seed, which must be the same for all of them.
+        Seed of the shuffle and of `augment`. With None, a random seed is drawn once, when the
+        Batcher is created. Shards that shuffle require a seed, which must be the same for all.
     reshuffle : bool
-        False: every epoch has the order of epoch 0. Augmentation differs all the same.
+        Whether each epoch has another order. If False, every epoch has the order of epoch 0, but
+        augmentation still differs.
     epochs : int or None
-        Epochs that one ``iter()`` goes through; None for no end.
+        Number of epochs in one ``iter()``; None for no end.
     drop_remainder : bool
-        Leave out batches that are short: the last one of an epoch, or of a pass.
+        Whether to drop short batches: the last batch of an epoch, or of a pass.
     batch_across_epochs : bool
-        Fill batches across epochs, so that only the very last may be short.
+        Whether to fill batches across epochs, so that only the last batch of all may be short.
     shard : (index, count), "auto", optional
-        Take a part of each global step, which has `batch_size` records for each shard. The shards
-        are disjoint, cover everything, and differ by one record at most. The records of a step
-        do not depend on `count` if `batch_size` times `count` stays the same. ``"auto"``: what
-        :func:`find_shard` finds in torch.distributed, Ray, JAX or the environment; each DataLoader
-        worker takes a part.
+        Read a part of each global step, which has `batch_size` records for each shard. The shards
+        are disjoint, cover all records, and differ by at most one record. The records of a step do
+        not depend on `count` if `batch_size` times `count` stays the same. ``"auto"`` uses the
+        result of :func:`find_shard`, from torch.distributed, Ray, JAX or the environment; each
+        DataLoader worker reads a part.
     uneven : {"longer", "drop", "pad"}
-        Where the records cannot be shared out evenly, some shards are longer by one record; or the
-        records left over are dropped; or some from the start of the epoch's order are repeated.
+        Rule for records that cannot be divided evenly: some shards are longer by one record, the
+        surplus records are dropped, or records from the start of the epoch's order are repeated.
     interleave : int, optional
-        Take a record of each of so many files in turn, and then of the next so many. Not with a
-        shuffle that goes over all records.
+        Number of files to interleave: one record of each in turn, and then the same with the next
+        files. Not supported with a shuffle of all records.
     augment : mapping of str to Augment, optional
         Augmentation of images, by feature.
     buckets : Buckets, optional
-        Batches of sequences of similar length, padded.
+        Padded batches of sequences of similar length.
     packing : Packing, optional
-        Rows of a fixed length, filled with documents, see :class:`Packing`. Then `batch_size` is a
-        number of rows.
+        Rows of a fixed length that are filled with documents, see :class:`Packing`. `batch_size` is
+        then a number of rows.
     where : str, optional
         Condition on the records to read, such as ``"label in (1, 2) and size(image) > 5e3"``: an
         expression of ``fastrec cat --where``. It is evaluated on the columns of the index, see
-        :meth:`Index.build`; without them, every record is read before the first batch.
+        :meth:`Index.build`. Without these columns, every record is read before the first batch.
     weights : str, (str, mapping) or array, optional
         Draw records with replacement, each in proportion to its weight: a column, the weight of
-        each value of a column, or one number per record of the source. The number of
-        draws in an epoch is the number of records.
+        each value of a column, or one number per record of the source. The number of draws per
+        epoch is the number of records.
     balance : str or (str, mapping), optional
-        Draw records with replacement so that each value of this column comes equally often, or in
-        the proportion of the given numbers.
+        Draw records with replacement so that all values of this column are equally frequent, or
+        have the given proportions.
     order : str, optional
-        Read records from the lowest to the highest value of this column, or from the highest with
+        Read records from the lowest to the highest value of this column, or in reverse with
         ``"-column"``. Records without a value come last.
     split : Split or (part, parts), optional
         Read one of several disjoint parts of the records, see :class:`Split`.
     threads : int, optional
-        Workers that read and parse; the usable processors, up to 8, by default.
+        Number of workers that read and parse; by default the number of usable processors, up to 8.
     prefetch : int
-        Batches that may be finished, beyond those being made by the threads.
+        Maximum number of finished batches, in addition to the batches in progress on the threads.
     pin_memory : bool
-        Allocate columns of a fixed size in PyTorch's pinned memory, which requires torch. Output of
-        `augment` and `transform` is not pinned. When more batches are kept than can be in flight,
-        the others are in ordinary memory.
+        Whether to allocate columns of a fixed size in PyTorch's pinned memory, which requires
+        torch. The output of `augment` and `transform` is not pinned. If the caller keeps more
+        batches than can be in flight, further batches are in ordinary memory.
     drop_behind : bool
-        Tell the system that what was read will not be read again soon, so that a pass over more
-        data than fits in memory does not push everybody else's files out of the page cache. For
-        uncompressed files read in file order or by ``"blocks"``; of a shuffle of all records only
-        those longer than a page are let go. Linux only; elsewhere it has no effect.
+        Whether to tell the system that data will not be read again soon. A pass over more data than
+        fits in memory then does not evict the files of other programs from the page cache. This
+        applies to uncompressed files read in file order or by ``"blocks"``; in a shuffle of all
+        records, only to records longer than a page. Linux only; no effect on other systems.
     transform : callable, optional
-        Called with each batch, by several threads at once; its result is yielded instead, in order.
-        Worthwhile where it releases the GIL, as most NumPy operations do.
+        Called with each batch, on several threads concurrently; its result is yielded instead, in
+        order. This is faster if it releases the GIL, as most NumPy operations do.
     verify : bool
-        Check the CRC32C of every record.
+        Whether to verify the CRC32C of every record.
     on_error : {"raise", "tolerate_tail", "skip"} or callable
-        Policy for records that cannot be used, see :class:`Reader`. ``"skip"`` and a callable leave
-        out damaged records and those that do not fit `features`: a feature is missing, has another
-        kind or count, or an image cannot be decoded. Their batches are shorter, and `skipped` lists
-        them. It is an error when no record can be used, and a warning when more than a tenth
-        cannot. Local files are read batch by batch. Remote files in a shuffled order are read once
-        before the first batch, and a warning says so.
+        Policy for unusable records, see :class:`Reader`. ``"skip"`` and a callable skip damaged
+        records and records that do not match `features`: a feature is missing or has another kind
+        or count, or an image cannot be decoded. Such batches are shorter, and `skipped` lists the
+        records. If all records are unusable, this is an error; more than a tenth causes a warning.
+        Local files are read batch by batch. Remote files in a shuffled order are read once before
+        the first batch, with a warning.
     progress : bool
-        Print progress, and the time spent waiting for data, to standard error.
+        Whether to print progress, and the time spent waiting for data, to standard error.
     storage_options : StorageOptions or mapping, optional
-        How URLs are reached, and options of the store; see :class:`StorageOptions`.
+        Options for access to URLs, and options of the store; see :class:`StorageOptions`.
     manifest : Manifest or path, optional
-        Sizes and counts of exactly these files, as for :class:`Reader`: of many files, each is
-        opened when a record of it is wanted, not before.
+        Sizes and counts of exactly these files, as for :class:`Reader`. With it, each file is
+        opened only when one of its records is needed.
     compression, shards
         As for :class:`Reader`.
 
     Raises
     ------
     OSError, CorruptRecordError, ExampleParseError, MissingRecordsError
-        From iterating, in place of the batch that could not be made.
+        During iteration, in place of the batch that could not be made.
 
     Examples
     --------
@@ -176,7 +178,7 @@ class Batcher:
     >>> [batch["x"].tolist() for batch in Batcher(path, features, batch_size=2)]
     [[0, 1], [2, 3], [4]]
 
-    Two epochs in two orders, which are the same in every run:
+    Two epochs have different orders, which are the same in every run:
 
     >>> batcher = Batcher(path, features, batch_size=5, shuffle=True, seed=0)
     >>> [batch["x"].tolist() for epoch in range(2) for batch in batcher]
@@ -250,7 +252,8 @@ class Batcher:
         )
         self._begin(source, options, any_seed=seed is None, rank=(0, 1))
         self._check_seed(find_rank() if shard == "auto" else self._order.spec.shard)
-        if shard == "auto" and torch_worker()[1] > 1:  # made here, so with a seed of this worker's
+        # Created in a worker, so any random seed belongs to this worker.
+        if shard == "auto" and torch_worker()[1] > 1:
             self._check_seed(torch_worker())
 
     def _begin(
@@ -258,11 +261,12 @@ class Batcher:
     ) -> None:
         self._source = source
         self._options = options
-        self._any_seed = any_seed  # drawn at random, here or where this one was pickled
+        self._any_seed = any_seed  # whether the seed was drawn at random, here or before pickling
         self._seed_agreed = not any_seed
-        self._rank = rank  # of the process where it was pickled
+        self._rank = rank  # rank of the process that pickled the Batcher
         self._steps = Steps(options)
-        # What the rings hold, what the consumer holds, and what it holds while it asks for more.
+        # Slabs for the rings, one for the consumer, and one that it requests while it keeps the
+        # last.
         rings = 1 if self._steps.are_none else 2
         self._slabs = rings * options.depth + 2
         self._schema = _core.Schema(
@@ -311,7 +315,7 @@ class Batcher:
             )
 
     def _shard(self) -> tuple[int, int]:
-        """The shard of this process."""
+        """Return the shard of this process."""
         if self._options.shard == "auto":
             shard = shard_within(self._rank)
             self._check_seed((0, shard[1] // torch_worker()[1]))
@@ -329,14 +333,14 @@ class Batcher:
 
     @property
     def epoch(self) -> int:
-        """The number of the epoch that the next ``iter()`` begins, or goes on in."""
+        """Number of the epoch that the next ``iter()`` starts or continues."""
         return self._next.position.epoch
 
     def set_epoch(self, epoch: int) -> None:
-        """Have the next ``iter()`` begin that epoch.
+        """Set the epoch that the next ``iter()`` starts.
 
-        Where a state was loaded that stands within this very epoch, the next ``iter()`` goes on
-        from there: frameworks call this at the start of each epoch, also of one that is resumed.
+        If a loaded state is within the same epoch, the next ``iter()`` resumes from the state. This
+        is because frameworks call this method at the start of each epoch, including a resumed one.
         """
         check_int("epoch", epoch, 0, 2**62 - 1)
         if epoch != self._next.position.epoch:
@@ -450,7 +454,7 @@ class Batcher:
 
     @property
     def shape(self) -> NoReturn:
-        """Not available: a Batcher is not an array, but Keras takes it for one."""
+        """Raise AttributeError: a Batcher is not an array, but Keras tests for this attribute."""
         raise AttributeError(_NO_ARRAY, name="shape", obj=self)
 
     def __getitem__(self, index: object) -> NoReturn:
@@ -460,13 +464,13 @@ class Batcher:
         )
 
     def __len__(self) -> int:
-        """Batches of one ``iter()``.
+        """Return the number of batches of one ``iter()``.
 
         Raises
         ------
         TypeError
-            When there is no end to them, when the source has no random access, and with buckets
-            that deal records out by length.
+            If the number is infinite, if the source has no random access, or if buckets distribute
+            records by length.
         """
         if self._order.spec.epochs == 0:
             raise TypeError("the number of batches is unlimited with epochs=None")
@@ -480,30 +484,30 @@ class Batcher:
         return run.steps_left if run.is_counted and run.spec.epochs else None
 
     def _with_features(self, features: Mapping[str, Feature]) -> Batcher:
-        """Return a Batcher of the same records, which parses them, from this one's position on."""
+        """Return a Batcher that parses the same records, from this Batcher's position on."""
         rebuild, (source, options, *rest) = self.__reduce__()
         return rebuild(source, replace(options, features=features), *rest)  # type: ignore[no-any-return]
 
     def _batches_left(self) -> int | None:
-        """Return the number of batches of the pass that comes next; None where it is unknown."""
+        """Return the number of batches of the next pass; None if it is unknown."""
         return self._length(self._pass(self._next))
 
     def _is_over(self) -> bool:
-        """Return whether every shard has delivered all batches of the pass that comes next."""
+        """Return whether every shard has delivered all batches of the next pass."""
         run = self._pass(self._next)
         return run.is_counted and bool(run.spec.epochs) and not run.most_steps_left
 
     # --- checkpoints ----------------------------------------------------------------------------
 
     def state_dict(self) -> dict[str, Any]:
-        """A checkpoint of the one iterator that is live: :meth:`Batches.state_dict`.
+        """Return a checkpoint of the live iterator: :meth:`Batches.state_dict`.
 
-        Without one, it is that of the epoch that the next ``iter()`` begins.
+        Without a live iterator, the checkpoint is the start of the epoch of the next ``iter()``.
 
         Raises
         ------
         FastrecError
-            When several iterators are live: each has a ``state_dict()`` of its own.
+            If several iterators are live: call ``state_dict()`` of the iterator instead.
         """
         live = [batches for batches in self._iterators if batches.is_live]
         if len(live) > 1:
@@ -516,17 +520,17 @@ class Batcher:
         return self._order.describe(self._next, self._shard()[1])
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Have the next ``iter()`` resume where `state` says; those after it begin later epochs.
+        """Resume the next ``iter()`` from `state`; later ones start later epochs.
 
-        It takes the same time wherever that is, but for a shuffle buffer, whose draws since the
-        epoch began are repeated (some nanoseconds each), and for streams, which are read up to
-        there. With a seed that was drawn at random, the state's takes its place. Iterators that
-        are live are closed.
+        Resuming takes the same time at any position, with two exceptions: a shuffle buffer repeats
+        its draws since the start of the epoch (some nanoseconds each), and streams are read up to
+        the position. If the seed was drawn at random, the seed of the state replaces it. Live
+        iterators are closed.
 
         Raises
         ------
         FastrecError
-            With the reason, when the state is of other files, another order or another format.
+            If the state belongs to other files, another order or another format, with the reason.
         """
         shard = self._shard()
         start, seed = self._order.take(state, shards=shard[1], any_seed=self._any_seed)
@@ -539,7 +543,7 @@ class Batcher:
     set_state = load_state_dict
 
     def __reduce__(self) -> Any:
-        """Another process gets the same batches, from where this Batcher would start."""
+        """Pickle the Batcher: another process gets the same batches, from the same start."""
         for file in self._order.files.remote[: 1 if self._order.files.described else None]:
             file.check_secrets()
         rank = find_rank() if self._options.shard == "auto" else (0, 1)
@@ -549,7 +553,7 @@ class Batcher:
 
     @property
     def skipped(self) -> list[Skipped]:
-        """Damaged regions and records that do not fit, left out so far; each once."""
+        """Regions and records skipped so far because of damage or a mismatch; each once."""
         return self._order.files.skipped
 
     def __repr__(self) -> str:
@@ -558,10 +562,10 @@ class Batcher:
         return f"<fastrec.Batcher source={self._source!a}{shown}>"
 
     def close(self) -> None:
-        """Stop every iterator's workers, and end the iterators.
+        """Stop the workers of all iterators, and end the iterators.
 
-        The Batcher itself holds nothing that has to be released: a later ``iter()`` begins the
-        next epoch, or resumes where a state says.
+        The Batcher itself holds no resources: a later ``iter()`` starts the next epoch, or resumes
+        from a state.
         """
         Batches.close_together(list(self._iterators))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Orders of the records of a Batcher, as callers say them."""
+"""The record orders that callers can request from a Batcher."""
 
 from __future__ import annotations
 
@@ -13,26 +13,27 @@ from ..arguments import check_fields, check_int
 __all__ = ["BLOCK_BYTES", "BlockShuffle", "Shuffle", "order_fields", "plan_blocks"]
 
 BLOCK_BYTES = 1 << 20
-_FEWEST, _MOST = 64, 1024  # virtual shards, if the dataset has that number of blocks
-_SHARD_BYTES = 1 << 30  # of a virtual shard, between the two
+_FEWEST, _MOST = 64, 1024  # range of the number of virtual shards, if the dataset has enough blocks
+_SHARD_BYTES = 1 << 30  # bytes per virtual shard within this range
 
 
 @dataclass(frozen=True)
 class BlockShuffle:
     """Blocks of neighbouring records in random order, and records shuffled within some of them.
 
-    For disks and remote files, which are slow to read in random order: a block is read as a whole.
-    The shuffled blocks are dealt to virtual shards: 64 of them for 64 MiB and more, up to 1,024 for
-    terabytes, fewer for small datasets. Each virtual shard shuffles the records of `window` blocks
-    at a time, and all virtual shards take turns. ``shuffle="blocks"`` means ``BlockShuffle()``.
+    This order suits disks and remote files, which are slow to read in random order, because each
+    block is read as a whole. The shuffled blocks are distributed to virtual shards: 64 for datasets
+    of 64 MiB and more, up to 1,024 for terabytes, and fewer for small datasets. Each virtual shard
+    shuffles the records of `window` blocks at a time, and all virtual shards take turns.
+    ``shuffle="blocks"`` is short for ``BlockShuffle()``.
 
     Parameters
     ----------
     block : int, optional
-        Records a block. By default, the number that makes 1 MiB to 2 MiB, or in compressed files
+        Number of records per block. By default, a block has 1 MiB to 2 MiB, or in compressed files
         at least the bytes between four checkpoints, 2 MiB.
     window : int
-        Blocks that each virtual shard shuffles together.
+        Number of blocks that each virtual shard shuffles together.
     """
 
     block: int | None = None
@@ -49,25 +50,26 @@ class BlockShuffle:
 def plan_blocks(
     block: int, window: int, count: int, size: int, least: int = BLOCK_BYTES
 ) -> tuple[int, int]:
-    """Return the records a block and the number of virtual shards of a dataset.
+    """Return the number of records per block and the number of virtual shards of a dataset.
 
     The plan does not depend on the number of shards that read the dataset.
 
     Parameters
     ----------
     block : int
-        Records a block; 0 to choose them by bytes.
+        Number of records per block; 0 to choose it by size.
     window : int
-        Blocks that a virtual shard shuffles together.
+        Number of blocks that a virtual shard shuffles together.
     count, size : int
-        Records of the dataset, and their bytes with framing.
+        Number of records in the dataset, and their bytes with framing.
     least : int
-        Bytes of a block that is chosen by bytes, unless the dataset has fewer.
+        Minimum size of a block that is chosen by size, in bytes, unless the dataset is smaller.
     """
     if block:
         return block, _power_of_two(min(_FEWEST, -(-count // block) // (2 * window)))
     blocks = min(size // least, count)
-    fewest = max(1, _FEWEST * BLOCK_BYTES // least)  # so that their windows need no more memory
+    # Fewer for larger blocks, to limit the memory of their windows.
+    fewest = max(1, _FEWEST * BLOCK_BYTES // least)
     most = min(max(size // _SHARD_BYTES, fewest), _MOST)
     shards = _power_of_two(min(blocks, most))
     planned = shards * max(1, blocks // shards)
@@ -80,7 +82,7 @@ def plan_blocks(
 
 
 def _power_of_two(number: int) -> int:
-    """The greatest power of two that is at most `number`, or 1."""
+    """Return the largest power of two that is at most `number`, or 1."""
     return 1 << max(0, number.bit_length() - 1)
 
 
@@ -88,12 +90,12 @@ Shuffle = bool | int | Literal["blocks"] | BlockShuffle
 
 
 def order_fields(shuffle: Shuffle) -> dict[str, Any]:
-    """Fields of an ``OrderSpec`` for `shuffle`.
+    """Return the fields of an ``OrderSpec`` for `shuffle`.
 
     Raises
     ------
     ValueError
-        For anything that it cannot be.
+        If `shuffle` is not valid.
     """
     fields = {"shuffle": "none", "block": 0, "window": 0, "buffer": 0}
     if shuffle == "blocks":

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batches of buckets that are planned from the lengths of all records.
+"""Plan the batches of buckets from the lengths of all records.
 
-A plan deals the records of a window into batches of all shards together. Each shard takes an equal
-run of the rows of every batch, so all shards have batches of the same bucket at the same time.
+A plan divides the records of a window into batches for all shards together. Each shard takes an
+equal run of the rows of every batch, so all shards have batches of the same bucket at the same
+time.
 """
 
 from __future__ import annotations
@@ -40,10 +41,10 @@ class BucketPlans(Plans[list[tuple[Rows, int]]]):
     ordering : Ordering
     buckets : Buckets
     batch_size : int
-        Rows of a batch of one shard, where `tokens` is None.
+        Number of rows in a batch of one shard, if `tokens` is None.
     shards : int
     drop : bool
-        Whether batches that are not full are left out.
+        Whether batches that are not full are dropped.
     """
 
     def __init__(
@@ -60,16 +61,16 @@ class BucketPlans(Plans[list[tuple[Rows, int]]]):
         return columns[str(Name(self._buckets.by, "len"))].values.astype(np.uint32)
 
     def make(self, numbers: NDArray[np.uint64], seed: int) -> list[tuple[Rows, int]]:
-        """Deal a window of records into batches."""
+        """Divide a window of records into batches."""
         lengths = self.lengths[numbers].astype(np.int64)
         return self._buckets.divide(lengths, self._size, self._tokens, self._drop)
 
     def units(self, plan: list[tuple[Rows, int]]) -> int:
-        """Return the number of batches of a plan."""
+        """Return the number of batches in a plan."""
         return len(plan)
 
     def rows(self, epoch: int) -> NDArray[np.int64]:
-        """Return the rows of each batch of an epoch."""
+        """Return the number of rows in each batch of an epoch."""
         with self.lock:
             windows = range(len(self.ends(epoch)) - 1)
             rows = [len(part) for window in windows for part, _ in self.plan(epoch, window)[1]]
@@ -87,12 +88,12 @@ class BucketPlans(Plans[list[tuple[Rows, int]]]):
 
 
 class BucketPass(PlannedPass):
-    """One ``iter()`` over planned batches of buckets, which are the units of its positions.
+    """One ``iter()`` over planned batches of buckets. Its positions count batches.
 
     Parameters
     ----------
     ordering, spec, start
-        As of :class:`Pass`.
+        As for :class:`Pass`.
     plans : BucketPlans
     """
 
@@ -104,7 +105,7 @@ class BucketPass(PlannedPass):
         self._rows: dict[int, NDArray[np.int64]] = {}
 
     def total(self, epoch: int) -> int:
-        """Return the number of batches of an epoch, over all shards together."""
+        """Return the number of batches in an epoch, for all shards together."""
         return self._plans.total(epoch)
 
     def step_units(self, steps: int) -> int:
@@ -112,13 +113,13 @@ class BucketPass(PlannedPass):
         return steps
 
     def step_rows(self, epoch: int, used: int) -> NDArray[np.int64]:
-        """Return the rows of each step of an epoch, after `used` steps."""
-        rows = self._rows.get(epoch)  # once, since another thread may be in another epoch
+        """Return the number of rows in each step of an epoch, after `used` steps."""
+        rows = self._rows.get(epoch)  # read once, since another thread may be in another epoch
         if rows is None:
             rows = self._plans.rows(epoch)
             self._rows = {epoch: rows}
         return rows[used:]
 
     def step(self, epoch: int, used: int, begin: int, end: int) -> BucketStep:
-        """Return the rows from `begin` to `end` of the step after `used` steps."""
+        """Return the rows from `begin` to `end` of the step that follows `used` steps."""
         return self._plans.step(epoch, used, begin, end)

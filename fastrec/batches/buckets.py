@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sequences of differing lengths in dense batches: padded, and put together by length."""
+"""Combine sequences of similar length to dense, padded batches."""
 
 from __future__ import annotations
 
@@ -22,15 +22,16 @@ Rows = NDArray[np.int64]
 
 
 def pad(ragged: Ragged, length: int | None = None, value: Any = 0) -> NDArray[Any]:
-    """Rows of one length, filled up with `value`.
+    """Return rows of one length, padded with `value`.
 
     Parameters
     ----------
     ragged : Ragged
-        Of numbers.
+        Rows of numbers.
     length : int, optional
-        Of every row; that of the longest by default. Longer rows are cut.
+        Length of every row; by default the length of the longest. Longer rows are truncated.
     value : scalar
+        Padding value.
 
     Returns
     -------
@@ -72,35 +73,37 @@ def _check_padding(value: Any) -> None:
 class Buckets:
     """Batches of sequences of similar length, padded: the `buckets` of a :class:`Batcher`.
 
-    `window` records are read together and dealt into batches, so which records share a batch
-    follows from the window's number alone; at its end buckets that are not full become short
-    batches (or are left out, with ``drop_remainder=True``).
+    `window` records are read together and divided into batches, so the records of a batch depend
+    only on the number of the window. At the end of a window, buckets that are not full become short
+    batches (or are dropped, with ``drop_remainder=True``).
 
     In a batch, the ragged columns of numbers are padded, and ``batch[key + "/length"]`` has their
-    lengths. Other columns are as they always are.
+    lengths. Other columns are unchanged.
 
     Parameters
     ----------
     by : str
-        The ragged feature that is measured.
+        The ragged feature whose length selects the bucket.
     lengths : sequence of int
-        Upper bounds, ascending: a batch has sequences up to one bound and above the one before,
-        and is padded to its bound. Sequences above the last, or all where there are no bounds,
+        Ascending upper bounds: a batch has sequences up to one bound and above the previous bound,
+        and is padded to its bound. Sequences above the last bound, or all sequences without bounds,
         are padded to the longest of their batch.
     tokens : int, optional
-        At most so many elements a batch, padding included: short sequences come in larger batches.
-        A sequence that is longer comes alone. Without it, batches have ``batch_size`` rows.
+        Maximum number of elements per batch, including padding, so that batches of short sequences
+        have more rows. A longer sequence is a separate batch. Without it, batches have
+        ``batch_size`` rows.
     window : int, optional
-        Records; 128 batches by default, or one where there is nothing to sort by.
+        Number of records in a window; by default those of 128 batches, or of one batch if there is
+        nothing to sort by.
     value : scalar or mapping of str to scalar
-        The padding.
+        Padding value.
     planned : bool
-        Plan the batches of an epoch from the lengths of all records, which the columns of the index
-        have (``fastrec index --columns "len(tokens)"``); without them, the files are read once.
-        Then the number of batches is known, and all shards make batches of the same bucket and the
-        same number of rows at each step, which requires ``uneven="drop"`` or
-        ``"pad"``. The records of a step are the same for any number of shards if the `batch_size`,
-        `tokens` and `window` of all shards together are.
+        Whether to plan the batches of an epoch from the lengths of all records. The lengths come
+        from the columns of the index (``fastrec index --columns "len(tokens)"``); without these
+        columns, the files are read once. The number of batches is then known, and at each step all
+        shards make batches of the same bucket with the same number of rows, which requires
+        ``uneven="drop"`` or ``"pad"``. The records of a step are the same for any number of shards
+        if `batch_size`, `tokens` and `window`, summed over all shards, are the same.
 
     Examples
     --------
@@ -131,27 +134,27 @@ class Buckets:
                 check_int(name, number, 1, 2**40)
 
     def window_of(self, batch_size: int) -> int:
-        """Records that are dealt together."""
+        """Return the number of records that are divided into batches together."""
         if self.window is not None:
             return self.window
         return batch_size if not self.lengths and self.tokens is None else 128 * batch_size
 
     def only_pads(self, batch_size: int) -> bool:
-        """Whether each window of records is one batch, as it is."""
+        """Return whether each window of records forms one batch in its original order."""
         return not self.lengths and self.tokens is None and self.window_of(batch_size) == batch_size
 
     def describe(self) -> dict[str, Any]:
-        """The options that the batches depend on."""
+        """Return the options that affect the batches."""
         described = {"by": self.by, "lengths": list(self.lengths), "tokens": self.tokens}
         return {**described, "planned": True} if self.planned else described
 
     def deal(self, columns: Mapping[str, Any], batch_size: int, drop: bool) -> list[dict[str, Any]]:
-        """A window's columns, in batches.
+        """Return the columns of a window, divided into batches.
 
         Raises
         ------
         TypeError
-            When what is measured is not ragged.
+            If the measured feature is not ragged.
         """
         measured = columns[self.by]
         if not isinstance(measured, Ragged):
@@ -162,7 +165,7 @@ class Buckets:
     def divide(
         self, lengths: Rows, batch_size: int, tokens: int | None, drop: bool
     ) -> list[tuple[Rows, int]]:
-        """Return the rows of each batch of a window, given their lengths, and its bucket."""
+        """Return the rows of each batch of a window, and its bucket, for the given lengths."""
         which = np.searchsorted(np.array(self.lengths, np.int64), lengths)
         full: list[tuple[Rows, int]] = []
         short: list[tuple[Rows, int]] = []
@@ -178,7 +181,7 @@ class Buckets:
     ) -> Iterator[tuple[Rows, bool]]:
         """Yield the rows of each batch of a bucket, and whether the batch is full."""
         bound = self.lengths[bucket] if bucket < len(self.lengths) else 0
-        if bound or tokens is None:  # then every batch has the same number of rows
+        if bound or tokens is None:  # every batch has the same number of rows
             most = batch_size if tokens is None else max(tokens // bound, 1)
             for begin in range(0, len(rows), most):
                 yield rows[begin : begin + most], len(rows) - begin >= most

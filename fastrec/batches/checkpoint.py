@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checkpoints of a Batcher as plain data: what they contain, and when they are refused."""
+"""Checkpoints of a Batcher as plain data: their content, and their validation."""
 
 from __future__ import annotations
 
@@ -21,8 +21,11 @@ _TAIL = 16
 
 
 class Position(NamedTuple):
-    """Delivered so far: `used` places of the order of epoch `epoch`, by all shards together, and
-    `item` batches of the window of buckets that begins there."""
+    """Position of the delivered records.
+
+    All shards together have used `used` positions in the order of epoch `epoch`, and `item` batches
+    of the window of buckets that starts there.
+    """
 
     epoch: int = 0
     used: int = 0
@@ -30,10 +33,10 @@ class Position(NamedTuple):
 
 
 class Start(NamedTuple):
-    """The position at which a pass over the epochs from `begin` on starts, or resumes.
+    """The position at which a pass over the epochs from `begin` on starts or resumes.
 
-    `in_step`: whether the shards have together used exactly those places, so that any other number
-    of shards can go on from there.
+    `in_step` states whether the shards together have used exactly the positions before it. If so,
+    any other number of shards can resume from it.
     """
 
     begin: int = 0
@@ -46,18 +49,18 @@ class Start(NamedTuple):
 
 
 def source_identity(files: RecordFiles) -> dict[str, Any]:
-    """Names and sizes of files, and how each ends (in a checksum): what tells them from others.
+    """Return the identity of files: their names, their sizes and their last bytes.
 
-    Directories do not count, so that a copy of the files elsewhere is the same source. Of files
-    that a manifest lists, or a dataset index describes, its checksums take the place of their ends:
-    they are not opened for that.
+    The last bytes of a file contain a checksum. Directories are ignored, so a copy of the files in
+    another directory is the same source. If a manifest lists the files, or a dataset index
+    describes them, its checksums are used instead of the last bytes, and the files are not opened.
 
     Raises
     ------
     OSError
-        When a file cannot be read.
+        If a file cannot be read.
     """
-    import hashlib  # slow to import, and most programs need it never
+    import hashlib  # slow to import and rarely needed
 
     digest, size = hashlib.sha256(), 0
     if files.listed is not None:
@@ -95,7 +98,7 @@ def _tails(files: RecordFiles) -> list[tuple[str | bytes, int, bytes]]:
 
 
 def make_state(start: Start, order: Mapping[str, Any], source: Mapping[str, Any]) -> dict[str, Any]:
-    """A state of plain numbers and strings, which JSON takes."""
+    """Return a state of plain numbers and strings, which can be written as JSON."""
     return {
         "format": FORMAT,
         "begin": start.begin,
@@ -127,7 +130,7 @@ def _check_source(theirs: Any, ours: Mapping[str, Any]) -> None:
 
 
 def _why_fixed(start: Start, order: Mapping[str, Any]) -> str | None:
-    """The reason that another number of shards cannot resume from there."""
+    """Return the reason why another number of shards cannot resume from a state, or None."""
     begins = start.position == (start.position.epoch, 0, 0)
     if begins and start.in_step:
         return None
@@ -143,9 +146,9 @@ def _why_fixed(start: Start, order: Mapping[str, Any]) -> str | None:
 
 
 def _global_batch(order: Mapping[str, Any]) -> Any:
-    """An order with the records that all shards parse together in place of those of each shard.
+    """Return an order in which the batch size covers all shards together.
 
-    The positions of a state are the same for all orders with the same global batch.
+    The positions of a state are valid for all orders with the same global batch.
     """
     shards, size, buckets = order.get("shards"), order.get("batch_size"), order.get("buckets")
     if not (_is_number(shards, 2**63) and _is_number(size, 2**63)):
@@ -160,7 +163,7 @@ def _global_batch(order: Mapping[str, Any]) -> Any:
 
 
 def _began(schedule: Any, order: Mapping[str, Any], start: Start) -> Any:
-    """The stages of a schedule that began before a state; later ones may change."""
+    """Return the stages of a schedule that started before a state; later stages may change."""
     size, shards = order.get("batch_size"), order.get("shards")
     if (
         not isinstance(schedule, list)
@@ -213,17 +216,17 @@ def _read_start(state: Mapping[str, Any]) -> Start:
 def read_state(
     state: Any, order: Mapping[str, Any], source: Mapping[str, Any], *, any_seed: bool
 ) -> tuple[Start, int]:
-    """The position of a state, and its seed.
+    """Return the position of a state, and its seed.
 
     Parameters
     ----------
     any_seed : bool
-        Whether the seed was drawn at random, so that the state's takes its place.
+        Whether the seed was drawn at random, so that the state's seed replaces it.
 
     Raises
     ------
     FastrecError
-        With the reason, when the state was made of something else.
+        If the state belongs to another source or other options, with the reason.
     """
     if not isinstance(state, Mapping) or not isinstance(state.get("format"), str):
         raise _refuse("it is not the state of a Batcher")

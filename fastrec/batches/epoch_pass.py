@@ -22,21 +22,21 @@ class _Step(NamedTuple):
 
 
 class Pass:
-    """One ``iter()``: an order, the epochs it goes through, and where in them it starts.
+    """One ``iter()``: an order, its epochs, and its start position.
 
     Parameters
     ----------
     ordering : Ordering
     spec : OrderSpec
-        That of the ordering, with the shard that this process is.
+        The specification of the ordering, with the shard of this process.
     start : Start
 
     Attributes
     ----------
     damage : Damage or None
-        The policy for records that cannot be used; None raises the first error.
+        The policy for unusable records; None raises the first error.
     chain : RecordChain or None
-        The records of a stream in its first epoch of this pass, unless files are interleaved.
+        The records of a stream in the first epoch of this pass, unless files are interleaved.
     """
 
     def __init__(self, ordering: Ordering, spec: OrderSpec, start: Start) -> None:
@@ -46,7 +46,7 @@ class Pass:
         first, used = start.position.epoch, start.position.used
         if spec.epochs:
             left = start.begin + spec.epochs - first
-            if left <= 0:  # the pass is at its end: its last epoch, all of it used
+            if left <= 0:  # the pass has ended: all of its last epoch is used
                 first, used, left = start.begin + spec.epochs - 1, 2**62, 1
         self.spec = replace(spec, epochs=left)
         self.first = _Step(first, used)
@@ -55,7 +55,7 @@ class Pass:
 
     @property
     def is_whole(self) -> bool:
-        """Whether the pass begins with an epoch, not within one."""
+        """Whether the pass starts at the beginning of an epoch."""
         return self.first.used == 0 and self.start.position.item == 0
 
     @property
@@ -68,17 +68,17 @@ class Pass:
 
     @cached_property
     def native(self) -> _core.Order:
-        """The order as the core has it."""
+        """The order in the native core."""
         return self.ordering.native(self.spec, *self.first)
 
     @property
     def is_counted(self) -> bool:
-        """Whether the number of batches is known, unless records are left out."""
+        """Whether the number of batches is known, unless records are skipped."""
         return not self.ordering.streams and not self._deals
 
     @property
     def has_steps(self) -> bool:
-        """Whether the number of batches delivered alone gives the position of this shard."""
+        """Whether the number of delivered batches alone determines the position of this shard."""
         return self.is_counted and not self.ordering.may_skip
 
     @property
@@ -98,7 +98,7 @@ class Pass:
 
     @cached_property
     def _other_steps(self) -> list[_core.Order]:
-        """Of a shard that has a record more or less, where there can be such."""
+        """Orders of the shards that may have one record more or less than this shard."""
         index, count = self.spec.shard
         if count == 1 or self.spec.uneven != "longer":
             return []
@@ -110,20 +110,20 @@ class Pass:
 
     @property
     def steps_left(self) -> int:
-        """Batches of this pass, which has an end."""
+        """Number of batches of this pass, which must be finite."""
         return self._own_steps.batches or 0
 
     @property
     def most_steps_left(self) -> int:
-        """Batches of this pass in shard 0, which has the most."""
+        """Number of batches of this pass in shard 0, which has the most."""
         return self._steps_of(0).batches or 0
 
     def find(self, done: int) -> Position:
-        """The position of this shard after a number of steps."""
+        """Return the position of this shard after `done` steps."""
         return self._position(self._find(self._own_steps, done))
 
     def find_block(self, serial: int) -> Position:
-        """The position at which a block of records begins."""
+        """Return the position at which a block of records starts."""
         return self._position(self._find(self.native, serial))
 
     def _position(self, step: _Step) -> Position:
@@ -132,12 +132,12 @@ class Pass:
         return Position(*step)
 
     def start_after(self, done: int) -> Start:
-        """The position of this run after a number of steps, as a state has it.
+        """Return the position of this run after `done` steps, for a state.
 
-        Shards at the same place have together used a prefix of the order. The same is true when
-        some shards have just finished an epoch and each other shard has one record of it left.
-        With `drop_remainder` the other shards can have a batch left: then all shards were at the
-        same place one step before, and no batch goes across epochs.
+        Shards at the same position have together used a prefix of the order. This is also true if
+        some shards have just finished an epoch and each other shard has one record of it left. With
+        `drop_remainder`, the other shards can have a batch left: then all shards were at the same
+        position one step earlier, and batches do not cross epochs.
         """
         own = self._find(self._own_steps, done)
         if self.spec.shard[1] == 1:
@@ -156,17 +156,20 @@ class Pass:
         return Start(self.start.begin, self._position(low), True)
 
     def start_at(self, position: Position) -> Start:
-        """As :meth:`start_after`, of streams and of buckets, whose steps cannot be counted."""
+        """Return a position as :meth:`start_after` does, for streams and buckets.
+
+        The steps of streams and buckets cannot be counted.
+        """
         if self.spec.shard[1] == 1:
             return Start(self.start.begin, position, position.item == 0)
-        # Of a stream nobody knows, before its end, which shards have a record more.
+        # Before the end of a stream, it is unknown which shards have one record more.
         even = self.spec.uneven != "longer" or self.spec.epochs == 1
         unknown = self._deals or self.ordering.may_skip
         together = position == self.start.position or (even and not unknown)
         return Start(self.start.begin, position, together and self.start.in_step)
 
     def within(self, at: Position, item: int) -> Position:
-        """The position after `item` batches of the block at `at`."""
+        """Return the position after `item` batches of the block at `at`."""
         if self.ordering.by_row and not self.ordering.may_skip:
             return at._replace(used=at.used + item * self.spec.shard[1])
         return at._replace(item=item)

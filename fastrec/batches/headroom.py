@@ -16,7 +16,7 @@ _WARM_UP = 5  # batches of each half that are not timed, because they start thre
 
 
 class Headroom:
-    """The batches of a loader, followed by as many batches from memory, with the time of each half.
+    """The batches of a loader, then equally many batches from memory, with the time of each half.
 
     :func:`headroom` creates one. Iterate over it once, with the body of the training loop.
 
@@ -73,7 +73,7 @@ class Headroom:
 
     @property
     def speedup(self) -> float:
-        """How many times as fast the loop runs with batches from memory.
+        """Factor by which the loop runs faster with batches from memory.
 
         Raises
         ------

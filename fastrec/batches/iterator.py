@@ -26,8 +26,8 @@ __all__ = ["Batches", "Made", "Stats"]
 class Stats(NamedTuple):
     """The time that the consumer and the workers waited for each other.
 
-    If loading is the bottleneck the consumer waits; if the consumer is, workers wait for queue
-    space. Reading and transforming, which have threads of their own, are counted together.
+    If loading is the bottleneck, the consumer waits. If the consumer is the bottleneck, workers
+    wait for queue space. Reading and transforming use separate threads, but are counted together.
     """
 
     batches: int
@@ -41,7 +41,7 @@ class Stats(NamedTuple):
 
     @property
     def bottleneck(self) -> str:
-        """``"loading"`` or ``"consumer"``: which of the two limits the throughput."""
+        """The limit of the throughput, ``"loading"`` or ``"consumer"``."""
         return "loading" if self.consumer_wait_s * 10 > self.seconds else "consumer"
 
 
@@ -64,10 +64,10 @@ _POLL_S = 0.01
 
 
 class Batches(Iterator[Any]):
-    """The batches of one pass over a :class:`Batcher`, from wherever it starts.
+    """The batches of one pass over a :class:`Batcher`, from its start position.
 
-    ``state_dict()`` counts what was delivered, not what was prefetched: the batch that follows it
-    is the one that follows in an uninterrupted run.
+    ``state_dict()`` counts delivered batches, not prefetched ones: a resumed run continues with the
+    same batch as an uninterrupted run.
 
     Examples
     --------
@@ -126,7 +126,8 @@ class Batches(Iterator[Any]):
             try:
                 batch = self._next_native() if self._feed_is_native else self._next_made()
             except StopIteration:
-                if self._closed and not self._finished:  # not the end of the epoch
+                # Closed by the caller, not by the end of the epoch.
+                if self._closed and not self._finished:
                     raise ValueError(_CLOSED) from None
                 self._end()
                 raise
@@ -136,8 +137,8 @@ class Batches(Iterator[Any]):
             return batch
 
     def _refuse_own_transform(self) -> None:
-        """Raise in a transform for whose result this iterator waits."""
-        while self._feed is None and self._lock.locked():  # the feed is being opened
+        """Raise if called in a transform whose result this iterator waits for."""
+        while self._feed is None and self._lock.locked():  # another thread is opening the feed
             time.sleep(_POLL_S)
         if isinstance(self._feed, Pipeline) and self._feed.is_worker():
             raise RuntimeError("transform must not take batches of the iterator that calls it")
@@ -156,7 +157,7 @@ class Batches(Iterator[Any]):
         self._report(last=True)
 
     def _audited(self, check: Callable[..., None], *arguments: Any) -> None:
-        """Call a check, whose error ends the pass."""
+        """Call a check; its error ends the pass."""
         try:
             check(*arguments)
         except FastrecError as error:
@@ -167,7 +168,7 @@ class Batches(Iterator[Any]):
         self._began = time.perf_counter()
         self._feed, self._audit = self._open_feed(self._run)
         self._feed_is_native = isinstance(self._feed, _core.Loader)
-        if self._closed:  # meanwhile, by another thread, which found nothing to close
+        if self._closed:  # another thread has closed it and did not find the feed
             self._feed.close()
 
     def _next_native(self) -> Any:
@@ -206,14 +207,14 @@ class Batches(Iterator[Any]):
 
     @property
     def _steps(self) -> int | None:
-        """Steps of the order that are done; None where these cannot be counted."""
+        """Number of finished steps of the order; None if steps cannot be counted."""
         if self._feed_is_native:
             return int(self._feed.taken)  # type: ignore[union-attr]
         return self._count if self._run.has_steps else None
 
     @property
     def epoch(self) -> int:
-        """The number of the epoch that the last batch is of; before it, of the first one."""
+        """Number of the epoch of the last batch; before it, of the first epoch."""
         if self._count and (steps := self._steps) is not None:
             return self._run.find(steps - 1).epoch
         return self._epoch
@@ -233,18 +234,18 @@ class Batches(Iterator[Any]):
         return not (self._closed or self._finished)
 
     def state_dict(self) -> dict[str, Any]:
-        """A checkpoint of this pass: some hundred bytes of plain numbers and strings.
+        """Return a checkpoint of this pass: some hundred bytes of plain numbers and strings.
 
-        Give it to :meth:`Batcher.load_state_dict`, of a Batcher over the same files with the same
-        options, to go on with the next batch. Threads, prefetch, transform and `epochs` may
-        differ, and the number of shards where the shards are in step.
+        To continue with the next batch, pass it to :meth:`Batcher.load_state_dict` of a Batcher
+        over the same files with the same options. Threads, prefetch, transform and `epochs` may
+        differ. The number of shards may differ if the shards are in step.
         """
         return self._run.ordering.describe(self.start, self._run.spec.shard[1])
 
     get_state = state_dict
 
     def stats(self) -> Stats:
-        """The time that the consumer and the workers have waited so far."""
+        """Return the time that the consumer and the workers have waited so far."""
         feed, seconds = self._feed, 0.0
         consumer = workers = 0.0
         if feed is not None:
@@ -256,7 +257,7 @@ class Batches(Iterator[Any]):
         return Stats(self._count, seconds, consumer, workers)
 
     def close(self) -> None:
-        """Stop the workers; ``next()`` raises ValueError after it, unless the pass had ended."""
+        """Stop the workers; later ``next()`` calls raise ValueError, unless the pass had ended."""
         self.close_together([self])
 
     @staticmethod

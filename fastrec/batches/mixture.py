@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several sources in one stream of batches, each by its weight."""
+"""Mix several sources in one stream of batches, each by its weight."""
 
 from __future__ import annotations
 
@@ -17,34 +17,34 @@ from ..storage.remote import RemoteFile
 __all__ = ["Mixture"]
 
 _MOST = 4096  # FR_WEIGHTS_MAX
-_ROUND = 1024  # records of a round whose weights are rounded
+_ROUND = 1024  # records per round if weights are rounded
 _LINEAR_STAGES = 32
 
 
 @dataclass(frozen=True)
 class Mixture:
-    """Sources to be mixed: a source for a :class:`Batcher`, all of them with the same features.
+    """A mixture of sources with the same features; a source for a :class:`Batcher`.
 
-    Records come in rounds of as many as the weights, brought to whole numbers, sum up to; a round
-    has exactly each source's share, in random order. A source that is through begins again, with
-    ``shuffle=True`` in another order, and one that is not through when the epoch ends goes on in
-    the next.
+    Records are read in rounds. The weights are converted to whole numbers, and their sum is the
+    number of records in a round. A round contains exactly each source's share, in random order. A
+    source that is exhausted starts again, with ``shuffle=True`` in another order. A source that is
+    not exhausted at the end of an epoch continues in the next epoch.
 
     Parameters
     ----------
     sources : sequence of sources
-        Each a path, a pattern or a list of these; all of them compressed or none.
+        Each one is a path, a pattern or a list of these. Either all or none are compressed.
     weights : sequence of numbers
         Share of each source; 0.7 and 0.3 are the same as 7 and 3.
     until : {"first", "last"} or int
-        An epoch ends when the first of the sources is through, or when the last is; or after this
-        number of global steps, as a run with `schedule` needs it. Then there is one epoch.
+        End of an epoch: when the first source is exhausted, when the last source is, or after this
+        number of global steps. `schedule` requires a number, and there is then one epoch.
     schedule : sequence of (int, sequence of numbers)
-        Later weights: from each global step on, which is a batch of all shards, in ascending order.
-        A weight may be 0.
+        Later weights, each with the global step at which they start, in ascending order. A global
+        step is a batch of all shards. A weight may be 0.
     linear : bool
-        Move the weights evenly from one entry of `schedule` to the next, in 32 stages, instead of
-        changing them at once.
+        Whether to change the weights evenly from one entry of `schedule` to the next, in 32 stages,
+        instead of in one step.
     by : str, optional
         The quantity to share out: records by default, or the sum of a column of the index, such as
         ``"len(tokens)"``.
@@ -80,7 +80,7 @@ class Mixture:
             object.__setattr__(self, "until", check_int("until", self.until, 1, 2**40))
         elif self.schedule:
             raise ValueError(f"schedule requires until, the number of steps, got {self.until!r}")
-        least = 0 if self.schedule else 2**-1074  # a source may come later
+        least = 0 if self.schedule else 2**-1074  # a source may start in a later stage
         valid = all(least <= weight < float("inf") for weight in self.weights)
         if not valid or not any(self.weights):
             raise ValueError(f"weights must be above 0, got {list(self.weights)!r}")
@@ -110,14 +110,14 @@ class Mixture:
     def by_size(
         cls, sources: Sequence[Any], *, temperature: float = 1.0, **options: Any
     ) -> Mixture:
-        """Return a mixture of sources by their number of records, counted now.
+        """Return a mixture of sources weighted by their number of records, which is counted now.
 
         Parameters
         ----------
         sources : sequence of sources
         temperature : float
-            Weights are ``records ** (1 / temperature)``: 1 mixes in proportion, and a large number
-            mixes evenly.
+            Weights are ``records ** (1 / temperature)``: 1 mixes in proportion to the size, and a
+            large number mixes evenly.
         **options
             The other parameters of a Mixture.
         """
@@ -137,7 +137,7 @@ class Mixture:
 
     @property
     def whole_weights(self) -> list[int]:
-        """The first weights as whole numbers, as small as can be."""
+        """The first weights as whole numbers, as small as possible."""
         return self.whole(self.weights)
 
     @property
@@ -164,7 +164,7 @@ class Mixture:
         return scaled
 
     def whole(self, weights: Sequence[float]) -> list[int]:
-        """Return weights as whole numbers, as small as can be."""
+        """Return weights as whole numbers, as small as possible."""
         from fractions import Fraction
 
         ratios = [Fraction(weight) for weight in weights]
@@ -172,7 +172,7 @@ class Mixture:
         limit = _MOST // 2 if not (self.is_scheduled or self.by) else _ROUND
         ratios = [(ratio / total).limit_denominator(limit) for ratio in ratios]
         common = lcm(*(ratio.denominator for ratio in ratios))
-        if common > _MOST and (self.is_scheduled or self.by):  # rounds of a fixed size
+        if common > _MOST and (self.is_scheduled or self.by):  # rounds must have a fixed size
             common = _ROUND
         whole = [round(ratio * common) for ratio in ratios]
         whole = [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options of a Batcher, checked when it is made."""
+"""Check the options of a Batcher when it is created."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from .selection import Selection
 
 __all__ = ["Options"]
 
-_ROWS = 64  # records that are parsed together where single ones are delivered
+_ROWS = 64  # records parsed together if single records are delivered
 
 
 def _pair(shard: Any) -> tuple[int, int]:
@@ -67,9 +67,9 @@ def _check_augment(key: str, augment: Any, features: Mapping[str, Feature]) -> N
 
 @dataclass(frozen=True)
 class Options:
-    """The arguments of :class:`Batcher` but its source, in the form they are used in.
+    """The arguments of :class:`Batcher` except its source, in internal form.
 
-    `seed` is drawn at random where it is None.
+    If `seed` is None, a random seed is drawn.
     """
 
     features: Mapping[str, Feature] | SequenceFeatures | None = None
@@ -185,12 +185,12 @@ class Options:
 
     @property
     def sequences(self) -> SequenceFeatures | None:
-        """The specification, where records are SequenceExamples."""
+        """The specification if records are SequenceExamples, or None."""
         return self.features if isinstance(self.features, SequenceFeatures) else None
 
     @cached_property
     def images(self) -> tuple[dict[str, ImageFeature], ...]:
-        """The features that workers decode after parsing; of SequenceExamples, two such dicts."""
+        """The features that workers decode after parsing; two such dicts for SequenceExamples."""
         parts: tuple[Any, ...] = (self.features if isinstance(self.features, Mapping) else {},)
         if self.sequences is not None:
             parts = (self.sequences.context, self.sequences.sequence)
@@ -201,17 +201,17 @@ class Options:
 
     @property
     def workers(self) -> int:
-        """Threads of each kind."""
+        """Number of threads of each kind."""
         assert self.threads is not None
         return self.threads
 
     @property
     def depth(self) -> int:
-        """Batches finished or being made, ahead of the consumer."""
+        """Number of batches that are finished or in progress, ahead of the consumer."""
         return self.workers + self.prefetch
 
     def plan(self) -> ReadPlan:
-        """The native loader's schema: images stay encoded, SequenceExamples stay records."""
+        """Return the native loader's schema: images stay encoded, SequenceExamples stay records."""
         if self.features is None or self.sequences is not None:
             return RECORD
         if not isinstance(self.features, Mapping):
@@ -220,7 +220,7 @@ class Options:
 
     @property
     def _rows(self) -> int:
-        """Number of records that are parsed together where single ones are delivered.
+        """Number of records that are parsed together if single records are delivered.
 
         It is 1 if the shape of a column depends on the other records that are parsed with it.
         """
@@ -237,7 +237,7 @@ class Options:
         return 1 if padded else _ROWS
 
     def order(self) -> OrderSpec:
-        """The options that decide the records of each batch; ``"auto"`` counts as one shard."""
+        """Return the options that determine the batches' records; ``"auto"`` is one shard."""
         by_row = self.batch_size is None
         size = self._rows if self.batch_size is None else self.batch_size
         dealt = by_row or (self.buckets is not None and not self.buckets.only_pads(size))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The order of a Batcher: the records of its source, and their places in an epoch."""
+"""The order of a Batcher: the records of its source, and their positions in an epoch."""
 
 from __future__ import annotations
 
@@ -33,28 +33,28 @@ from .selection import Selected, Selection
 
 __all__ = ["OrderSpec", "Ordering"]
 
-_FEW_BYTES = 16 << 20  # of a dataset that every shard may read
+_FEW_BYTES = 16 << 20  # bytes of a dataset that every shard may read
 
 
 @dataclass(frozen=True)
 class OrderSpec:
-    """Options that decide which records each batch has: ``fr_order`` of ``csrc/batch/order.h``.
+    """Options that determine the records of each batch: ``fr_order`` of ``csrc/batch/order.h``.
 
     Attributes
     ----------
     shuffle : {"none", "records", "blocks", "buffer"}
     block, window, virtual_shards : int
-        For ``"blocks"``: records a block, blocks a window, and streams of blocks.
-        :func:`plan_blocks` chooses the virtual shards, and the records a block where that is 0.
+        For ``"blocks"``: records per block, blocks per window, and number of virtual shards.
+        :func:`plan_blocks` chooses the number of virtual shards, and `block` if it is 0.
     buffer : int
-        Records in the buffer, of ``"buffer"``.
+        For ``"buffer"``: number of records in the buffer.
     epochs : int
-        Of one pass; 0 for no end.
+        Number of epochs per pass; 0 for no end.
     shard : (index, count)
     batch_size : int
-        Records that are parsed together: those of a batch, or of a window of buckets.
+        Number of records that are parsed together: those of a batch, or of a window of buckets.
     interleave : int or None
-        Files side by side.
+        Number of interleaved files.
     by_row : bool
         Whether single records are delivered.
     """
@@ -77,17 +77,17 @@ class OrderSpec:
 
     @property
     def deal(self) -> int:
-        """Places that each shard takes of a step; see ``csrc/batch/order.h``."""
+        """Number of positions that each shard takes per step; see ``csrc/batch/order.h``."""
         drifts = self.batch_across_epochs and self.uneven == "longer" and self.shard[1] > 1
         return 1 if self.by_row or drifts else self.batch_size
 
     def describe(self) -> dict[str, Any]:
-        """The fields that a state has to agree with, as JSON takes them."""
+        """Return the fields that must be equal in a state, in JSON types."""
         omitted = ("epochs", "shard", "by_row", "virtual_shards")
         return {key: value for key, value in vars(self).items() if key not in omitted}
 
     def epochs_from(self, first: int) -> Iterator[int]:
-        """The numbers of the epochs from `first` on, `epochs` of them."""
+        """Yield the numbers of the epochs from `first` on, `epochs` of them."""
         epoch = first
         while self.epochs == 0 or epoch < first + self.epochs:
             yield epoch
@@ -102,19 +102,19 @@ class Ordering:
     source : Source or Mixture
     spec : OrderSpec
     buckets : (Buckets, batch size), optional
-        What windows of records are dealt into.
+        The buckets that windows of records are divided into.
     by_row : bool
         Whether single records are delivered.
     parses : bool
-        Whether records are taken apart, so that some may not fit.
+        Whether records are parsed, so that some may not match the features.
     verify, on_error
-        As of :class:`Reader`.
+        As for :class:`Reader`.
     storage : StorageOptions, optional
     manifest : Manifest or path, optional
     selection : Selection, optional
-        The records that are read, if not all of them are.
+        The records to read, if not all of them.
     packing : mapping, optional
-        The options of packed rows, which a state has to agree with.
+        The options of packed rows, which must be equal in a state.
     planned : bool
         Whether batches are planned from the lengths of all records.
 
@@ -172,17 +172,17 @@ class Ordering:
             counts_damaged=True,
         )
         self._damage: dict[str, Any] = {"on_error": "raise"}
-        if on_error != "raise":  # what is left out has no number
+        if on_error != "raise":  # skipped records are not numbered
             name = on_error if isinstance(on_error, str) else "skip"
             self._damage = {"on_error": name, "verify": bool(verify)}
 
     @property
     def streams(self) -> bool:
-        """Whether the records are read one after the other, as some can only be.
+        """Whether the records are read in sequence, by necessity or because it is faster.
 
-        Remote and compressed files without an index are, if the order allows it. One of several
-        shards reads them by number if their indexes are beside them: it fetches and inflates little
-        more than its share.
+        Remote and compressed files without an index are read in sequence if the order allows it.
+        One of several shards reads them by number if they have indexes next to them: it then
+        fetches and inflates little more than its shard.
         """
         if self.files.sequential_source() is not None:
             return True
@@ -202,27 +202,27 @@ class Ordering:
 
     @property
     def may_skip(self) -> bool:
-        """Whether records that have a place in the order may be left out."""
+        """Whether records with a position in the order may be skipped."""
         return skips_records(self.files.on_error) and (self._parses or not self.streams)
 
     @property
     def _is_planned(self) -> bool:
-        """Whether records are chosen by the columns of an index."""
+        """Whether records are selected by the columns of an index."""
         return bool(self.selection) or self._planned_batches
 
     @property
     def is_drawn(self) -> bool:
-        """Whether the seed decides which records a shard has."""
+        """Whether the records of a shard depend on the seed."""
         shuffled = self.spec.shuffle in ("records", "blocks") or self.selection.is_weighted
         return shuffled or self.mixture is not None
 
     def check_random_access(self) -> None:
-        """Refuse an order that the source cannot be read in.
+        """Raise if the source does not support the order.
 
         Raises
         ------
         RandomAccessError
-            Naming the first file that is read from end to end only.
+            With the name of the first file that can only be read in sequence.
         """
         few = self.files.is_local or self.files.remote_size <= self.files.storage.window_bytes
         if self.spec.shuffle == "records" and not few:
@@ -249,14 +249,15 @@ class Ordering:
 
     @property
     def dataset(self) -> _core.Dataset | RemoteDataset:
-        """The records by their numbers."""
+        """The records by number."""
         return self.files.dataset()
 
     def _planned(self, spec: OrderSpec, count: int) -> OrderSpec:
-        """The specification with the blocks of this dataset."""
+        """Return the specification with the blocks of this dataset."""
         if spec.shuffle != "blocks":
             return spec
-        size = self.dataset.size * count // max(1, len(self.dataset))  # of a subset, about
+        # Approximate size of a subset.
+        size = self.dataset.size * count // max(1, len(self.dataset))
         least = (
             self.dataset.block_bytes if isinstance(self.dataset, InflatedDataset) else BLOCK_BYTES
         )
@@ -273,11 +274,11 @@ class Ordering:
         return replace(spec, block=block, virtual_shards=shards)
 
     def block_of(self, spec: OrderSpec) -> int:
-        """Records of each block that is fetched as a whole; 0 where none is."""
+        """Return the number of records per block that is fetched as a whole; 0 without blocks."""
         return 0 if self.selection else self._planned(spec, len(self.dataset)).block
 
     def native(self, spec: OrderSpec, epoch: int = 0, used: int = 0) -> _core.Order:
-        """The order over the index of the files, from a place of an epoch on."""
+        """Return the native order over the files' index, starting at a position of an epoch."""
         if epoch and self.mixture is not None and self.mixture.is_scheduled:
             raise FastrecError(
                 f"a Mixture with until={self.mixture.until} has one epoch, got epoch {epoch}; a "
@@ -299,12 +300,12 @@ class Ordering:
 
     @cached_property
     def selected(self) -> Selected:
-        """The records to read: all, or the ones that the selection leaves.
+        """The records to read: all, or the records that the selection contains.
 
         Raises
         ------
         FastrecError
-            When no record is left.
+            If the selection is empty.
         """
         counts = self.dataset.file_counts()
         if not self.selection:
@@ -315,12 +316,12 @@ class Ordering:
 
     @property
     def record_count(self) -> int:
-        """Number of records that are read, each counted once."""
+        """Number of records to read, each counted once."""
         return sum(self.selected.counts)
 
     @cached_property
     def _mixture_stages(self) -> list[tuple[int, list[int]]]:
-        """The first step and the weights of each stage of the mixture."""
+        """First step and weights of each stage of the mixture."""
         mixture = self.mixture
         assert mixture is not None
         if mixture.by is None:
@@ -343,7 +344,7 @@ class Ordering:
         return mixture.stages_of(sizes)
 
     def _stages(self, spec: OrderSpec) -> tuple[list[tuple[int, list[int]]], int] | None:
-        """The stages of a mixture by their first places, and the places of the epoch."""
+        """Return the first position of each stage of a mixture, and the positions in the epoch."""
         if self.mixture is None or not self.mixture.is_scheduled:
             return None
         size = spec.batch_size * spec.shard[1]
@@ -351,7 +352,7 @@ class Ordering:
         return stages, int(self.mixture.until) * size
 
     def _parts(self, counts: list[int]) -> list[tuple[int, int, int]] | None:
-        """First record, records and weight of each source of a mixture."""
+        """Return first record, number of records and weight of each source of a mixture."""
         if self.mixture is None:
             return None
         parts, first = [], 0
@@ -364,7 +365,7 @@ class Ordering:
         return parts
 
     def sample(self, count: int) -> tuple[list[bytes], NDArray[np.uint64]]:
-        """Return up to `count` sound records from all over the source, and their numbers."""
+        """Return up to `count` valid records from all parts of the source, and their numbers."""
         dataset = self.dataset
         total, selected = self.record_count, self.selected.numbers
         numbers = np.unique(np.linspace(0, max(total - 1, 0), count).astype(np.uint64))[:total]
@@ -380,13 +381,13 @@ class Ordering:
     def position_of(
         self, number: int, counts: Sequence[int] | None
     ) -> tuple[PathLike, int, int | None]:
-        """Path, number within the file and offset of a record, as far as they are known.
+        """Return path, number in the file and offset of a record, as far as they are known.
 
-        `counts`: of a stream, the number of records of each file that was read before.
+        `counts` contains, for a stream, the number of records in each file that was read before.
         """
         if not self.streams:
             return self.dataset.position_of(number)
-        if counts is None:  # files side by side
+        if counts is None:  # files are interleaved
             return "", number, None
         ends = np.cumsum([0, *counts])
         file = int(np.searchsorted(ends, number, side="right")) - 1
@@ -415,7 +416,7 @@ class Ordering:
 
     @cached_property
     def _selection_identity(self) -> dict[str, Any]:
-        """The options of the selection, and a checksum of the records that it leaves."""
+        """Options of the selection, and a checksum of the selected records."""
         numbers = self.selected.numbers
         crc = None if numbers is None else _core.crc32c(numbers.tobytes())
         return {**self.selection.describe(), "crc32c": crc}
@@ -427,16 +428,16 @@ class Ordering:
         return source_identity(self.files)
 
     def describe(self, start: Start, shards: int | None = None) -> dict[str, Any]:
-        """A state of this order that says `start`, of one of so many shards."""
+        """Return a state of this order with the position `start`, for one of `shards` shards."""
         shards = self.spec.shard[1] if shards is None else shards
         return make_state(start, self._described(shards), self._source)
 
     def take(self, state: Mapping[str, Any], *, shards: int, any_seed: bool) -> tuple[Start, int]:
-        """The position of a state, and its seed.
+        """Return the position of a state, and its seed.
 
         Raises
         ------
         FastrecError
-            With the reason, when the state is of other files, another order or another format.
+            If the state belongs to other files, another order or another format, with the reason.
         """
         return read_state(state, self._described(shards), self._source, any_seed=any_seed)

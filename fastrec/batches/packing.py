@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Documents packed into rows of one length, planned from the lengths of all documents.
+"""Pack documents into rows of one length, planned from the lengths of all documents.
 
-The plan of an epoch follows from the seed and the lengths, before a token is read. So the number of
-batches is known, a state is a position, and the rows are the same for any number of shards.
+The plan of an epoch depends only on the seed and the lengths, and is made before tokens are read.
+The number of batches is therefore known, a state is a position, and the rows are the same for any
+number of shards.
 """
 
 from __future__ import annotations
@@ -37,37 +38,38 @@ class Packing:
 
     - ``segment_ids``, int32: the number of the document in its row, from 1, and 0 for padding;
     - ``positions``, int32: the number of the token in its segment, from 0;
-    - ``cu_seqlens``, int32: the first token of each segment, and of the padding of each row, among
-      the ``batch_size * length`` tokens, and this number: the form that flash-attention takes;
+    - ``cu_seqlens``, int32: the offset of each segment, and of the padding of each row, among the
+      ``batch_size * length`` tokens, then this number, as flash-attention requires;
     - ``loss_mask``, bool: with `loss`, whether the loss counts the token;
-    - other features, which have one number for each token, aligned with the tokens.
+    - other features with one number per token, aligned with the tokens.
 
     Parameters
     ----------
     tokens : str or sequence of str
-        The ragged feature of integers that has the tokens, or several, which follow each other in
+        The ragged feature of integers that holds the tokens, or several features that are joined in
         each document, such as ``("prompt", "completion")``. For SequenceExamples, feature lists:
         ``FixedLenSequenceFeature((), np.int64)``.
     length : int
-        Tokens of a row, 1 to 2**24.
+        Number of tokens per row, 1 to 2**24.
     fit : {"best", "first", "split"}
         ``"best"`` places the documents of a window from the longest to the shortest, each into the
         fullest row that has space for it. ``"first"`` places them in order, each into the first row
-        with space. ``"split"`` writes them one after the other and cuts them where a row ends.
+        with space. ``"split"`` concatenates them and splits them at the ends of rows.
     window : int
-        Documents that are placed together. More documents fill rows better.
+        Number of documents that are placed together. A larger window fills rows better.
     pad : int
         The token that fills the rest of a row.
     max_segments : int, optional
-        Documents in a row, at most.
+        Maximum number of documents in a row.
     overlong : {"split", "drop", "error"}
         Treatment of documents that are longer than a row.
     bos, eos : int, optional
         Tokens that begin and end each document.
     loss : str or sequence of str, optional
-        The features of `tokens` whose tokens the loss counts; `eos` counts if the last one does.
+        The features of `tokens` whose tokens count in the loss; `eos` counts if the last feature
+        does.
     dtype : dtype of integers
-        Type of the tokens in a batch. A token that is out of its range is an error.
+        Type of the tokens in a batch. A token outside of its range is an error.
 
     Examples
     --------
@@ -125,12 +127,12 @@ class Packing:
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """The features that a document consists of."""
+        """The features that form a document."""
         return self.tokens  # type: ignore[return-value]
 
     @property
     def key(self) -> str:
-        """The name of the tokens in a batch."""
+        """Name of the tokens in a batch."""
         return self.parts[0] if len(self.parts) == 1 else "tokens"
 
     @property
@@ -139,7 +141,7 @@ class Packing:
         return (self.bos is not None) + (self.eos is not None)
 
     def describe(self) -> dict[str, Any]:
-        """The options that the rows depend on, as JSON takes them."""
+        """Return the options that affect the rows, in JSON types."""
         fields = {name: getattr(self, name) for name in type(self).__dataclass_fields__}
         del fields["dtype"], fields["pad"]
         fields["loss"] = None
@@ -179,7 +181,7 @@ class Packing:
                 )
 
     def lengths(self, columns: Mapping[str, Any]) -> NDArray[np.uint32]:
-        """Return the tokens of each document, from the columns of an index."""
+        """Return the number of tokens in each document, from the columns of an index."""
         total: Any = 0
         for part in self.parts:
             total = total + columns[str(Name(part, "len"))].values.astype(np.int64)
@@ -189,7 +191,7 @@ class Packing:
         return total.astype(np.uint32)  # type: ignore[no-any-return]
 
     def check_batch(self, ordering: Ordering, step: Step, columns: Mapping[str, Ragged]) -> None:
-        """Raise if a document has another number of tokens than planned."""
+        """Raise if the number of tokens in a document differs from the plan."""
         tokens: Any = sum(columns[part].row_lengths for part in self.parts)
         tokens = np.where(tokens > 0, tokens + self.extra, 0)
         check_lengths(ordering, step.numbers, step.lengths, tokens)
@@ -258,11 +260,11 @@ class RowPlans(Plans[_core.RowPlan]):
         super().__init__(ordering, packing.window, names, "packing=")
 
     def lengths_of(self, columns: dict[str, Column]) -> NDArray[np.uint32]:
-        """Return the tokens of each document."""
+        """Return the number of tokens in each document."""
         return self._packing.lengths(columns)
 
     def units(self, plan: _core.RowPlan) -> int:
-        """Return the number of rows of a plan."""
+        """Return the number of rows in a plan."""
         return len(plan)
 
     def make(self, numbers: NDArray[np.uint64], seed: int) -> _core.RowPlan:
@@ -288,7 +290,7 @@ class RowPlans(Plans[_core.RowPlan]):
             raise _located(self.ordering, number, problem) from None
 
     def step(self, epoch: int, begin: int, end: int) -> Step:
-        """Return the rows from `begin` to `end` of an epoch; rows after its last are its first."""
+        """Return the rows from `begin` to `end` of an epoch; the first rows follow the last row."""
         with self.lock:
             ends = self.ends(epoch)
             total = int(ends[-1])
@@ -316,12 +318,12 @@ class RowPlans(Plans[_core.RowPlan]):
 
 
 class PackedPass(PlannedPass):
-    """One ``iter()`` over packed rows, which are the units of its positions.
+    """One ``iter()`` over packed rows. Its positions count rows.
 
     Parameters
     ----------
     ordering, spec, start
-        As of :class:`Pass`.
+        As for :class:`Pass`.
     plans : RowPlans
     """
 
@@ -330,21 +332,21 @@ class PackedPass(PlannedPass):
         self._plans = plans
 
     def total(self, epoch: int) -> int:
-        """Return the number of rows of an epoch."""
+        """Return the number of rows in an epoch."""
         return self._plans.total(epoch)
 
     def step_units(self, steps: int) -> int:
-        """Return the rows of some steps."""
+        """Return the number of rows in some steps."""
         return steps * self.spec.batch_size * self.spec.shard[1]
 
     def step_rows(self, epoch: int, used: int) -> NDArray[np.int64]:
-        """Return the rows of each step of an epoch, after `used` rows."""
+        """Return the number of rows in each step of an epoch, after `used` rows."""
         whole, rest = divmod(self.total(epoch) - used, self.step_units(1))
         rows = np.full(whole, self.step_units(1), np.int64)
         return rows if self.spec.drop_remainder or not rest else np.append(rows, rest)
 
     def step(self, epoch: int, used: int, begin: int, end: int) -> Step:
-        """Return the rows from `begin` to `end` of the step after `used` rows."""
+        """Return the rows from `begin` to `end` of the step that follows `used` rows."""
         return self._plans.step(epoch, used + begin, used + end)
 
 

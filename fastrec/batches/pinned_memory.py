@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Page-locked memory, which an accelerator takes from without a copy in between."""
+"""Allocate page-locked memory, from which an accelerator copies directly."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ __all__: list[str] = []
 
 
 def page_locked(size: int, count: int) -> Iterator[NDArray[np.uint8]]:
-    """Blocks of torch's page-locked memory; none, with a warning, where there is no accelerator.
+    """Yield blocks of torch's page-locked memory; none, with a warning, without an accelerator.
 
     Raises
     ------
     ImportError
-        When torch is not installed.
+        If torch is not installed.
     """
     try:
         import torch

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Passes whose batches are planned from the lengths of all records, before a record is read.
+"""Plan batches from the lengths of all records, before records are read.
 
 The plan of an epoch is a list of global steps, each with a number of rows, which the shards divide
-into equal runs. So the number of batches is known, and the steps are the same for any shards.
+into equal runs. The number of batches is therefore known, and the steps are the same for any number
+of shards.
 """
 
 from __future__ import annotations
@@ -29,24 +30,24 @@ from .order import Ordering, OrderSpec
 
 __all__ = ["PlannedFeed", "PlannedPass", "Plans", "check_lengths"]
 
-_WINDOWS = 4  # whose plans are kept
-_EPOCHS = 4  # whose numbers of units are kept
+_WINDOWS = 4  # number of windows with cached plans
+_EPOCHS = 4  # number of epochs with cached unit counts
 
 _Plan = TypeVar("_Plan")
 
 
 class Plans(Generic[_Plan]):
-    """The plans of windows of an order: records of neighbouring places, planned together.
+    """The plans of windows of an order: records at neighbouring positions, planned together.
 
     Parameters
     ----------
     ordering : Ordering
     window : int
-        Records of a window.
+        Number of records in a window.
     names : sequence of Name
-        The columns that plans are made from.
+        The columns from which plans are made.
     option : str
-        The option that asks for them, for messages.
+        The option that needs the columns, for messages.
     """
 
     def __init__(self, ordering: Ordering, window: int, names: Sequence[Name], option: str) -> None:
@@ -54,7 +55,7 @@ class Plans(Generic[_Plan]):
         self._window = window
         self.lengths = self.lengths_of(columns_of(ordering.files, names, option))
         self._ends: OrderedDict[int, NDArray[np.int64]] = OrderedDict()
-        self._totals: dict[int, int] = {}  # a pass may have many epochs
+        self._totals: dict[int, int] = {}  # one number per epoch, since a pass may have many epochs
         self._kept: OrderedDict[tuple[int, int], tuple[NDArray[np.uint64], _Plan]] = OrderedDict()
         self.lock = threading.RLock()
 
@@ -68,7 +69,7 @@ class Plans(Generic[_Plan]):
 
     @abstractmethod
     def units(self, plan: _Plan) -> int:
-        """Return the number of units of a plan: rows, or batches."""
+        """Return the number of units in a plan: rows, or batches."""
 
     def _order(self, epoch: int) -> _core.Order:
         spec: OrderSpec = replace(
@@ -98,7 +99,7 @@ class Plans(Generic[_Plan]):
         return kept
 
     def ends(self, epoch: int) -> NDArray[np.int64]:
-        """Return the number of units up to the end of each window of an epoch, from 0 on."""
+        """Return the number of units up to the end of each window of an epoch, starting with 0."""
         with self.lock:
             ends = self._ends.get(epoch)
             if ends is None:
@@ -112,13 +113,13 @@ class Plans(Generic[_Plan]):
             return ends
 
     def total(self, epoch: int) -> int:
-        """Return the number of units of an epoch."""
+        """Return the number of units in an epoch."""
         total = self._totals.get(epoch)
         return int(self.ends(epoch)[-1]) if total is None else total
 
 
 class PlannedPass(Pass):
-    """One ``iter()`` over planned steps: `used` of a position counts units of a plan."""
+    """One ``iter()`` over planned steps. `used` in its positions counts units of a plan."""
 
     is_counted = True
     has_steps = True
@@ -129,28 +130,28 @@ class PlannedPass(Pass):
 
     @abstractmethod
     def total(self, epoch: int) -> int:
-        """Return the number of units of an epoch."""
+        """Return the number of units in an epoch."""
 
     @abstractmethod
     def step_rows(self, epoch: int, used: int) -> NDArray[np.int64]:
-        """Return the rows of each global step of an epoch, after `used` units."""
+        """Return the number of rows in each global step of an epoch, after `used` units."""
 
     @abstractmethod
     def step_units(self, steps: int) -> int:
-        """Return the number of units of some steps, all whole."""
+        """Return the number of units in some complete steps."""
 
     @abstractmethod
     def step(self, epoch: int, used: int, begin: int, end: int) -> Any:
-        """Return the rows from `begin` to `end` of the step after `used` units.
+        """Return the rows from `begin` to `end` of the step that follows `used` units.
 
-        With ``uneven="pad"`` rows after the last one are the first ones.
+        With ``uneven="pad"``, the first rows follow the last row.
         """
 
     def _used(self, epoch: int) -> int:
         return min(self.first.used if epoch == self.first.epoch else 0, self.total(epoch))
 
     def _runs(self, rows: NDArray[np.int64], shard: int) -> tuple[NDArray[Any], NDArray[Any]]:
-        """The first row of a shard in each step, and the row after its last."""
+        """Return the start and stop row of a shard in each step."""
         share, more = np.divmod(rows, self.spec.shard[1])
         if self.spec.uneven == "longer":
             first = shard * share + np.minimum(shard, more)
@@ -160,12 +161,12 @@ class PlannedPass(Pass):
         return shard * share, (shard + 1) * share
 
     def _own(self, epoch: int, shard: int) -> NDArray[np.int64]:
-        """Steps of an epoch that give a shard at least one row."""
+        """Return the steps of an epoch that give a shard at least one row."""
         first, end = self._runs(self.step_rows(epoch, self._used(epoch)), shard)
         return np.flatnonzero(end > first)
 
     def _count(self, epoch: int, shard: int) -> int:
-        """The number of steps of an epoch that give a shard at least one row."""
+        """Return the number of steps in an epoch that give a shard at least one row."""
         count = self._counts.get((epoch, shard))
         if count is None:
             count = self._counts[epoch, shard] = len(self._own(epoch, shard))
@@ -176,16 +177,16 @@ class PlannedPass(Pass):
 
     @property
     def steps_left(self) -> int:
-        """Batches of this pass, which has an end."""
+        """Number of batches of this pass, which must be finite."""
         return sum(self._count(epoch, self.spec.shard[0]) for epoch in self._epochs())
 
     @property
     def most_steps_left(self) -> int:
-        """Batches of this pass in shard 0, which has the most."""
+        """Number of batches of this pass in shard 0, which has the most."""
         return sum(self._count(epoch, 0) for epoch in self._epochs())
 
     def find(self, done: int) -> Position:
-        """The position of this shard after a number of steps."""
+        """Return the position of this shard after `done` steps."""
         epoch = self.first.epoch
         for epoch in self._epochs():
             count = self._count(epoch, self.spec.shard[0])
@@ -198,7 +199,7 @@ class PlannedPass(Pass):
         return Position(epoch, self.total(epoch))
 
     def start_after(self, done: int) -> Start:
-        """The position of this run after a number of steps, as a state has it."""
+        """Return the position of this run after `done` steps, for a state."""
         position = self.find(done)
         last = self.spec.shard[1] - 1
         ended = position.used in (0, self.total(position.epoch))
@@ -209,7 +210,7 @@ class PlannedPass(Pass):
         return Start(self.start.begin, position, self.start.in_step and not (ended and uneven))
 
     def steps(self) -> Iterator[Any]:
-        """The batches of this shard."""
+        """Yield the batches of this shard."""
         for epoch in self._epochs():
             used = self._used(epoch)
             first, end = self._runs(self.step_rows(epoch, used), self.spec.shard[0])
@@ -239,12 +240,12 @@ class PlannedFeed(Iterator[Any]):
 def check_lengths(
     ordering: Ordering, numbers: NDArray[np.uint64], planned: NDArray[Any], lengths: NDArray[Any]
 ) -> None:
-    """Raise if a record has another length than planned.
+    """Raise if the length of a record differs from the plan.
 
     Raises
     ------
     IndexMismatchError
-        Naming the record and both lengths.
+        With the record and both lengths.
     """
     if (wrong := np.flatnonzero(lengths != planned)).size:
         place = int(wrong[0])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Steps that the threads of a Batcher take on a block of records after the native loader."""
+"""Process blocks of records on the threads of a Batcher, after the native loader."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Misfits = list[tuple[int, FastrecError]]  # number within the batch, error
 
 
 class NativeFeed(Iterator[tuple[int, Any, int, Misfits]]):
-    """Serial number, columns, rows and left-out records of each batch of a native loader."""
+    """Serial number, columns, rows and skipped records of each batch of a native loader."""
 
     def __init__(self, loader: _core.Loader) -> None:
         self._loader = loader
@@ -49,20 +49,20 @@ class NativeFeed(Iterator[tuple[int, Any, int, Misfits]]):
     def close(self) -> None:
         self._loader.close()
 
-    interrupt = close  # also ends a wait for a batch, in whatever thread
+    interrupt = close  # also ends a wait for a batch on any thread
 
 
 class Steps:
-    """Steps of a Batcher's options: parse sequences, decode, augment, deal out, transform.
+    """The steps of a Batcher's options: parse sequences, decode, augment, bucket, transform.
 
-    An image's key is its record's number with the pass over its source above it: the epoch, or in
-    a mixture how often the source was through before.
+    The key of an image combines the number of its record with the pass over its source. The pass is
+    the epoch, or in a mixture the number of earlier passes over the source.
     """
 
     def __init__(self, options: Options) -> None:
         self._options = options
         self.images = options.images
-        # As many as are in hand at once: in the ring, and two with the consumer.
+        # The number of batches in use at a time: the ring, and two with the consumer.
         self._spares = {
             name: _core.Spares(options.depth + 2) for part in self.images for name in part
         }
@@ -76,20 +76,20 @@ class Steps:
 
     @property
     def need_keys(self) -> bool:
-        """Whether they need the record number of each row."""
+        """Whether the steps need the record number of each row."""
         return bool(any(self.images) or self._options.augment or self.sequences)
 
     @property
     def are_none(self) -> bool:
-        """Whether there are no steps: columns are batches as they are."""
+        """Whether there are no steps, so that columns are batches without processing."""
         dealt = self._options.transform or self._options.buckets or self._options.batch_size is None
         return not dealt and not self.need_keys
 
     def change(self, columns: Any, keys: Any, run: Pass, failures: Failures) -> Any:
         """Parse sequences, or decode and augment images.
 
-        If the pass skips, a record that fails is left out, and its error is added to `failures`.
-        Otherwise the first error is raised.
+        If the pass skips records, a record that fails is skipped, and its error is added to
+        `failures`. Otherwise the first error is raised.
         """
         parts: tuple[Any, ...] = (columns,)
         if self.sequences is not None:
@@ -110,7 +110,7 @@ class Steps:
         return columns
 
     def _decode(self, parts: tuple[Any, ...], keys: Any, run: Pass) -> dict[int, FastrecError]:
-        """Decode images in place; return the errors of rows that are left out."""
+        """Decode images in place; return the errors of skipped rows."""
         bad: dict[int, FastrecError] = {}
         for columns, images in zip(parts, self.images, strict=False):
             for name, feature in images.items():
@@ -152,11 +152,11 @@ class Steps:
 
     @property
     def transform(self) -> Any:
-        """The caller's function of a batch, or None."""
+        """The caller's transform of a batch, or None."""
         return self._options.transform
 
     def finish(self, columns: Any, rows: int) -> list[Any]:
-        """Return the batches made of the columns of a block of `rows` rows."""
+        """Return the batches made from the columns of a block of `rows` rows."""
         if not rows:
             return []
         options = self._options
@@ -195,20 +195,20 @@ def _failure(run: Pass, key: Any, problem: str, kind: str) -> ExampleParseError:
 
 
 def _located(error: Any, keys: Any, run: Pass) -> Any:
-    """An error about a row of a block as one about the record of a file."""
+    """Convert an error about a row of a block to an error about the record of a file."""
     if error.record is None:
         return error
     return error.in_record(*_place(run, keys[error.record]))
 
 
 class Stage:
-    """Blocks of one pass into batches that know where they are.
+    """Converts blocks of one pass to batches with positions.
 
     Parameters
     ----------
     run : Pass
     schema : Schema
-        What is parsed.
+        The schema for parsing.
     steps : Steps
     """
 
@@ -220,7 +220,7 @@ class Stage:
         self._head: list[bytes] = []  # the first records of a stream
 
     def native(self, numbered: tuple[int, Any, int, Misfits]) -> Made:
-        """Batches of a block that the native loader has parsed."""
+        """Return the batches of a block that the native loader has parsed."""
         serial, columns, rows, misfits = numbered
         failures = [error for _, error in misfits]
         if self._steps.need_keys:
@@ -230,20 +230,20 @@ class Stage:
             columns = self._steps.change(columns, keys, self._run, failures)
             rows -= len(failures) - len(misfits)
         batches = self._steps.finish(columns, rows)
-        if self._has_steps:  # the number of batches delivered says where it stands
+        if self._has_steps:  # the number of delivered batches determines the position
             return Made(batches, self._run.start.position, self._run.start.position, rows, failures)
         at, then = self._run.find_block(serial), self._run.find_block(serial + 1)
         return Made(batches, at, then, rows, failures)
 
     def fetched(self, fetched: tuple[int, NDArray[np.uint64], Bytes]) -> Made:
-        """Batches of a block of remote records, parsed here."""
+        """Parse a block of remote records, and return its batches."""
         serial, numbers, records = fetched
         columns, numbers, misfits = self._parse(records, numbers)
         given = (numbers, columns) if self._steps.need_keys else columns
         return self.native((serial, given, len(numbers), misfits))
 
     def streamed(self, block: Block) -> Made:
-        """Batches of a block of a stream, parsed here."""
+        """Parse a block of a stream, and return its batches."""
         self._head = self._head or block.records[:_HEAD]
         keys = np.array(block.keys, np.uint64)
         columns, keys, misfits = self._parse(block.records, keys)
@@ -254,7 +254,7 @@ class Stage:
         return Made(self._steps.finish(columns, rows), block.at, block.then, rows, failures)
 
     def packed(self, packing: Packing, step: Step) -> Made:
-        """The batch of some planned rows, whose documents are read here."""
+        """Read the documents of some planned rows, and return their batch."""
         columns = self._read(step.numbers)
         if self._steps.sequences is not None:
             columns = self._steps.token_lists(columns, step.numbers, self._run)
@@ -263,7 +263,7 @@ class Stage:
         return self._delivered(batch, len(step.splits) - 1)
 
     def bucketed(self, buckets: Buckets, step: BucketStep) -> Made:
-        """The batch of some planned records, which are read and padded here."""
+        """Read and pad some planned records, and return their batch."""
         columns = self._read(step.numbers)
         check_lengths(
             self._run.ordering, step.numbers, step.lengths, columns[buckets.by].row_lengths
@@ -273,14 +273,14 @@ class Stage:
         return self._delivered(batch, rows)
 
     def _read(self, numbers: NDArray[np.uint64]) -> Any:
-        """Columns of records by number."""
+        """Return the columns of records, selected by number."""
         dataset = self._run.ordering.dataset
         if isinstance(dataset, _core.Dataset) and self._schema.parses:
             return self._schema.gather(dataset, numbers)
         return self._parse(dataset.take(numbers), numbers)[0]
 
     def _delivered(self, batch: Any, rows: int) -> Made:
-        """A planned batch, whose position follows from the number of batches delivered."""
+        """Return a planned batch; the number of delivered batches determines its position."""
         batches = [batch]
         if self._steps.transform is not None:
             batches = [self._steps.transform(batch)]
@@ -288,14 +288,16 @@ class Stage:
         return Made(batches, at, at, rows, [])
 
     def sample(self, count: int) -> tuple[list[bytes], NDArray[np.uint64] | None]:
-        """Return some records from all over the source and their numbers, or those that a stream
-        begins with and None."""
+        """Return some records from all parts of the source, and their numbers.
+
+        For a stream, return its first records and None.
+        """
         if self._run.ordering.streams:
             return self._head, None
         return self._run.ordering.sample(count)
 
     def usable(self, records: Any, numbers: NDArray[np.uint64]) -> int:
-        """Return how many of some records can be used."""
+        """Return the number of usable records among some records."""
         columns, keys, misfits = self._parse(records, numbers)
         failures = [error for _, error in misfits]
         if self._steps.need_keys:
@@ -305,7 +307,7 @@ class Stage:
     def _parse(
         self, records: list[bytes] | Bytes, keys: NDArray[np.uint64]
     ) -> tuple[Any, NDArray[np.uint64], Misfits]:
-        """Columns, the keys of their rows, and the other records."""
+        """Return columns, the keys of their rows, and the skipped records."""
         if not self._schema.parses:
             return records if isinstance(records, Bytes) else Bytes.from_list(records), keys, []
         misfits: Misfits = []
@@ -318,7 +320,7 @@ class Stage:
 
 
 def _rows(columns: Any) -> Iterator[Any]:
-    """Single records, as parse_single_example and parse_single_sequence_example give them."""
+    """Yield single records, like parse_single_example and parse_single_sequence_example."""
     if isinstance(columns, Bytes):
         yield from columns
         return

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A line that says how far a run is."""
+"""Show the progress of a run as one line."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ __all__ = ["Progress"]
 
 
 class Progress:
-    """Rewrites one line of a terminal, at most ten times a second; elsewhere a line now and then.
+    """Rewrites a line of a terminal up to ten times per second; elsewhere prints occasional lines.
 
     Parameters
     ----------
     total : int or None
-        Batches that there will be, where that is known.
+        Total number of batches, if known.
     """
 
     def __init__(self, total: int | None, file: TextIO | None = None) -> None:
@@ -28,7 +28,7 @@ class Progress:
         self._width = 0
 
     def update(self, done: int, waited_s: float, *, last: bool = False) -> None:
-        """`done` batches are delivered, for which the consumer has waited so long."""
+        """Show the number of delivered batches, and the seconds that the consumer has waited."""
         now = time.monotonic()
         if now < self._due and not last:
             return

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batches of records in object stores: the ranges of coming batches are fetched ahead of them."""
+"""Read batches of records from object stores; the ranges of coming batches are fetched ahead."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..storage.ahead import Ahead, Job
 
 __all__ = ["RemoteFeed"]
 
-_LEAST_GROUP = 4  # groups that a window has room for
+_LEAST_GROUP = 4  # minimum number of groups that fit in a window
 
 
 class _Batch(NamedTuple):
@@ -31,7 +31,7 @@ class _Batch(NamedTuple):
 
 
 class _Group(NamedTuple):
-    """Records that are fetched together, and the batches from the first one that needs them on."""
+    """Records that are fetched together, and batches from the first one that needs them on."""
 
     number: int
     plan: Plan
@@ -39,11 +39,11 @@ class _Group(NamedTuple):
 
 
 class _Planner:
-    """Plan which records are fetched together, and when.
+    """Plans which records are fetched together, and when.
 
-    With ``"blocks"`` a group is the blocks that a batch is the first one to need. They are fetched
-    as a whole and kept until their virtual shards have left them. In other orders a group is the
-    records of several batches, which fill a part of the window.
+    With ``"blocks"``, a group consists of the blocks that a batch is the first to need. They are
+    fetched as a whole and kept until their virtual shards have finished with them. In other orders,
+    a group consists of the records of several batches, which fill a part of the window.
     """
 
     def __init__(self, dataset: RemoteDataset, order: _core.Order, block: int) -> None:
@@ -57,7 +57,7 @@ class _Planner:
         return self._by_blocks() if self._block else self._by_size()
 
     def _numbers(self) -> Iterator[tuple[int, int, NDArray[np.uint64]]]:
-        """Serial, epoch and record numbers of each batch."""
+        """Yield serial number, epoch and record numbers of each batch."""
         for serial in count():
             found = self._sampler.numbers(serial)
             if found is None:
@@ -92,7 +92,7 @@ class _Planner:
 
     def _by_blocks(self) -> Iterator[_Group]:
         owners: dict[int, int] = {}  # group of each block that is fetched and still needed
-        left_in: Counter[int] = Counter()  # blocks of each group that are still needed
+        left_in: Counter[int] = Counter()  # number of blocks of each group that are still needed
         records = len(self._dataset)
         group: _Group | None = None
         for serial, _, numbers in self._numbers():
@@ -122,17 +122,17 @@ class _Planner:
 
 
 class RemoteFeed(Iterator[tuple[int, NDArray[np.uint64], Bytes]]):
-    """Serial, record numbers and records of each batch of an order.
+    """Serial number, record numbers and records of each batch of an order.
 
-    Ranges are fetched into the window ahead of the group they belong to, and one group is put
-    together while the one before it is used.
+    Ranges are fetched into the window ahead of their group, and one group is assembled while the
+    previous group is used.
 
     Parameters
     ----------
     dataset : RemoteDataset
     order : _core.Order
     block : int
-        Records a block of ``"blocks"``; 0 for another order.
+        Number of records per block for ``"blocks"``; 0 for other orders.
     """
 
     def __init__(self, dataset: RemoteDataset, order: _core.Order, block: int) -> None:
@@ -144,7 +144,7 @@ class RemoteFeed(Iterator[tuple[int, NDArray[np.uint64], Bytes]]):
             self._extract_jobs(planned), budget=1, threads=1, most=1
         )
         self._batches: Iterator[_Batch] = iter(())
-        self._kept: dict[int, Extract] = {}  # by the number of their group
+        self._kept: dict[int, Extract] = {}  # by group number
 
     def __next__(self) -> tuple[int, NDArray[np.uint64], Bytes]:
         while (batch := next(self._batches, None)) is None:
@@ -161,7 +161,8 @@ class RemoteFeed(Iterator[tuple[int, NDArray[np.uint64], Bytes]]):
         return batch.serial, batch.numbers, records
 
     def _take(self, batch: _Batch) -> Bytes:
-        if (batch.parts == batch.parts[0]).all():  # of at least one record
+        # All records are in one group; a batch has at least one record.
+        if (batch.parts == batch.parts[0]).all():
             return self._kept[int(batch.parts[0])].take(batch.numbers)
         groups = np.unique(batch.parts)
         rows = [np.flatnonzero(batch.parts == group) for group in groups]
@@ -182,7 +183,7 @@ class RemoteFeed(Iterator[tuple[int, NDArray[np.uint64], Bytes]]):
         def put_together(pause: Any) -> tuple[_Group, Extract | None] | None:
             for first in self._ranges:
                 group = planned.popleft()
-                if first is None:  # all that its batches need was fetched before
+                if first is None:  # earlier groups contain all records of these batches
                     return group, None
                 ranges = chain([first], cast("Iterator[memoryview]", self._ranges))
                 extract = Extract(self._dataset, group.plan, ranges)
@@ -202,7 +203,7 @@ class RemoteFeed(Iterator[tuple[int, NDArray[np.uint64], Bytes]]):
 
 
 def _joined(parts: list[Bytes]) -> Bytes:
-    """The strings of all parts, one after the other."""
+    """Return the concatenated strings of all parts."""
     sizes = [np.diff(part.offsets) for part in parts]
     data = [part.data[part.offsets[0] : part.offsets[-1]] for part in parts]
     return Bytes(np.concatenate(data), np.cumsum(np.concatenate([[0], *sizes])))

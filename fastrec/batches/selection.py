@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Subsets, weights and orders of records, planned from the columns of an index.
 
-A :class:`Selection` has the options of a Batcher. :meth:`Selection.resolve` turns them, with the
-columns that they name, into numbers of records and a table of weights.
+A :class:`Selection` contains the options of a Batcher. :meth:`Selection.resolve` converts them and
+the columns that they name to record numbers and a table of weights.
 """
 
 from __future__ import annotations
@@ -41,22 +41,22 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 class Split:
     """One of several disjoint parts of the records, chosen by a hash: the `split` of a Batcher.
 
-    A record's part follows from the name of its file and its number in the file, or from the value
-    of a column. So the parts stay the same when files are added, in every order, and on every
-    machine, and no file is rewritten.
+    A record's part depends only on the name of its file and its number in the file, or on the value
+    of a column. The parts therefore stay the same if files are added, in every order, and on every
+    machine, and files need not be rewritten.
 
     Parameters
     ----------
     part : str or int
-        The part to take: a name of `parts`, or the number of a fold, from 0.
+        The part to read: a name in `parts`, or the number of a fold, from 0.
     parts : mapping of str to float, or int
-        The share of each part, which add up to 1; or the number of equal folds.
+        Share of each part, with a sum of 1; or the number of equal folds.
     by : str, optional
         A column, such as a patient or a document: records with the same value are in the same part.
     complement : bool
-        Take the records of all other parts instead, as training does with folds.
+        Whether to read the records of all other parts instead, as in cross-validation training.
     seed : int
-        Another seed chooses other parts.
+        Seed of the hash; another seed gives other parts.
 
     Examples
     --------
@@ -89,7 +89,7 @@ class Split:
 
     @classmethod
     def of(cls, split: Any) -> Split | None:
-        """Return a Split from one, from a tuple of its arguments, or None from None."""
+        """Convert a Split, a tuple of its arguments, or None to a Split or None."""
         if split is None or isinstance(split, Split):
             return split
         if isinstance(split, (tuple, list)) and len(split) == 2:
@@ -97,13 +97,13 @@ class Split:
         raise TypeError(f"split must be a Split or (part, parts), got {shown(split)}")
 
     def mask(self, hashes: Numbers) -> NDArray[np.bool_]:
-        """Tell which records, given the hash of each, are in the part."""
+        """Return a mask of the records in the part, given the hash of each record."""
         low, high = self._bounds()
         inside = (hashes >= low) & (hashes <= high)
         return ~inside if self.complement else inside
 
     def _bounds(self) -> tuple[np.uint64, np.uint64]:
-        """The smallest and the largest hash of the part."""
+        """Return the smallest and the largest hash of the part."""
         if isinstance(self.parts, Mapping):
             names, shares = list(self.parts), list(self.parts.values())
             number = names.index(self.part)  # type: ignore[arg-type]
@@ -115,7 +115,7 @@ class Split:
         return np.uint64(int(begin * 2**64)), np.uint64(high)
 
     def describe(self) -> list[Any]:
-        """The split as JSON takes it."""
+        """Return the split in JSON types."""
         parts: Any = self.parts
         if isinstance(parts, Mapping):
             parts = [list(item) for item in parts.items()]
@@ -123,7 +123,7 @@ class Split:
 
 
 class Selected(NamedTuple):
-    """The records that a selection leaves."""
+    """The records that a selection contains."""
 
     numbers: Numbers | None
     """Numbers of the records in the order in which they are read; None for all, in file order."""
@@ -136,18 +136,18 @@ class Selected(NamedTuple):
 
 @dataclass(frozen=True)
 class Selection:
-    """Options that choose records by the columns of an index.
+    """Options that select records by the columns of an index.
 
     Attributes
     ----------
     where : str or None
         A condition, in the language of ``fastrec cat --where``.
     weights : Weights or None
-        Draw records with replacement, each in proportion to its weight.
+        Weights for drawing records with replacement, each in proportion to its weight.
     balance : str, (str, mapping) or None
-        A column: draw records so that each value comes equally often, or with the given shares.
+        A column: records are drawn so that each value is equally frequent, or has its given share.
     order : str or None
-        A column: read records from its lowest to its highest value; from the highest with ``-``.
+        A column: records are read from its lowest to its highest value, or in reverse with ``-``.
     split : Split or None
     """
 
@@ -190,7 +190,7 @@ class Selection:
         )
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out the parsed condition, which cannot be pickled and is parsed again."""
+        """Exclude the parsed condition, which cannot be pickled and is parsed again."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def __bool__(self) -> bool:
@@ -204,7 +204,7 @@ class Selection:
 
     @property
     def option(self) -> str:
-        """The first option that asks for a column, for messages."""
+        """The first option that needs a column, for messages."""
         for name in ("where", "weights", "balance", "order"):
             if getattr(self, name) is not None:
                 return f"{name}="
@@ -220,7 +220,7 @@ class Selection:
         names = []
         order = None if self.order is None else self.order.lstrip("-")
         by = None if self.split is None else self.split.by
-        option = "where"  # that the message names
+        option = "where"  # option named in the message
         try:
             if self._where is not None:
                 for name, measure in self._where.terms:
@@ -235,7 +235,7 @@ class Selection:
         return list(dict.fromkeys(names))
 
     def describe(self) -> dict[str, Any]:
-        """The options that the records depend on, as JSON takes them."""
+        """Return the options that affect the records, in JSON types."""
         described: dict[str, Any] = {}
         for name in ("where", "order"):
             if getattr(self, name) is not None:
@@ -255,21 +255,21 @@ class Selection:
     def resolve(
         self, columns: Mapping[str, Column], paths: Sequence[PathLike], counts: Sequence[int]
     ) -> Selected:
-        """Return the records that are left, and their weights.
+        """Return the selected records, and their weights.
 
         Parameters
         ----------
         columns : mapping of str to Column
-            The columns of `names`, of all records.
+            The columns of `names`, for all records.
         paths : sequence of path
             The files.
         counts : sequence of int
-            Records of each file.
+            Number of records in each file.
 
         Raises
         ------
         FastrecError
-            When every record is left out, or a record lacks a weight.
+            If the selection is empty, or a record lacks a weight.
         """
         total = sum(counts)
         for name, column in columns.items():
@@ -310,7 +310,7 @@ class Selection:
             ranks = np.argsort(np.argsort(np.array(column.labels.to_list(), object)))
             keys = ranks[keys]
         places = np.argsort(keys, kind="stable")
-        if self.order.startswith("-"):  # from the highest, those of one value in file order
+        if self.order.startswith("-"):  # highest value first; equal values in file order
             places = len(keys) - 1 - np.argsort(keys[::-1], kind="stable")[::-1]
         if column.missing is not None:  # records without a value come last
             places = places[np.argsort(column.missing[numbers][places], kind="stable")]
@@ -336,7 +336,7 @@ class Selection:
     def _weights(
         self, columns: Mapping[str, Column], numbers: Numbers, total: int
     ) -> NDArray[np.float64]:
-        """The weight of each record that is left."""
+        """Return the weight of each selected record."""
         option = self.weights if self.balance is None else self.balance
         if isinstance(option, np.ndarray):
             if option.shape != (total,):
@@ -381,10 +381,10 @@ class Selection:
 
 
 def _grouped(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Return the different values, the number among them of each value, and their counts."""
+    """Return the distinct values, the number of each value in that list, and their counts."""
     if values.dtype.itemsize > 2 or values.dtype.kind != "i":
         return np.unique(values, return_inverse=True, return_counts=True)
-    low = int(values.min())  # The range is small, so counting is faster than sorting.
+    low = int(values.min())  # the range is small, so counting is faster than sorting
     shifted = values.astype(np.int32) - low
     counts = np.bincount(shifted)
     present = np.flatnonzero(counts)
@@ -400,7 +400,7 @@ def _one_name(text: str) -> Name:
 
 
 def _plain(key: Any) -> Any:
-    """Return a key of a mapping as columns have values: strings as bytes."""
+    """Convert a key of a mapping to the type of column values: strings become bytes."""
     return key.encode() if isinstance(key, str) else key
 
 
@@ -410,7 +410,7 @@ def _hash(data: bytes, salt: int) -> np.uint64:
 
 
 def _mixed(numbers: Numbers) -> Numbers:
-    """Return the finalizer of splitmix64 of each number."""
+    """Return the result of splitmix64's finalizer for each number."""
     numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return numbers ^ (numbers >> np.uint64(31))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shard of this process, from the framework or the launcher that started it."""
+"""Find the shard of this process, from the framework or the launcher that started it."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 __all__ = ["find_rank", "find_shard", "shard_within", "torch_worker"]
 
-# Launchers write (rank, size) here; the first pair that is set counts.
+# Launchers write (rank, size) to these variables; the first pair that is set counts.
 VARIABLES = (
-    ("RANK", "WORLD_SIZE"),  # torchrun and most others
+    ("RANK", "WORLD_SIZE"),  # torchrun and most other launchers
     ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
     ("PMI_RANK", "PMI_SIZE"),
     # The number of tasks in the step. SLURM_NTASKS is the number in the job, even in the batch
@@ -20,7 +20,7 @@ VARIABLES = (
     ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),
     ("SLURM_PROCID", "SLURM_NTASKS"),
 )
-# Steps of one process: the batch script and the shell of an interactive job.
+# Steps with one process: the batch script and the shell of an interactive job.
 _SINGLE_STEPS = ("4294967291", "4294967290", "batch", "interactive")
 
 _logger = logging.getLogger("fastrec")
@@ -34,18 +34,19 @@ class _Rank(NamedTuple):
 
 
 def find_shard() -> tuple[int, int]:
-    """Return (index, count) of this process among those that train together.
+    """Return (index, count) of this process among the processes that train together.
 
-    The first of these that is imported and running decides: ``torch.distributed``, Ray Train, JAX.
-    Otherwise environment variables do: ``RANK`` and ``WORLD_SIZE``, or those of Open MPI, PMI or
-    Slurm. Without any of them the process is alone: (0, 1). Each worker process of a
-    ``torch.utils.data.DataLoader`` has a shard of its own. What was found is logged once, at level
-    INFO of the logger ``fastrec``: programs that a rank starts inherit its environment variables.
+    The result comes from the first of these that is imported and running: ``torch.distributed``,
+    Ray Train, JAX. Otherwise it comes from environment variables: ``RANK`` and ``WORLD_SIZE``, or
+    the variables of Open MPI, PMI or Slurm. Without any of them, the process is alone: (0, 1). Each
+    worker process of a ``torch.utils.data.DataLoader`` has a separate shard. The result is logged
+    once, at level INFO of the logger ``fastrec``, because programs that a rank starts inherit its
+    environment variables.
 
     Raises
     ------
     ValueError
-        When the environment variables are not a rank and a size.
+        If the environment variables are not a valid rank and size.
 
     Examples
     --------
@@ -57,7 +58,7 @@ def find_shard() -> tuple[int, int]:
 
 
 def find_rank() -> tuple[int, int]:
-    """Return (index, count) as :func:`find_shard` does, without the workers of a DataLoader."""
+    """Return (index, count) as :func:`find_shard` does, but ignore the workers of a DataLoader."""
     rank = _torch() or _ray() or _jax() or _environment()
     if rank is None:
         return 0, 1
@@ -104,7 +105,7 @@ def _ray() -> _Rank | None:
     try:
         context = train.get_context()
         index, count = context.get_world_rank(), context.get_world_size()
-    except RuntimeError:  # not inside of a training worker
+    except RuntimeError:  # not in a training worker
         return None
     return None if index is None or count is None else _Rank(index, count, "Ray Train")
 

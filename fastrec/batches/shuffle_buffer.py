@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TensorFlow's shuffle buffer for anything, and its random numbers."""
+"""TensorFlow's shuffle buffer for objects of any type, and its random numbers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["ShuffleBuffer", "random_blocks", "ring_shuffled"]
 
 T = TypeVar("T")
 
-GRAPH_SEED = 87654321  # TensorFlow's, where only the operation has a seed
+GRAPH_SEED = 87654321  # TensorFlow's value if only the operation has a seed
 
 
 def _random_pair() -> tuple[int, int]:
@@ -27,21 +27,21 @@ def _random_pair() -> tuple[int, int]:
 
 
 class ShuffleBuffer(Generic[T]):
-    """TensorFlow's ``RandomShuffleQueue``, draw for draw, for objects of any kind.
+    """TensorFlow's ``RandomShuffleQueue``, with the same draws, for objects of any type.
 
-    TensorFlow's queue holds whatever its threads have enqueued at the moment of a draw. Here the
-    caller decides: the same puts and takes give the same objects, and where TensorFlow's queue had
-    the same contents, the same as TensorFlow.
+    The content of TensorFlow's queue at a draw depends on the timing of its threads. Here, the
+    caller controls it: the same puts and takes return the same objects. If TensorFlow's queue had
+    the same content, they are also the same as in TensorFlow.
 
     Parameters
     ----------
     capacity : int or None
-        Objects that fit; None for any number.
+        Maximum number of objects; None for no limit.
     min_after_dequeue : int
-        Objects that have to stay behind until the buffer is closed.
+        Minimum number of objects to keep until the buffer is closed.
     seed : int, (int, int) or None
-        TensorFlow's seed of the operation; or the pair of the graph's and the operation's; or
-        None to draw one at random.
+        TensorFlow's seed of the operation, or the pair of the graph's and the operation's seeds, or
+        None to draw a random seed.
 
     Examples
     --------
@@ -90,7 +90,7 @@ class ShuffleBuffer(Generic[T]):
         Raises
         ------
         ValueError
-            When the buffer is full or closed.
+            If the buffer is full or closed.
         """
         if self._closed:
             raise ValueError("the shuffle buffer is closed")
@@ -104,7 +104,7 @@ class ShuffleBuffer(Generic[T]):
         Raises
         ------
         IndexError
-            When none may be drawn now.
+            If an object cannot be drawn now.
         """
         if not self.ready:
             least = 0 if self._closed else self.min_after_dequeue
@@ -117,7 +117,7 @@ class ShuffleBuffer(Generic[T]):
         Raises
         ------
         ValueError
-            When they do not all fit, or the buffer is closed.
+            If there is not enough space for all of them, or the buffer is closed.
         """
         check_types(ShuffleBuffer.put_many, locals())
         if self._closed:
@@ -130,12 +130,12 @@ class ShuffleBuffer(Generic[T]):
         self._queue.put_many(new)
 
     def take_many(self, count: int) -> list[T]:
-        """Draw `count` objects: the same ones as by so many calls of :meth:`take`.
+        """Draw `count` objects, the same ones as with `count` calls of :meth:`take`.
 
         Raises
         ------
         IndexError
-            When so many may not be drawn now.
+            If `count` objects cannot be drawn now.
         """
         check_types(ShuffleBuffer.take_many, locals())
         least = 0 if self._closed else self.min_after_dequeue
@@ -149,16 +149,16 @@ class ShuffleBuffer(Generic[T]):
         return self._queue.take_many(count)
 
     def close(self) -> None:
-        """Say that no more objects come, so that all can be taken."""
+        """Declare that no more objects follow, so that all can be taken."""
         self._closed = True
 
     def shuffle(self, items: Iterable[T]) -> Iterator[T]:
-        """Pass `items` through: the buffer is filled to its capacity before each draw, then closed.
+        """Pass `items` through the buffer, which is full before each draw and closed at the end.
 
         Yields
         ------
         object
-            Each of the items, and of what was in the buffer before, once.
+            Each of the items, and each object that was in the buffer before, once.
         """
         check_types(ShuffleBuffer.shuffle, locals())
         return self._shuffled(items)
@@ -174,7 +174,7 @@ class ShuffleBuffer(Generic[T]):
 
 
 def random_blocks(seed: int, seed2: int, numbers: NDArray[np.integer[Any]]) -> NDArray[np.uint32]:
-    """Random numbers as TensorFlow makes them: blocks of four, each a function of its number.
+    """Return TensorFlow's random numbers: blocks of four, each a function of its block number.
 
     Parameters
     ----------
@@ -197,22 +197,22 @@ def random_blocks(seed: int, seed2: int, numbers: NDArray[np.integer[Any]]) -> N
 def ring_shuffled(
     items: Iterable[T], size: int, seeds: Callable[[], tuple[int, int]]
 ) -> Iterator[T]:
-    """The order of ``tf.data.Dataset.shuffle``: each item drawn from a ring, which is full before.
+    """Yield items in the order of ``tf.data.Dataset.shuffle``: each is drawn from a full ring.
 
-    An error of `items` comes as it is, and iterating goes on after it.
+    An error of `items` is raised unchanged, and iteration can continue after it.
 
     Parameters
     ----------
     items : iterable
     size : int
-        Items in the ring.
+        Number of items in the ring.
     seeds : callable
-        Gives TensorFlow's pair of seeds of one iteration; called when the first item is wanted.
+        Returns TensorFlow's pair of seeds for one iteration; called before the first item.
 
     Raises
     ------
     ValueError
-        When `size` is not at least 1.
+        If `size` is less than 1.
 
     Examples
     --------

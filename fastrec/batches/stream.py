@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records that can only be read one after the other, dealt into batches as the native loader does.
+"""Divide records that can only be read in sequence into batches, as the native loader does.
 
-The same sources uncompressed, under the same options, give the same batches.
+With the same options, the same sources give the same batches if they are not compressed.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ class Block(NamedTuple):
 
     at: Position
     then: Position
-    keys: list[int]  # number of the record, and the epoch above it
+    keys: list[int]  # number of the record, with the epoch in the upper bits
     records: list[bytes]
 
 
 def _side_by_side(files: RecordFiles, width: int, damage: Damage | None) -> Iterator[bytes]:
-    """Record 0 of each of `width` files, then record 1, and so on; then of the next files."""
+    """Yield record 0 of each of `width` files, then record 1, and so on; then the next files."""
     for begin in range(0, len(files.paths), width):
         numbers = range(begin, min(begin + width, len(files.paths)))
         alive: list[Any] = [iter(files.open(number, damage)) for number in numbers]
@@ -51,8 +51,10 @@ def _side_by_side(files: RecordFiles, width: int, damage: Damage | None) -> Iter
 
 
 def _own_places(spec: OrderSpec, size: int) -> tuple[int, int]:
-    """The first place of this shard in a last step of `size` places, and the number of its places;
-    as ``divide()`` of ``csrc/batch/order.c``."""
+    """Return the first position of this shard in a last step of `size` positions, and their number.
+
+    The result is that of ``divide()`` in ``csrc/batch/order.c``.
+    """
     index, (base, left) = spec.shard[0], divmod(size, spec.shard[1])
     if spec.uneven == "longer":
         return base * index + min(index, left), base + (index < left)
@@ -63,20 +65,21 @@ def _own_places(spec: OrderSpec, size: int) -> tuple[int, int]:
 def _dealt(
     records: Iterable[bytes], spec: OrderSpec, used: int, carried: int
 ) -> Iterator[Numbered]:
-    """This shard's records from place `used` on, with their numbers; as ``csrc/batch/order.h``.
+    """Yield this shard's records and their numbers from position `used` on.
 
-    Whether a step is the last one is known at its end. Until then the records are kept that this
-    shard would have in either case: at most a quarter of the step.
+    The rules are those of ``csrc/batch/order.h``. Whether a step is the last one is known only at
+    its end. Until then, all records that could belong to this shard are kept: at most a quarter of
+    the step.
 
     Parameters
     ----------
     carried : int
-        Rows of the first step that are in the batch of the epoch before.
+        Number of rows of the first step that are in the batch of the previous epoch.
     """
     index, count = spec.shard
-    rows = spec.deal - carried  # of each shard in this step
+    rows = spec.deal - carried  # rows of each shard in this step
     head: list[bytes] = []
-    kept: deque[Numbered] = deque()  # the first of them is at place `begin` of the step
+    kept: deque[Numbered] = deque()  # the first one is at position `begin` of the step
     begin = place = 0
     number = -1
     for number, record in enumerate(records):
@@ -116,8 +119,10 @@ def _shuffled(records: Iterator[Numbered], spec: OrderSpec, epoch: int) -> Itera
 
 
 def _epoch(run: Pass, epoch: int, used: int, carried: int = 0) -> Iterator[Numbered]:
-    """This shard's records of an epoch, from a place on, by their keys; `carried` of them are in
-    the batch of the epoch before."""
+    """Yield this shard's records of an epoch by key, from position `used` on.
+
+    `carried` of them are in the batch of the previous epoch.
+    """
     files, spec, damage = run.ordering.files, run.spec, run.damage
     width, first = spec.interleave, epoch % 2**24 << EPOCH_BITS
     records: Iterator[bytes]
@@ -127,7 +132,7 @@ def _epoch(run: Pass, epoch: int, used: int, carried: int = 0) -> Iterator[Numbe
     else:
         records = _side_by_side(files, width, damage)
     skipped = 0
-    if spec.buffer:  # what it holds depends on all that was drawn before
+    if spec.buffer:  # the buffer's content depends on all earlier draws
         used, skipped, carried = 0, used // spec.shard[1], 0
     dealt: Iterator[Numbered] = enumerate(records, first)
     if spec.shard != (0, 1):
@@ -141,7 +146,7 @@ def _epoch(run: Pass, epoch: int, used: int, carried: int = 0) -> Iterator[Numbe
 
 
 def _cut(numbered: Iterator[Numbered], run: Pass, at: Position) -> Iterator[Block]:
-    """Blocks of one epoch, or of several where batches go across them."""
+    """Yield the blocks of one epoch, or of several if batches cross epochs."""
     spec = run.spec
     size, count = spec.batch_size, spec.shard[1]
     while batch := list(islice(numbered, size)):
@@ -150,7 +155,8 @@ def _cut(numbered: Iterator[Numbered], run: Pass, at: Position) -> Iterator[Bloc
         keys = [key for key, _ in batch]
         last = keys[-1] >> EPOCH_BITS
         if last == at.epoch % 2**24:
-            # A short batch is a step as any other: other shards may have a record more in theirs.
+            # A short batch also counts as a step: other shards may have a record more in their
+            # batch.
             rows = len(batch) if run.ordering.by_row else size
             then = at._replace(used=at.used + rows * count)
         else:
@@ -161,7 +167,7 @@ def _cut(numbered: Iterator[Numbered], run: Pass, at: Position) -> Iterator[Bloc
 
 
 def stream(run: Pass) -> Iterator[Block]:
-    """The blocks of records of a pass; those before its start are read and passed over."""
+    """Yield the blocks of records of a pass; records before its start are read and skipped."""
     spec = run.spec
     if spec.batch_across_epochs:
         yield from _cut(_endless(run), run, Position(*run.first))
@@ -173,11 +179,11 @@ def stream(run: Pass) -> Iterator[Block]:
             none = False
             yield block
         if none and used == 0:
-            return  # an epoch without a batch, as all others will be
+            return  # an epoch without batches, and all later epochs are the same
 
 
 def _endless(run: Pass) -> Iterator[Numbered]:
-    """The records of one epoch after the other, until one has none."""
+    """Yield the records of consecutive epochs, until an epoch is empty."""
     total = 0
     for epoch in run.spec.epochs_from(run.first.epoch):
         used = run.first.used if epoch == run.first.epoch else 0
