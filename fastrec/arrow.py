@@ -122,9 +122,9 @@ def batch(columns: Mapping[str, Any], *, tensors: bool = True) -> RecordBatch:
     Raises
     ------
     TypeError, ValueError, OverflowError
-        When the batch is consumed, with the name of the column: if Arrow lacks a type, columns have
-        different numbers of rows, text is not UTF-8, or the requested type cannot count all
-        elements.
+        If Arrow lacks a type, columns have different numbers of rows, text is not UTF-8, or the
+        requested type cannot count all elements. The error is raised when the batch is consumed,
+        and names the column.
 
     Examples
     --------

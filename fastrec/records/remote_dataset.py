@@ -112,7 +112,7 @@ class RemoteDataset:
         return int(self._firsts[-1])
 
     def file_counts(self) -> list[int]:
-        """Number of records in each file."""
+        """Return the number of records in each file."""
         counts: list[int] = self._indexes.counts.tolist()
         return counts
 

@@ -103,7 +103,7 @@ class StorageOptions:
 
     @property
     def secrets(self) -> list[str]:
-        """Return the option values that must not be shown."""
+        """Option values that must not be shown."""
         hidden = (value for key, value in self.options.items() if not _is_harmless(key))
         return [value for value in hidden if isinstance(value, str) and len(value) > 3]
 
