@@ -78,7 +78,7 @@ class TFRecord(datasets.ArrowBasedBuilder):  # type: ignore[misc]
         splits = []
         for name, listed in self.config.data_files.items():
             paths = [path for path in listed if not is_side_file(os.path.basename(path))]
-            # Needed because datasets has expanded the patterns.
+            # datasets has expanded the patterns, so the shards are checked here.
             if self.config.shards == "complete":
                 check_shards(paths, lone_shards(paths))
             files = [*dl_manager.download(paths)]

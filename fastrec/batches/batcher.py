@@ -252,7 +252,7 @@ class Batcher:
         )
         self._begin(source, options, any_seed=seed is None, rank=(0, 1))
         self._check_seed(find_rank() if shard == "auto" else self._order.spec.shard)
-        # Created in a worker, so any random seed belongs to this worker.
+        # If the Batcher is created in a worker, a random seed would differ between the workers.
         if shard == "auto" and torch_worker()[1] > 1:
             self._check_seed(torch_worker())
 

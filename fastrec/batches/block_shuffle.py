@@ -68,7 +68,7 @@ def plan_blocks(
     if block:
         return block, _power_of_two(min(_FEWEST, -(-count // block) // (2 * window)))
     blocks = min(size // least, count)
-    # Fewer for larger blocks, to limit the memory of their windows.
+    # Larger blocks have fewer virtual shards, to limit the memory of their windows.
     fewest = max(1, _FEWEST * BLOCK_BYTES // least)
     most = min(max(size // _SHARD_BYTES, fewest), _MOST)
     shards = _power_of_two(min(blocks, most))

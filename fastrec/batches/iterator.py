@@ -126,7 +126,7 @@ class Batches(Iterator[Any]):
             try:
                 batch = self._next_native() if self._feed_is_native else self._next_made()
             except StopIteration:
-                # Closed by the caller, not by the end of the epoch.
+                # The caller has closed the iterator before the end of the epoch.
                 if self._closed and not self._finished:
                     raise ValueError(_CLOSED) from None
                 self._end()

@@ -256,7 +256,7 @@ class Ordering:
         """Return the specification with the blocks of this dataset."""
         if spec.shuffle != "blocks":
             return spec
-        # Approximate size of a subset.
+        # For a subset of the records, this size is approximate.
         size = self.dataset.size * count // max(1, len(self.dataset))
         least = (
             self.dataset.block_bytes if isinstance(self.dataset, InflatedDataset) else BLOCK_BYTES

@@ -161,7 +161,7 @@ class RemoteFeed(Iterator[tuple[int, NDArray[np.uint64], Bytes]]):
         return batch.serial, batch.numbers, records
 
     def _take(self, batch: _Batch) -> Bytes:
-        # All records are in one group; a batch has at least one record.
+        # If all records are in one group, it returns them in order. A batch is never empty.
         if (batch.parts == batch.parts[0]).all():
             return self._kept[int(batch.parts[0])].take(batch.numbers)
         groups = np.unique(batch.parts)

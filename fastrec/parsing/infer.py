@@ -195,7 +195,7 @@ class _Survey:
         schemas = _core.Schema(plan_context({})), _core.Schema(plan_frames(frames))
         try:
             return _core.parse_sequences(*schemas, block)[1]
-        # The second field of the message is not a map of feature lists.
+        # The second field of the message may not be a map of feature lists.
         except ExampleParseError as error:
             if error.record is None:
                 raise

@@ -394,7 +394,7 @@ class _Reading:
 
 def _names_in(expression: Any) -> set[str]:
     """Return the columns that an expression of Ray names."""
-    # Absent in older versions of Ray, which do not push filters down.
+    # Older versions of Ray lack this module, and do not push filters down.
     from ray.data.expressions import ColumnExpr
 
     if isinstance(expression, (list, tuple)):

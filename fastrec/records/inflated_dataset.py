@@ -194,7 +194,7 @@ class InflatedDataset(RemoteDataset):
     def __getitem__(self, number: Any) -> bytes:
         at, count = number.__index__(), len(self)
         if -count <= at < count:
-            # The call below raises it again with full details.
+            # The call below raises the same error again, with full details.
             with contextlib.suppress(FastrecError):
                 if (record := self._record(at % count)) is not None:
                     return record

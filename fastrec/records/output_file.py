@@ -123,7 +123,7 @@ class Output:
         place = self.file.place
         assert place is not None
         with NamedFile(place, self.file.path) as file:
-            # Otherwise the page cache, not the disk, would be read.
+            # Without this call, the data would be read from the page cache instead of the disk.
             if hasattr(os, "posix_fadvise"):
                 os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
             read = None

@@ -467,7 +467,7 @@ class _Work:
     def _publish(self, overwrite: bool, resumable: bool) -> Resharded:
         done, paths = self._state["shards"], self._targets()
         left = [(self._shard(number), path) for number, path in enumerate(paths)]
-        # Other files are already published.
+        # Files that no longer exist in the folder are already published.
         left = [pair for pair in left if os.path.lexists(pair[0])]
         if self._uploads:
             rules: dict[str, Any] = {"storage": self._storage, "resumable": resumable}

@@ -24,7 +24,7 @@ _CONNECT_RETRIES = 4  # retries for a server that has never answered, 1.5 second
 _PREFIX = 1 << 16  # the whole object may be requested for a range that ends below
 _PROGRESS = 1 << 16  # a failed request that returned this many bytes made progress
 _LEAST_PART, _MOST_PART = 1 << 20, 16 << 20
-# Fetch times below and above which later parts become larger or smaller.
+# After a part that takes less or more time, in seconds, later parts are larger or smaller.
 _QUICK_S, _SLOW_S = 0.25, 2.0
 _READ = 1 << 20  # maximum bytes per read of a stream
 

@@ -26,7 +26,7 @@ _STATUS = re.compile(r"status(?: code)?:? (\d{3})")
 _ERROR_BODY = re.compile(r"<\?xml.*|<Error>.*|\{.*", re.DOTALL)
 _ERROR_CODE = re.compile(r"<Code>([^<]{1,100})</Code>|\"(?:status|reason)\": *\"([^\"]{1,100})\"")
 _ERROR_TEXT = re.compile(r"<Message>([^<]{1,300})|\"message\": *\"([^\"]{1,300})\"")
-# Servers that provide credentials.
+# URLs of servers that provide credentials.
 _METADATA = re.compile(r"//(169\.254\.16\d\.\d+|metadata[^/]*)/")
 _CREDENTIALS = (
     "no credentials: set the store's environment variables (AWS_ACCESS_KEY_ID and "

@@ -62,7 +62,7 @@ def _parquet(paths: Sequence[str], columns: list[str] | None) -> Iterator[Part]:
                 for batch in file.iter_batches(rows, row_groups=[number], columns=columns):
                     yield Part(path, done, batch, total)
                     done += batch.num_rows
-                # The pool otherwise keeps row groups for a while.
+                # Without this call, the pool keeps the memory of row groups for a while.
                 pa.default_memory_pool().release_unused()
 
 
