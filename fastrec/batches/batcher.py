@@ -265,8 +265,8 @@ class Batcher:
         self._seed_agreed = not any_seed
         self._rank = rank  # rank of the process that pickled the Batcher
         self._steps = Steps(options)
-        # Slabs for the rings, one for the consumer, and one that it requests while it keeps the
-        # last.
+        # Slabs are needed for the rings, for the batch that the consumer keeps, and for the next
+        # batch that it requests.
         rings = 1 if self._steps.are_none else 2
         self._slabs = rings * options.depth + 2
         self._schema = _core.Schema(

@@ -38,7 +38,7 @@ class Mixture:
         Share of each source; 0.7 and 0.3 are the same as 7 and 3.
     until : {"first", "last"} or int
         End of an epoch: when the first source is exhausted, when the last source is, or after this
-        number of global steps. `schedule` requires a number, and there is then one epoch.
+        number of global steps. With a number, which `schedule` requires, there is only one epoch.
     schedule : sequence of (int, sequence of numbers)
         Later weights, each with the global step at which they start, in ascending order. A global
         step is a batch of all shards. A weight may be 0.
