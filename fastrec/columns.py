@@ -136,14 +136,11 @@ class Bytes(_ArrowArray, Sequence[bytes]):
         """Return the strings with these numbers, counted over all dimensions, in one dimension."""
         from . import _core
 
-        order = np.asarray(order)
-        if order.dtype.kind not in "iu" and order.size:
-            raise TypeError(f"order must be integers, got {shown(order)}")
         return Bytes(
             *_core.take_strings(
                 np.ascontiguousarray(self.data, np.uint8),
                 np.ascontiguousarray(self.offsets, np.int64),
-                np.ascontiguousarray(order, np.int64),
+                _numbers("order", order),
             )
         )
 
@@ -421,9 +418,21 @@ class Arrays(_ArrowArray, Sequence[Any]):
     def __repr__(self) -> str:
         return f"<fastrec.Arrays of {len(self)}, {self.shapes.shape[1]} dimensions>"
 
-    def take(self, rows: NDArray[np.int64]) -> Arrays:
+    def take(self, rows: Any) -> Arrays:
         """Return the arrays with these numbers."""
+        rows = _numbers("rows", rows)
         return Arrays(*_taken(self.values, self.row_splits, rows), self.shapes[rows])
+
+
+def _numbers(name: str, value: Any) -> NDArray[np.int64]:
+    """Return an argument that is an array or a sequence of integers."""
+    try:
+        numbers = np.asarray(value)
+    except (TypeError, ValueError):  # of sequences of unequal length
+        raise TypeError(f"{name} must be integers, got {shown(value)}") from None
+    if numbers.ndim > 1 or (numbers.dtype.kind not in "iu" and numbers.size):
+        raise TypeError(f"{name} must be integers, got {shown(value)}")
+    return np.ascontiguousarray(numbers, np.int64)
 
 
 def _taken(

@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arguments import check_types
+from ..arguments import check_types, is_int, shown
 from ..errors import IndexMismatchError
 from ..storage.options import StorageOptions
 from ..storage.remote import RemoteFile, find_files
@@ -114,14 +114,14 @@ class DatasetIndex:
         path = local_path(path)
         storage = StorageOptions.of(storage_options)
         if not os.fsdecode(path).endswith(DATASET_SUFFIX):
-            raise ValueError(
-                f"the name of a dataset index must end in {DATASET_SUFFIX}, got {os.fspath(path)!a}"
-            )
+            raise ValueError(f"path must end in {DATASET_SUFFIX}, got {os.fspath(path)!a:.99}")
         files = RecordFiles(
             source, shards=shards, storage_options=storage, max_record_bytes=max_record_bytes
         )
         if files.file is not None:
-            raise ValueError("a dataset index requires paths, got a file object")
+            raise ValueError(
+                "source must be a path, a glob pattern or a list of these, got a file object"
+            )
         described = described_files(files.places, files.options, storage)
         writer = open_dataset_writer(path, files.places, described, storage, overwrite=overwrite)
         writer.close()
@@ -177,11 +177,18 @@ class DatasetIndex:
 
     def kind_of(self, number: int) -> str | None:
         """Return the compression of a file."""
-        return KINDS[int(self._table.kinds[number])]
+        return KINDS[int(self._table.kinds[self._checked(number)])]
 
     def name_of(self, number: int) -> str:
         """Return the name of a file, relative to the folder of the index."""
-        return self._table.name_of(number)
+        return self._table.name_of(self._checked(number))
+
+    def _checked(self, number: Any) -> int:
+        if not is_int(number):
+            raise TypeError(f"number must be an int, got {shown(number)}")
+        if not 0 <= number < len(self):
+            raise IndexError(f"number must be at least 0 and less than {len(self)}, got {number}")
+        return int(number)
 
     @cached_property
     def files(self) -> Sequence[Any]:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
-from ..arguments import check_int, check_types, is_int, shown
+from ..arguments import check_int, check_path, check_types, is_int, shown
 from ..columns import Bytes
 from ..storage.options import StorageOptions
 from .compression import Compression
@@ -178,6 +178,7 @@ class Reader(_core.Indexed, Sequence[bytes]):
 
     def is_compressed(self, path: str | bytes) -> bool:
         """Return whether a file is compressed, by the `compression` option or its first bytes."""
+        check_path("path", path)
         return self._files.is_compressed(path)
 
     def __len__(self) -> int:

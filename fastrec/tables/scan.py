@@ -40,7 +40,8 @@ class Scan:
             Names of the columns; all by default. For an empty sequence, each batch has one column,
             because the length of a batch is the length of its columns.
         """
-        yield from self._projected(columns).batches()
+        check_types(Scan.batches, locals())
+        return iter(self._projected(columns).batches())
 
     def _projected(self, columns: Sequence[str] | None) -> arrow.Table:
         if columns is None:
@@ -48,7 +49,7 @@ class Scan:
         described = self.description
         names = [*_names(described)]
         if odd := sorted(set(columns).difference(names)):
-            raise ValueError(f"{odd[0]!a} is not a column; the columns are {', '.join(names)}")
+            raise ValueError(f"columns must be among {', '.join(names)}, got {odd[0]!a}")
         kept = columns or names[:1]
         chosen: Any
         if isinstance(described, SequenceFeatures):

@@ -127,6 +127,7 @@ class Dataset(Sequence[Any]):
 
     def tfds_id(self, index: int) -> str:
         """Return file name and record number: ``mnist-train.tfrecord-00000-of-00001__7``."""
+        check_types(Dataset.tfds_id, locals())
         span, number = self._place(index)
         return f"{os.path.basename(span.path)}__{number}"
 

@@ -55,7 +55,7 @@ SAYS = {
     "features": "feature", "context": "feature", "sequence": "feature", "mapping": "feature",
     "columns": "feature", "feature_lists": "feature", "context_features": "feature",
     "sequence_features": "feature", "records": "record", "sources": "source", "split": "parts",
-    "capacity": "capacity",
+    "capacity": "capacity", "record": "feature",
 }  # fmt: skip
 # Values of these are data, or anything.
 ANY = {
@@ -84,6 +84,7 @@ def calls(tmp: Path) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
     index, manifest = Index.build("a.tfrecord"), Manifest.build("a.tfrecord")
     index.write_text("text.idx")
     manifest.save("manifest.json")
+    fastrec.DatasetIndex.build("a.tfrecord", "set.frdataset")
     reader = fastrec.Reader("a.tfrecord")
     batcher = fastrec.Batcher("a.tfrecord", FEATURES, 2, seed=0)
     buffer: fastrec.ShuffleBuffer[Any] = fastrec.ShuffleBuffer(None)
@@ -154,11 +155,22 @@ def calls(tmp: Path) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
     for name in public_names():
         if name in arguments and (table is not None or name not in ("convert", "tables.scan")):
             table_of[name] = (_of(name), arguments[name])
+    dataset = fastrec.DatasetIndex.open("set.frdataset")
+    arrays = fastrec.Arrays(np.arange(3), splits, np.array([[3]]))
     methods: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
+        "Arrays.take": (arrays.take, {"rows": [0]}),
         "Batcher.set_epoch": (batcher.set_epoch, {"epoch": 0}),
         "Batcher.load_state_dict": (batcher.load_state_dict, {"state": batcher.state_dict()}),
         "Bytes.from_list": (fastrec.Bytes.from_list, {"strings": [b"a"]}),
         "Bytes.take": (strings.take, {"order": [0]}),
+        "DatasetIndex.build": (
+            fastrec.DatasetIndex.build,
+            {"source": "a.tfrecord", "path": "new.frdataset"},
+        ),
+        "DatasetIndex.open": (fastrec.DatasetIndex.open, {"path": "set.frdataset"}),
+        "DatasetIndex.kind_of": (dataset.kind_of, {"number": 0}),
+        "DatasetIndex.name_of": (dataset.name_of, {"number": 0}),
+        "DatasetIndex.file_at": (dataset.file_at, {"number": 0}),
         "ImageFeature.decode": (fastrec.ImageFeature().decode, {"images": [png]}),
         "Index.build": (Index.build, {"path": "a.tfrecord"}),
         "Index.load": (Index.load, {"path": "a.tfrecord"}),
@@ -174,10 +186,15 @@ def calls(tmp: Path) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
         "Reader.blocks": (reader.blocks, {"count": 2}),
         "Reader.read_many": (reader.read_many, {"indices": [0]}),
         "Reader.path_of": (reader.path_of, {"index": 0}),
+        "Reader.is_compressed": (reader.is_compressed, {"path": "a.tfrecord"}),
         "ShuffleBuffer.put_many": (buffer.put_many, {"items": [1]}),
         "ShuffleBuffer.take_many": (buffer.take_many, {"count": 0}),
         "ShuffleBuffer.shuffle": (_shuffle, {"items": [1]}),
         "Sparse.to_dense": (sparse.to_dense, {}),
+        "Writer.write": (partial(_written, "write"), {"record": b"a"}),
+        "Writer.write_batch": (partial(_written, "write_batch"), {"columns": {"a": [1]}}),
+        "tables.Scan.batches": (fastrec.tables.scan("a.tfrecord").batches, {"columns": None}),
+        "tfds.Dataset.tfds_id": (tfds.load(prepared, "train").tfds_id, {"index": 0}),
         "tfds.Dataset.batches": (tfds.load(prepared, "train").batches, {}),
         "tfds.Dataset.statistics": (tfds.load(prepared, "train").statistics, {}),
     }
@@ -186,6 +203,11 @@ def calls(tmp: Path) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
 
 def _shuffle(items: Any) -> Any:
     return fastrec.ShuffleBuffer(3).shuffle(items)  # which ends the buffer
+
+
+def _written(method: str, record: Any = None, columns: Any = None) -> None:
+    with fastrec.Writer("written", overwrite=True, fsync=False) as writer:
+        getattr(writer, method)(record if method == "write" else columns)
 
 
 def _has(package: str) -> bool:
@@ -261,7 +283,9 @@ def problem(name: str, parameter: inspect.Parameter, value: Any, call: Callable[
             return ""
         return f"{type(error).__name__}: {text}"
     except IndexError as error:
-        is_number = parameter.name in ("index", "count", "indices", "order")
+        is_number = parameter.name in (
+            "index", "count", "indices", "number", "order", "rows",
+        )  # fmt: skip
         return "" if is_number else f"IndexError: {error}"
     except BaseException as error:
         return f"{type(error).__name__}: {error}"

@@ -70,7 +70,7 @@ def test_a_scan_parses_only_the_columns_of_a_query(names: list[str], path: Path)
 
 
 def test_a_column_that_a_scan_lacks_is_an_error(rows: Scan) -> None:
-    with pytest.raises(ValueError, match="'y' is not a column; the columns are id, tags, word, x"):
+    with pytest.raises(ValueError, match="columns must be among id, tags, word, x, got 'y'"):
         list(rows.batches(["id", "y"]))
 
 
