@@ -9,8 +9,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import apache_beam as beam
 import pytest
+
+pytest.importorskip("apache_beam", reason="apache_beam is not installed")
+
+import apache_beam as beam
 from apache_beam.io import tfrecordio
 from apache_beam.io.filesystem import CompressionTypes
 from apache_beam.options.value_provider import StaticValueProvider
