@@ -27,8 +27,8 @@ from ..storage.options import StorageOptions
 from ..storage.remote import RemoteFile, streams_of
 from ..storage.stores import public
 from ..threads import usable_cpus
-from . import compression as streams
 from .byte_sources import NamedFile, NamedPipe, Patience, Stream, Summed, head_of, regular_head
+from .compression import Codec, Compression, detect, normalize
 from .dataset_index import DatasetFiles, DatasetIndex, DatasetNames
 from .framing import HEADER_SIZE
 from .index import Index
@@ -90,7 +90,7 @@ class RecordFiles:
         self,
         source: Source,
         *,
-        compression: streams.Compression = "auto",
+        compression: Compression = "auto",
         verify: bool = True,
         on_error: OnError = "raise",
         max_bad: int | None = None,
@@ -140,7 +140,7 @@ class RecordFiles:
         if self.remote and follow is not False:
             raise ValueError("follow requires local files")
         self.cache = ObjectCache.of(self.storage) if self.remote else None
-        self.compression = compression if compression == "auto" else streams.normalize(compression)
+        self.compression = compression if compression == "auto" else normalize(compression)
         self.options: dict[str, Any] = {
             "verify": verify,
             "max_record": _limit("max_record_bytes", max_record_bytes) or 0,
@@ -221,7 +221,7 @@ class RecordFiles:
             head = regular_head(place)
             if head is None:  # a pipe or a device, which can be read only once
                 return self._open_stream(NamedPipe(place, path), path, {**options, "once": True})
-            kind = streams.detect(head)
+            kind = detect(head)
         if kind is not None:
             if self.threads > 1:
                 read = (ahead or InflatedAhead(self, number + 1)).open(number)
@@ -295,7 +295,7 @@ class RecordFiles:
         file, head = open_range(part)
         kind, read = self.compression, file.read if isinstance(part.path, RemoteFile) else file
         if kind == "auto":
-            kind = streams.detect(head)
+            kind = detect(head)
         if kind is not None and part.end is None:
             name = os.fsdecode(part.path)
             read = Inflated(read, kind, name, close=file.close, seek=file.seek, **self.limits)
@@ -322,7 +322,7 @@ class RecordFiles:
         read: Any = Stream(file)
         kind = self.compression
         if kind == "auto":
-            kind = streams.detect(read.head)
+            kind = detect(read.head)
         if kind is not None:
             seek = None if number is None else file.seek
             read = Inflated(read, kind, os.fsdecode(path), seek=seek, **self.limits)
@@ -458,7 +458,7 @@ class RecordFiles:
         """Return whether a file is compressed, by the `compression` option or its first bytes."""
         return self.compression_of(path) is not None
 
-    def compression_of(self, path: str | bytes) -> streams.Codec | None:
+    def compression_of(self, path: str | bytes) -> Codec | None:
         """Return the compression of a file, from the `compression` option or its first bytes."""
         if self.compression != "auto":
             return self.compression
@@ -466,10 +466,10 @@ class RecordFiles:
             return self.described.kind_of(self.paths.index(path))
         heads = self._remote_heads()
         name = public(os.fsdecode(path))
-        return streams.detect(heads[name] if name in heads else head_of(path))
+        return detect(heads[name] if name in heads else head_of(path))
 
     def _is_compressed(self, head: bytes) -> bool:
-        kind = streams.detect(head) if self.compression == "auto" else self.compression
+        kind = detect(head) if self.compression == "auto" else self.compression
         return kind is not None
 
     def _remote_heads(self) -> dict[str, bytes]:
