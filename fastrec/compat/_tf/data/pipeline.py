@@ -11,6 +11,7 @@ Either way, iterating goes on after an error, as :mod:`._streams` does.
 from __future__ import annotations
 
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
@@ -61,7 +62,7 @@ def invalid(text: str) -> _errors.OpError:
     return _errors.InvalidArgumentError(None, None, text)
 
 
-class Node:
+class Node(ABC):
     """A step of a pipeline.
 
     Parameters
@@ -112,9 +113,9 @@ class Node:
         """Number of elements; `INFINITE` or `UNKNOWN`."""
         return self.inputs[0].cardinality()
 
+    @abstractmethod
     def values(self, fast: bool = True) -> Values:
         """The elements. When not `fast`, each is only made when it is requested."""
-        raise NotImplementedError
 
     def blocks(self, count: int) -> Blocks | None:
         """The elements as columns of up to `count`; None when there are none to be had."""

@@ -75,6 +75,9 @@ class _Reordered(Node):
         super().__init__(node)
         self._reorder = reorder
 
+    def values(self, fast: bool = True) -> Values:
+        return self._reorder(self.inputs[0].stream(fast))
+
     def blocks(self, count: int) -> Blocks | None:
         node = self.inputs[0]
         if isinstance(node, Slices) and node.blocks(1) is not None:
