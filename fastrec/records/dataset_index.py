@@ -22,6 +22,7 @@ from ..storage.options import StorageOptions
 from ..storage.remote import RemoteFile, find_files
 from ..storage.stores import Stat
 from ..storage.urls import local_path
+from .compression import Codec
 from .dataset_building import described_files, open_dataset_writer
 from .dataset_sections import Sections
 from .dataset_table import KINDS, Table, is_etag, refused
@@ -175,7 +176,7 @@ class DatasetIndex:
         """Numbers of the compressed files."""
         return np.flatnonzero(self._table.kinds)
 
-    def kind_of(self, number: int) -> str | None:
+    def kind_of(self, number: int) -> Codec | None:
         """Return the compression of a file."""
         return KINDS[int(self._table.kinds[self._checked(number)])]
 
