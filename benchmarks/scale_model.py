@@ -19,7 +19,7 @@ from fastrec import _core
 from fastrec.batches.block_shuffle import Shuffle, order_fields, plan_blocks
 from fastrec.batches.order import OrderSpec
 from fastrec.batches.remote_feed import _Planner
-from fastrec.records.remote_dataset import RemoteDataset
+from fastrec.records.remote_dataset import IndexList, RemoteDataset
 from fastrec.storage.options import StorageOptions
 
 __all__ = ["Dataset", "Opening", "Reading", "Store", "plan_reading"]
@@ -145,7 +145,8 @@ def _open(dataset: Dataset) -> RemoteDataset:
     kinds = {count: _UniformIndex(count, dataset.record_bytes) for count in set(_sizes(dataset))}
     indexes: list[Any] = [kinds[count] for count in _sizes(dataset)]
     objects: list[Any] = [_NoObject(index.size) for index in indexes]
-    return RemoteDataset(objects, indexes, StorageOptions(), {"verify": True, "max_record": 0})
+    options = {"verify": True, "max_record": 0}
+    return RemoteDataset(objects, IndexList(indexes), StorageOptions(), options)
 
 
 def plan_reading(
