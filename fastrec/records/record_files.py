@@ -137,6 +137,8 @@ class RecordFiles:
         self.remote: Sequence[RemoteFile] = (
             found if lazy else [p for p in self.places if isinstance(p, RemoteFile)]  # type: ignore[assignment]
         )
+        if self._ranges is not None and follow is not False:
+            raise ValueError("follow and ranges are mutually exclusive")
         if self.remote and follow is not False:
             raise ValueError("follow requires local files")
         self.cache = ObjectCache.of(self.storage) if self.remote else None
