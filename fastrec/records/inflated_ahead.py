@@ -48,8 +48,10 @@ class InflatedAhead:
         self._next: _Part | None = None
         self._pid = os.getpid()
 
-    def open(self, number: int) -> Callable[[int], bytes]:
+    def open(self, number: int, place: str | bytes, kind: str) -> Callable[[int], bytes]:
         """Return ``read(size)`` of the output of a compressed file; the files are opened in order.
+
+        `place` is the path of a local file, or of the copy of a remote file in the cache.
 
         Raises
         ------
@@ -61,7 +63,7 @@ class InflatedAhead:
             self._next = None
             part = self._peek()
         if part is None or part.number > number:
-            return self._begin_with(number)
+            return self._begin_with(number, place, kind)
         if isinstance(part.content, (bytes, FastrecError)):
             return _Spans(self, number)
         self._next = None
@@ -69,17 +71,19 @@ class InflatedAhead:
             raise part.content
         return part.content
 
-    def _begin_with(self, number: int) -> Callable[[int], bytes]:
+    def _begin_with(self, number: int, place: str | bytes, kind: str) -> Callable[[int], bytes]:
         """Open a file that no thread has started, and start threads for the files after it."""
         file = indexed(self._files, number)
         if file is None and number + 1 == self._stop:
-            return inflate_whole(self._files, number)
+            return inflate_whole(self._files, number, place, kind)
         threads = self._files.threads
         self._parts = Ahead(
             self._jobs(number, file), budget=threads * _BEGUN, threads=threads, most=threads
         )
         self._parts.start()
-        return inflate_whole(self._files, number) if file is None else _Spans(self, number)
+        if file is None:
+            return inflate_whole(self._files, number, place, kind)
+        return _Spans(self, number)
 
     def _jobs(self, first: int, file: InflatedFile | None) -> Iterator[Job]:
         if file is not None:

@@ -30,16 +30,23 @@ def kind_of(files: RecordFiles, number: int) -> str | None:
     return streams.detect(head)
 
 
-def inflate_whole(files: RecordFiles, number: int, kind: str | None = None) -> Inflated:
+def inflate_whole(
+    files: RecordFiles, number: int, place: str | bytes | None = None, kind: str | None = None
+) -> Inflated:
     """Open a compressed file to inflate it from its start.
 
     Parameters
     ----------
+    place : path, optional
+        Copy of a remote file in the cache. By default, the file is local.
     kind : {"GZIP", "ZLIB"}, optional
-        Detected from the first bytes by default.
+        Detected from the first bytes of a local file by default.
     """
-    path, place = files.paths[number], files.places[number]
-    assert not isinstance(place, RemoteFile)
+    path = files.paths[number]
+    if place is None:
+        local = files.places[number]
+        assert not isinstance(local, RemoteFile)
+        place = local
     kind = kind or kind_of(files, number) or "GZIP"
     file = NamedFile(place, path)
     return Inflated(

@@ -226,9 +226,9 @@ class RecordFiles:
             kind = detect(head)
         if kind is not None:
             if self.threads > 1:
-                read = (ahead or InflatedAhead(self, number + 1)).open(number)
+                read = (ahead or InflatedAhead(self, number + 1)).open(number, place, kind)
             else:
-                read = inflate_whole(self, number, kind)
+                read = inflate_whole(self, number, place, kind)
         return _core.RecordReader(path, read=read, **options)
 
     def _check_unchanged(self, number: int, place: str | bytes) -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import fcntl
+import gzip
 import multiprocessing
 import os
 import random
@@ -21,6 +22,7 @@ from remote_reading import count_in_a_process
 
 import fastrec
 from fastrec import _core
+from fastrec.records.record_files import RecordFiles
 from fastrec.storage import cache
 from fastrec.storage.options import StorageOptions
 from fastrec.storage.remote import RemoteFile
@@ -52,6 +54,23 @@ def test_an_object_is_fetched_once(tmp_path: Path) -> None:
         assert reader[5] == RECORDS[5]
         assert gets(server) <= before + 1  # its first bytes
     assert os.stat(tmp_path / "objects").st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize("compression", ["auto", "GZIP"])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_copies_of_compressed_objects_are_inflated(
+    compression: Any, threads: int, tmp_path: Path
+) -> None:
+    packed = gzip.compress(DATA)
+    with ObjectServer(Objects({"a": packed, "b": packed})) as server:
+        for names in ("b", "ab"):
+            files = RecordFiles(
+                [f"{server.url}/{name}" for name in names],
+                compression=compression,
+                storage_options=StorageOptions(cache=tmp_path),
+            )
+            files.threads = threads
+            assert [bytes(r) for part in files.readers() for r in part] == RECORDS * len(names)
 
 
 def test_a_copy_for_which_there_is_no_room_names_its_file(tmp_path: Path) -> None:
