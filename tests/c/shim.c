@@ -80,6 +80,13 @@ static bool below(const char *path) {
     return *under && strncmp(path, under, strlen(under)) == 0;
 }
 
+/* Fails a process in which the fault of SHIM_CALL did not happen: its test would check nothing. */
+__attribute__((destructor)) static void check_that_it_failed(void) {
+    if (!*setting("SHIM_CALL") || armed.turns > (armed.at < 0 ? 0 : armed.at)) return;
+    fprintf(stderr, "shim: only %d calls of %s\n", armed.turns, armed.call);
+    _exit(99);
+}
+
 /* Whether this one is to fail; then errno says how. */
 static bool fails(const char *call) {
     if (strcmp(call, armed.call) != 0) return false;
