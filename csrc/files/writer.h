@@ -41,7 +41,8 @@ typedef struct {
     bool was_there;                                    /* a file was replaced */
     bool created;                                      /* the file that is appended to is new */
     uint64_t target_device, target_inode, target_size; /* file to be replaced, at opening */
-    uint64_t start;                                    /* size of the file when it was opened */
+    int64_t target_head; /* checksum of the first bytes of that file; -1 if they cannot be read */
+    uint64_t start;      /* size of the file when it was opened */
     fr_buffer buffer;
     size_t piece;      /* size of one write in bytes; 0 without a buffer */
     bool reserves;     /* reserves disk blocks before writing */

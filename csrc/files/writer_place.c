@@ -5,7 +5,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "format/crc32c.h"
+
 #define NAMES_TRIED 100
+#define HEAD_SIZE 4096
 
 int fr_writer_look(const fr_writer *writer, fr_file_info *there, fr_error *err) {
     if (fr_file_stat(writer->path, there) != 0) {
@@ -16,6 +19,25 @@ int fr_writer_look(const fr_writer *writer, fr_file_info *there, fr_error *err) 
     if (there->kind == FR_FILE_FOLDER) return fr_fail_io(err, EISDIR, "creating it");
     if (there->kind == FR_FILE_REGULAR) return FR_OK;
     return fr_fail(err, FR_ERR_ARG, "not a regular file: only regular files can be replaced");
+}
+
+/* Gets the target and the checksum of its first bytes, at most `size` and HEAD_SIZE. Both are from
+   one descriptor, because the target may be replaced at any time. Returns -1 and may leave `there`
+   unchanged if the target cannot be read. */
+static int64_t head_of_target(const fr_writer *writer, uint64_t size, fr_file_info *there) {
+    uint8_t head[HEAD_SIZE];
+    const int fd = fr_file_open(writer->path, true);
+    if (fd < 0) return -1;
+    int64_t count = -1;
+    if (fr_fd_stat(fd, there) == 0 && there->kind == FR_FILE_REGULAR) {
+        if (size > there->size) size = there->size;
+        if (size > sizeof head) size = sizeof head;
+        do
+            count = fr_fd_read_at(fd, head, (size_t)size, 0);
+        while (count < 0 && errno == EINTR);
+    }
+    fr_fd_close(fd);
+    return count < 0 ? -1 : (int64_t)fr_crc32c(head, (size_t)count);
 }
 
 /* Creates the file with `mode` less the umask of the process, which only the kernel knows. */
@@ -44,6 +66,7 @@ static int open_temporary(fr_writer *writer, fr_error *err) {
     fr_file_info there;
     FR_TRY(fr_writer_look(writer, &there, err));
     if (there.kind == FR_FILE_NONE) return create_temporary(writer, 0666, err);
+    writer->target_head = head_of_target(writer, HEAD_SIZE, &there);
     writer->target_device = there.device;
     writer->target_inode = there.inode;
     writer->target_size = there.size;
@@ -154,12 +177,15 @@ static int keep_replaced(fr_writer *writer, fr_error *err) {
     return FR_OK;
 }
 
-/* Fails if the target has records that another writer appended since this writer was opened. */
+/* Fails if the target has records that another writer appended since this writer was opened. A
+   file with other first bytes is a new one, to which the system gave the inode of the target. */
 static int check_target(const fr_writer *writer, fr_error *err) {
     fr_file_info there;
     if (writer->target_inode == 0 || fr_file_stat(writer->path, &there) != 0) return FR_OK;
+    const int64_t head = head_of_target(writer, writer->target_size, &there);
     const bool same = there.device == writer->target_device && there.inode == writer->target_inode;
     if (!same || there.size <= writer->target_size) return FR_OK;
+    if (head >= 0 && writer->target_head >= 0 && head != writer->target_head) return FR_OK;
     fr_fail_io(err, EBUSY, "putting it in its place");
     if (err) err->fault = FR_FAULT_GROWN;
     return FR_ERR_IO;

@@ -38,6 +38,12 @@ static bool is_directory(int fd) {
     return fstat(fd, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
+/* A file that is only read is the target. */
+static char closing(int fd) {
+    if (is_directory(fd)) return 'C';
+    return (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY ? 'x' : 'c';
+}
+
 int __real_open(const char *name, int flags, ...);
 ssize_t __real_write(int fd, const void *data, size_t size);
 int __real_fsync(int fd);
@@ -53,7 +59,9 @@ int __wrap_open(const char *name, int flags, ...) {
     va_start(args, flags);
     mode_t mode = flags & O_CREAT ? va_arg(args, mode_t) : 0;
     va_end(args);
-    if (fails(flags & O_CREAT ? 'o' : 'O')) return -1;
+    struct stat st;
+    const bool directory = stat(name, &st) == 0 && S_ISDIR(st.st_mode);
+    if (fails(flags & O_CREAT ? 'o' : directory ? 'O' : 'l')) return -1;
     return __real_open(name, flags, mode);
 }
 
@@ -67,7 +75,7 @@ int __wrap_fsync(int fd) {
 }
 
 int __wrap_close(int fd) {
-    bool failed = fails(is_directory(fd) ? 'C' : 'c');
+    bool failed = fails(closing(fd));
     int kept = errno;
     int status = __real_close(fd);
     errno = kept;
@@ -157,7 +165,7 @@ static void it_all_goes_well(void) {
    writer says that all is done only once the name is. */
 static void bytes_are_synced_before_the_name_and_the_name_before_the_end(void) {
     it_all_goes_well();
-    CHECK_CASE(strcmp(calls, "omfwwfwtscrOSC") == 0, "%s", calls);
+    CHECK_CASE(strcmp(calls, "lxomfwwfwtsclxrOSC") == 0, "%s", calls);
 }
 
 static void what_was_reserved_and_not_needed_is_given_back(void) {
@@ -170,6 +178,15 @@ static void room_that_cannot_be_reserved_is_not_missed(char letter) {
     put_old();
     fail(letter, 0, ENOSPC);
     CHECK_CASE(write_all(&w, NULL) == FR_OK && holds_new(), "%c", letter);
+}
+
+static void a_target_that_cannot_be_read_is_replaced(void) {
+    for (long turn = 0; turn < 2; turn++) {
+        fr_writer w = {0};
+        put_old();
+        fail('l', turn, EACCES);
+        CHECK_CASE(write_all(&w, NULL) == FR_OK && holds_new(), "%ld", turn);
+    }
 }
 
 static void a_mode_that_the_mount_fixes_is_no_failure(int sys_errno) {
@@ -236,7 +253,7 @@ static void a_name_that_is_taken_is_not_used(void) {
     put_old();
     fail('o', 0, EEXIST);
     CHECK(write_all(&w, NULL) == FR_OK && holds_new());
-    CHECK(calls[0] == 'o' && calls[1] == 'o');
+    CHECK(calls[2] == 'o' && calls[3] == 'o');
 }
 
 int main(void) {
@@ -251,6 +268,7 @@ int main(void) {
     what_was_reserved_and_not_needed_is_given_back();
     room_that_cannot_be_reserved_is_not_missed('f');
     room_that_cannot_be_reserved_is_not_missed('t');
+    a_target_that_cannot_be_read_is_replaced();
     short_writes_go_on(1000000);
     short_writes_go_on(1001);
     an_interrupted_write_goes_on();

@@ -19,6 +19,8 @@ import reference
 from verbs import number_records, read, run_python, write
 
 import fastrec
+from fastrec import _core
+from fastrec.storage.options import StorageOptions
 
 RECORDS = number_records(12)
 
@@ -320,6 +322,31 @@ SUBINTERPRETER = """
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="NumPy there warns of every interpreter")
 def test_a_subinterpreter_gets_the_package_or_an_import_error() -> None:
     run_python(SUBINTERPRETER)
+
+
+def test_a_file_replaced_by_one_with_the_same_inode_is_replaced_again(tmp_path: Path) -> None:
+    # A file system may give the inode of a removed file to the next one.
+    path = tmp_path / "log.tfrecord"
+    for before in ([b"old"], [b"old" * 3000, b""]):
+        with fastrec.Writer(path, overwrite=True) as writer:
+            writer.write_many(before)
+        inode = os.stat(path).st_ino
+        replacing = fastrec.Writer(path, overwrite=True)
+        replacing.write(b"last")
+        path.write_bytes(b"".join(map(_core.frame, [b"other" * 3000, b"longer"])))
+        assert os.stat(path).st_ino == inode
+        replacing.close()
+        assert list(fastrec.Reader(path)) == [b"last"]
+
+
+def test_a_saved_index_with_the_same_inode_is_replaced_again(tmp_path: Path) -> None:
+    path = write(tmp_path / "file", RECORDS)
+    saved = Path(fastrec.Index.build(path).save())
+    long = fastrec.Index.build(write(tmp_path / "long", RECORDS * 50))
+    replacing = fastrec.Index.build(path)._writer(None, False, StorageOptions())
+    saved.write_bytes(bytes(long._saved()))
+    replacing.close()
+    assert len(fastrec.Index.load(path)) == len(RECORDS)
 
 
 def test_records_appended_while_a_file_is_rewritten_are_not_replaced(tmp_path: Path) -> None:
