@@ -179,7 +179,7 @@ class Reader(_core.Indexed, Sequence[bytes]):
     def is_compressed(self, path: str | bytes) -> bool:
         """Return whether a file is compressed, by the `compression` option or its first bytes."""
         check_path("path", path)
-        return self._files.is_compressed(path)
+        return self._files.compression_of(path) is not None
 
     def __len__(self) -> int:
         self._files.check_length()

@@ -114,9 +114,7 @@ class RecordFiles:
         self.described: DatasetIndex | None = None
         found: Sequence[str | bytes | RemoteFile] = []
         if self._ranges is not None:
-            found = [
-                each.path if each.end is None else os.fspath(each.path) for each in self._ranges
-            ]
+            found = [r.path if r.end is None else os.fspath(r.path) for r in self._ranges]
         elif is_dataset_index(source):
             self.described = DatasetIndex.open(source, storage_options=self.storage)  # type: ignore[arg-type]
             found = self.described.checked_files()
@@ -125,18 +123,15 @@ class RecordFiles:
             found = expand(source, self.storage, shards=named)  # type: ignore[arg-type]
         if self.file is None and not found:
             raise FileNotFoundError(errno.ENOENT, "no files to read: the list of paths is empty")
-        lazy = isinstance(found, DatasetFiles)  # possibly millions of objects
-        self.paths: Sequence[str | bytes] = (
-            DatasetNames(found) if lazy else [os.fspath(p) for p in found]
-        )
-        self.places: Sequence[str | bytes | RemoteFile] = (
-            found
-            if lazy
-            else [p if isinstance(p, RemoteFile) else os.path.abspath(p) for p in found]
-        )
-        self.remote: Sequence[RemoteFile] = (
-            found if lazy else [p for p in self.places if isinstance(p, RemoteFile)]  # type: ignore[assignment]
-        )
+        self.paths: Sequence[str | bytes]
+        self.places: Sequence[str | bytes | RemoteFile]
+        self.remote: Sequence[RemoteFile]
+        if isinstance(found, DatasetFiles):  # possibly millions of objects
+            self.paths, self.places, self.remote = DatasetNames(found), found, found
+        else:
+            self.paths = [os.fspath(p) for p in found]
+            self.places = [p if isinstance(p, RemoteFile) else os.path.abspath(p) for p in found]
+            self.remote = [p for p in self.places if isinstance(p, RemoteFile)]
         if self._ranges is not None and follow is not False:
             raise ValueError("follow and ranges are mutually exclusive")
         if self.remote and follow is not False:
@@ -455,10 +450,6 @@ class RecordFiles:
     def is_followed(self) -> bool:
         """Whether to wait for records that are not written yet."""
         return self._follow is not False
-
-    def is_compressed(self, path: str | bytes) -> bool:
-        """Return whether a file is compressed, by the `compression` option or its first bytes."""
-        return self.compression_of(path) is not None
 
     def compression_of(self, path: str | bytes) -> Codec | None:
         """Return the compression of a file, from the `compression` option or its first bytes."""
