@@ -17,15 +17,16 @@ import re
 import sys
 import threading
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-import tensor_races  # noqa: F401  (it registers its races)
+import shared_tensor_arrays  # noqa: F401  (it registers its races)
 from numpy.typing import NDArray
-from races import COUNT, RACES, Race, keys, over, pixels, race, strings
+from shared_arrays import COUNT, RACES, Race, keys, over, pixels, race, strings
 
 import fastrec
 from fastrec import _core
@@ -130,6 +131,14 @@ of_bytes("masked_crc32c", _core.masked_crc32c)
 of_bytes("frame", _core.frame)
 
 
+@race("DeflateWalk.feed")
+def _walk(_: Path) -> Race:
+    packer = zlib.compressobj(wbits=-15)
+    deflated = packer.compress(bytes(range(256)) * 99) + packer.flush()
+    data = np.frombuffer(deflated, np.uint8).copy()
+    return Race(lambda: _core.DeflateWalk(0, 4096).feed(data.data, True), [data])
+
+
 @race("RecordWriter.write", "RecordWriter.write_frames")
 def _write_one(path: Path) -> Race:
     data = np.ones(COUNT, np.uint8)
@@ -137,8 +146,8 @@ def _write_one(path: Path) -> Race:
 
     def write() -> None:
         writer = _core.RecordWriter(path / "y.tfrecord", sync=False)
-        writer.write(data)
-        writer.write_frames(frames, 9)
+        writer.write(data.data)
+        writer.write_frames(frames.data, 9)
         writer.finish()
 
     return Race(write, [data, frames])

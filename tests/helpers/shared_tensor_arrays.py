@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The calls of `_tensor`'s functions for `races.RACES`."""
+"""The calls of `_tensor`'s functions for `shared_arrays.RACES`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from races import COUNT, Race, of_strings, over, pixels, race, strings
+from shared_arrays import COUNT, Race, of_strings, over, pixels, race, strings
 
 import fastrec
 from fastrec import _tensor
