@@ -290,9 +290,7 @@ class RecordFiles:
         if part.filesystem is None and not isinstance(part.path, RemoteFile):
             return _core.RecordReader(part.path, **options)
         file, head = open_range(part)
-        kind, read = self.compression, file.read if isinstance(part.path, RemoteFile) else file
-        if kind == "auto":
-            kind = detect(head)
+        kind, read = self._detect(head), file.read if isinstance(part.path, RemoteFile) else file
         if kind is not None and part.end is None:
             name = os.fsdecode(part.path)
             read = Inflated(read, kind, name, close=file.close, seek=file.seek, **self.limits)
@@ -317,9 +315,7 @@ class RecordFiles:
     ) -> _core.RecordReader:
         """Open a stream of the remote file `number`, or of a file object."""
         read: Any = Stream(file)
-        kind = self.compression
-        if kind == "auto":
-            kind = detect(read.head)
+        kind = detect(read.head) if self.compression == "auto" else self.compression
         if kind is not None:
             seek = None if number is None else file.seek
             read = Inflated(read, kind, os.fsdecode(path), seek=seek, **self.limits)
@@ -421,7 +417,7 @@ class RecordFiles:
                 found = heads[place.name] if isinstance(place, RemoteFile) else next(local)
                 if found is None:
                     irregular = irregular or path
-                elif self._is_compressed(found):
+                elif self._detect(found) is not None:
                     first_packed = first_packed or path
                     packed += 1
             self._looked = _Look(irregular, packed, first_packed)
@@ -438,7 +434,7 @@ class RecordFiles:
         for path, file in zip(self.places, self.listed, strict=True):
             if file.size:
                 assert not isinstance(path, RemoteFile)
-                return not self._is_compressed(head_of(path))
+                return self._detect(head_of(path)) is None
         return True
 
     @property
@@ -461,9 +457,9 @@ class RecordFiles:
         name = public(os.fsdecode(path))
         return detect(heads[name] if name in heads else head_of(path))
 
-    def _is_compressed(self, head: bytes) -> bool:
-        kind = detect(head) if self.compression == "auto" else self.compression
-        return kind is not None
+    def _detect(self, head: bytes) -> Codec | None:
+        """Return the compression of a file whose first bytes are `head`."""
+        return detect(head) if self.compression == "auto" else self.compression
 
     def _remote_heads(self) -> dict[str, bytes]:
         """Return the first bytes of the remote files, by name."""
