@@ -25,7 +25,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from .. import _core
-from .compression import Codec, Compression, detect
+from .compression import Codec, Compression, detect, normalize
 from .paths import PathLike, shard_paths
 
 __all__ = [
@@ -64,7 +64,7 @@ def exists_error(path: str, text: str = EXISTS) -> FileExistsError:
 def output_compression(path: Any, compression: Compression) -> Codec | None:
     """Return the compression of a new file; ``"auto"`` is GZIP for a name that ends in ``.gz``."""
     if compression != "auto":
-        return compression
+        return normalize(compression)
     is_name = isinstance(path, (str, bytes, os.PathLike))
     return "GZIP" if is_name and os.fsdecode(path).lower().endswith(".gz") else None
 

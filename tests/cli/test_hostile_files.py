@@ -119,7 +119,7 @@ STATUSES = {
     "view --html out.html": "0 0 0 0 0 1 1 0 0 0 0 0",
     "images --labels none": "1 1 1 1 1 1 1 1 1 1 1 1",
 }
-SECONDS = 20
+CPU_SECONDS = 20
 
 
 def test_every_verb_is_here() -> None:
@@ -149,9 +149,9 @@ def test_a_hostile_file_has_its_status_and_moves_no_cursor(
     found = {}
     for name in FILES:
         before = set(directory.iterdir())
-        began = time.monotonic()
+        began = time.process_time()
         found[name] = run(command, files[name])
-        assert time.monotonic() - began < SECONDS, name
+        assert time.process_time() - began < CPU_SECONDS, name
         captured = capsys.readouterr()
         text = captured.out + captured.err
         assert text.replace("\n", "").isprintable(), name

@@ -329,6 +329,30 @@ def test_wrong_arguments_are_refused_by_the_name_of_the_parameter(
     assert not found, "\n" + "\n".join(found)
 
 
+def test_every_function_knows_the_names_of_compressions_that_tensorflow_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("PIL")
+    monkeypatch.chdir(tmp_path)
+    tried = set()
+    for name, (function, arguments) in calls(tmp_path).items():
+        parameter = inspect.signature(function).parameters.get("compression")
+        if parameter is None or "TableCompression" in str(parameter.annotation):
+            continue
+        for number, compression in enumerate((None, "", "gzip", "GZIP", "zlib", "ZLIB")):
+            given = {
+                key: f"{name}-{number}-{value}" if value == "new" else value
+                for key, value in arguments.items()
+            }
+            try:
+                result = function(**given, compression=compression)
+            except fastrec.FastrecError:  # the file is not compressed
+                continue
+            getattr(result, "close", lambda: None)()
+            tried.add(name)
+    assert {"Reader", "Batcher", "Writer", "verify", "count", "reshard"} <= tried
+
+
 @pytest.mark.parametrize("name", ["Reader", "Batcher", "Writer", "reshard", "verify", "pad"])
 def test_a_misspelt_parameter_is_a_type_error(name: str) -> None:
     with pytest.raises(TypeError, match="overwirte"):
