@@ -54,15 +54,16 @@ def check_types(function: Callable[..., Any], values: Mapping[str, Any]) -> None
 
     The first statement of a public function is ``check_types(function, locals())``. A parameter is
     not checked if its annotation has ``Any`` or a name that is imported for type checkers only.
-    True and False are no integers and no numbers, and integers are no flags. A number is finite,
-    a path is not empty. NumPy's scalars count as Python's.
+    True and False are not accepted as integers or numbers, and integers are not accepted as True
+    or False. Numbers must be finite, and paths must not be empty. NumPy's scalars are accepted like
+    Python's.
 
     Raises
     ------
     TypeError
         If an argument is of another type.
     ValueError
-        If it is of the right type, but not one of the values that are allowed.
+        If it has the right type and a value that is not allowed.
     """
     for name, kinds in _kinds_of_function(function).items():
         if name in values:
@@ -72,7 +73,7 @@ def check_types(function: Callable[..., Any], values: Mapping[str, Any]) -> None
 def check_fields(instance: Any, skip: Collection[str] = ()) -> None:
     """Check the fields of a frozen dataclass as :func:`check_types` checks arguments.
 
-    NumPy's scalars are replaced by Python's. Fields in `skip` have checks of their own.
+    NumPy's scalars are replaced by Python's. The caller checks the fields in `skip`.
     """
     for name, kinds in _kinds_of_class(instance.__class__).items():
         if name in skip:
@@ -89,7 +90,7 @@ def check_int(name: str, value: Any, least: int, most: int) -> int:
     Raises
     ------
     TypeError
-        If it is not an integer; True and False are none.
+        If it is not an integer. True and False are not integers here.
     ValueError
         If it is less than `least` or more than `most`.
     """
@@ -181,7 +182,8 @@ def _is_path(value: Any) -> bool:
 
 
 _PATH = _Kind("a path", _is_path)
-_WORDLESS = ("None", "callable")  # beside which choices are words
+# With these and some choices only, a wrong value raises ValueError, because choices are strings.
+_WORDLESS = ("None", "callable")
 _NONE = _Kind("None", lambda value: value is None)
 _PLAIN: dict[Any, _Kind] = {
     None: _NONE,

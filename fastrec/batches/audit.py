@@ -27,7 +27,7 @@ _SEEN_BY = 1000  # records before a similar feature name counts as the intended 
 
 
 class AuditLog:
-    """Warnings that a Batcher has already given; each is given once over all passes."""
+    """The warnings of a Batcher, each of which is given in one pass only."""
 
     def __init__(self, schemas: Sequence[_core.Schema]) -> None:
         self.schemas = schemas

@@ -158,8 +158,8 @@ class Batcher:
     storage_options : StorageOptions or mapping, optional
         Options for access to URLs, and options of the store; see :class:`StorageOptions`.
     manifest : Manifest or path, optional
-        Sizes and counts of exactly these files, as for :class:`Reader`. With it, each file is
-        opened only when one of its records is needed.
+        Sizes and counts of exactly these files, as for :class:`Reader`. With it, a file is opened
+        when its first record is read.
     compression, shards
         As for :class:`Reader`.
 
@@ -469,7 +469,7 @@ class Batcher:
         Raises
         ------
         TypeError
-            If the number is infinite, if the source has no random access, or if buckets distribute
+            If the number is infinite, if records cannot be read by number, or if buckets distribute
             records by length.
         """
         if self._order.spec.epochs == 0:

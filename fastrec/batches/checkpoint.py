@@ -33,7 +33,7 @@ class Position(NamedTuple):
 
 
 class Start(NamedTuple):
-    """The position at which a pass over the epochs from `begin` on starts or resumes.
+    """The start of a pass, which begins with epoch `begin` or resumes after it.
 
     `in_step` states whether the shards together have used exactly the positions before it. If so,
     any other number of shards can resume from it.
@@ -146,7 +146,7 @@ def _why_fixed(start: Start, order: Mapping[str, Any]) -> str | None:
 
 
 def _global_batch(order: Mapping[str, Any]) -> Any:
-    """Return an order in which the batch size covers all shards together.
+    """Return an order whose batch size is the sum over all shards.
 
     The positions of a state are valid for all orders with the same global batch.
     """

@@ -46,7 +46,7 @@ class Pass:
         first, used = start.position.epoch, start.position.used
         if spec.epochs:
             left = start.begin + spec.epochs - first
-            if left <= 0:  # the pass has ended: all of its last epoch is used
+            if left <= 0:  # The pass has ended, so its last epoch is complete.
                 first, used, left = start.begin + spec.epochs - 1, 2**62, 1
         self.spec = replace(spec, epochs=left)
         self.first = _Step(first, used)
@@ -123,7 +123,7 @@ class Pass:
         return self._position(self._find(self._own_steps, done))
 
     def find_block(self, serial: int) -> Position:
-        """Return the position at which a block of records starts."""
+        """Return the start position of a block of records."""
         return self._position(self._find(self.native, serial))
 
     def _position(self, step: _Step) -> Position:

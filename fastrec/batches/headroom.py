@@ -103,8 +103,8 @@ class Headroom:
 def headroom(loader: Iterable[Any], batches: int = 100, *, keep: int = 8) -> Headroom:
     """Find out how much faster a training loop would run if loading took no time.
 
-    The result yields `batches` batches of the loader and then as many from memory. Run the body of
-    the training loop on all of them, in one loop:
+    The result yields `batches` batches of the loader, followed by the same number from memory. Run
+    the body of the training loop on all of them, in one loop:
 
     >>> import os, tempfile, numpy as np, fastrec
     >>> path = os.path.join(tempfile.mkdtemp(), "a.tfrecord")
