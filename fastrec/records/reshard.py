@@ -26,7 +26,7 @@ from ..storage.remote import RemoteFile
 from ..storage.stores import locate
 from ..storage.urls import local_path
 from .byte_sources import NamedFile
-from .compression import Compression, normalize
+from .compression import Compression
 from .dealing import Bucket, deal
 from .framing import FRAME_OVERHEAD
 from .object_rules import are_there
@@ -173,7 +173,7 @@ def reshard(
             "shard_records": shard_records,
             "shuffle": bool(shuffle),
             "seed": seed,
-            "compression": normalize(compression),
+            "compression": compression,
             "level": level,
             "memory": memory,
             "on_error": on_error if isinstance(on_error, str) else "callable",

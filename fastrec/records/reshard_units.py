@@ -27,7 +27,7 @@ from .. import _core
 from ..errors import FastrecError
 from ..storage.options import StorageOptions
 from ..storage.remote import RemoteFile
-from .compression import Codec, Compression, normalize
+from .compression import Codec, Compression
 from .framing import FRAME_OVERHEAD
 from .output_rules import output_compression
 from .paths import PathLike, expand, is_remote
@@ -171,7 +171,7 @@ def reshard_by(
             ends = _ends(_ordered(found, total, seed), shard_bytes)
         size = sum(each.bytes for each in found) + total * _OBJECT_BYTES
         bounds = _bounds(ends, size, memory // 2)
-        packing = normalize(compression), level
+        packing = compression, level
         plan = _Plan(folder, total, seed, memory, bounds, on_error, packing, units)
         report = _reporting(progress, total if seed is None else 2 * total)
         if seed is not None:

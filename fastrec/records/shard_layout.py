@@ -12,7 +12,7 @@ from .. import _core
 from ..arguments import check_int
 from ..storage.options import StorageOptions
 from ..storage.stores import locate
-from .compression import Compression, normalize
+from .compression import Codec
 from .object_rules import (
     OBJECT_EXISTS,
     are_there,
@@ -64,7 +64,7 @@ def check_arguments(
     *,
     shuffle: bool,
     seed: int | None,
-    compression: Compression,
+    compression: Codec | None,
     level: int | None,
     memory: int,
 ) -> None:
@@ -74,7 +74,7 @@ def check_arguments(
         check_int("seed", seed, 0, 2**64 - 1)
         if not shuffle:
             raise ValueError("seed requires shuffle")
-    if level is not None and normalize(compression) is None:
+    if level is not None and compression is None:
         raise ValueError("level requires compression")
     check_int("memory", memory, 1 << 20, 2**62)
 

@@ -18,7 +18,7 @@ from ..arguments import check_int, check_path, shown
 from ..columns import Bytes
 from ..storage.options import StorageOptions
 from ..storage.urls import local_path
-from .compression import Compression, normalize
+from .compression import Compression
 from .dataset_building import describe, open_dataset_writer, place_of
 from .framing import FRAME_OVERHEAD
 from .index import Index
@@ -92,7 +92,7 @@ class ShardWriter:
         self._pid = os.getpid()
         sizes = {"shards": shards, "shard_bytes": shard_bytes, "shard_records": shard_records}
         check_sizes(sizes, append)
-        kind = normalize(output_compression(path, compression))
+        kind = output_compression(path, compression)
         if level is not None and kind is None:
             raise ValueError("level requires compression")
         if append and kind == "ZLIB":
