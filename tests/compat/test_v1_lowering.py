@@ -214,7 +214,7 @@ def same(first: Any, second: Any) -> None:
 
 
 @pytest.fixture
-def blocks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+def blocks(monkeypatch: pytest.MonkeyPatch, records_are_quick: None) -> list[int]:
     """Number of records in each block."""
     sizes: list[int] = []
     real = lowering.BlockPlan._columns

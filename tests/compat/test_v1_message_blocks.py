@@ -136,7 +136,7 @@ def test_what_precedes_a_damaged_record_is_queued(paths: dict[str, str]) -> None
 
 
 def test_messages_are_parsed_in_blocks(
-    paths: dict[str, str], monkeypatch: pytest.MonkeyPatch
+    paths: dict[str, str], monkeypatch: pytest.MonkeyPatch, records_are_quick: None
 ) -> None:
     calls: list[int] = []
     inner = fastrec._core.parse_sequences

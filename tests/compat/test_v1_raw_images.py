@@ -145,7 +145,7 @@ def equal(fast: list[Any], slow: list[Any]) -> None:
 
 
 @pytest.fixture
-def parsed_images(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+def parsed_images(monkeypatch: pytest.MonkeyPatch, records_are_quick: None) -> list[int]:
     """For each block that was parsed, how many of the features were images."""
     counts: list[int] = []
     real = fastrec.parse_example
