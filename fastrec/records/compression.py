@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import zlib
-from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
+from typing import Any, Literal, Protocol, cast
 
 from ..arguments import shown
 from .framing import HEADER_SIZE
@@ -16,10 +16,8 @@ from .framing import HEADER_SIZE
 __all__ = ["Codec", "Compression", "compressor", "detect", "inflater_library", "normalize"]
 
 Codec = Literal["GZIP", "ZLIB"]
-if TYPE_CHECKING:
-    Compression = Codec | Literal["auto"] | None
-else:  # Arguments are checked by this annotation, and normalize() takes names in any case.
-    Compression = str | None
+# TensorFlow writes the names in capitals, and "" for no compression.
+Compression = Literal["GZIP", "ZLIB", "gzip", "zlib", "auto", ""] | None
 
 # Window bits of zlib, for the gzip and the zlib container.
 _WINDOW_BITS = {"GZIP": 31, "ZLIB": 15}
