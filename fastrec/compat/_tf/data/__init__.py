@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Data sets: sources, transformations and iterators, as `tf.data` has them."""
+"""Datasets: the sources, transformations and iterators of `tf.data`."""

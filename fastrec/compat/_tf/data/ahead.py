@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Elements that a thread makes ahead of time."""
+"""Prefetching: a thread makes elements ahead of time."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _fill(
     slots: threading.Semaphore,
     stop: threading.Event,
 ) -> None:
-    """Take a free slot and make an element for it, again and again."""
+    """Make elements into free slots until the stream ends."""
     while not stop.is_set():
         if not slots.acquire(timeout=_POLL_S):
             continue
@@ -49,7 +49,7 @@ def _fill(
 
 
 class _Ahead:
-    """Buffer that a thread fills from a stream ahead of time."""
+    """Buffer that a thread fills with the next elements of a stream."""
 
     def __init__(self, stream: Iterator[Any], size: int) -> None:
         self._ready: queue.SimpleQueue[Any] = queue.SimpleQueue()
@@ -78,11 +78,11 @@ class _Ahead:
             try:
                 raise item.error
             finally:
-                del item  # or the error and this frame would keep each other
+                del item  # otherwise the error and this frame would keep each other alive
         return item
 
     def _get(self) -> Any:
-        while True:  # in slices, for Ctrl-C to be heard
+        while True:  # wait in slices, so that Ctrl-C is noticed
             try:
                 item = self._ready.get(timeout=_POLL_S)
             except queue.Empty:
@@ -92,7 +92,7 @@ class _Ahead:
 
 
 class Prefetch(Node):
-    """Elements made ahead of time, by a thread."""
+    """Node whose elements a thread makes ahead of time."""
 
     def __init__(self, node: Node, size: int | None) -> None:
         super().__init__(node)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Elements together, and apart."""
+"""``batch`` and ``unbatch``, also for ragged tensors."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ __all__ = ["Batch", "Grouped", "RaggedBatch", "Unbatch", "ragged_rows"]
 
 
 class Grouped(Node):
-    """So many elements as one."""
+    """Node that combines up to `size` consecutive elements into one."""
 
     def __init__(self, node: Node, size: int, drop_remainder: bool) -> None:
         super().__init__(node)
@@ -59,11 +59,11 @@ class Grouped(Node):
 
     @property
     def _padded(self) -> Mapping[int, Padded]:
-        """What parts are filled up to, by their number, where that is known before."""
+        """Return the padded shape of each part whose shape is known in advance, by part number."""
         return {}
 
     def _chunks(self) -> Blocks | None:
-        """The elements as columns, where these are not asked for before their batch is."""
+        """Return the elements as columns, or None if they must be made one at a time."""
         node = self._source
         blocks = node.fast_blocks(batched_rows(node.specs, self._size))
         if blocks is not None or not isinstance(node, (Map, EagerMap)):
@@ -73,7 +73,7 @@ class Grouped(Node):
         return node.chunks(self._size)
 
     def _placed(self, node: Map) -> Blocks | None:
-        """Columns of large elements, which were put there one by one."""
+        """Return columns of large elements, which were written to their rows one by one."""
         stream = node.placed(self._size, self._spares, self._padded)
         if stream is None:
             return None
@@ -109,7 +109,7 @@ class Grouped(Node):
 
 
 class Batch(Grouped, Parsable):
-    """Elements of one shape, along a new dimension."""
+    """Node that stacks elements of one shape along a new dimension."""
 
     @property
     def specs(self) -> list[TypeSpec]:
@@ -157,7 +157,7 @@ class Batch(Grouped, Parsable):
         return self.values()
 
     def parsed(self, trace: Trace) -> Values | None:
-        """The batches, as `trace` parses them."""
+        """Return the batches as `trace` parses them."""
         blocks = parsed_batches(self.inputs[0], trace, self._size)
         if blocks is None:
             return None
@@ -165,7 +165,7 @@ class Batch(Grouped, Parsable):
 
 
 class RaggedBatch(Grouped):
-    """Elements that differ in length, as rows of a ragged tensor."""
+    """Node that combines elements of different lengths into the rows of a ragged tensor."""
 
     def __init__(self, node: Node, size: int, drop_remainder: bool, splits: Any) -> None:
         super().__init__(node, size, drop_remainder)
@@ -199,7 +199,7 @@ class RaggedBatch(Grouped):
 
 
 def ragged_rows(values: Sequence[Any], spec: TypeSpec, splits: Any) -> Any:
-    """Arrays as rows; those of several dimensions as rows of rows."""
+    """Return arrays as ragged rows; arrays of several dimensions become rows of rows."""
     arrays = [as_array(value) for value in values]
     ends = np.concatenate([[0], np.cumsum([len(array) for array in arrays])]).astype(splits)
     deeper = getattr(spec, "ragged_rank", 1) - 1
@@ -215,7 +215,7 @@ def ragged_rows(values: Sequence[Any], spec: TypeSpec, splits: Any) -> Any:
 
 
 class Unbatch(Node):
-    """The rows of elements."""
+    """Node that yields the rows of each element as separate elements."""
 
     def __init__(self, node: Node) -> None:
         super().__init__(node)
@@ -251,7 +251,7 @@ class Unbatch(Node):
 
 
 def _rows_of_block(count: int, columns: list[Any]) -> Block:
-    """The rows of all elements; what has no rows of its own, or another number, is refused."""
+    """Return the rows of all elements; raise if parts are scalars or differ in row count."""
     lengths: Any = None
     found = []
     for column in columns:

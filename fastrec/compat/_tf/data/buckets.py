@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batches of elements of similar length."""
+"""``bucket_by_sequence_length`` and ``group_by_window``."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ __all__ = ["Bucketed", "Grouped"]
 
 
 class Bucketed(Node):
-    """Elements put together with those of similar length.
+    """Node that batches elements of similar length.
 
     Parameters
     ----------
     node : Node
     length : Scalar
-        Of an element.
+        Returns the length of an element.
     boundaries : list of int
-        Between the buckets.
+        Lengths that separate the buckets.
     sizes : list of int
-        Of the batches of each bucket; one more than there are boundaries.
+        Batch size of each bucket; one more than there are boundaries.
     shapes, padding
         As for :class:`PaddedBatch`; shapes are None for no padding.
     fill : bool
-        Fill elements up to one less than the boundary of their bucket, not to the longest.
+        Pad to the bucket's boundary minus one instead of the longest element of the batch.
     drop_remainder : bool
-        Without the batches that are not full.
+        Drop incomplete batches.
     """
 
     def __init__(
@@ -114,7 +114,7 @@ class Bucketed(Node):
 
 
 class _Held(Node):
-    """Elements that are there."""
+    """Node over elements that are already in memory."""
 
     def __init__(self, node: Node, values: list[Value]) -> None:
         super().__init__(node)
@@ -128,17 +128,17 @@ class _Held(Node):
 
 
 class Grouped(Node):
-    """Elements grouped by key, each group reduced by a function.
+    """Node that groups elements by key and reduces each group with a function.
 
     Parameters
     ----------
     node : Node
     key : Scalar
-        Of an element.
+        Returns the key of an element.
     reduced : callable
-        Of a key and a node of elements; a node.
+        Takes a key and a node of elements; returns the reduced node.
     size : callable
-        Of a key: how many elements to reduce at a time.
+        Takes a key; returns how many elements to reduce at a time.
     """
 
     def __init__(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Methods of ``tf.data.Dataset`` that return another data set."""
+"""Methods of ``tf.data.Dataset`` that return another dataset."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ def _parallel(calls: Any) -> int | None:
 
 
 def _whole(name: str, value: Any) -> int:
-    """A number of elements: a scalar of int64.
+    """Return a number of elements, checked to be an int64 scalar.
 
     Raises
     ------
     TypeError, ValueError, InvalidArgumentError
-        When it is none.
+        If the value is not an int64 scalar.
     """
     tensor = convert_to_tensor(value, "int64")
     if tensor.shape.ndims:
@@ -57,7 +57,7 @@ def _whole(name: str, value: Any) -> int:
 
 
 def merged_of(node: Node) -> Options:
-    """The options of the data sets that a node is made of."""
+    """Return the merged options of the datasets that a node is made of."""
     found = Options()
     for each in node.inputs:
         shown = getattr(each, "dataset", None)
@@ -67,13 +67,13 @@ def merged_of(node: Node) -> Options:
 
 @with_room
 class Chain:
-    """A node, and data sets of what can come after it."""
+    """Methods that append a step to a dataset's node."""
 
     _node: Node
     _options: Options | None = None
 
     def _of(self, node: Node) -> Dataset:
-        """The data set of a node."""
+        """Return the dataset of a node."""
         raise NotImplementedError
 
     def __iter__(self) -> Iterator[Any]:
@@ -88,20 +88,20 @@ class Chain:
         use_unbounded_threadpool: bool = False,
         name: str | None = None,
     ) -> Dataset:
-        """`map_func` of each element.
+        """Apply `map_func` to each element.
 
-        The function is traced: called once, with what stands for tensors, to see of which
-        operations it consists. These are then run on many elements at once. A function that needs
-        to see values, as for an ``if``, is called with each element instead.
+        The function is traced: it is called once with symbolic tensors, which record its
+        operations. These then run on many elements at once. A function that needs to see
+        values, for example in an ``if``, is called with each element instead.
         """
         return self._of(mapped(self._node, map_func, _parallel(num_parallel_calls)))
 
     def filter(self, predicate: Callable[..., Any], name: str | None = None) -> Dataset:
-        """The elements for which `predicate` says True."""
+        """Keep the elements for which `predicate` returns True."""
         return self._of(Filter(self._node, predicate))
 
     def flat_map(self, map_func: Callable[..., Dataset], name: str | None = None) -> Dataset:
-        """The elements of the data set of each element, one data set after the other."""
+        """Map each element to a dataset and concatenate these datasets."""
         return self._of(interleaved(self._node, map_func))
 
     def interleave(
@@ -113,7 +113,7 @@ class Chain:
         deterministic: bool | None = None,
         name: str | None = None,
     ) -> Dataset:
-        """The elements of the data sets of elements, some data sets in turns."""
+        """Map each element to a dataset and take turns among `cycle_length` of these datasets."""
         parallel = _parallel(num_parallel_calls)
         cycle = cycle_length
         if cycle is None or cycle == AUTOTUNE:
@@ -132,7 +132,7 @@ class Chain:
         deterministic: bool | None = None,
         name: str | None = None,
     ) -> Dataset:
-        """So many elements as one, of one dimension more."""
+        """Combine consecutive elements into batches, along a new first dimension."""
         return self._of(Batch(self._node, _whole("batch_size", batch_size), bool(drop_remainder)))
 
     def padded_batch(
@@ -143,7 +143,7 @@ class Chain:
         drop_remainder: bool = False,
         name: str | None = None,
     ) -> Dataset:
-        """So many elements as one, filled up to the largest, or to `padded_shapes`."""
+        """Batch elements of different shapes, padded to the largest or to `padded_shapes`."""
         shapes, padding = padding_of(self._node, padded_shapes, padding_values)
         size, drop = _whole("batch_size", batch_size), bool(drop_remainder)
         return self._of(PaddedBatch(self._node, size, drop, shapes, padding))
@@ -155,7 +155,7 @@ class Chain:
         row_splits_dtype: Any = "int64",
         name: str | None = None,
     ) -> Dataset:
-        """So many elements as one, those that differ in length as rows of a ragged tensor."""
+        """Batch elements; parts that differ in length become the rows of a ragged tensor."""
         dtype = as_dtype(row_splits_dtype)
         return self._of(
             RaggedBatch(self._node, _whole("batch_size", batch_size), bool(drop_remainder), dtype)
@@ -173,7 +173,7 @@ class Chain:
         drop_remainder: bool = False,
         name: str | None = None,
     ) -> Dataset:
-        """Elements with others of similar length as one, filled up to the longest."""
+        """Batch elements of similar length, padded to the longest of their batch."""
         from .buckets import Bucketed
 
         shapes, padding = (
@@ -192,20 +192,20 @@ class Chain:
         return self._of(node)
 
     def unbatch(self, name: str | None = None) -> Dataset:
-        """The rows of the elements."""
+        """Split each element into its rows."""
         return self._of(Unbatch(self._node))
 
     def rebatch(
         self, batch_size: Any, drop_remainder: bool = False, name: str | None = None
     ) -> Dataset:
-        """The rows of the elements in batches of another size, or of several in turn."""
+        """Split elements into rows and batch these with another size, or with several in turn."""
         from .rebatching import Rebatch
 
         sizes = np.asarray(convert_to_tensor(batch_size, "int64")).reshape(-1).tolist()
         return self._of(Rebatch(self._node, sizes, bool(drop_remainder)))
 
     def sparse_batch(self, batch_size: Any, row_shape: Any, name: str | None = None) -> Dataset:
-        """So many elements, of any sizes up to `row_shape`, as one sparse tensor."""
+        """Combine elements of any sizes up to `row_shape` into one sparse tensor."""
         from .rebatching import SparseBatch
 
         return self._of(SparseBatch(self._node, _whole("batch_size", batch_size), row_shape))
@@ -218,7 +218,7 @@ class Chain:
         drop_remainder: bool = False,
         name: str | None = None,
     ) -> Dataset:
-        """Data sets of so many elements each."""
+        """Return datasets of `size` consecutive elements each."""
         from .windows import Window
 
         shift = size if shift is None else shift
@@ -235,34 +235,34 @@ class Chain:
         reshuffle_each_iteration: bool | None = True,
         name: str | None = None,
     ) -> Dataset:
-        """Elements drawn from a buffer of that size: for a seed, TensorFlow's own draws."""
+        """Draw elements from a buffer of `buffer_size`; a seed gives TensorFlow's order."""
         from .reordering import Shuffle
 
         reshuffle = True if reshuffle_each_iteration is None else bool(reshuffle_each_iteration)
         return self._of(Shuffle(self._node, _whole("buffer_size", buffer_size), seed, reshuffle))
 
     def repeat(self, count: Any = None, name: str | None = None) -> Dataset:
-        """Everything so many times; for ever by default."""
+        """Repeat the dataset `count` times; forever by default."""
         return self._of(
             _portions.Repeat(self._node, None if count is None else _whole("count", count))
         )
 
     def take(self, count: Any, name: str | None = None) -> Dataset:
-        """The first elements; all for -1."""
+        """Keep the first `count` elements, or all of them if `count` is -1."""
         return self._of(_portions.Take(self._node, _whole("count", count)))
 
     def skip(self, count: Any, name: str | None = None) -> Dataset:
-        """Without the first elements."""
+        """Skip the first `count` elements."""
         return self._of(_portions.Skip(self._node, _whole("count", count)))
 
     def shard(self, num_shards: Any, index: Any, name: str | None = None) -> Dataset:
-        """Every `num_shards`-th element, from number `index` on."""
+        """Keep every `num_shards`-th element, starting with element `index`."""
         return self._of(
             _portions.Shard(self._node, _whole("num_shards", num_shards), _whole("index", index))
         )
 
     def prefetch(self, buffer_size: Any, name: str | None = None) -> Dataset:
-        """So many elements made ahead of time, by a thread."""
+        """Let a thread make up to `buffer_size` elements ahead of time."""
         from .ahead import Prefetch
 
         size = _parallel(buffer_size)
@@ -271,9 +271,9 @@ class Chain:
         return self._of(Prefetch(self._node, size))
 
     def cache(self, filename: Any = "", name: str | None = None) -> Dataset:
-        """Elements kept in memory once all have been made; or in files, which last.
+        """Keep elements in memory once all have been made, or in files that persist.
 
-        The files are in the folder ``filename + ".cache"``, and appear when the last element has
+        The files are in the folder ``filename + ".cache"`` and appear when the last element has
         been made. Elements of types that cannot be saved are kept in memory.
         """
         name = filename.numpy() if hasattr(filename, "numpy") else filename
@@ -295,11 +295,11 @@ class Chain:
         shard_func: Callable[..., Any] | None = None,
         name: str | None = None,
     ) -> Dataset:
-        """Elements kept in files once all have been made, in a folder of this pipeline's in `path`.
+        """Store elements in files once all have been made, in a subfolder of `path` per pipeline.
 
-        `shard_func` says which shard an element goes to, and `reader_func` what becomes of the data
-        set of the shards when they are read. A pipeline is found again by its steps and the code
-        of its functions; one that has no such description is kept in memory.
+        `shard_func` selects the shard of each element, and `reader_func` combines the datasets of
+        the shards when they are read. A stored pipeline is recognized by its steps and the code of
+        its functions; a pipeline that cannot be described this way is kept in memory.
         """
         from .fingerprints import Unrepeatable, fingerprint
         from .saving import Kept, Saved
@@ -328,28 +328,28 @@ class Chain:
             return self.cache()
 
     def concatenate(self, dataset: Dataset, name: str | None = None) -> Dataset:
-        """The elements of another data set after those of this one."""
+        """Append the elements of `dataset`."""
         if not isinstance(dataset, Chain):
             raise TypeError(f"`dataset` must be a `Dataset` object. Got {type(dataset)}.")
         check_alike(self._node, dataset._node)
         return self._of(Concatenate(self._node, dataset._node))
 
     def enumerate(self, start: int = 0, name: str | None = None) -> Dataset:
-        """Pairs of a number and an element."""
+        """Pair each element with its number."""
         return self._of(_flow.Enumerate(self._node, _whole("start", start)))
 
     def take_while(self, predicate: Callable[..., Any], name: str | None = None) -> Dataset:
-        """The elements before the first for which `predicate` says False."""
+        """Keep the elements before the first for which `predicate` returns False."""
         return self._of(_flow.TakeWhile(self._node, Predicate(predicate, self._node)))
 
     def ignore_errors(self, log_warning: bool = False, name: str | None = None) -> Dataset:
-        """Without the elements that cannot be made."""
+        """Drop the elements that raise an error."""
         return self._of(_flow.IgnoreErrors(self._node, log_warning))
 
     def scan(
         self, initial_state: Any, scan_func: Callable[..., Any], name: str | None = None
     ) -> Dataset:
-        """A function of a state and each element, which gives the next state and an element."""
+        """Apply a function of state and element; it returns the next state and a new element."""
         from .scanning import Scan
 
         return self._of(Scan(self._node, initial_state, scan_func))
@@ -357,14 +357,14 @@ class Chain:
     def reduce(
         self, initial_state: Any, reduce_func: Callable[..., Any], name: str | None = None
     ) -> Any:
-        """A function of a state and each element, which gives the next state; the last state."""
+        """Apply a function of state and element to all elements; return the last state."""
         state = tensors(initial_state)
         for element in self:
             state = tensors(reduce_func(state, element))
         return state
 
     def unique(self, name: str | None = None) -> Dataset:
-        """The elements without those that have been before."""
+        """Drop the elements that have occurred before."""
         return self._of(_flow.Unique(self._node))
 
     def group_by_window(
@@ -375,7 +375,7 @@ class Chain:
         window_size_func: Callable[..., Any] | None = None,
         name: str | None = None,
     ) -> Dataset:
-        """Elements of one key together: what `reduce_func` makes of so many of them at a time."""
+        """Group elements by key and apply `reduce_func` to a window of each group at a time."""
         from .buckets import Grouped
 
         if (window_size is None) == (window_size_func is None):
@@ -405,7 +405,7 @@ class Chain:
         seed: int | None = None,
         name: str | None = None,
     ) -> Dataset:
-        """Pairs of a class and an element, whose classes are distributed as `target_dist` says."""
+        """Return (class, element) pairs, resampled so that classes follow `target_dist`."""
         from .resampling import Rejected, mixed, shares, static_share
 
         target = np.asarray(convert_to_tensor(target_dist)).astype(np.float32)
@@ -425,7 +425,7 @@ class Chain:
         return self._of(mixed([classed._node, rejected], chances, seed))
 
     def apply(self, transformation_func: Callable[[Dataset], Any], name: str | None = None) -> Any:
-        """Return the result of a function of the data set, which must be a data set, too."""
+        """Return the result of a function of the dataset, which must also be a dataset."""
         made = transformation_func(cast("Dataset", self))
         if not isinstance(made, Chain):
             raise TypeError(
@@ -434,7 +434,7 @@ class Chain:
         return made
 
     def with_options(self, options: Options, name: str | None = None) -> Dataset:
-        """The same, with these options besides those that it has."""
+        """Return the dataset with these options, which take precedence over its own."""
         if not isinstance(options, Options):
             raise TypeError(f"`options` must be a `tf.data.Options` object, got {options!r}.")
         made = self._of(self._node)
@@ -442,5 +442,5 @@ class Chain:
         return made
 
     def options(self) -> Options:
-        """The options of this data set and of those that it is made of."""
+        """Return the merged options of this dataset and of the datasets that it is made of."""
         return self._options or merged_of(self._node)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""As many elements as were promised."""
+"""``assert_cardinality``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["Counted"]
 
 
 class Counted(Node):
-    """The same elements, which have to be so many."""
+    """Node that raises an error unless its input has the promised number of elements."""
 
     def __init__(self, node: Node, expected: int) -> None:
         super().__init__(node)

@@ -30,22 +30,22 @@ from .streams import Block, Blocks, Value, Values, flattened, in_blocks, steps
 __all__ = ["CsvDataset", "defaults_of", "opened"]
 
 _CHUNK = 1 << 16
-_LEAST = 1 << 12  # bytes that are looked through for plain rows, after one that was not
+_LEAST = 1 << 12  # bytes to search for plain rows after a row that was not plain
 _QUOTE = b'"'
 
 
 class _Damaged(list[Any]):
-    """A row in which errors stand in the places of the fields that are wrong."""
+    """Row in which each malformed field is replaced by an exception."""
 
 
 Row = list[bytes] | _Damaged
-Rows = Ragged | list[Row]  # plain ones, or one of another kind
+Rows = Ragged | list[Row]  # plain rows as arrays, or a single row of another kind
 
 
 class _Rows:
-    """The rows of one file: lists of fields.
+    """Reader of the rows of one file, as lists of fields.
 
-    As in TensorFlow, what is wrong with a row does not end it: the next one begins after it.
+    As in TensorFlow, an error inside a row does not end the iteration: the next row follows.
     """
 
     def __init__(self, read: Callable[[int], bytes], delimiter: bytes, quoted: bool) -> None:
@@ -55,7 +55,7 @@ class _Rows:
         self._ahead = _LEAST
 
     def _more(self) -> bool:
-        """Read on; twice as much for a row that takes long, so that it is read once or twice."""
+        """Read more bytes, doubling the size for a long row to limit how often it is parsed."""
         rest = self._buffer[self._at :]
         data = b"" if self._ended else self._read(max(_CHUNK, len(rest)))
         self._ended = not data
@@ -63,7 +63,7 @@ class _Rows:
         return not self._ended
 
     def take(self) -> Rows:
-        """The rows that lie ready, and one at least; none at the end."""
+        """Return the rows that can be parsed now, at least one; an empty list at the end."""
         if self._at == len(self._buffer) and not self._more():
             return []
         if (plain := self._plain()) is not None:
@@ -73,7 +73,7 @@ class _Rows:
         return [row]
 
     def _plain(self) -> Ragged | None:
-        """Whole rows whose quotes go together; None where there is no such row."""
+        """Return complete rows with balanced quotes, or None if the next row has other quotes."""
         if self._delimiter in b'"\n\r':
             return None
         data = np.frombuffer(self._buffer, np.uint8)
@@ -86,7 +86,7 @@ class _Rows:
         return Ragged(Bytes(parts, begins), splits) if used else None
 
     def _row(self) -> Row | None:
-        """The next row; None where more has to be read first."""
+        """Return the next row, or None if more bytes must be read first."""
         fields: list[Any] = []
         at = self._at
         while True:
@@ -115,7 +115,7 @@ class _Rows:
         return _Damaged(fields) if any(isinstance(f, Exception) for f in fields) else fields
 
     def _quoted_field(self, at: int) -> tuple[bytes, int, str | None] | None:
-        """A field, what ends it and what is wrong with it; None where more is to be read first."""
+        """Return a field, where it ends and its error; None if more bytes must be read first."""
         parts: list[bytes] = []
         problem: str | None = None
         while True:
@@ -138,14 +138,14 @@ class _Rows:
 
 @contextlib.contextmanager
 def opened(path: str, compression: str | None) -> Iterator[Callable[[int], bytes]]:
-    """``read(size)`` of what a file holds."""
+    """Open a file and return ``read(size)`` for its decompressed content."""
     file: IO[bytes]
     with open(existing(path), "rb") as file:
         yield file.read if compression is None else Inflated(file.read, compression, path)
 
 
 class _Csv(Node):
-    """The rows of files, each a tuple of the values of its columns."""
+    """Node over the rows of files; each element is a tuple of column values."""
 
     def __init__(
         self,
@@ -210,7 +210,7 @@ class _Csv(Node):
         return map(self._value, (row for (row,) in values))
 
     def _columns(self, count: int, columns: list[Any]) -> Block:
-        """Columns of rows that are all alike, and right."""
+        """Return columns of rows that are all well-formed and have the same number of fields."""
         (rows,) = columns
         if not isinstance(rows, Ragged):
             raise ValueError("rows that are not plain")
@@ -243,12 +243,12 @@ class _Csv(Node):
 
 
 def defaults_of(record_defaults: Any) -> list[Field]:
-    """Types and defaults of columns.
+    """Return the types and defaults of columns.
 
     Raises
     ------
     InvalidArgumentError
-        For a default that is more than one value.
+        If a default has more than one value.
     """
     fields = []
     for number, default in enumerate(record_defaults):
@@ -267,7 +267,7 @@ def defaults_of(record_defaults: Any) -> list[Field]:
 
 
 def _chooser(select: Any, exclude: Any, count: int) -> Callable[[int], Sequence[int]]:
-    """Which of so many columns are chosen."""
+    """Return a function that selects the chosen columns of a row."""
     if select and exclude:
         raise invalid("Either select_cols or exclude_cols should be empty")
     for name, columns in (("select_cols", select), ("exclude_cols", exclude)):
@@ -287,22 +287,22 @@ def _chooser(select: Any, exclude: Any, count: int) -> Callable[[int], Sequence[
 
 
 class CsvDataset(Dataset):
-    """The rows of files of comma-separated values, each a tuple of scalars.
+    """Dataset of the rows of CSV files, each a tuple of scalars.
 
     Parameters
     ----------
     filenames : str, path, (nested) list of these, or tensor
     record_defaults : list
-        For each column its default, or its type where a value is required.
+        The default of each column, or its type if a value is required.
     compression_type : {None, "", "GZIP", "ZLIB"}
     buffer_size : int, optional
-        Not looked at.
+        Has no effect.
     header : bool
-        Whether each file begins with a row that is none of them.
+        Whether each file begins with a header row.
     field_delim, use_quote_delim, na_value
-        As for ``tf.io.decode_csv``.
+        As in ``tf.io.decode_csv``.
     select_cols, exclude_cols : list of int, optional
-        Numbers of the columns to take, or to leave out.
+        Numbers of the columns to keep, or to leave out.
     """
 
     def __init__(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``make_csv_dataset``: columns by name, with types that the first rows tell."""
+"""``make_csv_dataset``: columns by name, with types inferred from the first rows."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from .sources import names_of
 
 __all__ = ["CsvPlan"]
 
-Buffer = tuple[int | None, int | None]  # to shuffle in, and its seed
+Buffer = tuple[int | None, int | None]  # the shuffle buffer's size and seed
 
 
 class CsvPlan:
-    """The arguments and files of ``make_csv_dataset``, of either version, and its data set."""
+    """Arguments and files of ``make_csv_dataset`` of either version; builds its dataset."""
 
     def __init__(
         self,
@@ -97,7 +97,7 @@ class CsvPlan:
         reads: int | None,
         ignore: bool,
     ) -> Any:
-        """Batches of the rows of `files`, the data set of `paths`, each file read by `reader`."""
+        """Return batches of the rows of `files`, read by `reader`; `paths` is their dataset."""
 
         def rows(path: Any) -> Any:
             found = reader(path, **self.options)
@@ -115,12 +115,12 @@ class CsvPlan:
         return found.map(self.element).prefetch(-1 if prefetch is None else prefetch)
 
     def element(self, *columns: Any) -> Any:
-        """A row as a dict; with a label, a pair of a dict and the label."""
+        """Convert a row to a dict, or to a (dict, label) pair if a label was chosen."""
         features = dict(zip(self.names, columns, strict=True))
         return features if self.label is None else (features, features.pop(self.label))
 
     def _rows(self, path: str) -> Iterator[list[str]]:
-        """The rows of a file as Python's csv reads them."""
+        """Yield the rows of a file as Python's csv module parses them."""
         import csv
 
         kind = compression_of(self._compression)
@@ -149,7 +149,7 @@ class CsvPlan:
         return first or []
 
     def _defaults(self, width: int, chosen: Sequence[int], most: int | None) -> list[Any]:
-        """For each column the first type that all of its first values are of."""
+        """Return the default of each column: the narrowest type that fits its first values."""
         kinds: list[int | None] = [None] * len(chosen)
         for row in itertools.islice(self._body(width), most):
             for place, number in enumerate(chosen):
@@ -173,7 +173,7 @@ class CsvPlan:
 
 
 class _Raw(io.RawIOBase):
-    """A file of a function that reads."""
+    """Raw file object over a `read(size)` function."""
 
     def __init__(self, read: Callable[[int], bytes]) -> None:
         self._read = read
@@ -191,7 +191,7 @@ _KINDS = ("int32", "int64", "float32", "float64", "string")
 
 
 def _kind(text: str, least: int) -> int:
-    """Number of the first of `_KINDS`, from `least` on, that a text is of."""
+    """Return the number of the first type in `_KINDS`, from `least` on, that fits a text."""
     for number in range(least, len(_KINDS) - 1):
         dtype = np.dtype(_KINDS[number])
         try:
@@ -206,12 +206,12 @@ def _kind(text: str, least: int) -> int:
 
 
 def _places(columns: Any, names: list[str]) -> list[int]:
-    """The numbers of columns, in order, of numbers or names.
+    """Return the sorted column numbers of columns given by number or name.
 
     Raises
     ------
     ValueError
-        For one that there is not, or that is there twice.
+        If a column does not exist or is listed twice.
     """
     places = []
     for column in columns:

@@ -33,7 +33,7 @@ __all__ = ["AUTOTUNE", "Dataset"]
 
 
 def _nodes_of(datasets: Sequence[Dataset]) -> list[Node]:
-    """The nodes of data sets that may take turns."""
+    """Return the nodes of datasets after checking that their elements are compatible."""
     if not datasets:
         raise ValueError("Invalid `datasets`. `datasets` should not be empty.")
     nodes = [dataset._node for dataset in datasets]
@@ -47,7 +47,7 @@ def _nodes_of(datasets: Sequence[Dataset]) -> list[Node]:
 
 
 def _seeds_of(seed: int | None, rerandomize: bool | None) -> Callable[[], tuple[int, int]]:
-    """The seeds of each iteration: new ones for each, if `rerandomize`."""
+    """Return a function that gives an iteration its seeds, which change if `rerandomize`."""
     if rerandomize:
         return SeedSource(seed, True)
     pair = get_seed(seed)
@@ -57,7 +57,7 @@ def _seeds_of(seed: int | None, rerandomize: bool | None) -> Callable[[], tuple[
 def _sampled_by(
     datasets: Sequence[Dataset], weights: Dataset, seed: int | None, stop: bool
 ) -> Dataset:
-    """Elements of data sets, drawn by weights of which there are others for each draw."""
+    """Sample from datasets with weights that are read anew for each draw."""
     nodes = _nodes_of(datasets)
     pair = get_seed(seed)
 
@@ -74,10 +74,10 @@ _CHOICE = TensorSpec((), "int64")
 
 @with_room
 class Dataset(Chain):
-    """Elements, one after the other, which are made when they are asked for.
+    """Lazy sequence of elements.
 
-    It is made of arrays, files or generators by the functions of this class, or of another one by
-    its methods. Iterating gives tensors; :meth:`as_numpy_iterator` gives arrays.
+    Create one from arrays, files or generators with the functions of this class, and transform
+    it with its methods. Iteration yields tensors; :meth:`as_numpy_iterator` yields arrays.
     """
 
     def __init__(self, node: Node) -> None:
@@ -88,7 +88,7 @@ class Dataset(Chain):
         return Dataset(node)
 
     def __getattr__(self, name: str) -> Any:
-        if name in OF_VERSION_1:  # which `tf.compat.v1.data.Dataset` has
+        if name in OF_VERSION_1:  # `tf.compat.v1.data.Dataset` has this property
             return OF_VERSION_1[name](self)
         raise AttributeError(
             f"data sets of fastrec.compat.v2 have no {name!r}; see docs/compat-v2.md"
@@ -96,19 +96,19 @@ class Dataset(Chain):
 
     @staticmethod
     def from_tensors(tensors: Any, name: str | None = None) -> Dataset:
-        """One element."""
+        """Create a dataset with one element."""
         structure, leaves = flatten(tensors)
         return Dataset(Tensors(structure, [hidden(leaf) for leaf in leaves]))
 
     @staticmethod
     def from_tensor_slices(tensors: Any, name: str | None = None) -> Dataset:
-        """An element for each row."""
+        """Create a dataset with one element for each row."""
         structure, leaves = flatten(tensors)
         return Dataset(Slices(structure, [hidden(leaf) for leaf in leaves]))
 
     @staticmethod
     def range(*args: int, output_type: Any = "int64", name: str | None = None) -> Dataset:
-        """Integers, as Python's ``range`` has them."""
+        """Create a dataset of integers, with the arguments of Python's ``range``."""
         if not 1 <= len(args) <= 3:
             raise ValueError(
                 f"Invalid `args`. The length of `args` should be between 1 and 3 but was "
@@ -129,7 +129,7 @@ class Dataset(Chain):
         output_signature: Any = None,
         name: str | None = None,
     ) -> Dataset:
-        """Data set of the values that a generator yields."""
+        """Create a dataset of the values that a generator yields."""
         if not callable(generator):
             raise TypeError("`generator` must be a Python callable.")
         structure, specs = signature_of(output_types, output_shapes, output_signature)
@@ -157,12 +157,12 @@ class Dataset(Chain):
         seed: int | None = None,
         name: str | None = None,
     ) -> Dataset:
-        """The names of files that match patterns; shuffled, unless `shuffle` is False.
+        """List the files that match patterns, shuffled unless `shuffle` is False.
 
         Raises
         ------
         InvalidArgumentError
-            When there is none.
+            If no file matches.
         """
         import glob
 
@@ -177,7 +177,7 @@ class Dataset(Chain):
     def counter(
         start: int = 0, step: int = 1, dtype: Any = "int64", name: str | None = None
     ) -> Dataset:
-        """Integers from `start` on, without end."""
+        """Count without end from `start`."""
         kind = as_dtype(dtype)
 
         def make() -> Values:
@@ -191,7 +191,7 @@ class Dataset(Chain):
         rerandomize_each_iteration: bool | None = None,
         name: str | None = None,
     ) -> Dataset:
-        """Integers of 32 bits: for a seed, TensorFlow's own draws."""
+        """Generate random 32-bit integers; a seed gives the same numbers as TensorFlow."""
         seeds = _seeds_of(seed, rerandomize_each_iteration)
 
         def make() -> Values:
@@ -201,7 +201,7 @@ class Dataset(Chain):
 
     @staticmethod
     def zip(*args: Any, datasets: Any = None, name: str | None = None) -> Dataset:
-        """Elements of data sets side by side, until one has no more."""
+        """Combine datasets element by element, until the shortest ends."""
         if args and datasets is not None:
             raise TypeError("Both `*args` and `datasets` cannot be set.")
         nested = args[0] if len(args) == 1 else args or datasets
@@ -226,7 +226,7 @@ class Dataset(Chain):
         rerandomize_each_iteration: bool | None = None,
         name: str | None = None,
     ) -> Dataset:
-        """Elements of data sets, drawn by weight: for a seed, TensorFlow's own draws."""
+        """Sample datasets by weight; a seed gives the same choices as TensorFlow."""
         if isinstance(weights, Dataset):
             return _sampled_by(datasets, weights, seed, stop_on_empty_dataset)
         shares = None
@@ -244,7 +244,7 @@ class Dataset(Chain):
                 f"`len(weights)={len(shares)}` vs. `len(datasets)={len(datasets)}`."
             )
         nodes = _nodes_of(datasets)
-        if shares is not None:  # do not wait for data sets that are never drawn
+        if shares is not None:  # do not wait for datasets that are never drawn
             kept = [number for number, share in enumerate(shares) if share > 0]
             if not kept:
                 return datasets[0].take(0)
@@ -260,7 +260,7 @@ class Dataset(Chain):
     def choose_from_datasets(
         datasets: Sequence[Dataset], choice_dataset: Dataset, stop_on_empty_dataset: bool = True
     ) -> Dataset:
-        """Elements of data sets, as another one says which is next."""
+        """Take each element from the dataset whose number `choice_dataset` gives."""
         nodes = _nodes_of(datasets)
         if not isinstance(choice_dataset, Dataset):
             raise TypeError(
@@ -289,9 +289,9 @@ class Dataset(Chain):
         shard_func: Callable[..., Any] | None = None,
         checkpoint_args: Any = None,
     ) -> None:
-        """Write the elements to a folder, from which :meth:`load` of TensorFlow, too, has them.
+        """Write the elements to a folder that :meth:`load` of this class or of TensorFlow can read.
 
-        With `checkpoint_args` too it is the whole data set: saving that was cut off begins anew.
+        With `checkpoint_args`, an interrupted save also starts again from the first element.
         """
         from .saving import save
 
@@ -311,10 +311,10 @@ class Dataset(Chain):
         reader_func: Callable[[Dataset], Any] | None = None,
         wait: bool = False,
     ) -> Dataset:
-        """The elements that :meth:`save` of TensorFlow or of this class has written.
+        """Read the elements written by :meth:`save` of TensorFlow or of this class.
 
-        They are an element of each shard in turn, or what `reader_func` makes of the data set of
-        these.
+        Elements come from each shard in turn, unless `reader_func` combines the datasets of the
+        shards in another way.
         """
         from .saving import Saved
 
@@ -333,12 +333,12 @@ class Dataset(Chain):
         return DatasetIterator(self._node, shown)
 
     def as_numpy_iterator(self) -> DatasetIterator:
-        """The elements as ndarrays, NumPy scalars and bytes.
+        """Iterate over the elements as ndarrays, NumPy scalars and bytes.
 
         Raises
         ------
         TypeError
-            When there are data sets in them.
+            If elements contain datasets.
         """
         if any(isinstance(spec, DatasetSpec) for spec in self._node.specs):
             raise TypeError(
@@ -348,12 +348,12 @@ class Dataset(Chain):
         return DatasetIterator(self._node, as_numpy)
 
     def get_single_element(self, name: str | None = None) -> Any:
-        """The one element.
+        """Return the only element.
 
         Raises
         ------
         InvalidArgumentError
-            When there are more, or none.
+            If there are several elements, or none.
         """
         found = list(itertools.islice(self, 2))
         if len(found) != 1:
@@ -368,7 +368,7 @@ class Dataset(Chain):
         return spec_of(self._node)
 
     def cardinality(self, name: str | None = None) -> Any:
-        """Number of elements; -1 for an endless data set, -2 when it is not known."""
+        """Return the number of elements; -1 if the dataset is endless, -2 if it is unknown."""
         return EagerTensor(np.asarray(self._node.cardinality(), np.int64))
 
     def __len__(self) -> int:

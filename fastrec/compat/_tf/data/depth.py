@@ -16,9 +16,9 @@ from typing import Any, TypeVar
 
 __all__ = ["call_with_room", "with_room"]
 
-_USUAL = 40  # steps for which the usual stack has room, wherever the program itself is in it
-_FRAMES = 16  # Python calls for a step, at most
-_STACK = 1 << 16  # bytes of stack for a step, at most
+_USUAL = 40  # chain length that fits on the usual stack, wherever in it the program itself is
+_FRAMES = 16  # maximum Python calls per step
+_STACK = 1 << 16  # maximum stack bytes per step
 _MOST_STACK = 1 << 30
 
 _T = TypeVar("_T")

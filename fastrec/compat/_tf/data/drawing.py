@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random numbers that a function draws for each element, ahead of it."""
+"""Random numbers for a function of elements, drawn before the function runs."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ __all__ = ["Drawn"]
 
 
 class Drawn(Node):
-    """Elements, and after their parts the random numbers that a function draws for each."""
+    """Node that appends a function's random numbers to the parts of each element."""
 
     draws = True
 
     def __init__(self, node: Node, trace: Trace) -> None:
         super().__init__(node)
         self._trace = trace
-        # The time of a draw is not visible: draw several at a time, unless they are large.
+        # When a draw happens is not visible: draw several at a time, unless they are large.
         most = max(draw.spec.shape.num_elements() or 0 for draw in trace.draws)
         self._ahead = max(1, min(AHEAD, DRAWS // max(most, 1)))
 

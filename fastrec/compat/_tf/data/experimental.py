@@ -48,19 +48,19 @@ SHARD_HINT = -1
 
 
 class Experimental(Functions):
-    """Functions over the data sets of one version.
+    """Functions over the datasets of one API version.
 
     Parameters
     ----------
     dataset, records, csv : type
-        Its data sets, those of records and those of comma-separated values.
+        The version's classes of datasets, of record datasets and of CSV datasets.
     parse : callable
-        Its ``parse_example``.
+        The version's ``parse_example``.
     made : callable
-        Of a function, a data set and other arguments: the data set that the function gives for
-        data sets of version 2.
+        Takes a function, a dataset and other arguments; returns the dataset that the function
+        gives for datasets of version 2.
     adapted : callable
-        From a function of a program to one that these call.
+        Converts a program's function to one that these functions can call.
     """
 
     def __init__(
@@ -83,17 +83,17 @@ class Experimental(Functions):
         seed: Any = None,
         stop_on_empty_dataset: bool = False,
     ) -> Any:
-        """Elements of data sets, drawn by weight."""
+        """Sample datasets by weight."""
         return self._dataset.sample_from_datasets(datasets, weights, seed, stop_on_empty_dataset)
 
     def choose_from_datasets(
         self, datasets: Any, choice_dataset: Any, stop_on_empty_dataset: bool = False
     ) -> Any:
-        """Elements of data sets, as another one says which is next."""
+        """Take each element from the dataset whose number `choice_dataset` gives."""
         return self._dataset.choose_from_datasets(datasets, choice_dataset, stop_on_empty_dataset)
 
     def from_list(self, elements: Any, name: str | None = None) -> Any:
-        """The elements of a list, which are alike."""
+        """Create a dataset of the elements of a list, which have one structure."""
         if not isinstance(elements, list):
             raise TypeError("`elements` must be a list.")
         if not elements:
@@ -104,19 +104,19 @@ class Experimental(Functions):
         return whole
 
     def RandomDataset(self, seed: Any = None) -> Any:
-        """Integers of 32 bits, without end."""
+        """Generate random 32-bit integers without end."""
         return self._dataset.random(seed)
 
     def Counter(self, start: Any = 0, step: Any = 1, dtype: Any = "int64") -> Any:
-        """Integers from `start` on, without end."""
+        """Count without end from `start`."""
         return self._dataset.counter(start, step, dtype)
 
     def get_single_element(self, dataset: Any) -> Any:
-        """The one element of a data set."""
+        """Return the only element of a dataset."""
         return dataset.get_single_element()
 
     def assert_cardinality(self, expected_cardinality: Any) -> transformations.Transformation:
-        """For ``apply``: that many elements, or an error at the end."""
+        """Return a function for ``apply`` that raises if the number of elements is different."""
 
         def make(dataset: Dataset, expected: Any) -> Dataset:
             return Dataset(Counted(dataset._node, int(expected)))
@@ -124,7 +124,7 @@ class Experimental(Functions):
         return lambda dataset: self._made(make, dataset, expected_cardinality)
 
     def group_by_reducer(self, key_func: Any, reducer: Reducer) -> transformations.Transformation:
-        """For ``apply``: for each key what a reducer makes of its elements."""
+        """Return a function for ``apply`` that reduces the elements of each key."""
         parts = (reducer.init_func, reducer.reduce_func, reducer.finalize_func)
         adapted, key = Reducer(*map(self._adapted, parts)), self._adapted(key_func)
 
@@ -136,7 +136,7 @@ class Experimental(Functions):
     def parse_example_dataset(
         self, features: Any, num_parallel_calls: Any = 1, deterministic: bool | None = None
     ) -> transformations.Transformation:
-        """For ``apply``: batches of serialized Examples become dicts of tensors."""
+        """Return a function for ``apply`` that parses batches of serialized Examples."""
         return lambda dataset: dataset.map(lambda records: self._parse(records, features))
 
     def make_batched_features_dataset(
@@ -157,13 +157,13 @@ class Experimental(Functions):
         sloppy_ordering: bool = False,
         drop_final_batch: bool = False,
     ) -> Any:
-        """Batches of parsed Examples of the files of a pattern: dicts, or pairs with the label."""
+        """Read batches of parsed Examples from files: dicts, or (dict, label) pairs."""
         make, arguments = reader or self._records, reader_args or []
         files = self._dataset.list_files(file_pattern, shuffle=shuffle, seed=shuffle_seed)
         cycle = 1 if reader_num_threads in (None, AUTOTUNE) else int(reader_num_threads)
         dataset = files.interleave(lambda path: make(path, *arguments), cycle_length=cycle)
         spec = dataset.element_spec
-        if isinstance(spec, tuple) and len(spec) == 2:  # keys and records
+        if isinstance(spec, tuple) and len(spec) == 2:  # pairs of a key and a record
             dataset = dataset.map(lambda _, record: record)
         if shuffle:
             dataset = dataset.shuffle(shuffle_buffer_size, shuffle_seed)
@@ -204,7 +204,7 @@ class Experimental(Functions):
         ignore_errors: bool = False,
         encoding: str = "utf-8",
     ) -> Any:
-        """Batches of the rows of CSV files: dicts, or pairs with the label."""
+        """Read batches of CSV rows from files: dicts, or (dict, label) pairs."""
         plan = CsvPlan(
             file_pattern,
             column_names,

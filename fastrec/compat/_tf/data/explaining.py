@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reasons why elements are worked on one by one, for ``FASTREC_COMPAT_EXPLAIN=1``."""
+"""Explanations of slow pipelines, for ``FASTREC_COMPAT_EXPLAIN=1``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _HERE = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
 
 
 def explaining() -> bool:
-    """Whether ``FASTREC_COMPAT_EXPLAIN=1`` is set."""
+    """Return whether ``FASTREC_COMPAT_EXPLAIN=1`` is set."""
     return os.environ.get("FASTREC_COMPAT_EXPLAIN", "0") not in ("", "0")
 
 
@@ -45,10 +45,10 @@ def explain_step(name: str, reason: str, origin: tuple[str, int] | None) -> None
     Parameters
     ----------
     name : str
-        Of the operation.
+        Name of the operation.
     reason : str
     origin : (str, int), optional
-        File and line of the program that made what keeps it from running on blocks.
+        File and line of the program that created the operation which requires this.
     """
     _tell(f"{name} runs once for each record: {reason}", origin)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Data sets out of files."""
+"""Datasets that read files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .streams import Value, flattened
 
 __all__ = ["FixedLengthRecordDataset", "TFRecordDataset", "TextLineDataset"]
 
-_READ = 1 << 16  # bytes of text at a time
+_READ = 1 << 16  # bytes of text to read at a time
 
 
 def _paths(filenames: Any) -> Callable[[], Iterator[str]]:
@@ -47,21 +47,21 @@ def _check_names(spec: Any) -> None:
 
 
 class TFRecordDataset(Dataset):
-    """The records of files, as strings.
+    """Dataset of the records of files, as strings.
 
     Parameters
     ----------
     filenames : str, path, (nested) list of these, tensor or Dataset
     compression_type : {None, "", "GZIP", "ZLIB"}
     buffer_size : int, optional
-        Not looked at.
+        Has no effect.
     num_parallel_reads : int, optional
-        Files to read in turns, a record each.
+        Number of files to read in turns, one record from each.
 
     Raises
     ------
     NotFoundError, DataLossError
-        From iterating; also as errors of Python and of fastrec.
+        During iteration; these are also exceptions of Python and of fastrec.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class TFRecordDataset(Dataset):
 
 
 class TextLineDataset(Dataset):
-    """The lines of files, without their ends and without carriage returns."""
+    """Dataset of the lines of files, without line feeds and carriage returns."""
 
     def __init__(
         self,
@@ -106,8 +106,8 @@ class TextLineDataset(Dataset):
 
 
 def _in_blocks(file: Any) -> Iterator[fastrec.Bytes]:
-    """The lines of a file, those of some bytes at a time."""
-    begun: list[bytes] = []  # of a line whose end has not been read
+    """Yield the lines of a file in groups, one for each block of text."""
+    begun: list[bytes] = []  # the beginning of a line whose end has not been read
     while data := file.read(_READ):
         end = data.rfind(b"\n") + 1
         if end:
@@ -126,7 +126,7 @@ def _lines(data: bytes) -> fastrec.Bytes:
 
 
 class FixedLengthRecordDataset(Dataset):
-    """Strings of one length, one after the other, of files."""
+    """Dataset of consecutive strings of one length from files."""
 
     def __init__(
         self,

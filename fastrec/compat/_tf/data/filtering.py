@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Elements for which a function says True."""
+"""``filter``."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _BOOL = as_dtype("bool")
 
 
 class Predicate:
-    """A function that says whether an element is kept.
+    """Function that decides whether an element is kept.
 
     Raises
     ------
     ValueError
-        When what it gives is not one truth value.
+        If the result is not a single truth value.
     """
 
     def __init__(self, function: Callable[..., Any], node: Node) -> None:
@@ -63,7 +63,7 @@ class Predicate:
 
 
 class Filter(Node):
-    """Elements for which a function says True."""
+    """Node that keeps the elements for which a function returns True."""
 
     def __init__(self, node: Node, function: Callable[..., Any]) -> None:
         super().__init__(node)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names for pipelines: the same for one that does the same, in another process too."""
+"""Fingerprints of pipelines, which are equal in every process for equal pipelines."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ _MOST_BYTES = 1 << 26
 
 
 class Unrepeatable(Exception):
-    """A pipeline has something of which nobody can say whether it is the same again."""
+    """Raised if part of a pipeline cannot be proved to be the same in another process."""
 
 
 def fingerprint(node: Node) -> str:
-    """Name a pipeline by its steps, their arguments and the code of their functions.
+    """Return a name for a pipeline from its steps, their arguments and the code of its functions.
 
     Raises
     ------
     Unrepeatable
-        When it has a generator, an open file or anything else without a description.
+        If it contains a generator, an open file or another object without a description.
     """
     return _Description().of(node)
 
@@ -45,7 +45,7 @@ class _Description:
     def __init__(self) -> None:
         self._hash = hashlib.blake2b(digest_size=8)
         self._seen: dict[int, int] = {}
-        self._kept: list[Any] = []  # what has been seen, so that no other gets its address
+        self._kept: list[Any] = []  # keeps addresses of these objects unique
         self._size = 0
 
     def of(self, node: Node) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nodes that decide which elements come, in which order, and when."""
+"""Nodes that choose, order, number and cache elements."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ T = TypeVar("T")
 
 
 class Zip(Node):
-    """Elements side by side."""
+    """Node that combines the elements of several inputs into tuples."""
 
     def __init__(
         self, structure: Any, nodes: Sequence[Node], rebuild: Callable[[list[Any]], Any]
@@ -62,7 +62,7 @@ class Zip(Node):
             parts: list[Value] = []
             failed: Exception | None = None
             ended = False
-            for stream in streams:  # of all, whatever is raised
+            for stream in streams:  # advance all inputs even if one raises
                 try:
                     parts.append(next(stream))
                 except StopIteration:
@@ -73,7 +73,7 @@ class Zip(Node):
                 try:
                     raise failed
                 finally:
-                    del failed  # or it and this frame would keep each other
+                    del failed  # otherwise the error and this frame would keep each other alive
             if ended:
                 raise StopIteration
             return tuple(itertools.chain.from_iterable(parts))
@@ -82,7 +82,7 @@ class Zip(Node):
 
 
 class Enumerate(Node):
-    """Elements and their numbers."""
+    """Node that pairs each element with its number."""
 
     def __init__(self, node: Node, start: int) -> None:
         super().__init__(node)
@@ -98,7 +98,7 @@ class Enumerate(Node):
 
     def values(self, fast: bool = True) -> Values:
         stream = self.inputs[0].stream(fast)
-        numbers = itertools.count(self._start)  # what cannot be made has one, too
+        numbers = itertools.count(self._start)  # an element that cannot be made has a number, too
         return steps(lambda: (np.asarray(next(numbers), np.int64), *next(stream)))
 
     def blocks(self, count: int) -> Blocks | None:
@@ -122,7 +122,7 @@ class Enumerate(Node):
 
 
 class Cache(Node):
-    """Elements that are made once, and kept in memory when all have been."""
+    """Node that keeps elements in memory once all have been made."""
 
     def __init__(self, node: Node) -> None:
         super().__init__(node)
@@ -164,7 +164,7 @@ class Cache(Node):
 
 
 def _keeping(stream: Iterator[T], keep: Callable[[list[T], bool], None]) -> Iterator[T]:
-    """The same, of which `keep` is told what came so far, and whether that was the end."""
+    """Yield from `stream`, and call `keep` with all elements so far and whether it has ended."""
     kept: list[T] = []
 
     def step() -> T:
@@ -180,12 +180,12 @@ def _keeping(stream: Iterator[T], keep: Callable[[list[T], bool], None]) -> Iter
 
 
 def _own(block: Block) -> Block:
-    """A block that may be written to."""
+    """Return a copy of a block that may be written to."""
     return block[0], [c.copy() if isinstance(c, np.ndarray) else c for c in block[1]]
 
 
 class IgnoreErrors(Node):
-    """Elements that could be made."""
+    """Node that drops elements that raise an error."""
 
     def __init__(self, node: Node, log: bool) -> None:
         super().__init__(node)
@@ -222,7 +222,7 @@ class IgnoreErrors(Node):
 
 
 class TakeWhile(Node):
-    """Elements up to the first for which a function says False."""
+    """Node that ends before the first element for which a function returns False."""
 
     def __init__(self, node: Node, keeps: Callable[[Value], bool]) -> None:
         super().__init__(node)
@@ -236,7 +236,7 @@ class TakeWhile(Node):
 
 
 class Unique(Node):
-    """Elements that have not been before."""
+    """Node that drops elements that have occurred before."""
 
     def cardinality(self) -> int:
         return UNKNOWN
@@ -258,7 +258,7 @@ class Unique(Node):
 
 
 class Sample(Node):
-    """Elements of data sets by a choice of which is next."""
+    """Node that takes each element from the input that a sequence of choices names."""
 
     def __init__(
         self, nodes: Sequence[Node], choices: Callable[[bool], Iterator[int]], stop: bool
@@ -297,7 +297,7 @@ class Sample(Node):
 
 
 def by_weight(weights: Sequence[float] | None, count: int, numbers: Iterator[int]) -> Iterator[int]:
-    """Numbers below `count`, each as often as its weight says; from pairs of `numbers`."""
+    """Yield input numbers below `count`, drawn by weight; each draw uses two of `numbers`."""
     import bisect
 
     with np.errstate(divide="ignore"):

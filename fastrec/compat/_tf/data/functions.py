@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of elements, as programs give them: traced, or called with an element."""
+"""Functions that a program passes to a dataset: traced, or called with each element."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ __all__ = ["Function", "Scalar", "Unsupported", "failed", "hidden", "shown"]
 
 
 def shown(raw: Any) -> Any:
-    """A value, as programs see it."""
+    """Return a value in the form that programs see."""
     if type(raw) is np.ndarray:
         return EagerTensor(raw)
     return raw.dataset if isinstance(raw, Node) else wrap(raw)
 
 
 def hidden(value: Any) -> Any:
-    """A value that a program has given, as it is kept."""
+    """Return a program's value in the form that nodes store."""
     if hasattr(value, "_node"):
         return value._node
     if isinstance(value, (list, tuple)) and any(hasattr(each, "_node") for each in value):
@@ -54,27 +54,27 @@ def hidden(value: Any) -> Any:
 
 
 class Function:
-    """A function of a program, and how it is called with an element."""
+    """Function of a program, with the structure of the elements that it is called with."""
 
     def __init__(self, function: Callable[..., Any], structure: Any) -> None:
         self.function, self.structure = function, structure
-        self.refusal: str | None = None  # what was wrong before there was an element
-        self._states: dict[Any, Any] = {}  # where no iteration has its own
+        self.refusal: str | None = None  # an error raised while tracing
+        self._states: dict[Any, Any] = {}  # random states for calls outside of an iteration
 
     def arguments(self, parts: Sequence[Any]) -> tuple[Any, ...]:
-        """A tuple is given as one argument for each of its parts."""
+        """Return the arguments for a call; a tuple element becomes one argument per part."""
         value = pack(self.structure, parts)
         plain = isinstance(value, tuple) and not hasattr(value, "_fields")
         return value if plain else (value,)
 
     def states(self) -> dict[Any, Any]:
-        """Random states that the calls of this iteration draw from."""
+        """Return the random states that the calls of this iteration draw from."""
         return self._states if running.get() is None else kept_for_run(self, dict)
 
     def __call__(self, parts: Sequence[Any], states: Any = None) -> tuple[Any, list[Any]]:
-        """The structure and the parts of what it returns.
+        """Call the function; return the structure and the parts of its result.
 
-        Threads that call it have to be given its `states`.
+        A call from another thread must be passed this iteration's `states`.
         """
         with calling(Called(self.states() if states is None else states)):
             returned = self.function(*self.arguments([shown(part) for part in parts]))
@@ -82,13 +82,13 @@ class Function:
         return structure, [hidden(leaf) for leaf in leaves]
 
     def trace(self, specs: Sequence[TypeSpec]) -> tuple[Trace, Any] | None:
-        """The operations that it consists of; None when it is not made of operations.
+        """Return the recorded operations and result structure; None if it cannot be traced.
 
         Raises
         ------
         AttributeError, NameError, ImportError, KeyError, TypeError
-            For a name or a key that there is not, or another number of arguments, which no element
-            would change.
+            If the function fails in a way that does not depend on the element, such as a name that
+            does not exist or a wrong number of arguments.
         """
         try:
             return self._traced(specs)
@@ -96,7 +96,7 @@ class Function:
             raise
         except Unfit as error:
             with contextlib.suppress(Exception):
-                return self._traced(specs, ())  # without what cannot be drawn ahead
+                return self._traced(specs, ())  # do not draw ahead
             return self._rewritten(specs, error)
         except AttributeError as error:
             if isinstance(error.obj, types.ModuleType):
@@ -109,8 +109,8 @@ class Function:
             return self._rewritten(specs, error)
 
     def _rewritten(self, specs: Sequence[TypeSpec], error: Exception) -> tuple[Trace, Any] | None:
-        """The operations that it consists of where its statements are written anew."""
-        from ..tracing.statements import converted  # which other functions do without
+        """Return the recorded operations after rewriting Python statements as operations."""
+        from ..tracing.statements import converted  # rarely needed
 
         try:
             return self._traced(specs, function=converted(self.function))
@@ -119,12 +119,12 @@ class Function:
         return None
 
     def trace_dataset(self, specs: Sequence[Any]) -> tuple[Trace, Node] | None:
-        """What it gives as a data set of tensors, and that data set; None where it is another.
+        """Return the operations and the dataset of tensors that they return, or None.
 
         Raises
         ------
         TypeError
-            When it does not return a data set, as far as can be seen without an element.
+            If the function is known, without an element, not to return a dataset.
         """
         if not all(isinstance(spec, TypeSpec) for spec in specs):
             return None
@@ -136,7 +136,7 @@ class Function:
 
         try:
             trace, _ = traced(self.function, specs, self.arguments, results)
-        except Exception:  # which comes again with an element
+        except Exception:  # a call with an element raises it again
             return None
         if not hasattr(returned[0], "_node"):
             raise TypeError(
@@ -145,10 +145,10 @@ class Function:
         return trace, returned[0]._node
 
     def signature_of_dataset(self, specs: Sequence[Any]) -> DatasetSignature | None:
-        """Return what is known without an element about the datasets that it returns.
+        """Return properties of the returned datasets that do not depend on an element.
 
-        The function is called with symbols twice, with other answers to the questions that it asks
-        about values, and what differs is unknown. Return None where it needs an element.
+        The function is called twice with symbols, with different answers to its questions about
+        values. Properties that differ are unknown. Return None if it needs an actual element.
         """
         signatures: list[DatasetSignature] = []
 
@@ -172,26 +172,26 @@ class Function:
         return signatures[0].common(signatures[1])
 
     def _untraced(self, error: Exception) -> None:
-        """Say why a function is called with each element, to those who ask."""
+        """Explain why a function is called with each element, if explanations are enabled."""
         if explaining():
             explain(self.function, error)
 
     def branches(self, specs: Sequence[TypeSpec]) -> Branches | None:
-        """The ways through it, where what it does depends on values."""
+        """Return the traced paths through a function with value-dependent branches, or None."""
         found = Branches(lambda answers: self._traced(specs, answers))
         return found if found.possible() else None
 
     def signature(self, specs: Sequence[TypeSpec]) -> tuple[Any, list[TypeSpec]] | None:
-        """The structure of what it returns, and specs that hold whether its answers are yes or no.
+        """Return the structure and specs of the result that hold for every branch.
 
-        None where they are not known.
+        Return None if they are not known.
         """
         try:
             (structure, found), (other, others) = (
                 sketched(self.function, specs, self.arguments, _as_results, answer)
                 for answer in (True, False)
             )
-        except Exception:  # which a call with values raises, if it comes to that
+        except Exception:  # a call with values raises it, if it happens there
             return None
         known = _common_specs(found, others)
         return None if structure != other or known is None else (structure, known)
@@ -221,7 +221,7 @@ class DatasetSignature(NamedTuple):
         return cls(node.structure, node.specs, node.pure)
 
     def common(self, other: DatasetSignature) -> DatasetSignature | None:
-        """Return what holds for both; None where they differ in more than sizes."""
+        """Return the shared properties of two signatures; None if more than sizes differ."""
         specs = _common_specs(self.specs, other.specs)
         if self.structure != other.structure or specs is None:
             return None
@@ -229,7 +229,7 @@ class DatasetSignature(NamedTuple):
 
 
 def dataset_of(spec: DatasetSpec) -> Any:
-    """Return an empty dataset of that spec."""
+    """Return an empty dataset with the specs of a signature."""
     from .dataset import Dataset
 
     structure, specs = flatten(spec.element_spec)
@@ -252,7 +252,7 @@ def _common_specs(one: Sequence[Any], other: Sequence[Any]) -> list[Any] | None:
 
 
 def _is_mistake(error: Exception) -> bool:
-    """Whether a program looks up a key that there is not, or calls what cannot be called so."""
+    """Return whether an error is a missing key or a call with wrong arguments."""
     if isinstance(error, TypeError):
         wrong = ("positional argument", "unexpected keyword argument")
         return any(text in str(error) for text in wrong)
@@ -267,7 +267,7 @@ def _is_mistake(error: Exception) -> bool:
 
 
 class Unsupported(Mistake):
-    """A function returns what no element consists of."""
+    """Raised if a function returns a value that cannot be part of an element."""
 
 
 def _as_results(value: Any) -> tuple[Any, list[Any]]:
@@ -288,9 +288,9 @@ def _as_result(value: Any) -> Any:
 
 
 def failed(error: OpError, name: str) -> OpError:
-    """An error of a program's function, as TensorFlow tells it.
+    """Return an error of a program's function with the text that TensorFlow adds.
 
-    An end that the function comes to is none of the data set.
+    An OutOfRangeError of the function must not look like the end of the dataset.
     """
     if isinstance(error, OutOfRangeError):
         text = f"Function invocation produced OutOfRangeError: {error.message}"
@@ -302,18 +302,18 @@ def failed(error: OpError, name: str) -> OpError:
 
 
 def _unlisted(value: Any) -> Any:
-    """A list that a function returns is several tensors, which need not be alike."""
+    """Return a list as a tuple: a function that returns a list returns several tensors."""
     return tuple(value) if type(value) is list else value
 
 
 class Scalar:
-    """A function of elements that gives one whole number: traced where it can be.
+    """Function of elements that returns one integer; traced if possible.
 
     Parameters
     ----------
     function : callable
     node : Node
-        Whose elements it is given.
+        The node whose elements are passed to the function.
     """
 
     def __init__(self, function: Callable[..., Any], node: Node) -> None:
@@ -328,7 +328,7 @@ class Scalar:
         return int(np.asarray(self._call(value)[1][0]))
 
     def beside(self, node: Node, fast: bool) -> Iterator[tuple[int, Value]]:
-        """The number and the element, for each element of `node`."""
+        """Yield (integer, element) for each element of `node`."""
         trace = self._trace if fast and lowering() else None
         if trace is None or trace.is_large or not trace.is_pure:
             return self._each(node.stream(fast))
@@ -345,6 +345,6 @@ class Scalar:
     def _of_block(self, trace: Trace, block: Block) -> Iterator[tuple[int, Value]]:
         try:
             numbers = np.asarray(trace.run_block(*block)[0]).reshape(block[0]).tolist()
-        except Exception:  # which one it is of, the elements tell
+        except Exception:  # calling it with each element finds the one that fails
             return self._each(elements(block))
         return zip(map(int, numbers), elements(block), strict=True)

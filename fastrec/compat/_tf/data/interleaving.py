@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Data sets of elements, in turns."""
+"""``interleave`` and ``flat_map``."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ def interleaved(
     block: int = 1,
     parallel: bool = False,
 ) -> Node:
-    """A node for ``interleave`` and ``flat_map``, with what :class:`Interleave` takes.
+    """Return a node for ``interleave`` or ``flat_map``, with arguments of :class:`Interleave`.
 
-    Data sets of tensors that the function computes are not made where it can be traced: their
-    elements come one data set after the other, or each has only one.
+    If the function can be traced and returns a dataset of computed tensors, no dataset is
+    created for each element, provided that inner datasets are concatenated or have one element.
     """
     call = Function(function, node.structure)
     found = call.trace_dataset(node.specs)
@@ -49,7 +49,7 @@ def interleaved(
 
 
 class Flattened(Node):
-    """Elements of data sets that were computed as columns; nobody says how many."""
+    """Node over inner datasets that were computed as columns; their total length is unknown."""
 
     def cardinality(self) -> int:
         return UNKNOWN
@@ -62,16 +62,16 @@ class Flattened(Node):
 
 
 class Interleave(Node):
-    """Elements of the data sets that a function gives for elements, in turns.
+    """Node that takes turns among the datasets that a function returns for each element.
 
     Parameters
     ----------
     node : Node
     call : Function
     cycle : int
-        Data sets to take elements of at a time.
+        Number of datasets to take elements from at a time.
     block : int
-        Elements to take of each in its turn.
+        Number of elements to take from a dataset in its turn.
     parallel : bool
         Whether TensorFlow would run them in threads.
 
@@ -124,7 +124,7 @@ class Interleave(Node):
             if node is not None:
                 known = DatasetSignature.of(node)
             for size in (1, 2):
-                # A function may refuse what no element of the pipeline is.
+                # the function may refuse values that no real element has
                 with contextlib.suppress(Exception):
                     node = self._of(tuple(_sample(spec, size) for spec in specs))
                     other = DatasetSignature.of(node)
@@ -167,10 +167,10 @@ def _sample(spec: Any, size: int) -> Any:
 
 
 def in_turns(streams: Iterator[Values], cycle: int, block: int, parallel: bool) -> Values:
-    """As TensorFlow does: one that has ended gives up its turn, and is replaced at the next.
+    """Yield from streams in TensorFlow's order: an ended stream is replaced in its next turn.
 
-    If `parallel`, an error has the place of an element in a turn, and one instead of a stream that
-    of a stream.
+    If `parallel`, an error of a stream counts as an element of its turn, and an error raised
+    instead of a stream counts as a stream.
     """
     slots: list[Values | None] = [None] * cycle
     at, taken, ended = 0, 0, False
@@ -216,5 +216,5 @@ def _failing(error: Exception) -> Values:
     try:
         raise error
     finally:
-        del error  # or it and this frame would keep each other
+        del error  # otherwise the error and this frame would keep each other alive
     yield

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Going through a data set, and what programs say of its elements."""
+"""Iteration over a dataset, and checks of element structures and shapes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ __all__ = [
 
 
 class DatasetIterator:
-    """The elements of a data set, from the first on; for threads to share."""
+    """Iterator over the elements of a dataset; may be shared by threads."""
 
     def __init__(
         self, node: Node, show: Callable[[Any], Any], run: dict[Any, Any] | None = None
@@ -61,7 +61,7 @@ class DatasetIterator:
                 value = call_with_room(self._node.depth, next, self._values)
             finally:
                 running.reset(token)
-            if self._pack is None:  # some structures are only known with the first element
+            if self._pack is None:  # some structures are known only from the first element
                 self._pack = call_with_room(self._node.depth, self._packer)
         return self._pack(list(map(self._show, value)))
 
@@ -69,7 +69,7 @@ class DatasetIterator:
         return packer(self._node.structure)
 
     def parts(self) -> Value:
-        """The values of the parts of the next element."""
+        """Return the raw values of the parts of the next element."""
         with self._lock:
             token = running.set(self._run)
             try:
@@ -95,12 +95,12 @@ class DatasetIterator:
         return pack(self._node.structure, parts if isinstance(parts, tuple) else (parts,))
 
     def get_next(self) -> Any:
-        """The next element.
+        """Return the next element.
 
         Raises
         ------
         OutOfRangeError
-            At the end.
+            At the end of the dataset.
         """
         try:
             return self.__next__()
@@ -144,7 +144,7 @@ def _is_unknown(size: Any) -> bool:
 
 
 def shapes_of(shapes: Any, structure: Any) -> list[Any]:
-    """The shapes of parts, which may be lists and tuples, too."""
+    """Return the shapes of the parts of a structure; lists and tuples may be shapes."""
     return list(map(_sizes, parts_along(shapes, structure)))
 
 
@@ -156,12 +156,12 @@ def _sizes(shape: Any) -> Any:
 
 
 def _parts(value: Any, structure: Any) -> list[Any]:
-    """The parts of a value that has a structure.
+    """Return the parts of a value.
 
     Raises
     ------
     TypeError
-        When it has another.
+        If the value does not have the expected structure.
     """
     if structure is LEAF:
         return [value]
@@ -183,7 +183,7 @@ def _parts(value: Any, structure: Any) -> list[Any]:
 
 
 def _plain(leaf: Any, spec: TypeSpec) -> Any:
-    """The array of a leaf that is of the announced type as it is; None for others."""
+    """Return a leaf as an array if its type and shape already match `spec`, or else None."""
     if type(leaf) is np.ndarray:
         alike = leaf.dtype == spec.dtype.numpy and leaf.dtype != object
         return leaf.copy() if alike and spec.shape.sizes == leaf.shape else None
@@ -216,7 +216,7 @@ def checked(value: Any, structure: Any, specs: Sequence[TypeSpec]) -> Value:
 
 
 def padding_of(node: Node, shapes: Any, values: Any) -> tuple[list[Any], list[Any]]:
-    """To which shapes parts of elements are filled up, and with what; None for the defaults."""
+    """Return the padded shapes and padding values of all parts; None for the default."""
     specs, structure = node.specs, node.structure
     if None in flatten(structure, nones=True)[1]:
         raise TypeError("`padded_batch` is not supported for datasets with None in elements")
@@ -234,7 +234,7 @@ def padding_of(node: Node, shapes: Any, values: Any) -> tuple[list[Any], list[An
         _check_padded(size, spec)
     if values is None:
         return sizes, [None] * len(specs)
-    if flatten(values)[0] is LEAF:  # for all of the parts
+    if flatten(values)[0] is LEAF:  # one value for all parts
         parts = [values] * len(specs)
     else:
         try:

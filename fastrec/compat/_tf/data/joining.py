@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Data sets one after the other."""
+"""``concatenate``."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ __all__ = ["Concatenate", "check_alike"]
 
 
 class Concatenate(Node):
-    """The elements of one node after those of another.
+    """Node that yields the elements of its inputs one after the other.
 
-    A chain of these is one node with many inputs, so that a program may append thousands.
+    A chain of concatenations is one node with many inputs, so a program may append thousands.
     """
 
     def __init__(self, first: Node, other: Node) -> None:
@@ -48,7 +48,7 @@ class Concatenate(Node):
 
 
 def _is_chain(node: Node) -> bool:
-    """Return whether a node can be taken apart: it has no options of its own."""
+    """Return whether a node is a chain without options that may be extended."""
     return type(node) is Concatenate and getattr(node.dataset, "_options", None) is None
 
 
@@ -57,12 +57,12 @@ def _parts(node: Node) -> tuple[Node, ...]:
 
 
 def check_alike(first: Node, other: Node) -> None:
-    """That two nodes give elements of one structure and of the same types.
+    """Check that two nodes have elements of one structure and of the same types.
 
     Raises
     ------
     TypeError
-        When they do not.
+        If they do not.
     """
     pairs = list(zip(first.specs, other.specs, strict=False))
     if (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of elements that consist of operations, run on many at once or in threads."""
+"""``map`` of traced functions: run on blocks of elements, or on elements in threads."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _Row = tuple[bool, Value]  # whether the column segment has run, and the values 
 
 
 def mapped(node: Node, function: Callable[..., Any], parallel: int | None) -> Node:
-    """A node for ``map``."""
+    """Return a node for ``map``."""
     call = Function(function, node.structure)
     found = call.trace(node.specs) if all(isinstance(s, TypeSpec) for s in node.specs) else None
     if found is None:
@@ -51,12 +51,12 @@ class Parsable(Node):
     """Node whose elements can be parsed natively."""
 
     def parsed(self, trace: Trace) -> Values | None:
-        """The elements, as the first operation of `trace` parses them; None if it cannot."""
+        """Return elements as the first operation of `trace` parses them; None if it cannot."""
         raise NotImplementedError
 
 
 class Map(Node):
-    """A function that consists of operations."""
+    """Node that applies a traced function."""
 
     def __init__(
         self,
@@ -68,8 +68,8 @@ class Map(Node):
     ) -> None:
         super().__init__(node)
         self.trace, self._structure, self.parallel = trace, structure, parallel
-        self._name = name  # in messages
-        self._most: int | None = None  # rows to run together, once the bytes of some are known
+        self._name = name  # used in messages
+        self._most: int | None = None  # maximum rows per block, if known
 
     structure = property(lambda self: self._structure)
 
@@ -86,11 +86,11 @@ class Map(Node):
         return super().pure and self.trace.is_pure
 
     def over(self, node: Node) -> Map:
-        """The same function of the elements of another node."""
+        """Return the same function applied to another node."""
         return Map(node, self.trace, self._structure, self.parallel, self._name)
 
     def of_large(self) -> Map:
-        """The same function, of which it is known that what it makes is large."""
+        """Return the same node with the knowledge that its results are large."""
         trace = self.trace.of_large()
         return Map(self.inputs[0], trace, self._structure, self.parallel, self._name)
 
@@ -110,7 +110,7 @@ class Map(Node):
         return in_order(self._run, self._rows(), self._workers())
 
     def _rows(self) -> Iterator[_Row]:
-        """Return the elements, parsed together where records have to be parsed."""
+        """Return the elements, parsed in blocks if they are parsed records."""
         blocks = None
         if lowering() and self.trace.is_divided:
             blocks = self.inputs[0].fast_blocks(PARSED)
@@ -136,14 +136,14 @@ class Map(Node):
             raise failed(error, self._name) from error.__cause__
 
     def placed(self, size: int, *room: Any) -> Iterator[Place] | None:
-        """The elements, each in its place of a batch of `size`; None where they are small.
+        """Write each element to its row of a batch of `size`; return None for small elements.
 
         The other arguments are those of :func:`.rooms.places`.
         """
         if not lowering() or not self.trace.is_large:
             return None
         following = places(size, *room)
-        jobs = zip(self._rows(), following, strict=False)  # an error takes no place
+        jobs = zip(self._rows(), following, strict=False)  # an element that raises takes no row
         return in_order(self._put, jobs, self._workers())
 
     def _put(self, job: tuple[_Row, Row]) -> Place:
@@ -154,7 +154,7 @@ class Map(Node):
         return self._run((False, value))
 
     def _parsed(self) -> Values | None:
-        """Batches of records, parsed natively as this would do."""
+        """Return natively parsed batches, if the input can parse records."""
         batch = self.inputs[0]
         return batch.parsed(self.trace) if isinstance(batch, Parsable) else None
 
@@ -169,7 +169,7 @@ class Map(Node):
         return self._in_blocks(self._parts_of(blocks))
 
     def _parts_of(self, blocks: Blocks) -> Blocks:
-        """The same elements, so many at a time that what is made of them stays in a cache."""
+        """Split blocks so that their results stay in the processor's cache."""
         block: Block = (0, [])
         begin = 0
 
@@ -183,7 +183,7 @@ class Map(Node):
         return steps(step)
 
     def chunks(self, count: int) -> Blocks | None:
-        """Columns of exactly `count` elements, whatever makes what the function is given."""
+        """Return columns of exactly `count` elements, from any kind of input."""
         if not lowering() or not self.trace.is_pure or self.trace.is_large:
             return None
         node = self.inputs[0]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batches of parsed records by :class:`fastrec.Batcher`, where a pipeline asks for no more.
+"""Parsed batches from :class:`fastrec.Batcher`, for pipelines that need nothing else.
 
-Reading, checking and parsing then happen in native threads, ahead of time.
+Native threads then read, check and parse records ahead of time.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ __all__ = ["parsed_batches", "plain_files", "with_fallback"]
 
 T = TypeVar("T")
 
-# A Batcher finds out first where records begin, which takes a while for many of them.
+# A Batcher first finds the record boundaries, which takes long for many small records.
 _MOST_BYTES = 2 << 30
 
 
 def plain_files(node: Node) -> list[str] | None:
-    """The files of a node that reads records, when each of these can be had at any time."""
+    """Return the record files of a node if every file can be opened by name."""
     if not lowering() or not isinstance(node, Records) or node.compression is not None:
         return None
     paths = node.fixed_paths
@@ -39,9 +39,9 @@ def plain_files(node: Node) -> list[str] | None:
 
 
 def parsed_batches(node: Node, trace: Trace, size: int) -> Blocks | None:
-    """Batches of `size` records of files, parsed as the first operation of `trace` says.
+    """Return batches of `size` records, parsed as the first operation of `trace` requires.
 
-    None for any other trace or node.
+    Return None if the trace or the node requires anything else.
     """
     if trace.parsing is None or (paths := plain_files(node)) is None:
         return None
@@ -56,7 +56,7 @@ def _batches(paths: list[str], parsing: Any, size: int) -> Blocks:
 
 
 def with_fallback(fast: Iterator[T], slow: Callable[[], Iterator[T]]) -> Iterator[T]:
-    """Elements of `fast`; from its first failure on, those of `slow`, with the errors of `slow`."""
+    """Yield from `fast`; after its first failure, continue with `slow` and raise its errors."""
     done = 0
     following: Callable[[int], T] | None = None
 

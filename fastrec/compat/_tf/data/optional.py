@@ -14,7 +14,7 @@ __all__ = ["Optional", "OptionalSpec", "get_next_as_optional"]
 
 
 class Optional:
-    """A value of some structure, or none. Made by :meth:`from_value` and :meth:`empty`.
+    """Value of some structure, or none. Created by :meth:`from_value` and :meth:`empty`.
 
     Parameters
     ----------
@@ -28,27 +28,27 @@ class Optional:
 
     @staticmethod
     def from_value(value: Any) -> Optional:
-        """One with a value."""
+        """Return an optional that holds `value`."""
         structure, leaves = flatten(value)
         made = pack(structure, [_tensor(leaf) for leaf in leaves])
         return Optional(map_leaves(_spec_of, made), made, True)
 
     @staticmethod
     def empty(element_spec: Any) -> Optional:
-        """One without a value."""
+        """Return an optional without a value."""
         return Optional(element_spec)
 
     def has_value(self, name: str | None = None) -> Any:
-        """Whether there is a value."""
+        """Return whether there is a value."""
         return convert_to_tensor(self._there)
 
     def get_value(self, name: str | None = None) -> Any:
-        """The value.
+        """Return the value.
 
         Raises
         ------
         InvalidArgumentError
-            When there is none.
+            If there is no value.
         """
         if not self._there:
             raise InvalidArgumentError(None, None, "The given optional does not have a value.")
@@ -64,7 +64,7 @@ class Optional:
 
 
 class OptionalSpec(ElementsSpec):
-    """Of optional values."""
+    """Spec of optional values."""
 
     value_type = Optional
 
@@ -81,7 +81,7 @@ def _spec_of(tensor: Any) -> Any:
 
 
 def get_next_as_optional(iterator: Any) -> Optional:
-    """The next element of an iterator, or none at its end."""
+    """Return an optional with the next element of an iterator; empty at its end."""
     try:
         return Optional(iterator.element_spec, next(iterator), True)
     except StopIteration:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``tf.data.Options``: settings of TensorFlow's runtime, kept and compared, and without effect."""
+"""``tf.data.Options``: settings of TensorFlow's runtime, stored but without effect."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = [
 
 
 class AutoShardPolicy(enum.IntEnum):
-    """Ways to split a data set among workers; data sets here are not split automatically."""
+    """Ways to split a dataset among workers; here datasets are not split automatically."""
 
     OFF = -1
     AUTO = 0
@@ -30,7 +30,7 @@ class AutoShardPolicy(enum.IntEnum):
 
 
 class ExternalStatePolicy(enum.Enum):
-    """Handling of state outside of a data set when it is serialized."""
+    """Handling of state outside of a dataset when it is serialized."""
 
     WARN = 0
     IGNORE = 1
@@ -136,7 +136,7 @@ class ThreadingOptions(_Settings):
 
 
 class Options(_Settings):
-    """Options of how a data set is run; they are stored and have no effect."""
+    """Options of a dataset; they are stored and have no effect."""
 
     _types: ClassVar[dict[str, Any]] = {
         "dataset_name": str,
@@ -166,13 +166,13 @@ class Options(_Settings):
         super().__setattr__(self._renamed.get(name, name), value)
 
     def merge(self, options: Options) -> Options:
-        """These settings, and those of `options` where both say something."""
+        """Return these options, overridden by `options` where both are set."""
         made: Options = merged(self, options)
         return made
 
 
 def merged(one: Any, other: Any) -> Any:
-    """The settings of `one`, and those of `other` where it has any."""
+    """Return the settings of `one`, overridden by those of `other` where both are set."""
     made = type(one)()
     for name, value in one._values.items():
         later = other._values[name]

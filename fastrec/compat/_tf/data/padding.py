@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Elements of differing shape together, filled up to one."""
+"""``padded_batch``."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ from .streams import Block, Value, Values, rechunked
 
 __all__ = ["PaddedBatch"]
 
-_SMALL = 1 << 14  # bytes of an array that is copied once more, to be put in its place natively
+_SMALL = 1 << 14  # arrays up to this size in bytes are copied natively in a second step
 
 
 class PaddedBatch(Grouped):
-    """Elements filled up to one shape, along a new dimension.
+    """Node that pads elements to a common shape and stacks them along a new dimension.
 
     Parameters
     ----------
     node, size, drop_remainder
     shapes : list of tuple
-        Of each part, with None or -1 for as large as the largest; None for all of that.
+        Padded shape of each part; None or -1 for the size of the largest element.
     padding : list of value
-        What each part is filled up with; None for 0 or ``b""``.
+        Padding value of each part; None for 0 or ``b""``.
     """
 
     def __init__(
@@ -139,7 +139,7 @@ def _padded(column: Any, shape: Any, padding: Any, spares: _core.Spares) -> Any:
 
 
 def _in_line(column: Any) -> Any:
-    """Rows, of numbers or strings that follow each other; None where they cannot be had cheaply."""
+    """Return rows as a flat array and their lengths; None if that would be expensive."""
     if isinstance(column, (fastrec.Ragged, Arrays)):
         return None if isinstance(column.values, fastrec.Ragged) else column
     if isinstance(column, list):
@@ -159,7 +159,7 @@ def _in_line(column: Any) -> Any:
 
 
 def _is_small(row: Any) -> bool:
-    """Whether it is an array of numbers, or a vector of strings, that is soon copied."""
+    """Return whether a value is a numeric array or string vector that is cheap to copy."""
     if isinstance(row, fastrec.Bytes):
         return len(row.shape) == 1
     known = isinstance(row, np.ndarray) and row.dtype != object
@@ -167,7 +167,7 @@ def _is_small(row: Any) -> bool:
 
 
 def _wanted(shapes: np.ndarray[Any, Any], shape: Any) -> list[int]:
-    """The shape that elements are filled up to."""
+    """Return the shape to which elements are padded."""
     if shape is not None and len(shape) != shapes.shape[1]:
         raise ValueError(
             f"The padded shape {tuple(shape)} is not compatible with the shape "
@@ -183,7 +183,7 @@ def _wanted(shapes: np.ndarray[Any, Any], shape: Any) -> list[int]:
 
 
 def _is_filled(sizes: Sequence[int], shape: Any) -> bool:
-    """Whether elements of one shape are of the shape that they are to have."""
+    """Return whether elements already have the padded shape."""
     if shape is None:
         return True
     pairs = zip(sizes, shape, strict=False)

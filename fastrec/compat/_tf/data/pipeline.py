@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nodes of data sets, which give elements one by one, or many at once as columns.
+"""Nodes: the steps of a dataset, which yield elements one by one or in columns.
 
-An element is the tuple of its parts, each a value as :mod:`._columns` has it. Both ways give the
-same. The fast way is taken where a node has it, all the way up to its source; that it was worth it
-is known beforehand, for functions are traced. ``FASTREC_COMPAT_LOWERING=0`` takes the slow one.
+An element is the tuple of its parts. Both ways yield the same elements. Columns are used if
+every node up to the source supports them; because functions are traced, it is known in advance
+whether this is faster. ``FASTREC_COMPAT_LOWERING=0`` disables columns.
 
-Either way, iterating goes on after an error, as :mod:`._streams` does.
+Iteration can continue after an error, as described in :mod:`._streams`.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ class _Switch:
 
 
 def set_lowering(on: bool) -> bool:
-    """Whether many elements may be made at once where that gives the same; what it was before."""
+    """Set whether elements may be computed in columns; return the previous setting."""
     before, _Switch.on = _Switch.on, on
     return before
 
 
 def lowering() -> bool:
-    """Whether many elements may be made at once."""
+    """Return whether elements may be computed in columns."""
     return _Switch.on
 
 
@@ -68,16 +68,16 @@ class Node(ABC):
     Parameters
     ----------
     inputs : Node
-        Where its elements come from.
+        The nodes whose elements it uses.
 
     Attributes
     ----------
     depth : int
-        Number of nodes of the longest chain that ends here.
+        Number of nodes in the longest chain that ends here.
     """
 
-    dataset: Any = None  # what shows it to programs
-    draws = False  # whether it draws for elements
+    dataset: Any = None  # the dataset that shows this node to programs
+    draws = False  # whether it draws random numbers for elements
     _drawing: frozenset[int] | None = None
     _inputs_are_pure: bool | None = None
 
@@ -97,51 +97,51 @@ class Node(ABC):
 
     @property
     def pure(self) -> bool:
-        """Whether elements may be made ahead of time, without a visible difference."""
+        """Whether elements can be computed ahead of time without a visible difference."""
         if self._inputs_are_pure is None:
             self._inputs_are_pure = all(node.pure for node in self.inputs)
         return self._inputs_are_pure
 
     def drawing(self) -> frozenset[int]:
-        """The ids of those of the steps up to this one that may draw for elements."""
+        """Ids of the steps, up to this one, that may draw random numbers for elements."""
         if self._drawing is None:
             every = {each for node in self.inputs for each in node.drawing()}
             self._drawing = frozenset({id(self), *every} if self.draws or not self.pure else every)
         return self._drawing
 
     def cardinality(self) -> int:
-        """Number of elements; `INFINITE` or `UNKNOWN`."""
+        """Return the number of elements, `INFINITE` or `UNKNOWN`."""
         return self.inputs[0].cardinality()
 
     @abstractmethod
     def values(self, fast: bool = True) -> Values:
-        """The elements. When not `fast`, each is only made when it is requested."""
+        """Iterate over elements; unless `fast`, compute each only when it is requested."""
 
     def blocks(self, count: int) -> Blocks | None:
-        """The elements as columns of up to `count`; None when there are none to be had."""
+        """Return elements as columns of up to `count` rows; None if not supported."""
         return None
 
     def spend_seeds(self) -> None:
-        """Draw the seeds of an iterator that will not be asked for an element."""
+        """Draw the seeds of an iteration that will not be asked for any element."""
         for node in self.inputs:
             node.spend_seeds()
 
     @property
     def shuffles(self) -> bool:
-        """Whether TensorFlow makes one step of this and of a repetition that follows."""
+        """Whether TensorFlow fuses this step with a following repetition."""
         return False
 
     def ahead(self) -> Values | None:
-        """The elements, when they are made ahead of time anyway."""
+        """Return elements if they are computed ahead of time anyway, or else None."""
         return None
 
     def stream(self, fast: bool = True) -> Values:
-        """The elements, by the fastest way there is."""
+        """Iterate over the elements in the fastest available way."""
         blocks = self.fast_blocks(AHEAD) if fast else None
         return self.values(fast) if blocks is None else to_values(blocks)
 
     def gathered(self, count: int) -> Blocks | None:
-        """The elements as columns, into which scalars are gathered where need be."""
+        """Return elements as columns, if possible or if elements are scalars."""
         found = self.blocks(count)
         if found is not None or not self.pure:
             return found
@@ -149,12 +149,12 @@ class Node(ABC):
         return to_blocks(self.values(), count) if scalars else None
 
     def fast_blocks(self, count: int) -> Blocks | None:
-        """The elements as columns, unless that is switched off."""
+        """Return elements as columns, unless columns are disabled."""
         return self.blocks(count) if _Switch.on else None
 
 
 class Use(Node):
-    """A node that is used elsewhere, too; here it draws for itself."""
+    """Second use of a shared node; it draws its own random numbers."""
 
     def _as_here(self, stream: Iterator[T] | None) -> Iterator[T] | None:
         if stream is None:
@@ -178,7 +178,7 @@ class Use(Node):
 
 
 def _apart(nodes: Sequence[Node]) -> tuple[Node, ...]:
-    """The nodes; those that have what draws in common with one before are uses of their own."""
+    """Return the nodes, wrapping those in `Use` that share random draws with an earlier one."""
     found: list[Node] = []
     before: set[int] = set()
     for node in nodes:
@@ -189,7 +189,7 @@ def _apart(nodes: Sequence[Node]) -> tuple[Node, ...]:
 
 
 class Once(Node):
-    """A node whose elements are made by calling something."""
+    """Source node whose elements come from a function call."""
 
     def __init__(
         self,
@@ -217,12 +217,12 @@ class Once(Node):
 
 
 def spec_of(node: Node) -> Any:
-    """The specs of the parts of an element, nested as these are.
+    """Return the specs of the parts of an element, nested like the element.
 
     Raises
     ------
     TypeError
-        When only an element could tell, and there is none.
+        If the specs depend on the first element and there is none.
     """
     if node.structure == LEAF and not node.specs:
         raise TypeError("what the elements are is not known: the first of them cannot be made")
@@ -230,7 +230,7 @@ def spec_of(node: Node) -> Any:
 
 
 def loose_spec(part: Any) -> Any:
-    """Spec of all elements, from one value: its type and number of dimensions."""
+    """Return a spec that fits all elements, from the type and rank of one value."""
     if isinstance(part, Node):
         return DatasetSpec(spec_of(part))
     if isinstance(part, Variants):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Some of the elements, or all of them several times."""
+"""``take``, ``skip``, ``shard`` and ``repeat``."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 class Take(Node):
-    """The first elements."""
+    """Node that yields the first elements."""
 
     def __init__(self, node: Node, count: int) -> None:
         super().__init__(node)
@@ -69,7 +69,7 @@ class Take(Node):
 
 
 class Skip(Node):
-    """Without the first elements."""
+    """Node that skips the first elements."""
 
     def __init__(self, node: Node, count: int) -> None:
         super().__init__(node)
@@ -100,7 +100,7 @@ class Skip(Node):
                 try:
                     block = next(blocks)
                 except Exception:
-                    left = self._count if left else 0  # as `passed_over` does
+                    left = self._count if left else 0  # consistent with `passed_over`
                     raise
                 begin, left = left, max(left - block[0], 0)
                 if begin < block[0]:
@@ -110,7 +110,7 @@ class Skip(Node):
 
 
 class Shard(Node):
-    """Every so many-th element."""
+    """Node that yields every n-th element."""
 
     def __init__(self, node: Node, shards: int, index: int) -> None:
         super().__init__(node)
@@ -143,7 +143,7 @@ class Shard(Node):
                 try:
                     count, columns = next(blocks)
                 except Exception:
-                    left = between if left else 0  # as `passed_over` does
+                    left = between if left else 0  # consistent with `passed_over`
                     raise
                 picked = range(left, count, self._shards)
                 if not picked:
@@ -164,7 +164,7 @@ def _every(column: Any, picked: slice) -> Any:
 
 
 class Repeat(Node):
-    """Everything several times, or for ever."""
+    """Node that repeats its input a number of times, or forever."""
 
     def __init__(self, node: Node, count: int | None) -> None:
         super().__init__(node)
@@ -187,7 +187,7 @@ class Repeat(Node):
                 except StopIteration:
                     if epoch == self._count or (empty and self._count < 0):
                         if epoch > 1 and not over and not self.inputs[0].shuffles:
-                            self.inputs[0].spend_seeds()  # of an epoch that is one too many
+                            self.inputs[0].spend_seeds()  # seeds of one more epoch
                         over = True
                         raise
                     stream, epoch, empty = make(), epoch + 1, True
@@ -205,7 +205,7 @@ class Repeat(Node):
         first = self.inputs[0].blocks(count)
         if first is None:
             return None
-        ready = [first]  # an epoch that was begun to find out is not begun again
+        ready = [first]  # use the first epoch's stream instead of starting it again
         return self._epochs(
             lambda: ready.pop() if ready else self.inputs[0].blocks(count) or iter(())
         )

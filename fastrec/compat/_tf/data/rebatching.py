@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batches of other sizes, and sparse ones."""
+"""``rebatch`` and ``dense_to_sparse_batch``."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ __all__ = ["Rebatch", "SparseBatch"]
 
 
 class Rebatch(Node):
-    """The rows of elements in batches of a size, or of several sizes in turn."""
+    """Node that batches the rows of elements again, with one size or several in turn."""
 
     def __init__(self, node: Node, sizes: Sequence[int], drop_remainder: bool) -> None:
         super().__init__(node)
@@ -90,7 +90,7 @@ def _joined(part: Sequence[Any], spec: TypeSpec, number: int) -> Any:
 
 
 class SparseBatch(Node):
-    """Dense elements of any sizes as sparse batches."""
+    """Node that combines dense elements of any sizes into sparse batches."""
 
     def __init__(self, node: Node, size: int, row_shape: Any) -> None:
         super().__init__(node)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Elements of one key reduced to one."""
+"""``group_by_reducer``."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from .untraced import Untraced
 __all__ = ["Reduced", "Reducer"]
 
 _KEY = TensorSpec((), "int64")
-_MOST_TRIALS = 4  # after which a state's shape has settled, or has no rank
+_MOST_TRIALS = 4  # a state's shape is then stable or has unknown rank
 
 
 class Reducer:
-    """Three functions: of a key, the state of its group; of that and an element; of the last one.
+    """Reducer of a group: functions that create, update and finalize its state.
 
     Parameters
     ----------
@@ -41,12 +41,12 @@ class Reducer:
 
 
 def _wider(one: TypeSpec, other: TypeSpec) -> TypeSpec:
-    """The spec of what is of either.
+    """Return the spec that describes values of both specs.
 
     Raises
     ------
     TypeError
-        When they are of different types.
+        If their types differ.
     """
     if type(one) is not type(other) or one.dtype != other.dtype:
         raise TypeError(
@@ -60,14 +60,14 @@ def _wider(one: TypeSpec, other: TypeSpec) -> TypeSpec:
 
 
 class Reduced(Untraced):
-    """For each key, in order, what a reducer makes of the elements that have it.
+    """Node that yields the reduced value of each key, in key order.
 
     Raises
     ------
     ValueError
-        When keys are no whole numbers.
+        If `key` does not return an int64 scalar.
     TypeError
-        When a state is followed by one of another type.
+        If the type of the state changes.
     """
 
     def __init__(self, node: Node, key: Callable[..., Any], reducer: Reducer) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Elements in a random order."""
+"""``shuffle``."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ __all__ = ["Shuffle"]
 
 
 class Shuffle(Node):
-    """Elements drawn from a buffer, with TensorFlow's draws."""
+    """Node that draws elements from a buffer, with TensorFlow's random numbers."""
 
     def __init__(self, node: Node, size: int, seed: int | None, reshuffle: bool) -> None:
         super().__init__(node)
-        if size == UNKNOWN:  # the whole of it
+        if size == UNKNOWN:  # number of all elements
             size = sys.maxsize
         if size < 1:
             raise invalid("buffer_size must be greater than zero or UNKNOWN_CARDINALITY")
@@ -59,7 +59,7 @@ class Shuffle(Node):
         if not node.pure or not enabled("shuffle first"):
             return None
         maps: list[Map] = []
-        while isinstance(node, Map):  # shuffling what a function is given shuffles what it gives
+        while isinstance(node, Map):  # shuffling before an element-wise map is equivalent
             maps.append(node)
             node = node.inputs[0]
         source: Node = _Reordered(node, self._shuffled)
@@ -69,7 +69,7 @@ class Shuffle(Node):
 
 
 class _Reordered(Node):
-    """Elements in another order."""
+    """Node that reorders its input's elements."""
 
     def __init__(self, node: Node, reorder: Callable[[Iterator[Any]], Iterator[Any]]) -> None:
         super().__init__(node)
@@ -94,11 +94,11 @@ class _Reordered(Node):
         return to_blocks(self._reorder(values), count)
 
     def _read(self, paths: list[str], count: int) -> Blocks:
-        """Records in the order of their numbers: the buffer holds these instead."""
+        """Return records, shuffled by their numbers, so that the buffer holds numbers only."""
         reader = fastrec.Reader(paths, index=False)
         try:
             total = len(reader)
-        except (FastrecError, OSError):  # what is damaged comes in its place
+        except (FastrecError, OSError):  # report damage at its record instead
             return to_blocks(self._reorder(self.inputs[0].stream()), count)
 
         record_bytes = sum(map(os.path.getsize, paths)) // max(total, 1)
@@ -125,7 +125,7 @@ class _Reordered(Node):
         return map(picked, self._numbers(node.count, count))
 
     def _numbers(self, total: int, count: int) -> Blocks:
-        """The numbers of elements in the other order, so many at a time."""
+        """Return blocks of up to `count` element numbers in the new order."""
         numbers = self._reorder(iter(range(total)))
         chunks = iter(lambda: list(itertools.islice(numbers, count)), [])
         return ((len(chunk), [chunk]) for chunk in chunks)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Elements of classes, so many of each that they have another distribution.
+"""``rejection_resample``: change the class distribution of a dataset.
 
-An element is taken as it comes with probability `m`, and otherwise from those that are drawn by the
-probability with which their class is to be kept; both follow from the two distributions.
+An element is passed on unchanged with probability `m`, and otherwise drawn from those accepted by
+rejection sampling of their classes. Both probabilities follow from the two distributions.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from .streams import Value, Values, steps
 
 __all__ = ["Rejected", "mixed", "shares", "static_share"]
 
-_BATCH, _SMOOTHING = 32, 10  # elements that an estimate is made anew for; of each class before
+_BATCH, _SMOOTHING = 32, 10  # elements between two estimates; initial count of each class
 _FLOAT = np.dtype(np.float32)
 Array = np.ndarray[Any, Any]
 Shares = Callable[[bool], Iterator[tuple[Array, float]]]
 
 
 def _accepted(initial: Array, target: Array) -> tuple[Array, float]:
-    """With which probability each class is kept, and an element taken as it comes."""
+    """Return the acceptance probability of each class, and the share passed on unchanged."""
     with np.errstate(all="ignore"):
         ratio = target / (initial + np.finfo(_FLOAT).tiny)
         least = ratio.min()
@@ -36,18 +36,18 @@ def _accepted(initial: Array, target: Array) -> tuple[Array, float]:
 
 
 def static_share(initial: Array, target: Array) -> float:
-    """The probability with which an element is taken as it comes."""
+    """Return the probability with which an element is passed on unchanged."""
     with np.errstate(all="ignore"):
         return float(np.min(target / initial))
 
 
 def shares(node: Node, initial: Array | None, target: Array) -> Shares:
-    """A function that gives the probabilities for one element after the other.
+    """Return a function that yields the probabilities for each element.
 
     Parameters
     ----------
     node : Node
-        Whose elements begin with their class, which are counted unless `initial` is given.
+        Its elements begin with their class. Classes are counted unless `initial` is given.
     """
     if initial is not None:
         known = _accepted(initial, target)
@@ -67,7 +67,7 @@ def shares(node: Node, initial: Array | None, target: Array) -> Shares:
 
 
 class Rejected(Node):
-    """The elements that are kept by the probabilities of their classes."""
+    """Node that accepts each element with the probability of its class."""
 
     def __init__(self, node: Node, chances: Shares, seed: int | None) -> None:
         super().__init__(node)
@@ -95,7 +95,7 @@ class Rejected(Node):
 
 
 def mixed(nodes: Sequence[Node], chances: Shares, seed: int | None) -> Sample:
-    """Elements of the first node by the probability of that, otherwise of the second."""
+    """Draw from the first node with the share passed on unchanged, otherwise from the second."""
     pair = get_seed(seed)
 
     def choices(fast: bool) -> Iterator[int]:

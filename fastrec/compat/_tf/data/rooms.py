@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory of batches, into which threads put large elements as soon as they are made.
+"""Batch memory into which threads write large elements directly.
 
-So no element is copied when it is in no cache any more, and the memory of a batch that is gone
-becomes that of the next. Elements that differ in size are filled up there.
+This avoids a later copy of elements that are no longer in a processor cache. The memory of a
+released batch is used again for the next one. Elements that differ in size are padded in place.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ from .streams import Block, Value
 
 __all__ = ["SPARE", "Padded", "Place", "Row", "block_of", "places"]
 
-SPARE = 2  # batches whose memory is used again
-_WORTH = 1 << 14  # bytes
+SPARE = 2  # number of released batches to keep for reuse
+_WORTH = 1 << 14  # minimum bytes of a part for direct writes
 _OBJECT = np.dtype(object)
 
-Place = tuple["Row", Value]  # where an element was put, and its parts
-Padded = tuple[tuple[int, ...], Any]  # the shape that a part is filled up to, and with what
+Place = tuple["Row", Value]  # where an element was written, and its parts
+Padded = tuple[tuple[int, ...], Any]  # the padded shape of a part, and the padding value
 
 
 class Room:
-    """Memory of the large parts of one batch, made when the first of them is.
+    """Memory of the large parts of one batch, allocated when the first element arrives.
 
     Parameters
     ----------
     size : int
-        Elements of the batch.
+        Number of elements in the batch.
     spares : dict
-        Memory of earlier batches, by the number of a part.
+        Released memory of earlier batches, by part number.
     padded : dict
-        What parts are filled up to, by their number; others are of one shape.
+        Padded shapes by part number; other parts have one shape.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class Room:
         self._arrays: dict[int, Any] = {}
 
     def array(self, number: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
-        """Where a part of all elements goes; None if this one does not fit, or is small."""
+        """Return the batch array of a part; None if the part is small or has another shape."""
         with self._lock:
             if number not in self._arrays:
                 self._arrays[number] = self._made(number, shape, dtype)
@@ -67,7 +67,7 @@ class Room:
         return _core.empty((self._size, *shape), dtype, spares)
 
     def columns(self, values: Sequence[Value]) -> list[Any]:
-        """The parts of the elements that were put into the first rows."""
+        """Return the columns of the elements in the first rows."""
         found = []
         for number, column in enumerate(zip(*values, strict=True)):
             array = self._arrays.get(number)
@@ -76,7 +76,7 @@ class Room:
 
 
 class Row:
-    """The place of one element in a batch.
+    """Row of one element in a batch.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ class Row:
         self._given: dict[int, Any] = {}
 
     def part(self, number: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
-        """The memory of a part, all in one; None if it has none there."""
+        """Return contiguous memory for a part; None if it must be copied later."""
         place = self._given[number] = self._place(number, shape, dtype)
         return place if place is not None and place.flags.c_contiguous else None
 
@@ -105,7 +105,7 @@ class Row:
         return place
 
     def put(self, parts: Value) -> Value:
-        """Put an element there; its parts, of which those that fit are there now."""
+        """Write an element's parts to this row; return them as views of it where they fit."""
         placed = []
         for number, part in enumerate(parts):
             is_array = type(part) is np.ndarray
@@ -122,7 +122,7 @@ class Row:
 def places(
     size: int, spares: dict[int, _core.Spares], padded: Mapping[int, Padded]
 ) -> Iterator[Row]:
-    """A place for each of a stream of elements, in batches of `size`; see :class:`Room`."""
+    """Yield rows for consecutive elements, in batches of `size`; see :class:`Room`."""
     while True:
         room = Room(size, spares, padded)
         for at in range(size):
@@ -130,7 +130,7 @@ def places(
 
 
 def block_of(placed: Sequence[Place]) -> Block:
-    """Elements that follow each other, as columns."""
+    """Return consecutive elements as columns."""
     room = placed[0][0].room
     values = [value for _, value in placed]
     if all(row.room is room and row.at == at for at, (row, _) in enumerate(placed)):

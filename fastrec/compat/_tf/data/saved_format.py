@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The bytes of saved elements: a ``TensorProto`` for each part, a ``StructuredValue`` of specs."""
+"""Serialized elements: a ``TensorProto`` per part and a ``StructuredValue`` of specs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ __all__ = ["decoded", "encoded", "kind_of", "structure_of", "structured"]
 _VARIANT = 21
 _TENSOR, _RAGGED = b"tensorflow::Tensor", b"RaggedTensorVariant"
 _SPARSE_SPEC, _RAGGED_SPEC = (1, b"SparseTensorSpec"), (3, b"RaggedTensorSpec")
-_DEEPEST = 64  # structures in structures
+_DEEPEST = 64  # maximum nesting of structures
 
 
 def _tensor(value: Any) -> bytes:
@@ -44,7 +44,7 @@ def _variant(kind: bytes, tensors: Sequence[Any]) -> bytes:
 
 
 def encoded(value: Any) -> bytes:
-    """A part of an element, as a ``TensorProto``."""
+    """Serialize a part of an element as a ``TensorProto``."""
     if isinstance(value, fastrec.Sparse):
         shape = np.array(value.dense_shape, np.int64)
         parts = [_variant(_TENSOR, [each]) for each in (value.indices, value.values, shape)]
@@ -62,7 +62,7 @@ def encoded(value: Any) -> bytes:
 
 
 def _variants(data: bytes) -> list[list[Any]]:
-    """The tensors of each variant in a ``TensorProto``."""
+    """Yield the tensors of each variant in a ``TensorProto``."""
     last = dict(fields(data))
     content, at, lengths = last.get(4, b""), 0, []
     for _ in range(int(np.prod(shape_sizes(last.get(2, b""))))):
@@ -84,12 +84,12 @@ def _variants(data: bytes) -> list[list[Any]]:
 
 
 def decoded(data: bytes, spec: Any) -> Any:
-    """The part of an element that a record holds.
+    """Parse the part of an element from a record.
 
     Raises
     ------
     DataLossError
-        When it holds none of that type.
+        If the record does not contain a value of the expected type.
     """
     try:
         if isinstance(spec, SparseTensorSpec):
@@ -114,7 +114,7 @@ def decoded(data: bytes, spec: Any) -> Any:
 
 
 def kind_of(spec: Any) -> int:
-    """The number of the type of a part, as the metadata has it."""
+    """Return the number that the metadata uses for the type of a part."""
     return int(spec.dtype) if isinstance(spec, TensorSpec) else _VARIANT
 
 
@@ -142,7 +142,7 @@ def _leaf_spec(spec: Any) -> bytes:
 
 
 def structured(spec: Any) -> bytes:
-    """A structure of specs, as a ``StructuredValue``."""
+    """Serialize a structure of specs as a ``StructuredValue``."""
 
     def pairs(items: Any) -> bytes:
         made = ((field(1, key.encode()), field(2, structured(each))) for key, each in items)
@@ -180,7 +180,7 @@ def _type_spec(data: bytes) -> TypeSpec:
 
 
 def structure_of(data: bytes, depth: int = 0) -> Any:
-    """The structure of specs that a ``StructuredValue`` is."""
+    """Parse a structure of specs from a ``StructuredValue``."""
     if depth > _DEEPEST:
         raise Malformed
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """``Dataset.save`` and ``Dataset.load``: TensorFlow's directories of saved elements.
 
-A run of saving has a folder with one of records for each shard. Beside the folder are the nested
-specs of an element, and, written last, a ``SnapshotMetadataRecord`` that names the folder.
+Each run has a folder with one subfolder of record files per shard. Next to it are the nested
+specs of an element and, written last, a ``SnapshotMetadataRecord`` that names the run.
 """
 
 from __future__ import annotations
@@ -39,21 +39,21 @@ _VERSION = 2
 
 
 class Saving:
-    """Elements on their way into a folder, which has them when :meth:`finish` is done.
+    """Writer of elements to a folder; they become visible when :meth:`finish` returns.
 
     Parameters
     ----------
     node : Node
-        Where they come from.
+        Source of the elements.
     path : str
     compression : str or None
     shard_of : callable, optional
-        Of an element; the number of its shard.
+        Returns the shard number of an element.
 
     Raises
     ------
     TypeError
-        For elements of a type that cannot be saved.
+        If elements have a type that cannot be saved.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class Saving:
         self.count += 1
 
     def finish(self) -> None:
-        """Close the files, and only then name them in the folder."""
+        """Close the files, then name this run in the folder's metadata."""
         self._open.close()
         parts = [field(2, self._run.encode()), b"\x18", varint(int(time.time() * 1e6))]
         parts += [b"\x20", varint(_VERSION), field(5, self._kinds), b"\x30", varint(self.count)]
@@ -94,7 +94,7 @@ class Saving:
             write_file(self._folder / name, data, overwrite=True)
 
     def abort(self) -> None:
-        """Take back what has been written."""
+        """Delete everything that was written."""
         gone = RuntimeError("saving was ended before the last element")
         with contextlib.suppress(Exception):
             self._open.__exit__(RuntimeError, gone, None)
@@ -107,7 +107,7 @@ def save(node: Node, path: str, compression: Any, shard_of: Callable[[Value], in
     Parameters
     ----------
     shard_of : callable, optional
-        Of an element; the number of its shard.
+        Returns the shard number of an element.
     """
     saving = Saving(node, path, compression, shard_of)
     try:
@@ -120,10 +120,10 @@ def save(node: Node, path: str, compression: Any, shard_of: Callable[[Value], in
 
 
 class Kept(Node):
-    """Elements that are made once, and kept in a folder when all have been.
+    """Node that stores elements in a folder once all have been made, for later iterations.
 
-    A pass that ends before the last element leaves nothing. Where several write at a time, each
-    does so into files of its own, and the last to finish is the one that is read.
+    An iteration that ends before the last element stores nothing. Concurrent iterations write
+    separate files, and the last one to finish determines which files are read.
 
     Parameters
     ----------
@@ -131,14 +131,14 @@ class Kept(Node):
     path : str
     compression : str or None
     shard_of : callable, optional
-        Of an element; the number of its shard.
+        Returns the shard number of an element.
     read : callable, optional
-        Of the saved elements; the stream of these.
+        Takes the stored elements; returns the stream to yield.
 
     Raises
     ------
     TypeError
-        For elements of a type that cannot be saved.
+        If elements have a type that cannot be saved.
     """
 
     def __init__(
@@ -152,7 +152,7 @@ class Kept(Node):
         super().__init__(node)
         self._how = path, compression, shard_of
         self._read = read
-        structured(spec_of(node))  # which refuses what cannot be saved
+        structured(spec_of(node))  # raises if elements cannot be saved
 
     def values(self, fast: bool = True) -> Values:
         path, compression, _ = self._how
@@ -189,7 +189,7 @@ class Kept(Node):
 
 
 class _Pass:
-    """One pass of writing, which is taken back when it fails or nobody goes on with it."""
+    """One write of all elements, deleted if it fails or is abandoned."""
 
     def __init__(self, *how: Any) -> None:
         with _translating():
@@ -225,12 +225,12 @@ def _translating() -> Iterator[None]:
 
 
 class Saved(Node):
-    """The shards of a folder of saved elements, or the elements of one shard.
+    """Node over the shards of a folder of saved elements, or over the elements of one shard.
 
     Raises
     ------
     NotFoundError, DataLossError
-        When nothing was saved there, or what it says of it cannot be read.
+        If the folder contains no saved elements or its metadata is unreadable.
     """
 
     def __init__(self, path: str, element_spec: Any, compression: Any) -> None:
@@ -277,7 +277,7 @@ class Saved(Node):
         return steps(step)
 
     def of_shards(self, shards: Sequence[Path]) -> Values:
-        """The elements of some of the shards, one after the other."""
+        """Yield the elements of the chosen shards, one shard after the other."""
         paths = (str(path) for shard in shards for path in sorted(shard.glob("*.snapshot")))
 
         def read(path: str) -> Iterator[bytes]:

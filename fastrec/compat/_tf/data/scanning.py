@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Elements that a function makes of those before, too."""
+"""``scan``: elements computed from an element and a running state."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ __all__ = ["Scan"]
 
 
 class Scan(Untraced):
-    """Results of a function of a state and each element, which also returns the next state.
+    """Node that applies a function of state and element, which returns the next state.
 
     Parameters
     ----------
     node : Node
     initial_state : structure of tensors
     function : callable
-        Of a state and an element; a pair of the next state and an element.
+        Takes a state and an element; returns the next state and an output element.
     """
 
     def __init__(self, node: Node, initial_state: Any, function: Callable[..., Any]) -> None:
@@ -51,11 +51,11 @@ class Scan(Untraced):
                 f"{pack(structure, specs)}; got {following}."
             )
         if [spec.shape.sizes for spec in following] != [spec.shape.sizes for spec in specs]:
-            return None  # the state grows, and what is made of it may
+            return None  # the state grows, so output shapes may change
         return made, specs_made
 
     def _pair(self, state: Any, element: Any) -> Any:
-        """What the function returns: a state and an element."""
+        """Call the function and check that it returns a (state, element) pair."""
         found = self._function(state, element)
         if not isinstance(found, tuple) or len(found) != 2:
             raise Unsupported(

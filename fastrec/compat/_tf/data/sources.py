@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sources of elements: arrays, numbers, generators and files."""
+"""Source nodes: arrays, numbers, generators and files."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 
 class Tensors(Node):
-    """One element."""
+    """Node with a single element."""
 
     def __init__(self, structure: Any, values: Sequence[Any]) -> None:
         super().__init__()
@@ -55,7 +55,7 @@ def _spec_of(value: Any) -> TypeSpec:
 
 
 class Slices(Node):
-    """The rows of arrays, of which a function that is being traced only knows the specs."""
+    """Node over the rows of arrays; a traced function sees only their specs."""
 
     def __init__(self, structure: Any, columns: Sequence[Any]) -> None:
         super().__init__()
@@ -109,7 +109,7 @@ def _length(column: Any) -> int:
 
 
 class Numbers(Node):
-    """Integers from `start` to `stop` by `step`."""
+    """Node over integers from `start` to `stop` by `step`."""
 
     structure = LEAF
 
@@ -133,12 +133,12 @@ class Numbers(Node):
 
 
 def existing(path: str) -> str:
-    """The path of a file that is there, which a pattern then is not.
+    """Return a path after checking that it exists and is not a directory.
 
     Raises
     ------
     NotFoundError, FailedPreconditionError
-        With TensorFlow's text.
+        With TensorFlow's message.
     """
     if os.path.isdir(path):
         raise _errors.translated(IsADirectoryError(21, "Is a directory", path))
@@ -170,7 +170,7 @@ def each_of_files(
                 current = None
             except (FastrecError, OSError, EOFError) as error:
                 current = None
-                if isinstance(error, _errors.OpError):  # it says already what is wrong
+                if isinstance(error, _errors.OpError):  # the message is already complete
                     raise
                 raise translate(error) from error
 
@@ -178,7 +178,7 @@ def each_of_files(
 
 
 class Records(Node):
-    """The records of files, one file after the other."""
+    """Node over the records of files, one file after the other."""
 
     structure = LEAF
 
@@ -187,7 +187,7 @@ class Records(Node):
     ) -> None:
         super().__init__()
         self.paths, self.compression = paths, compression_of(compression)
-        self.fixed_paths = list(fixed)  # unless they come out of a data set
+        self.fixed_paths = list(fixed)  # unless they come from a dataset
 
     @property
     def specs(self) -> list[TypeSpec]:
@@ -220,16 +220,16 @@ def _as_block(records: fastrec.Bytes) -> Block:
 
 
 class Files(Node):
-    """Values that a function reads from each of several files: lines or fixed-length records.
+    """Node over values that a function reads from files: lines or fixed-length records.
 
     Parameters
     ----------
     paths : sequence of str
     compression : str, optional
     read : callable
-        Of a file and its path; gives its values.
+        Takes an open file and its path; returns its values.
     read_blocks : callable, optional
-        Of a file that is not compressed; gives some values at a time.
+        Takes an uncompressed file; returns several values at a time.
     """
 
     structure = LEAF
@@ -265,7 +265,7 @@ class Files(Node):
             return None
 
         def of_file(path: str) -> Blocks:
-            rest: list[fastrec.Bytes] = []  # fewer than `count`, which are not cut again later
+            rest: list[fastrec.Bytes] = []  # fewer than `count` values
             with self._open(path) as file:
                 try:
                     for found in read(file):
@@ -274,7 +274,7 @@ class Files(Node):
                         parts = (block[at : at + count] for at in range(0, whole, count))
                         yield from map(_as_block, parts)
                         rest = [block[whole:]]
-                except Exception:  # which comes after what was read before it
+                except Exception:  # first yield what was read before the error
                     yield from map(_as_block, filter(len, rest))
                     raise
             yield from map(_as_block, filter(len, rest))
@@ -296,12 +296,12 @@ class Files(Node):
 
 
 def names_of(filenames: Any) -> list[str]:
-    """The names of files, of a name, nested lists of them, or a tensor.
+    """Return file names from a single name, nested lists of names, or a tensor.
 
     Raises
     ------
     TypeError
-        When there is something else among them.
+        If anything else is among them.
     """
     if isinstance(filenames, (str, bytes, os.PathLike)):
         return [as_path(filenames)]

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Iterators of elements, and of blocks of them, that go on after an error.
+"""Iterators of elements and of blocks that continue after an error.
 
-As in TensorFlow, what could not be made is left out, and nothing else. So nothing here is a
-generator, which an error from its input would end, but functions that :func:`steps` calls, or
-``map`` and ``filter``, which go on by themselves.
+As in TensorFlow, only the elements that fail are left out. An exception would end a generator, so
+this module uses functions called by :func:`steps`, and ``map`` and ``filter``, which continue
+after an exception.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ _NEVER = object()
 
 
 def steps(step: Callable[[], T]) -> Iterator[T]:
-    """Results of `step` until it raises StopIteration; another error does not end them."""
+    """Yield results of `step` until it raises StopIteration; other errors do not end this."""
     return iter(step, _NEVER)
 
 
 def passed_over(stream: Iterator[T], count: int) -> Callable[[int], T]:
-    """A function that gives the element after so many others, `count` before the first.
+    """Return a function that skips `count` elements once, then `between` after each call.
 
-    After an error among these, all of them are passed over anew.
+    If an element to skip raises an error, all of them are skipped again.
     """
     left = count
 
@@ -70,7 +70,7 @@ def passed_over(stream: Iterator[T], count: int) -> Callable[[int], T]:
 
 
 def first(stream: Iterator[T]) -> T | None:
-    """The first that can be made, if not too many before it cannot."""
+    """Return the first element that does not raise an error, among the first few."""
     for _ in range(AHEAD):
         with contextlib.suppress(_errors.OpError):
             return next(stream, None)
@@ -78,7 +78,7 @@ def first(stream: Iterator[T]) -> T | None:
 
 
 def flattened(streams: Iterator[Iterator[T]]) -> Iterator[T]:
-    """Values of each stream, one stream after the other."""
+    """Yield the values of each stream, one stream after the other."""
     current: Iterator[T] = iter(())
 
     def step() -> T:
@@ -91,18 +91,18 @@ def flattened(streams: Iterator[Iterator[T]]) -> Iterator[T]:
 
 
 def to_values(blocks: Blocks) -> Values:
-    """The elements of columns."""
+    """Yield the elements of blocks."""
     return flattened(map(elements, blocks))
 
 
 def elements(block: Block) -> Values:
-    """The elements of a block."""
+    """Yield the elements of a block."""
     count, columns = block
     return zip(*map(rows_of, columns), strict=True) if columns else iter([()] * count)
 
 
 def to_blocks(values: Values, count: int) -> Blocks:
-    """Columns of elements. An error comes after the elements before it."""
+    """Gather elements into blocks. An error is raised after the elements that precede it."""
     waiting: Exception | None = None
 
     def step() -> Block:
@@ -117,7 +117,7 @@ def to_blocks(values: Values, count: int) -> Blocks:
         try:
             raise error or StopIteration
         finally:
-            del error  # or it and this frame would keep each other
+            del error  # otherwise the error and this frame would keep each other alive
 
     return steps(step)
 
@@ -127,10 +127,10 @@ def in_blocks(
     many: Callable[[int, list[Any]], Block],
     each: Callable[[Values], Values],
 ) -> Blocks:
-    """Non-empty results of `many` for each block.
+    """Apply `many` to each block and yield the non-empty results.
 
-    Where `many` fails on a block, the results of `each` for its elements are used instead, with
-    their errors in their places.
+    If `many` fails on a block, apply `each` to its elements instead, so that each error is raised
+    in the place of its element.
     """
     failed: Blocks = iter(())
 
@@ -152,7 +152,7 @@ def in_blocks(
 
 
 def taken(values: Iterable[Value], count: int) -> tuple[list[Value], Exception | None]:
-    """Up to `count` elements, and what was raised instead of another one."""
+    """Return up to `count` elements, and the exception that ended them early, if any."""
     chunk: list[Value] = []
     try:
         chunk.extend(itertools.islice(values, count))
@@ -162,7 +162,7 @@ def taken(values: Iterable[Value], count: int) -> tuple[list[Value], Exception |
 
 
 def cut(block: Block, begin: int, end: int) -> Block:
-    """The elements of a block from `begin` up to `end`."""
+    """Return elements `begin` to `end` of a block."""
     count, columns = block
     if begin == 0 and end >= count:
         return block
@@ -170,9 +170,9 @@ def cut(block: Block, begin: int, end: int) -> Block:
 
 
 def rechunked(blocks: Blocks, size: int) -> Blocks:
-    """Blocks of exactly `size` elements, but for the last.
+    """Regroup blocks to exactly `size` elements; the last may be shorter.
 
-    An error takes the elements with it that have waited for others.
+    If an error occurs, the elements that wait for an incomplete block are lost with it.
     """
     block: Block = (0, [])
     begin = 0

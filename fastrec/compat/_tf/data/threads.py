@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of elements that are called in several threads."""
+"""Ordered parallel calls of a function of elements."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ __all__ = ["in_order", "workers"]
 S = TypeVar("S")
 T = TypeVar("T")
 
-_LONG_S = 2e-4  # threads that share a lock gain nothing by shorter calls, and lose some
-_TIMES = 2  # the first call is long where something is made for all of them
+_LONG_S = 2e-4  # seconds per call from which threads save time in spite of locks
+_TIMES = 2  # long calls in a row before threads start; the first call may include a setup
 
 
 def workers(parallel: int | None, waiting: bool = True) -> int:
@@ -36,7 +36,7 @@ def workers(parallel: int | None, waiting: bool = True) -> int:
 
 
 def in_order(function: Callable[[S], T], values: Iterator[S], workers: int) -> Iterator[T]:
-    """`function` of each of the values, in order; in threads of their own, if it takes long."""
+    """Map `function` over values in order; start threads if calls take long."""
     return map(function, values) if workers < 2 else _InOrder(function, values, workers)
 
 
@@ -45,7 +45,7 @@ class _InOrder(Generic[S, T]):
         self._function, self._values, self._workers = function, values, workers
         self._pool: concurrent.futures.ThreadPoolExecutor | None = None
         self._pending: collections.deque[concurrent.futures.Future[T]] = collections.deque()
-        self._long = 0  # calls, one after the other
+        self._long = 0  # number of consecutive long calls
         self._ended = False
 
     def __iter__(self) -> _InOrder[S, T]:
@@ -67,20 +67,20 @@ class _InOrder(Generic[S, T]):
         finally:
             self._long = self._long + 1 if time.perf_counter() - begin > _LONG_S else 0
             if self._long == _TIMES:
-                import concurrent.futures  # which takes as long as all of this package
+                import concurrent.futures  # slow to import
 
                 self._pool = concurrent.futures.ThreadPoolExecutor(self._workers, "fastrec-map")
                 weakref.finalize(self, self._pool.shutdown, wait=False, cancel_futures=True)
 
     def _submit(self, pool: concurrent.futures.ThreadPoolExecutor) -> None:
         try:
-            value = next(self._values)  # whose iteration is also that of the thread
+            value = next(self._values)  # iterated in this thread only
             call = contextvars.copy_context().run
             self._pending.append(pool.submit(call, self._function, value))
         except StopIteration:
             self._ended = True
             pool.shutdown(wait=False)
-        except Exception as error:  # which comes after what is being made
+        except Exception as error:  # raised after the results that precede it
             import concurrent.futures
 
             failed: concurrent.futures.Future[T] = concurrent.futures.Future()

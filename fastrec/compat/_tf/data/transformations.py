@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions for ``Dataset.apply``, of data sets of either version."""
+"""Functions for ``Dataset.apply`` of both API versions."""
 
 from __future__ import annotations
 
@@ -37,53 +37,53 @@ Transformation = Callable[[Any], Any]
 
 
 def ignore_errors(log_warning: bool = False) -> Transformation:
-    """For ``apply``: without the elements that cannot be made."""
+    """Return a function for ``apply`` that drops elements which raise an error."""
     return lambda dataset: dataset.ignore_errors(log_warning)
 
 
 def snapshot(
     path: str, compression: Any = "AUTO", reader_func: Any = None, shard_func: Any = None
 ) -> Transformation:
-    """For ``apply``: elements kept in files once all have been made."""
+    """Return a function for ``apply`` that stores elements in files once all have been made."""
     return lambda dataset: dataset.snapshot(path, compression, reader_func, shard_func)
 
 
 def unbatch() -> Transformation:
-    """For ``apply``: the rows of the elements."""
+    """Return a function for ``apply`` that splits elements into their rows."""
     return lambda dataset: dataset.unbatch()
 
 
 def dense_to_ragged_batch(
     batch_size: int, drop_remainder: bool = False, row_splits_dtype: Any = np.int64
 ) -> Transformation:
-    """For ``apply``: batches, of ragged tensors where elements differ in length."""
+    """Return a function for ``apply`` that batches elements, ragged where lengths differ."""
     return lambda dataset: dataset.ragged_batch(batch_size, drop_remainder, row_splits_dtype)
 
 
 def dense_to_sparse_batch(batch_size: int, row_shape: Any) -> Transformation:
-    """For ``apply``: sparse batches of dense elements."""
+    """Return a function for ``apply`` that combines dense elements into sparse batches."""
     return lambda dataset: dataset.sparse_batch(batch_size, row_shape)
 
 
 def prefetch_to_device(device: Any, buffer_size: int | None = None) -> Transformation:
-    """For ``apply``: elements made ahead of time, which stay where all are."""
+    """Return a function for ``apply`` that makes elements ahead of time, without moving them."""
     return lambda dataset: dataset.prefetch(-1 if buffer_size is None else buffer_size)
 
 
 def copy_to_device(target_device: Any, source_device: Any = "/cpu:0") -> Transformation:
-    """For ``apply``: the same elements, which stay where all are."""
+    """Return a function for ``apply`` that returns the dataset unchanged."""
     return lambda dataset: dataset
 
 
 def get_structure(dataset_or_iterator: Any) -> Any:
-    """The specs of the parts of an element."""
+    """Return the specs of the parts of an element."""
     return dataset_or_iterator.element_spec
 
 
 def shuffle_and_repeat(
     buffer_size: int, count: int | None = None, seed: int | None = None
 ) -> Transformation:
-    """For ``apply``: shuffled, and all of it so many times."""
+    """Return a function for ``apply`` that shuffles the dataset and repeats it."""
     return lambda dataset: dataset.shuffle(buffer_size, seed).repeat(count)
 
 
@@ -101,7 +101,7 @@ def map_and_batch(
     Raises
     ------
     ValueError
-        When both of `num_parallel_batches` and `num_parallel_calls` are given.
+        If both `num_parallel_batches` and `num_parallel_calls` are given.
     """
     if num_parallel_calls is None:
         batches = 1 if num_parallel_batches is None else num_parallel_batches
@@ -124,17 +124,17 @@ def parallel_interleave(
     buffer_output_elements: int | None = None,
     prefetch_input_elements: int | None = None,
 ) -> Transformation:
-    """For ``apply``: the elements of the data sets of elements, in turns."""
+    """Return a function for ``apply`` that takes turns among the datasets of elements."""
     return lambda dataset: dataset.interleave(map_func, cycle_length, block_length)
 
 
 def pad_to_cardinality(cardinality: int, mask_key: str = "valid") -> Transformation:
-    """For ``apply``: dicts, of which there are so many; under `mask_key` whether one was there.
+    """Return a function for ``apply`` that pads a dataset of dicts to `cardinality` elements.
 
     Raises
     ------
     ValueError
-        When elements are no dicts, or when there are more, or who knows how many.
+        If elements are not dicts, or their number is unknown or greater than `cardinality`.
     """
 
     def padded(dataset: Any) -> Any:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions that are called with each element."""
+"""Functions that are called with each element because they cannot be traced."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = ["EagerMap", "Untraced"]
 
 
 class Untraced(Node):
-    """A node of which only an element tells what its elements are."""
+    """Node whose element structure is known only from its first element."""
 
     _found: tuple[Any, list[TypeSpec]] | None = None
 
@@ -41,7 +41,7 @@ class Untraced(Node):
         return self._found or (LEAF, [])
 
     def _tried(self) -> Values:
-        """Elements that are only passed to `_learn`, and then dropped."""
+        """Return elements for `_learn` only; they are dropped afterwards."""
         return self.values(False)
 
     def _learn(self, structure: Any, parts: Sequence[Any]) -> None:
@@ -62,7 +62,7 @@ class Untraced(Node):
 
 
 class EagerMap(Untraced):
-    """A function that is called with each element."""
+    """Node that calls a function with each element."""
 
     def __init__(self, node: Node, function: Function, parallel: int | None = None) -> None:
         super().__init__(node)
@@ -82,7 +82,7 @@ class EagerMap(Untraced):
         try:
             structure, parts = self._made(states, value)
         except OpError as error:
-            if str(error) == self._function.refusal:  # nothing that an element could change
+            if str(error) == self._function.refusal:  # the error does not depend on the element
                 raise ValueError(self._function.refusal) from None
             raise failed(error, "Map") from error.__cause__
         self._learn(structure, parts)
@@ -96,9 +96,9 @@ class EagerMap(Untraced):
                 with called.drawing():
                     try:
                         return self._branches(value, called)
-                    except OpError as error:  # of this element, which has drawn
+                    except OpError as error:  # an error of this element, after random draws
                         failure = error
-            except Exception:  # called with values it says what is wrong, if anything is
+            except Exception:  # the call with values raises the real error
                 self._branches = None
             if failure is not None:
                 raise failure
@@ -116,7 +116,7 @@ class EagerMap(Untraced):
         return self._in_blocks(blocks)
 
     def chunks(self, count: int) -> Blocks | None:
-        """Columns of exactly `count` elements, whatever makes what the function is given."""
+        """Return columns of exactly `count` elements, from any kind of input."""
         return self._in_blocks(to_blocks(self.inputs[0].stream(), count)) if lowering() else None
 
     def _in_blocks(self, blocks: Blocks) -> Blocks | None:

@@ -12,7 +12,7 @@ __all__ = ["OF_VERSION_1"]
 
 
 def _refuse(shared_name: str | None = None) -> Any:
-    """Refuse an iterator that a session would initialize."""
+    """Raise for iterators that a session would have to initialize."""
     raise RuntimeError(
         "dataset.make_initializable_iterator is not supported when eager execution is enabled. "
         "Use `for element in dataset` instead."

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Data sets whose elements are data sets: windows."""
+"""``window``: datasets of consecutive elements."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Window"]
 
 
 class Window(Node):
-    """Data sets of so many elements each."""
+    """Node whose elements are datasets of up to `size` consecutive elements."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class Window(Node):
     def values(self, fast: bool = True) -> Values:
         reach = (self._size - 1) * self._stride + 1
         stream = self.inputs[0].stream(fast)
-        held: list[Value | Exception] = []  # an error has the place of its element
+        held: list[Value | Exception] = []  # an error is kept in the place of its element
         shift = 0
 
         def hold(count: int) -> None:
@@ -86,7 +86,7 @@ class Window(Node):
 
 
 class _Held(Node):
-    """The elements of a window, of one part."""
+    """Node over one part of the elements of a window."""
 
     structure = LEAF
 
