@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of data sets as operations: recorded, fused and run."""
+"""Traced functions of datasets: recorded as operations, fused and run."""

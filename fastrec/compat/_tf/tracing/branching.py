@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions that decide by values, as with an ``if``: a trace for each way through them.
+"""Tracing of functions that branch on values: one trace for each path.
 
-A function is called with symbols. Where it asks whether one is true, what it has done so far is
-kept as a question, which is then asked of each element. The first time that an answer comes, the
-function is called again, with this answer.
+A function is called with symbols. When it asks whether a symbol is true, the operations so far
+become a question, which is later asked of each element. The first time that an element gives a
+new answer, the function is called again with this answer.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from .trace import Trace
 
 __all__ = ["Branches"]
 
-_MOST_WAYS = 64  # more are those of a loop, or of a function that never does the same
-_MOST_QUESTIONS = 16  # of which all are answered alike
+_MOST_WAYS = 64  # more paths mean a loop, or a function that is never the same
+_MOST_QUESTIONS = 16  # with the same answer to all of them
 
 Path = tuple[bool, ...]
 
 
 class _Question:
-    """In the place of a structure: the trace gives the answer to a question."""
+    """Marker instead of a structure: the trace computes the answer to a question."""
 
 
 class Branches:
-    """The ways through a function.
+    """The traced paths through a function with branches.
 
     Parameters
     ----------
     trace : callable
-        Of answers: the trace of the function up to its end, and the structure of what it returns.
-        It raises :class:`Undecided` where one answer more is needed.
+        Takes answers; returns the trace of that path and the structure of its result. It raises
+        :class:`Undecided` if another answer is needed.
     """
 
     def __init__(self, trace: Callable[[Path], tuple[Trace, Any]]) -> None:
@@ -46,7 +46,7 @@ class Branches:
         self._ways: dict[Path, tuple[Trace, Any]] = {}
 
     def possible(self) -> bool:
-        """Whether the function can be traced as far as its first question."""
+        """Return whether the function can be traced up to its first question."""
         try:
             self._way(())
         except Exception:
@@ -70,9 +70,9 @@ class Branches:
         return found
 
     def are_small(self) -> bool:
-        """Whether two of them, to their ends, can be run for many elements at once.
+        """Return whether the two paths with constant answers can run on many elements at once.
 
-        These have to draw all that they do before the first question.
+        All random numbers must be drawn before the first question.
         """
         try:
             ends = [self._all_answered(answer)[0] for answer in (False, True)]
@@ -81,19 +81,19 @@ class Branches:
         return not any(end.is_large or len(end.draws) > self._count_draws() for end in ends)
 
     def _count_draws(self) -> int:
-        """How much is drawn before the first question."""
+        """Return the number of draws before the first question."""
         return len(self._way(())[0].draws)
 
     def run_block(
         self, count: int, columns: Sequence[Any], called: Called
     ) -> tuple[Any, list[Any]]:
-        """The structure of what the function returns, and columns of it, for `count` elements.
+        """Return the result's structure and its columns for `count` elements.
 
         Raises
         ------
         TypeError
-            When it draws numbers after a question, or returns other types in other cases; nothing
-            is drawn then.
+            If it draws numbers after a question, or result types differ between paths; no
+            random numbers are consumed then.
         """
         trace = self._way(())[0]
         with called.drawing():
@@ -124,7 +124,7 @@ class Branches:
         return one, [taken(joined(pair), order) for pair in zip(first, second, strict=True)]
 
     def __call__(self, values: Sequence[Any], called: Called) -> tuple[Any, list[Any]]:
-        """The structure and the parts of what the function returns for an element."""
+        """Return the structure and the parts of the function's result for one element."""
         path: Path = ()
         drawn: list[Any] = []
         slots: list[Any] = []
@@ -142,7 +142,7 @@ class Branches:
         path: Path = ()
         while (found := self._way(path))[1] is _Question:
             path = (*path, answer)
-            if len(path) > _MOST_QUESTIONS:  # the other ways are for elements
+            if len(path) > _MOST_QUESTIONS:  # the other paths are called with an element
                 raise TypeError("too many questions")
         return found
 

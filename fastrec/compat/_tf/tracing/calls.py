@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls of functions of programs, and the places at which these draw."""
+"""Calls of a program's functions, and the random numbers that they draw."""
 
 from __future__ import annotations
 
@@ -32,33 +32,33 @@ T = TypeVar("T")
 
 
 class Unfit(TypeError):
-    """Raised when a part of a function cannot be an operation."""
+    """Raised if a part of a function cannot be recorded as an operation."""
 
 
 class DrawOfPart(NamedTuple):
-    """Random numbers that a part of a function draws, for the elements that come to it."""
+    """Random numbers of a part of a function, drawn only for the elements that reach it."""
 
     spec: TypeSpec
 
 
-# The code that calls functions of programs: what is above it says nothing about their draws.
+# Code that calls a program's functions; frames above it do not identify a draw.
 CALLERS: set[Any] = set()
 
 
 class Draws:
-    """The draws of a call of a function, told apart by where the program makes them.
+    """Random draws of one function call, identified by their places in the program.
 
-    So they keep their states whichever way the function takes, as each operation of TensorFlow's
-    graph of it does.
+    Each place keeps its own random state, whichever branch the function takes, as each
+    operation of TensorFlow's graph does.
 
     Attributes
     ----------
     visits : dict
-        How many draws each place has made.
+        Number of draws at each place so far.
     unseeded : int
-        How many of its draws have no seed of their own.
+        Number of draws without a seed of their own.
     draws : list of Draw or DrawOfPart
-        Those that are noted down, to be made later.
+        Recorded draws, to be made later.
     """
 
     def __init__(self) -> None:
@@ -67,7 +67,7 @@ class Draws:
         self.draws: list[Any] = []
 
     def _place(self) -> Any:
-        """That of a draw: what its operation, which calls the caller of this, is called from."""
+        """Return the place of a draw: the call stack above the operation, and a repeat count."""
         found, frame = [], sys._getframe(3)
         while frame.f_back is not None and frame.f_code not in CALLERS:
             found.append((id(frame.f_code), frame.f_lasti))
@@ -78,12 +78,12 @@ class Draws:
 
 
 class Called(Draws):
-    """A call of a function with values.
+    """Call of a function with values.
 
     Parameters
     ----------
     states : dict
-        What each of its draws has come to in earlier calls.
+        Random state of each draw, kept between calls.
     """
 
     def __init__(self, states: dict[Any, Any]) -> None:
@@ -91,22 +91,22 @@ class Called(Draws):
         self._states = states
 
     def state(self, make: Callable[[], T], place: Any = None) -> T:
-        """Random state of a draw of this call; `make` returns the initial one.
+        """Return the random state of a draw of this call; `make` creates the initial state.
 
-        The place is that of a draw that was noted down.
+        `place` identifies a draw that was recorded earlier.
         """
         at = place or self._place()
         found: T | None = self._states.get(at)
         return self._states.setdefault(at, make()) if found is None else found
 
     def drawing(self) -> contextlib.AbstractContextManager[None]:
-        """While it draws what is drawn again if it fails."""
+        """Restore the random states if the ``with`` block raises."""
         return drawing(self._states)
 
 
 @contextlib.contextmanager
 def drawing(states: dict[Any, Any]) -> Iterator[None]:
-    """While numbers are drawn from states, which are as they were if that fails."""
+    """Restore `states` if the ``with`` block raises, so that retrying draws the same numbers."""
     before = {key: state.position for key, state in states.items()}
     try:
         yield
@@ -118,18 +118,18 @@ def drawing(states: dict[Any, Any]) -> Iterator[None]:
         raise
 
 
-# The function that a data set calls now.
+# The function call that a dataset is currently making.
 _CURRENT: contextvars.ContextVar[Recording | Called | None] = contextvars.ContextVar("call")
 
 
 def current_call() -> Recording | Called | None:
-    """The call of a function of a data set that is going on: with symbols, or with values."""
+    """Return the current call of a dataset's function, with symbols or with values."""
     return _CURRENT.get(None)
 
 
 @contextlib.contextmanager
 def calling(call: Recording | Called) -> Iterator[None]:
-    """While a data set calls a function."""
+    """Make `call` the current call inside a ``with`` block."""
     before = _CURRENT.set(call)
     try:
         yield
@@ -138,7 +138,7 @@ def calling(call: Recording | Called) -> Iterator[None]:
 
 
 def apart(function: Callable[..., T]) -> Callable[..., T]:
-    """A function whose draws in a data set count their seeds for themselves."""
+    """Wrap a function so that its unseeded draws are counted separately from the caller's."""
 
     @functools.wraps(function)
     def called(*args: Any, **named: Any) -> T:
@@ -154,12 +154,12 @@ def apart(function: Callable[..., T]) -> Callable[..., T]:
 
 
 def repeated(function: Callable[..., T]) -> Callable[..., T]:
-    """The body of a loop, whose draws go on from one call to the next.
+    """Wrap a loop body so that the draws of each call continue those of the previous call.
 
     Raises
     ------
     Unfit
-        When a part of it draws, which would not.
+        If a conditional part of the body draws, because its draws cannot continue.
     """
     visits: dict[Any, int] | None = None
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Choices of traced functions: elements of a block that come to the same part are run together."""
+"""``cond`` and ``switch_case`` in traced functions; a branch runs on all its elements at once."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ __all__ = ["chosen", "chosen_part"]
 
 
 class _Choice:
-    """Parts of a function, of which an element comes to one.
+    """Operation that runs one of several branches for each element.
 
     Parameters
     ----------
     parts : list of Trace
     numbers : dict
-        From the value of the first input to the part; the last one for any other value.
+        Branch number by value of the first input; any other value selects the last branch.
     """
 
     def __init__(self, parts: Sequence[Trace], numbers: dict[int, int]) -> None:
@@ -44,7 +44,7 @@ class _Choice:
 
     @property
     def op(self) -> Op:
-        """The operation."""
+        """The operation that makes the choice."""
         return Op(
             "Case",
             self.kernel,
@@ -58,7 +58,7 @@ class _Choice:
         )
 
     def only(self, places: Sequence[int]) -> tuple[Op, list[int]]:
-        """The operation that gives only some outputs, as :class:`Op` says it."""
+        """Return the operation restricted to some outputs; see :class:`Op`."""
         parts = [part.only(places) for part in self._parts]
         inputs = [
             at
@@ -79,7 +79,7 @@ class _Choice:
         return self._numbers.get(int(value), len(self._parts) - 1)
 
     def passes(self, value: Any) -> list[int | None]:
-        """What each output is of the inputs, as :class:`Op` says it."""
+        """Return the number of the input that each output passes on; see :class:`Op`."""
         at = self._at(value)
         places = dict(zip(self._parts[at].given, self._places[at], strict=True))
         return [places.get(slot) if late else None for late, slot in self._parts[at].outputs]
@@ -91,7 +91,7 @@ class _Choice:
         return first
 
     def _rows(self, count: int, value: Block) -> list[np.ndarray[Any, Any]]:
-        """The elements that come to each part."""
+        """Return the element numbers for each branch."""
         last = len(self._parts) - 1
         values = np.asarray(as_column(value, count)).reshape(count).tolist()
         numbers = np.array([self._numbers.get(int(each), last) for each in values])
@@ -113,7 +113,7 @@ class _Choice:
         )
 
     def __call__(self, count: int, blocks: Sequence[Any], states: Any) -> dict[int, Any]:
-        """What the parts draw, each for the elements that come to it."""
+        """Draw the random numbers of each branch for the elements that reach it."""
         found = {}
         all_rows = self._rows(count, blocks[0])
         for part, places, rows in zip(self._parts, self._places, all_rows, strict=True):
@@ -138,24 +138,24 @@ def chosen(
     numbers: dict[int, int],
     names: str = "true_fn and false_fn arguments to tf.cond",
 ) -> Any:
-    """The result of one of several functions.
+    """Record a choice between functions and return its symbolic result.
 
     Parameters
     ----------
     value : Symbol
-        A whole number, or a truth value.
+        An integer or a truth value.
     functions : sequence of callable
     numbers : dict
-        From a value to the number of the function; the last one for any other value.
+        Function number by value; any other value selects the last function.
     names : str
-        What the functions are, in errors.
+        Name of the functions in error messages.
 
     Raises
     ------
     Unfit
-        When they cannot be parts of an operation.
+        If the functions cannot be recorded.
     Mistake
-        When what they return is not alike.
+        If the functions return different structures or types.
     """
     draws = not tracing().is_asking
     return chosen_part(value, [Part(each, draws=draws) for each in functions], numbers, names)
@@ -164,7 +164,7 @@ def chosen(
 def chosen_part(
     value: Symbol, parts: Sequence[Part], numbers: dict[int, int], names: str = "sides"
 ) -> Any:
-    """The same, of parts that there are."""
+    """Record a choice between recorded parts; see :func:`chosen`."""
     parent = tracing()
     traces = [part.trace for part in parts]
     _check_alike(parts, names)

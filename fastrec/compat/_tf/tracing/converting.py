@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of Python, written anew so that what they decide and repeat can be operations.
+"""Source rewriting of Python functions, so that their branches and loops can be recorded.
 
-The bodies of each ``if``, ``for`` and ``while`` become functions of the variables that they
-assign, which :mod:`.statements` calls, or traces. What follows a ``return``, ``continue`` or
-``break`` that only some ways come to is moved to the other ways, as AutoGraph does.
+The bodies of ``if``, ``for`` and ``while`` become functions of the variables that they assign;
+:mod:`.statements` calls or traces these. If only some paths reach a ``return``, ``continue`` or
+``break``, the statements after it are moved into the other paths, as AutoGraph does.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .written import Unknown, arguments_of, compiled, copied, defined, parameter
 
 __all__ = ["RUNTIME", "converted_code"]
 
-RUNTIME = "_of_fastrec"  # the name under which functions find what their statements call
+RUNTIME = "_of_fastrec"  # name through which rewritten functions find :mod:`.statements`
 
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 _INNER = (*_SCOPES, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -29,18 +29,18 @@ _REFUSED = (
     ast.AsyncFor, ast.AsyncWith, ast.AsyncFunctionDef, ast.ClassDef,
 )  # fmt: skip
 _OWN_NAMES = {"super", "locals", "globals", "vars", "eval", "exec", "dir"}
-_MOST_NODES = 20_000  # of a function that is written anew
+_MOST_NODES = 20_000  # limit for a rewritten function
 
 
 class _Ends(NamedTuple):
-    """What ends the function, or the body of a loop, that is being written."""
+    """How to end the rewritten function or loop body."""
 
-    values: Callable[[bool], ast.Return]  # with what; and whether a loop ends with its body
+    values: Callable[[bool], ast.Return]  # takes whether a loop is left
     loops: bool
 
 
 def _within(nodes: Sequence[ast.AST], stop: tuple[type, ...]) -> Iterator[ast.AST]:
-    """All nodes of some, without what is within those of `stop`."""
+    """Yield nodes and their descendants, but not the descendants of nodes of the `stop` types."""
     left = list(nodes)
     while left:
         node = left.pop()
@@ -50,7 +50,7 @@ def _within(nodes: Sequence[ast.AST], stop: tuple[type, ...]) -> Iterator[ast.AS
 
 
 def _stored(nodes: Sequence[ast.AST]) -> set[str]:
-    """The variables that some statements assign."""
+    """Return the names of the variables that statements assign."""
     found = set()
     for node in _within(nodes, _INNER):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
@@ -65,7 +65,7 @@ def _stored(nodes: Sequence[ast.AST]) -> set[str]:
 
 
 def _made(nodes: Sequence[ast.AST]) -> set[str]:
-    """The variables that some statements first of all bind to new dicts or lists, and only so."""
+    """Return variables that are first, and only, bound to new dicts or lists."""
     new: set[str] = set()
     other: set[str] = set()
     seen: set[str] = set()
@@ -83,7 +83,7 @@ def _made(nodes: Sequence[ast.AST]) -> set[str]:
 
 
 def _writes(nodes: Sequence[ast.AST]) -> bool:
-    """Whether some statements change what other functions see, too."""
+    """Return whether statements modify objects that are visible outside of the function."""
     own = _made(nodes)
     return any(
         isinstance(node, (ast.Attribute, ast.Subscript))
@@ -98,7 +98,7 @@ def _returns(nodes: Sequence[ast.AST]) -> bool:
 
 
 def _jumps(nodes: Sequence[ast.stmt], loops: bool) -> bool:
-    """Whether some statements may end the function, or the body of a loop, that they are in."""
+    """Return whether statements may leave the function or loop body that contains them."""
     for node in nodes:
         if isinstance(node, _SCOPES):
             continue
@@ -122,7 +122,7 @@ def _always_jumps(nodes: Sequence[ast.stmt]) -> bool:
 
 
 def _keeps_variables(body: Sequence[ast.AST], names: Sequence[str]) -> bool:
-    """Whether functions that a loop makes, and keeps, would find other values of its variables."""
+    """Return whether functions created in a loop outlive their iteration and use its variables."""
     inner = list(_within(body, (ast.For, ast.While, ast.FunctionDef, ast.Lambda)))
     calls = [node for node in inner if isinstance(node, ast.Call)]
     done = {
@@ -158,7 +158,7 @@ def _deferred(value: ast.expr) -> ast.Lambda:
 
 
 class _Expressions(ast.NodeTransformer):
-    """Calls, and what decides within an expression."""
+    """Rewriter of calls and of conditional expressions."""
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
@@ -190,7 +190,7 @@ class _Expressions(ast.NodeTransformer):
 
 
 class _Function:
-    """A function whose statements are written anew, in its place."""
+    """Rewriter of the statements of a function, in place."""
 
     def __init__(self, node: ast.FunctionDef) -> None:
         self._numbers = itertools.count()
@@ -209,7 +209,7 @@ class _Function:
     def _block(
         self, statements: Sequence[ast.stmt], ends: _Ends, tail: bool = False
     ) -> list[ast.stmt]:
-        """Statements anew; with a value at their end, if they are the `tail` of a function."""
+        """Return rewritten statements, ending with the assigned values if they end a function."""
         found: list[ast.stmt] = []
         for at, node in enumerate(statements):
             rest = statements[at + 1 :]
@@ -264,7 +264,7 @@ class _Function:
         return names, parts, [test, *functions, _tuple(names), writes]
 
     def _if(self, node: ast.If, ends: _Ends) -> list[ast.stmt]:
-        """One after which the statements go on."""
+        """Rewrite an ``if`` after which execution always continues with the next statement."""
         names = sorted(_stored([*node.body, *node.orelse]))
         inner = _Ends(lambda _: ast.Return(_tuple(names)), False)
         names, parts, arguments = self._sides(node, [(node.body, inner), (node.orelse, inner)])
@@ -273,7 +273,7 @@ class _Function:
         return [*parts, ast.copy_location(done, node)]
 
     def _last_if(self, node: ast.If, rest: Sequence[ast.stmt], ends: _Ends) -> list[ast.stmt]:
-        """One of which some ways end the function, or the body of the loop."""
+        """Rewrite an ``if`` with a branch that leaves the function or loop body."""
         bodies = [
             (body if _always_jumps(body) else [*body, *copied(rest)], ends)
             for body in (node.body, node.orelse)
@@ -315,9 +315,9 @@ class _Function:
 
 @functools.lru_cache(maxsize=1024)
 def converted_code(code: types.CodeType) -> types.CodeType | None:
-    """The code of a function that was written anew; None where it cannot be.
+    """Return the code of a rewritten function; None if it cannot be rewritten.
 
-    Its free variables are those of `code`, and :data:`RUNTIME`.
+    Its free variables are those of `code`, plus :data:`RUNTIME`.
     """
     try:
         node = source_of(code)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loops that count: what depends on the counter alone is made for many rounds at once.
+"""Counting loops: values that depend only on the counter are computed for many rounds at once.
 
-A round that changes nothing else, since an ``if`` of it does nothing, is not run at all.
+A round whose ``if`` changes nothing else is skipped entirely.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ from .trace import Trace
 
 __all__ = ["Counted", "counted"]
 
-_FIRST = 16  # rounds, before it is known what they take
+_FIRST = 16  # first number of rounds per block, before their size is known
 _MOST = 4096
-_BYTES = 1 << 20  # of what is made for some rounds
-_FEW = 3  # rounds are not worth it
+_BYTES = 1 << 20  # maximum result bytes per block of rounds
+_FEW = 3  # fewer rounds than this run one by one
 
 
 class Counted:
-    """A loop of which it is known how often it runs.
+    """Loop with a known number of rounds.
 
     Parameters
     ----------
     body : Trace
     width : int
-        The number of variables.
+        Number of loop variables.
     steps : dict
-        What each counter, by its number among the variables, grows by.
+        Increment of each counter, by variable number.
     limit : tuple, optional
-        A counter, and what it has to be less than: the place of it among what the test is given,
-        or None and the value. Without it nothing but a maximum ends the loop.
+        A counter and its exclusive upper bound: the bound's position in the inputs of the test, or
+        None and its value. Without a limit, only the maximum number of rounds ends the loop.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class Counted:
                 ready.update(node.slots)
             else:
                 late.append(node)
-        # Variables that a round makes of those before it, and those that it sets anew.
+        # Variables computed from the previous round, and variables that do not depend on it.
         changed = [at for at in range(width) if outputs[at][0] and outputs[at][1] not in ready]
         self._set = [at for at in range(width) if at not in changed and at not in self._same]
         self._changed = changed
@@ -86,11 +86,11 @@ class Counted:
 
     @property
     def skips(self) -> bool:
-        """Whether some rounds may be left out."""
+        """Whether some rounds may be skipped."""
         return bool(self._deciding)
 
     def rounds(self, most: int, given: Sequence[Any]) -> int:
-        """How often it runs; `given` is what its test is given first."""
+        """Return the number of rounds; `given` are the first inputs of the test."""
         if self._limit is None:
             return most
         counter, place, limit = self._limit
@@ -103,21 +103,21 @@ class Counted:
     def run(
         self, most: int, state: Sequence[Any], before: Sequence[Any], outer: Sequence[Any]
     ) -> tuple[int, Sequence[Any]]:
-        """Run its rounds, or those before one that fails.
+        """Run the rounds, or those before a round that fails.
 
         Parameters
         ----------
         most : int
-            How many rounds there may be; any number below 0.
+            Maximum number of rounds; unlimited if negative.
         state : sequence
-            The variables.
+            The loop variables.
         before, outer : sequence
-            What the test and the body are given after these.
+            Additional inputs of the test and of the body.
 
         Returns
         -------
         left, state
-            How many there may be then, and the variables.
+            The remaining maximum, and the loop variables.
         """
         count = self.rounds(most, [*state, *before])
         if count < _FEW:
@@ -130,7 +130,7 @@ class Counted:
             try:
                 made = early.run_blocks(size, self._blocks(size, left, outer))
                 rows = self._rows(size, made)
-            except Exception:  # which round it is of, the rounds tell
+            except Exception:  # running the rounds one by one finds the one that fails
                 break
             self._run(size, rows, made, left)
             done += size
@@ -147,7 +147,7 @@ class Counted:
         return [*[Block(each, True) for each in counters], *[Block(each, False) for each in others]]
 
     def _rows(self, size: int, made: Sequence[Block]) -> list[int]:
-        """The rounds that change anything."""
+        """Return the rounds that change any variable."""
         if not self._goals:
             return []
         columns = [np.asarray(as_column(made[at], size)).tolist() for at in self._deciding.values()]
@@ -156,7 +156,7 @@ class Counted:
         return [row for row, way in enumerate(ways) if changes[way]]
 
     def _changes(self, way: tuple[Any, ...]) -> bool:
-        """Whether anything changes, where choices are made by these values."""
+        """Return whether a round with these branch values changes any variable."""
         values = dict(zip(self._deciding, way, strict=True))
         origin: dict[Any, Any] = {}
         for node in self._nodes:
@@ -168,7 +168,7 @@ class Counted:
         return any(origin.get(slot, slot) != own for slot, own in self._goals)
 
     def _run(self, size: int, rows: list[int], made: Sequence[Block], state: list[Any]) -> None:
-        """Run some rounds; the variables are changed."""
+        """Run some rounds and update `state`."""
         width, places = len(self._carried), np.array(rows, np.int64)
         given = [_of_rounds(block, None if len(rows) == size else places) for block in made[:width]]
         changed = list(zip(self._set, made[width:], strict=True))
@@ -187,14 +187,14 @@ class Counted:
 
 
 def _of_rounds(block: Block, rows: np.ndarray[Any, Any] | None) -> Iterator[Any]:
-    """The values of some rounds, or of all."""
+    """Yield the values of some rounds, or of all."""
     if not block.many:
         return itertools.repeat(block.value)
     return rows_of(block.value if rows is None else taken(block.value, rows))
 
 
 def counted(test: Trace, body: Trace, width: int) -> Counted | None:
-    """The loop of a test and a body with some variables; None where it does not count."""
+    """Return the counting loop for a test and a body; None if the loop does not count."""
     if body.is_large or not (body.is_pure and test.is_pure):
         return None
     makers = {slot: node for node in body.nodes for slot in node.slots}

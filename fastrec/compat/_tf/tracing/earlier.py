@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operations that cost nothing, moved to before those that make an array.
+"""Reordering: cheap shape operations move in front of operations that compute an array.
 
-The shape of what arithmetic gives is that of what it is of, and an array that is cast is put in
-another shape before that. What is left has nothing between its steps, and is needed by fewer.
+The shape of an element-wise result is that of its input, and a reshape of a cast array is moved
+before the cast. More operations then follow each other directly and can be fused.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .recording import Node
 __all__ = ["moved_to_front"]
 
 _SHAPED = {"Shape", "Size", "Rank"}
-_ALIKE = {"Cast", "Neg", "Abs", "Square"}  # of what they are of in shape
+_ALIKE = {"Cast", "Neg", "Abs", "Square"}  # results have the shape of the input
 _BROADCAST = {"Add", "AddV2", "Sub", "Mul", "RealDiv", "Maximum", "Minimum", "SquaredDifference"}
 
 Reference = tuple[bool, Any]
@@ -26,15 +26,15 @@ Reference = tuple[bool, Any]
 def moved_to_front(
     nodes: Sequence[Node], outputs: Sequence[Reference], specs: list[TypeSpec]
 ) -> list[Node]:
-    """The same operations, in such an order; `specs` of the slots gets those of new ones.
+    """Return reordered operations; specs of new slots are appended to `specs`.
 
     Parameters
     ----------
     nodes : sequence of Node
     outputs : sequence
-        Of what is returned, whether it is a slot, and which.
+        For each result, whether it is a slot, and the slot or value.
     specs : list of TypeSpec
-        Of each slot.
+        Spec of each slot.
     """
     first = _with_shapes_first(nodes, specs)
     makers = {node.slots[0]: node for node in first if node.op.name == "Cast"}
@@ -61,7 +61,7 @@ def _references(nodes: Sequence[Node]) -> list[Reference]:
 
 
 def _with_shapes_first(nodes: Sequence[Node], specs: Sequence[TypeSpec]) -> list[Node]:
-    """Take the shapes of arrays from the first that have these."""
+    """Read shapes from the earliest array that has the same shape."""
     makers = {slot: node for node in nodes for slot in node.slots}
 
     def source(reference: Reference) -> Reference:

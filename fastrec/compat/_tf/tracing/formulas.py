@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arithmetic on floats and comparisons of them, run as one, in a single native pass.
+"""Fusion of float arithmetic and comparisons into one native pass.
 
-One by one, each operation reads arrays from memory and writes another: that takes longer than what
-it calculates. Operations that give arrays of one shape to each other are a formula, of which only
-what others need is made. Each step rounds as it would by itself, so results are equal to the bit.
+Separate operations spend more time reading and writing arrays than computing. A formula is a group
+of operations on arrays of one shape; it stores only the results that others need. Each step rounds
+as the separate operation does, so results are bit-identical.
 """
 
 from __future__ import annotations
@@ -40,19 +40,19 @@ _NUMBERS = {
     "Equal": "equal",
     "NotEqual": "not_equal",
 }
-_TURNED = {"Greater": "less", "GreaterEqual": "less_equal"}  # of operands in the other order
+_TURNED = {"Greater": "less", "GreaterEqual": "less_equal"}  # with swapped operands
 _SQUARES = {"Square", "SquaredDifference"}
 _TRUTHS = {"LogicalAnd": "and", "LogicalOr": "or", "LogicalNot": "not"}
 _NAMES = {**_NUMBERS, **_TURNED, **_TRUTHS, "SelectV2": "select", "Cast": "number"}
-_MOST = 64  # registers
-_LONGEST = 30  # operations
+_MOST = 64  # maximum registers of a formula
+_LONGEST = 30  # maximum operations of a formula
 
 Reference = tuple[bool, Any]
 Steps = list[tuple[Any, ...]]
 
 
 def _is_step(node: Node, given: Sequence[TypeSpec]) -> bool:
-    """Whether an operation is one of those that a formula has."""
+    """Return whether an operation can be a step of a formula."""
     name, types = node.op.name, [spec.dtype.name for spec in given]
     if len(node.specs) != 1 or node.specs[0].shape.sizes is None or not node.op.pure:
         return False
@@ -69,15 +69,15 @@ def _is_step(node: Node, given: Sequence[TypeSpec]) -> bool:
 
 
 class _Formula:
-    """Operations as one, of all that they take.
+    """Group of operations that becomes a single operation.
 
     Parameters
     ----------
     nodes : list of Node
-    wanted : set of int
+    The slots that operations outside of the group use.
         The slots that others need.
     spec_of : callable
-        Of a reference.
+        Returns the spec of a reference.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class _Formula:
         self._parts = steps, results
 
     def _put(self, steps: Steps, name: str, given: Sequence[int], types: Sequence[str]) -> int:
-        """Add an operation; the register that has its result."""
+        """Add an operation; return the register of its result."""
         if name == "SquaredDifference":
             given = [self._put(steps, "Sub", given, types)]
         if name in ("Square", "SquaredDifference"):
@@ -117,18 +117,18 @@ class _Formula:
         if name in _TURNED:
             given = [given[1], given[0]]
         register, self._registers = self._registers, self._registers + 1
-        # Bytes are floats as soon as they are read.
+        # Bytes are converted to floats when they are read.
         kind = "absolute" if name == "Cast" and types[0] == "uint8" else _NAMES[name]
         steps.append((kind, *given, register))
         return register
 
     @property
     def is_worth_it(self) -> bool:
-        """Whether as one they take less time, and are not too many."""
+        """Whether the group has several operations that fit into the registers."""
         return len(self.nodes) > 1 and self._registers <= _MOST
 
     def joined(self) -> Node:
-        """The operation that does all of it."""
+        """Return the fused operation."""
         self._formula = _tensor.Formula(self._types, *self._parts)
         name = "+".join(node.op.name for node in self.nodes)
         alone = len(self.specs) == 1 and self.specs[0].dtype.name == "float32"
@@ -146,7 +146,7 @@ class _Formula:
         return found if len(found) > 1 else found[0]
 
     def _into(self, room: Callable[..., Any], *values: Any) -> Any:
-        """Return the result, in the memory that `room` has for its shape and type if it has any."""
+        """Return the result, written to memory from `room` if it offers any."""
         known = all(type(value) is np.ndarray for value in values)
         shape = self._formula.shape_of(list(values)) if known else None
         out = None if shape is None else room(shape, np.dtype(np.float32))
@@ -164,7 +164,7 @@ class _Formula:
     def _apart(
         self, values: Sequence[Any], run: Callable[[Node, Sequence[Any]], Any]
     ) -> tuple[Any, ...]:
-        """One operation after the other, for what is not of one shape."""
+        """Run the operations one by one, for inputs that are not of one shape."""
         known = {
             (late, each if late else id(each)): value
             for (late, each), value in zip(self.inputs, values, strict=True)
@@ -181,7 +181,7 @@ def _kernel_of(node: Node, given: Sequence[Any]) -> Any:
 
 
 def _users(nodes: Sequence[Node], outputs: Sequence[Reference]) -> dict[int, list[Node | None]]:
-    """The operations that take what is in a slot, and None where that is returned."""
+    """Return the operations that use each slot; None stands for a returned result."""
     found: dict[int, list[Node | None]] = collections.defaultdict(list)
     for node in nodes:
         for late, slot in node.inputs:
@@ -198,9 +198,9 @@ def _groups(
     users: Mapping[int, Sequence[Node | None]],
     spec_of: Callable[[Reference], TypeSpec],
 ) -> list[list[Node]]:
-    """Operations that give arrays of one shape to each other, with nothing else between them."""
-    level: dict[int, int] = {}  # of a slot: how often another operation or shape came before it
-    of_slot: dict[int, list[Node]] = {}  # each of one level
+    """Group operations that pass arrays of one shape directly to each other."""
+    level: dict[int, int] = {}  # number of group changes on the path to a slot
+    of_slot: dict[int, list[Node]] = {}  # operations of one level
     for node in nodes:
         slots = [value for late, value in node.inputs if late]
         if not _is_step(node, [spec_of(each) for each in node.inputs]):
@@ -221,7 +221,7 @@ def _groups(
     def group_of(node: Node | None) -> list[Node] | None:
         return of_slot.get(node.slots[0]) if node is not None and node.slots else None
 
-    for first in sorted(of_slot, key=lambda slot: -level[slot]):  # what only another needs is its
+    for first in sorted(of_slot, key=lambda slot: -level[slot]):  # merge a group into its only user
         group = of_slot[first]
         others = [group_of(user) for node in group for user in users[node.slots[0]]]
         outside = {id(each): each for each in others if each is not group}
@@ -241,24 +241,24 @@ def with_formulas(
     specs: Sequence[TypeSpec],
     spec_of: Callable[[Any], TypeSpec],
 ) -> list[Node]:
-    """The same operations, of which some are one; each after all that it needs.
+    """Replace groups of operations by fused ones, ordered so that inputs come first.
 
     Parameters
     ----------
     nodes : list of Node
     outputs : list
-        Of what is returned, whether it is a slot, and which.
+        For each result, whether it is a slot, and the slot or value.
     specs : list
-        Of each slot.
+        Spec of each slot.
     spec_of : callable
-        Of a value.
+        Returns the spec of a value.
     """
 
     def spec(reference: Reference) -> TypeSpec:
         return specs[reference[1]] if reference[0] else spec_of(reference[1])
 
     makers = {slot: node for node in nodes for slot in node.slots}
-    fused: dict[int, Node] = {}  # by the operations that they have
+    fused: dict[int, Node] = {}  # fused operation by member
     users = _users(nodes, outputs)
     for group in _groups(nodes, users, spec):
         inside = {id(node) for node in group}

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operations on an image that follow each other, run as one, in a single native pass.
+"""Fusion of consecutive image operations into one native pass.
 
-One by one, each operation reads an image from memory and writes another: that takes longer than
-what they calculate. Of a chain of them only the last result is made. Each step rounds as it would
-by itself, so that results are equal to the bit.
+Separate operations spend more time reading and writing images than computing. A fused chain stores
+only its last result. Each step rounds as the separate operation does, so results are
+bit-identical.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ _EITHER = {"Add": "add", "AddV2": "add", "Mul": "multiply"}
 _EITHER |= {"Maximum": "maximum", "Minimum": "minimum"}
 _FIRST = {"Sub": "subtract", "RealDiv": "divide", "AdjustBrightness": "add"}
 _COLOURS = {"AdjustHue": "hue", "AdjustSaturation": "saturation"}
-_NUMBERS = {**_COLOURS, "AdjustContrast": "contrast"}  # which take one number
+_NUMBERS = {**_COLOURS, "AdjustContrast": "contrast"}  # take one number as operand
 _BYTES = {
     "Cast": 1.0,
     "ConvertImage": float(np.float32(1.0 / 255)),
-}  # what pixels are multiplied by
+}  # pixel scale factors
 _CUTS = {"CentralCrop", "CropToBoundingBox", "RandomCrop"}
 _ORDER = ("cast", "size", "mirror", "brightness", "contrast", "standardize")  # of `distort`
 _DISTORTIONS = {
@@ -52,23 +52,23 @@ _DISTORTIONS = {
     "Standardize": "standardize",
 }
 _SINGLE = np.dtype(np.float32)
-_CHANNELS = 64  # at most
+_CHANNELS = 64  # maximum number of channels
 _CODES = {name: code for code, name in enumerate(_tensor.PIXEL_CHANGES)}
 
 
 def _is_image(spec: TypeSpec, rank: int = 3, dtype: str = "float32") -> bool:
-    """Whether it is an image, or of rank 4 several."""
+    """Return whether a spec describes an image, or images if `rank` is 4."""
     return spec.dtype.name == dtype and spec.shape.ndims == rank
 
 
 def _is_stack(spec: TypeSpec, image: TypeSpec) -> bool:
-    """Whether it is an image with a dimension more in front."""
+    """Return whether a spec is that of `image` with a leading dimension of 1."""
     sizes = image.shape.sizes
     return sizes is not None and spec.shape.sizes == (1, *sizes) and image.shape.ndims == 3
 
 
 def _is_smaller(spec: TypeSpec, other: TypeSpec) -> bool:
-    """Whether an image is known to be no larger than another."""
+    """Return whether an image is known not to exceed another in any dimension."""
     pairs = zip(spec.shape.sizes or (None,), other.shape.sizes or (None,), strict=False)
     return all(size is not None and most is not None and size <= most for size, most in pairs)
 
@@ -78,13 +78,13 @@ def _is_number(spec: TypeSpec) -> bool:
 
 
 def _is_channels(spec: TypeSpec) -> bool:
-    """Whether it is one number, or one each channel."""
+    """Return whether a spec describes one number, or one number per channel."""
     sizes = spec.shape.sizes if spec.dtype.name == "float32" else None
     return sizes is not None and len(sizes) <= 3 and all(size == 1 for size in sizes[:-1])
 
 
 def _resizing(node: Node) -> dict[str, Any] | None:
-    """How an operation resizes an image, for the native one; None for any other."""
+    """Return an operation's arguments for the native resize; None if it does not resize."""
     how = node.attributes
     if node.op.name != "Resize" or how.get("method", "nearest") == "nearest":
         return None
@@ -103,36 +103,36 @@ def _resizing(node: Node) -> dict[str, Any] | None:
 
 @dataclass
 class Chain:
-    """Operations, each of the result of the one before it."""
+    """Chain of operations, each on the result of the one before it."""
 
     source: tuple[bool, Any]
     nodes: list[Node] = field(default_factory=list)
 
     @property
     def is_worth_it(self) -> bool:
-        """Whether as one they take less time."""
+        """Whether fusing the chain saves time."""
         return len(self.nodes) > 1
 
     def take(self, node: Node, at: int, specs: Sequence[TypeSpec]) -> bool:
-        """Add an operation whose input `at` is what there is so far; False where that is not it."""
+        """Append an operation whose input `at` is the chain's result; return whether it fits."""
         raise NotImplementedError
 
     def joined(self) -> _One:
-        """The operation that does all of it."""
+        """Return the fused operation."""
         raise NotImplementedError
 
 
 @dataclass
 class Pixels(Chain):
-    """Operations on an image of any size, or on the pixels of a batch of images."""
+    """Chain on an image of any size, or on the pixels of a batch of images."""
 
     cuts: list[Node] = field(default_factory=list)
     rank: int = 3
-    scale: float | None = None  # of bytes
+    scale: float | None = None  # scale of uint8 input
     resize: dict[str, Any] | None = None
-    stacked: bool = False  # the image has a dimension more in front
+    stacked: bool = False  # a leading dimension of 1 was added
     flips: list[Node] = field(default_factory=list)
-    changes: list[tuple[str, Node, int]] = field(default_factory=list)  # the operand's place
+    changes: list[tuple[str, Node, int]] = field(default_factory=list)  # with operand
 
     @property
     def is_worth_it(self) -> bool:
@@ -192,7 +192,7 @@ class Pixels(Chain):
         elif other is not None and name in _NUMBERS and _is_number(other):
             if name in _COLOURS and node.specs[0].shape.as_list()[-1] != 3:
                 return False
-            if name not in _COLOURS and self.rank == 4:  # which is about each image
+            if name not in _COLOURS and self.rank == 4:  # needs statistics per image
                 return False
             self.changes.append((_NUMBERS[name], node, 1))
         elif self.rank == 4:
@@ -213,7 +213,7 @@ class Pixels(Chain):
 
 
 class _One:
-    """A chain of operations as one, of all that they take."""
+    """Fused operation of a chain, with the inputs of all its members."""
 
     def __init__(self, chain: Chain) -> None:
         self._nodes = chain.nodes
@@ -234,7 +234,7 @@ class _One:
         return image
 
     def others(self, node: Node, image: Any, values: Sequence[Any]) -> list[Any]:
-        """The inputs of a node."""
+        """Return the inputs of a member."""
         places = [self._places.get((id(node), at)) for at in range(len(node.inputs))]
         return [image if place is None else values[place] for place in places]
 
@@ -244,7 +244,7 @@ class _One:
 
 
 class _OneOfPixels(_One):
-    """Operations on an image, in a native pass."""
+    """Fused operation on an image, as one native pass."""
 
     def __init__(self, chain: Pixels) -> None:
         super().__init__(chain)
@@ -261,17 +261,17 @@ class _OneOfPixels(_One):
         return self.into(None, *values)
 
     def into(self, room: Callable[..., Any] | None, *values: Any) -> Any:
-        """The image, in the memory of `room` if that has some."""
+        """Return the image, written to memory from `room` if it offers any."""
         found = self._natively(values, room)
         return super().__call__(*values) if found is None else found
 
     def _natively(self, values: Sequence[Any], room: Callable[..., Any] | None) -> Any:
-        """None for values that are not what they were to be."""
+        """Return the result of the native pass; None if values differ from their specs."""
         chain, image = self._chain, values[0]
         if type(image) is not np.ndarray or image.dtype != self._dtype or image.ndim != chain.rank:
             return None
         shape = image.shape
-        if chain.rank == 4:  # the rows of all images
+        if chain.rank == 4:  # treat all images as one
             image = image.reshape(-1, *shape[2:])
         for node in chain.cuts:
             image = self._run(node, image, values)
@@ -306,7 +306,7 @@ class _OneOfPixels(_One):
         return found[np.newaxis] if chain.stacked else found
 
     def _values(self, values: Sequence[Any], channels: int) -> Array | None:
-        """The numbers of each change for each channel."""
+        """Return the operand of each change for each channel."""
         found = np.empty((len(self._changes), channels), _SINGLE)
         first = len(found) - len(self._operands)
         if first:
@@ -322,7 +322,7 @@ class _OneOfPixels(_One):
 
 
 class Distortion(Chain):
-    """Operations on many images of one size, in the order of :func:`distort`."""
+    """Chain on many images of one size, in the step order of :func:`distort`."""
 
     def joined(self) -> _One:
         return _OneOfMany(self)
@@ -344,10 +344,10 @@ class Distortion(Chain):
 
 
 class _OneOfMany(_One):
-    """Operations on many images, in a native pass over each."""
+    """Fused operation on many images, as one native pass over each."""
 
     def block(self, count: int, *blocks: Block) -> Any:
-        """The images, changed."""
+        """Return the changed images."""
         image, steps = blocks[0], self._steps(count, blocks)
         if steps is not None:
             return distort(image.value, **steps)
@@ -356,7 +356,7 @@ class _OneOfMany(_One):
         return image
 
     def _steps(self, count: int, blocks: Sequence[Block]) -> dict[str, Any] | None:
-        """The arguments of :func:`distort`; None where it cannot do it."""
+        """Return the arguments of :func:`distort`; None if it does not support these values."""
         images, steps = blocks[0].value, dict[str, Any]()
         if not blocks[0].many or type(images) is not np.ndarray or images.ndim != 4:
             return None
@@ -377,7 +377,7 @@ class _OneOfMany(_One):
 
 
 def _part(name: str, whole: tuple[int, ...], second: Block, third: Block) -> Any:
-    """Where parts of images are; None where they are not of one size."""
+    """Return the crop arguments; None if parts have different sizes."""
     if name == "CropOrPad":
         middle = [second.value, third.value, whole[2]]
         size, numbers = Block(np.array(middle), second.many or third.many), second
@@ -392,12 +392,12 @@ def _part(name: str, whole: tuple[int, ...], second: Block, third: Block) -> Any
         starts = np.subtract(whole, sizes) // 2
     fits = starts.shape[-1:] == (3,) and (starts >= 0).all()
     if not fits or (starts > np.subtract(whole, sizes)).any():
-        return None  # an error of some of them
+        return None  # some of them are out of range
     return {"size": tuple(sizes), "starts": starts}
 
 
 def _numbers(name: str, count: int, numbers: Block) -> Any:
-    """A number for each image; None where there are others."""
+    """Return one number per image as an argument; None if the values are something else."""
     value = numbers.value
     if type(value) is not np.ndarray or value.shape != ((count,) if numbers.many else ()):
         return None
@@ -411,7 +411,7 @@ def _chains(
     spec_of: Callable[[Any], TypeSpec],
     kind: type[Chain],
 ) -> list[Chain]:
-    open_at: dict[int, Chain] = {}  # by the slot of the result
+    open_at: dict[int, Chain] = {}  # open chains by result slot
     for node in nodes:
         if len(node.slots) != 1 or not node.op.pure:
             continue
@@ -438,7 +438,7 @@ def fused(
     spec_of: Callable[[Any], TypeSpec],
     kind: type[Chain],
 ) -> list[Node]:
-    """As :func:`.formulas.with_formulas`, for chains of a `kind`: Pixels or Distortion."""
+    """Fuse chains of one `kind`: Pixels or Distortion; see :func:`.formulas.with_formulas`."""
     references = [ref for node in nodes for ref in node.inputs] + list(outputs)
     uses = collections.Counter(slot for is_slot, slot in references if is_slot)
     chains = _chains(nodes, uses, specs, spec_of, kind)

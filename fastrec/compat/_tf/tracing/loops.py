@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loops of traced functions: over the rows of tensors, and while something holds."""
+"""Loops in traced functions: ``map_fn``, ``foldl``, ``scan`` and ``while_loop``."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from .trace import Trace
 
 __all__ = ["folded_rows", "looped", "mapped_rows"]
 
-_FEW = 4  # elements are not worked on at once
-_MANY = 32  # are, although rounds may be left out of each
+_FEW = 4  # minimum number of elements to run at once
+_MANY = 32  # minimum if rounds may be skipped for each element
 
 
 def _stacked(rows: Any, spec: TypeSpec) -> Any:
-    """Values one below the other."""
+    """Stack values along a new first dimension."""
     if isinstance(rows, (np.ndarray, fastrec.Bytes)):
         return rows
     if len(rows):
@@ -44,7 +44,7 @@ def _stacked(rows: Any, spec: TypeSpec) -> Any:
 
 
 def _length(columns: Sequence[Any]) -> int:
-    """The number of rows of the first column, of which the others may have more."""
+    """Return the number of rows of the first column; raise if another column has fewer."""
     sizes = [np.shape(column) for column in columns]
     if not all(sizes):
         raise invalid("elements in elems must be 1+ dimensional Tensors, not scalars")
@@ -56,12 +56,12 @@ def _length(columns: Sequence[Any]) -> int:
 
 
 def _row_specs(columns: Sequence[Any]) -> list[TypeSpec]:
-    """Specs of the rows of tensors.
+    """Return the specs of the rows of tensors.
 
     Raises
     ------
     Unfit
-        For others.
+        If a value is not a dense tensor.
     """
     specs = [spec_of(raw_of(column)) for column in columns]
     if not all(type(spec) is TensorSpec for spec in specs):
@@ -77,9 +77,9 @@ def _rows_known(columns: Sequence[Any]) -> int | None:
 
 
 def _all_rows(blocks: Sequence[Block]) -> tuple[list[Any], Callable[[Any], Any]] | None:
-    """The rows of all elements, one after the other, and how what is made of them is kept.
+    """Return the concatenated rows of all elements, and a function that regroups results.
 
-    None where they are not to be had.
+    Return None if rows are not available as columns.
     """
     columns = [block.value for block in blocks]
     first = columns[0]
@@ -104,7 +104,7 @@ def _all_rows(blocks: Sequence[Block]) -> tuple[list[Any], Callable[[Any], Any]]
 
 
 class _Rows:
-    """A part that is run on each row of some tensors."""
+    """Operation that runs a traced function on each row of tensors."""
 
     def __init__(self, part: Trace, count: int, size: int | None) -> None:
         self._part, self._count, self._size = part, count, size
@@ -127,7 +127,7 @@ class _Rows:
         return [batched(spec, self._size) for spec in self._part.specs]
 
     def block(self, _: int, *blocks: Block) -> tuple[Block, ...] | None:
-        """All rows of all elements at once."""
+        """Run the function on all rows of all elements at once."""
         outer = blocks[self._count :]
         if self._alone or any(block.many for block in outer):
             return None
@@ -143,12 +143,12 @@ class _Rows:
 
 
 def mapped_rows(function: Callable[..., Any], columns: Sequence[Any]) -> Any:
-    """What a function gives for each row of some tensors, one below the other.
+    """Apply a function to each row of tensors and stack the results.
 
     Raises
     ------
     Unfit
-        When it cannot be a part of an operation.
+        If the function cannot be recorded.
     """
     parent = tracing()
     part = Part(lambda given: function(*given), _row_specs(columns))
@@ -169,7 +169,7 @@ def _loop(name: str, how: Any, parts: Sequence[Part]) -> Op:
 
 
 class _While:
-    """A part that is run again and again, while another holds."""
+    """Operation that runs a body while a test is true."""
 
     def __init__(self, test: Part, body: Part, specs: Sequence[TypeSpec]) -> None:
         self._test, self._body, self._specs = test, body, specs
@@ -192,7 +192,7 @@ class _While:
         return tuple(state)
 
     def block(self, count: int, *blocks: Block) -> tuple[Block, ...] | None:
-        """Each round of those elements at once that come to it."""
+        """Run each round at once for all elements that are still in the loop."""
         if count < self._least or self._alone:
             return None
         width, test, body = len(self._specs), self._test.trace, self._body.trace
@@ -227,22 +227,22 @@ def looped(
     shapes: Sequence[Any] | None,
     most: Any,
 ) -> Any:
-    """What is left of some values when a body was applied to them while a test held.
+    """Record a loop that applies a body to values while a test is true; return the final values.
 
     Parameters
     ----------
     test, body : callable
-        Of the values.
+        Functions of the values.
     values : sequence of Tensor
     shapes : sequence, optional
-        What their shapes always are, where the body changes them.
+        Shapes that hold in every round, for values whose shape changes.
     most : int or Tensor
-        How often the body is applied; any number of times below 0.
+        Maximum number of rounds; unlimited if negative.
 
     Raises
     ------
     Unfit
-        When they cannot be parts of an operation.
+        If the test or the body cannot be recorded.
     """
     parent = tracing()
     specs = [spec_of(raw_of(value)) for value in values]
@@ -272,7 +272,7 @@ def looped(
 
 
 class _Fold:
-    """A part that is run on what it gave before and each row, in order."""
+    """Operation that applies a function to an accumulated value and each row, in order."""
 
     def __init__(
         self, part: Part, rows: int, first: bool, reverse: bool, every: bool, size: int | None
@@ -313,24 +313,24 @@ def folded_rows(
     reverse: bool,
     every: bool,
 ) -> Any:
-    """What a function of what it gave before and a row comes to.
+    """Record a fold over rows; return the last accumulated value, or all of them.
 
     Parameters
     ----------
     function : callable
-        Of the parts of what it gave before, and those of a row.
+        Function of the parts of the accumulated value and the parts of a row.
     columns : sequence of Tensor
     begin : sequence of Tensor, optional
-        Before the first row; without it that is the first row.
+        Initial accumulated value; by default the first row.
     reverse : bool
-        Whether to begin with the last row.
+        Whether to start with the last row.
     every : bool
-        Whether to stack all that it gave.
+        Whether to stack all accumulated values.
 
     Raises
     ------
     Unfit
-        When it cannot be a part of an operation.
+        If the function cannot be recorded.
     """
     parent = tracing()
     rows = _row_specs(columns)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What of the operations of a function is needed, and how long."""
+"""Liveness of operations and values in a trace."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["live", "needed_of", "with_last_uses"]
 
 
 def live(nodes: Sequence[Node], outputs: Sequence[tuple[bool, Any]]) -> list[Node]:
-    """The operations whose outputs are needed, or that do more than to give these."""
+    """Return the operations whose outputs are needed or that have side effects."""
     needed = {slot for is_slot, slot in outputs if is_slot}
     kept = []
     for node in reversed(nodes):
@@ -23,7 +23,7 @@ def live(nodes: Sequence[Node], outputs: Sequence[tuple[bool, Any]]) -> list[Nod
 
 
 def needed_of(node: Node, wanted: Container[int]) -> Node:
-    """An operation without the parts of it that make what is not wanted."""
+    """Return an operation restricted to its wanted outputs, if it supports that."""
     places = [at for at, slot in enumerate(node.slots) if slot in wanted]
     if node.op.only is None or len(places) == len(node.slots):
         return node
@@ -40,7 +40,7 @@ def needed_of(node: Node, wanted: Container[int]) -> Node:
 def with_last_uses(
     nodes: Sequence[Node], outputs: Sequence[tuple[bool, Any]]
 ) -> list[tuple[Node, list[int]]]:
-    """Operations, each with the slots that nothing needs after it."""
+    """Pair each operation with the slots that are not needed after it."""
     found = []
     needed = {slot for is_slot, slot in outputs if is_slot}
     for node in reversed(nodes):

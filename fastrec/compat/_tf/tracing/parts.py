@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of a traced function that are traces of their own, as operations of it run them.
+"""Nested traces: the branches and loop bodies of a traced function.
 
-A part captures what it uses of the function. What it draws is drawn ahead of the function, for the
-elements that come to it, so that the numbers are TensorFlow's however elements are made.
+A part captures the values that it uses from the enclosing function. Its random numbers are drawn
+before the function runs, for the elements that reach the part, as TensorFlow would draw them.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ __all__ = ["Draft", "Part", "as_part", "noted", "tracing"]
 
 
 def tracing() -> Recording:
-    """The function that is traced.
+    """Return the recording of the function being traced.
 
     Raises
     ------
     Unfit
-        When it is not known.
+        If no function is being traced.
     """
     call = current_call()
     if not isinstance(call, Recording):
@@ -36,7 +36,7 @@ def tracing() -> Recording:
 
 
 def as_part(value: Any) -> Any:
-    """A value as a part of an element: a tensor, or an array of them."""
+    """Convert a value to one that can be part of an element: a tensor or composite tensor."""
     if hasattr(value, "_node"):
         raise Unfit("a data set")
     return (
@@ -45,12 +45,12 @@ def as_part(value: Any) -> Any:
 
 
 class Draft:
-    """A function that has been called for a part, before it is known what of it is needed.
+    """Recorded call of a function, before it is known which results are needed.
 
     Attributes
     ----------
     returned : object
-        What it returns, nested as the program has it.
+        The function's result, nested as the program returned it.
     """
 
     def __init__(self, function: Callable[..., Any], specs: Sequence[TypeSpec] = ()) -> None:
@@ -60,7 +60,7 @@ class Draft:
             self.returned = function(self._recording.inputs) if specs else function()
 
     def part(self, returned: Any, draws: bool = False) -> Part:
-        """The part that returns this of it."""
+        """Return the part that computes `returned`."""
         found = object.__new__(Part)
         found._finish(self, returned, draws)
         return found
@@ -70,13 +70,13 @@ CALLERS.add(Draft.__init__.__code__)
 
 
 class Part:
-    """A part of a function.
+    """Traced part of a function.
 
     Attributes
     ----------
     trace : Trace
     returned : object
-        What it returns, nested as the program has it.
+        The result, nested as the program returned it.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class Part:
         self._outer = [outer.get(slot) for slot in self.trace.given[self.count :]]
 
     def inputs(self, parent: Recording) -> list[Any]:
-        """What it captures, and what is drawn for it, as the function has them."""
+        """Return the captured values, then symbols for drawn numbers, of the outer function."""
         draws = iter(self.trace.draws)
         return [
             parent.draw(DrawOfPart(next(draws).spec)) if slot is None else parent.symbols[slot]
@@ -104,7 +104,7 @@ class Part:
         ]
 
     def packed(self, leaves: Sequence[Any]) -> Any:
-        """Other parts, nested as what it returns."""
+        """Nest `leaves` like the result of this part."""
         left = iter(leaves)
         parts = [None if each is None else next(left) for each in nest.flatten(self.returned)]
         return nest.pack_sequence_as(self.returned, parts)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Raw images whose sizes are in the record: parsed, reshaped and fitted by the parser.
+"""Native parsing of raw images whose sizes are stored in the record.
 
-The classic way from a record to images of one size is to parse it, ``decode_raw`` a string,
-``reshape`` that as the record says, and ``resize_image_with_crop_or_pad``. A
-:class:`fastrec.RawFeature` is all of it, and takes the bytes from where they are in the record.
+A common pipeline parses a record, applies ``decode_raw`` to a string, ``reshape`` with sizes from
+the record, and ``resize_image_with_crop_or_pad``. One :class:`fastrec.RawFeature` does all of it,
+without copying the bytes out of the record first.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ from .recording import Node
 __all__ = ["with_images"]
 
 _Reference = tuple[bool, Any]  # whether it is a slot; slot or value
-_WAY = ("Reshape", "DecodeRaw", "ParseSingleExample")  # to what is fitted, from behind
+_WAY = ("Reshape", "DecodeRaw", "ParseSingleExample")  # operations, last one first
 
 
 class _Image(NamedTuple):
     parse: Node
     key: Any
     feature: RawFeature
-    string: int  # the slot of what was parsed
+    string: int  # slot of the parsed string
     fit: Node
 
 
 def with_images(nodes: Sequence[Node], outputs: Sequence[_Reference]) -> list[Node]:
-    """The same operations, in which those that parse many records give images where they can.
+    """Replace parse operations on many records by ones that also fit raw images, where possible.
 
     Parameters
     ----------
     nodes : sequence of Node
     outputs : sequence
-        Of what is returned, whether it is a slot, and which.
+        For each result, whether it is a slot, and the slot or value.
     """
     fits = [node for node in nodes if node.op.name == "CropOrPad"]
     if not fits:
@@ -82,13 +82,13 @@ def _image(fit: Node, makers: Mapping[int, Node], uses: Mapping[int, int]) -> _I
         feature = RawFeature(
             shape, how["out_type"].numpy, how["little_endian"], crop_or_pad=(*size, shape[-1])
         )
-    except ValueError:  # no record can be as large
+    except ValueError:  # larger than any record
         return None
     return _Image(parse, key, feature, string, fit)
 
 
 def _scalar(slot: int, parse: Node, dtype: np.dtype[Any]) -> Any:
-    """The feature that a slot is the one value of; None where it is something else."""
+    """Return the name of the scalar feature in a slot; None if the slot has another origin."""
     features = {} if parse.op.parsing is None else parse.op.parsing.features
     if slot not in parse.slots or len(parse.slots) != len(features):
         return None
@@ -100,7 +100,7 @@ def _scalar(slot: int, parse: Node, dtype: np.dtype[Any]) -> Any:
 
 
 def _whole(reference: _Reference) -> int | None:
-    """A number above 0 that is always the same."""
+    """Return a positive constant integer, or None."""
     is_slot, value = reference
     if is_slot or value.ndim or value.dtype.kind != "i" or value < 1:
         return None
@@ -110,7 +110,7 @@ def _whole(reference: _Reference) -> int | None:
 def _shape(
     reference: _Reference, parse: Node, makers: Mapping[int, Node]
 ) -> tuple[Any, ...] | None:
-    """Rows, columns and channels: the names of features that say how many, or numbers."""
+    """Return rows, columns and channels, as feature names or constants; None if unknown."""
     pack = makers.get(reference[1]) if reference[0] else None
     if pack is None or pack.op.name != "Pack" or len(pack.inputs) != 3:
         return None
@@ -122,7 +122,7 @@ def _shape(
 
 
 def _named(reference: _Reference, parse: Node, makers: Mapping[int, Node]) -> Any:
-    """The feature whose one whole number it is; None where it is something else."""
+    """Return the name of the int64 scalar feature behind a value; None if there is none."""
     is_slot, slot = reference
     node = makers.get(slot) if is_slot else None
     while node is not None and node.op.name in ("Cast", "Identity"):
@@ -134,7 +134,7 @@ def _named(reference: _Reference, parse: Node, makers: Mapping[int, Node]) -> An
 
 
 def _parse_with(parse: Node, images: Sequence[_Image]) -> Node:
-    """An operation for columns whose outputs are those of `parse`, with images for strings."""
+    """Return a block operation like `parse` that outputs fitted images instead of strings."""
     parsing = parse.op.parsing
     assert parsing is not None
     features = parsing.features | {image.key: image.feature for image in images}
@@ -147,7 +147,7 @@ def _parse_with(parse: Node, images: Sequence[_Image]) -> Node:
             raise ValueError("an image without pixels, which TensorFlow does not fit")
         return parsing.columns(found)
 
-    # Without specs, which are those of images: it is done with what is not.
+    # Specs are omitted because they describe strings.
     slots = tuple([fits.get(slot, slot) for slot in parse.slots])
     op = Op(parse.op.name, parse.op.kernel, block=block)
     return parse._replace(op=op, slots=slots, specs=())

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operations, run on tensors or noted down.
+"""Recording of operations: operations on symbols are recorded instead of run.
 
-A function that is called with symbols instead of values calls operations with symbols, which a
-:class:`Recording` notes down, as ``tf.data`` does with the function of a ``map``.
+To trace a function, it is called with symbols. Operations on symbols are added to a
+:class:`Recording`, as ``tf.data`` does with the function of a ``map``.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ class Symbol(Tensor):
         return self.spec.shape
 
     def set_shape(self, shape: Any) -> None:
-        """Say what is known about the shape."""
+        """Refine what is known about the shape."""
         self.spec = self.spec.reshaped(self.shape.merge_with(shape))
 
     def known(self) -> np.ndarray[Any, Any] | None:
-        """The value, where it is a size that is known; otherwise None."""
+        """Value of a size that is known while tracing, or None."""
         maker = self.recording.makers.get(self.slot)
         if maker is None or maker.op.name not in ("StridedSlice", "Unpack"):
             return None
@@ -69,7 +69,7 @@ class Symbol(Tensor):
         return None if found is None else np.asarray(found, self.dtype.numpy)
 
     def known_sizes(self) -> list[int | None] | None:
-        """Elements that are known, where it is a vector of sizes."""
+        """Known elements of a vector of sizes, or None."""
         maker, symbols = self.recording.makers.get(self.slot), self.recording.symbols
         name = "" if maker is None else maker.op.name
         if maker is not None and name == "Pack":
@@ -88,7 +88,7 @@ class Symbol(Tensor):
         return None if count is None else [None] * count
 
     def known_rows(self) -> list[list[int | None] | None]:
-        """Rows of a matrix of sizes, as far as they are known."""
+        """Known rows of a matrix of sizes."""
         makers = self.recording.makers
         maker = makers.get(self.slot)
         if maker is None or maker.op.name != "Pack":
@@ -131,7 +131,7 @@ class Symbol(Tensor):
 
 
 class Mistake(TypeError):
-    """Raised for what TensorFlow refuses before it runs anything."""
+    """Raised for errors that TensorFlow also reports before it runs anything."""
 
 
 class Undecided(TypeError):
@@ -143,7 +143,7 @@ class Undecided(TypeError):
 
 
 class Node(NamedTuple):
-    """An operation of a function: its inputs are slots, or values that do not change."""
+    """Operation of a function; each input is a slot or a constant."""
 
     op: Op
     inputs: tuple[tuple[bool, Any], ...]  # whether it is a slot; slot or value
@@ -159,12 +159,12 @@ def raw_of(value: Any) -> Any:
     return value.raw if isinstance(value, EagerTensor) else value._raw
 
 
-# How Sparse and Ragged are shown to programs; their module adds them.
+# Functions that wrap sparse and ragged values for programs; added by their module.
 WRAPPERS: dict[type, Callable[[Any], Any]] = {Variants: lambda several: several}
 
 
 def wrap(value: Any) -> Any:
-    """A value, as programs see it."""
+    """Return a raw value in the form that programs see."""
     if type(value) is np.ndarray:
         return EagerTensor(value)
     maker = WRAPPERS.get(type(value))
@@ -175,7 +175,7 @@ def wrap(value: Any) -> Any:
     return EagerTensor(value)
 
 
-# How symbols of composite values are shown to programs.
+# Functions that wrap symbols of composite values for programs.
 SYMBOL_WRAPPERS: dict[type, Callable[[Symbol], Any]] = {}
 
 
@@ -192,10 +192,10 @@ def run(
     /,
     **attributes: Any,
 ) -> Any:
-    """Run an operation on tensors, or note it down when one of them is a symbol.
+    """Run an operation on tensors, or record it if one of them is a symbol.
 
-    One whose results are others with each run is noted down in every function that is traced.
-    The name and the type of a node of a graph are nothing here.
+    An operation with side effects or random results is recorded in every traced function.
+    The name and type of a graph node are ignored.
     """
     raws = [raw_of(each) for each in inputs]
     if (recording := _noting(op, raws)) is not None:
@@ -209,7 +209,7 @@ def run(
 
 
 def _noting(op: Op, raws: Sequence[Any]) -> Recording | None:
-    """What an operation on these is noted down in; None where it is run."""
+    """Return the recording to which an operation belongs; None if it must be run."""
     if not op.pure:
         call = current_call()
         if isinstance(call, Recording):
@@ -222,16 +222,16 @@ def _noting(op: Op, raws: Sequence[Any]) -> Recording | None:
 
 
 class Recording(Draws):
-    """The operations that a function calls, in order.
+    """Operations that a function calls, in order.
 
     Parameters
     ----------
     specs : sequence of TypeSpec
-        Of what it is given.
+        Specs of the function's inputs.
     answers : sequence of bool, optional
-        To the questions whether a symbol is true; without them there is no answer to any.
+        Answers to the questions whether symbols are true; without them, every question raises.
     parent : Recording, optional
-        Of the function that it is a part of, whose symbols it may use.
+        Recording of the enclosing function, whose symbols may be used.
 
     Attributes
     ----------
@@ -239,15 +239,15 @@ class Recording(Draws):
         Value of every symbol that becomes a Python int; None if that is an error.
     nodes : list of Node
     inputs : list
-        What the function is called with.
+        The symbols that the function is called with.
     given : list of int
-        The slots of what it is run on: what it is given, and then what it captures and draws.
+        Slots of all inputs: the function's own, then captured and drawn ones in order of use.
     drawn : list of int
-        The slots of what it draws.
+        Slots of random numbers.
     places : dict
-        Of its draws, by their slots.
+        Place in the program of each draw, by slot.
     captures : dict
-        Its own symbols, by their slots in `parent`.
+        Symbols of this recording, by their slots in `parent`.
     """
 
     def __init__(
@@ -276,7 +276,7 @@ class Recording(Draws):
         return self.symbols[-1]
 
     def decide(self, symbol: Symbol) -> bool:
-        """Whether a symbol is true, as the answers to the function's questions have it."""
+        """Return the next answer to a question whether a symbol is true."""
         if self._parent is not None:
             raise Unfit("a part of a function decides by values")
         if not self._answers:
@@ -284,14 +284,14 @@ class Recording(Draws):
         return self._answers.pop()
 
     def draw(self, draw: Draw | DrawOfPart) -> Any:
-        """Note down random numbers: they are given after the parts of an element.
+        """Record random numbers, which become additional inputs of the function.
 
-        Those of one place are one draw, made several times.
+        Draws at one place are one draw that is made several times.
 
         Raises
         ------
         Unfit
-            When they are not alike.
+            If draws at one place take different amounts of random numbers.
         """
         symbol = self._symbol(draw.spec)
         if not isinstance(draw, DrawOfPart):
@@ -306,12 +306,12 @@ class Recording(Draws):
         return symbol
 
     def own(self, raw: Any) -> Any:
-        """A value, or the symbol here for one of the function that it is a part of.
+        """Return this recording's symbol for a captured symbol; other values are returned as is.
 
         Raises
         ------
         TypeError
-            For a symbol of another function.
+            If the symbol belongs to an unrelated function.
         """
         if not isinstance(raw, Symbol) or raw.recording is self:
             return raw
@@ -324,7 +324,7 @@ class Recording(Draws):
         return self.captures[outer.slot]
 
     def add(self, op: Op, raws: Sequence[Any], attributes: dict[str, Any]) -> Any:
-        """Note down an operation; the symbols of what it will give."""
+        """Record an operation; return symbols of its results."""
         own = [self.own(raw) for raw in raws]
         specs = (op.infer or _tried(op))([spec_of(raw) for raw in raws], raws, **attributes)
         symbols = [self._symbol(spec) for spec in specs]
@@ -338,12 +338,12 @@ class Recording(Draws):
 
 
 def reference(raw: Any) -> tuple[bool, Any]:
-    """How a node refers to a value, or to the symbol for one."""
+    """Return how a node refers to a value: (True, slot) for a symbol, else (False, value)."""
     return (True, raw.slot) if isinstance(raw, Symbol) else (False, raw)
 
 
 def spec_of(raw: Any) -> TypeSpec:
-    """The spec of a value, or of the symbol for one."""
+    """Return the spec of a value or symbol."""
     if isinstance(raw, Symbol):
         return raw.spec
     wrapped = wrap(raw)
@@ -352,7 +352,7 @@ def spec_of(raw: Any) -> TypeSpec:
     )
 
 
-# Unknown sizes and numbers to try; the first two have to work, the others may show more.
+# Sizes and values to try; the first two must work, and the others may refine the result.
 _TRIALS = ((2, 1), (3, 1), (0, 1), (1, 1), (2, 0), (2, 2))
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One operation run: on the values of an element, or on columns of many.
+"""Execution of one operation, on the values of one element or on columns of many.
 
-Operations that have a block kernel work on all elements of a column at once.
+An operation with a block kernel processes all elements of a column at once.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ __all__ = ["as_column", "blocks_of", "columns_of", "part_of", "run_node"]
 
 
 def run_node(node: Node, slots: list[Any], room: Callable[..., Any] | None = None) -> None:
-    """Run an operation on what is in the slots of one element, and put what it gives there.
+    """Run an operation on the slots of one element and store the result in its slots.
 
-    `room` has memory for the result, of a shape and type, if the operation can write there.
+    `room` may provide memory for a result of a given shape and type.
     """
     arguments = [slots[ref] if is_slot else ref for is_slot, ref in node.inputs]
     try:
@@ -39,12 +39,12 @@ def run_node(node: Node, slots: list[Any], room: Callable[..., Any] | None = Non
 
 
 def blocks_of(node: Node, slots: Sequence[Any]) -> list[Any]:
-    """What an operation is run on, as Blocks."""
+    """Return the inputs of an operation as Blocks."""
     return [slots[ref] if is_slot else Block(ref, False) for is_slot, ref in node.inputs]
 
 
 def columns_of(node: Node, count: int, blocks: Sequence[Block]) -> list[Block]:
-    """The columns that an operation gives for `count` elements."""
+    """Return the results of an operation for `count` elements."""
     if blocks and node.op.pure and not any(block.many for block in blocks):
         once = node.op.kernel(*[block.value for block in blocks], **node.attributes)
         return [Block(each, False) for each in (once if isinstance(once, tuple) else (once,))]
@@ -66,10 +66,10 @@ def _one_by_one(node: Node, count: int, blocks: Sequence[Block]) -> Any:
 
 
 def as_column(block: Block, count: int) -> Any:
-    """A Block as a column of `count` elements."""
+    """Return a Block as a column of `count` elements."""
     return block.value if block.many else column_of([block.value] * count)
 
 
 def part_of(block: Block, rows: np.ndarray[Any, Any]) -> Block:
-    """A Block of the elements with these numbers."""
+    """Return the rows of a Block with these numbers."""
     return Block(taken(block.value, rows), True) if block.many else block

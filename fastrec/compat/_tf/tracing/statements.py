@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the statements of functions that were written anew call: see :mod:`.converting`.
+"""Runtime of rewritten functions: branches, loops and calls; see :mod:`.converting`.
 
-Where they decide by a symbol they become operations of the function that is traced; otherwise they
-do what the statement of Python does.
+Decisions that depend on a symbol become operations of the traced function. All others behave like
+the original Python statement.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from .recording import Symbol, run
 __all__ = ["converted"]
 
 _YES_AND_NO = {0: 0, 1: 1}
-_APART = apart(len).__code__  # of functions as tf.function gives them
+_APART = apart(len).__code__  # identifies functions wrapped by tf.function
 _FOREIGN = {"fastrec", "numpy", "tensorflow", *sys.stdlib_module_names}
 
 Values = tuple[Any, ...]
 
 
 class Unset:
-    """In the place of a variable that has no value, or that only one side of an ``if`` sets."""
+    """Value of a variable that has not been set, or only on one side of an ``if``."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -48,9 +48,9 @@ class Unset:
 
 
 def converted(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function whose decisions by symbols are operations, as are those of what it calls.
+    """Return a function whose decisions on symbols are recorded, also in the functions it calls.
 
-    It is the function itself where that cannot be: without its source, say.
+    Return the function itself if it cannot be rewritten, for example without source.
     """
     if isinstance(function, types.MethodType):
         return types.MethodType(converted(function.__func__), function.__self__)
@@ -67,7 +67,7 @@ def converted(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _is_own(function: Any) -> bool:
-    """Whether a function is of the program, not of a library that knows symbols or none."""
+    """Return whether a function belongs to the program, not to a library."""
     module = str(function.__globals__.get("__name__", "")).partition(".")[0]
     return function.__code__ is _APART or module not in _FOREIGN
 
@@ -88,10 +88,10 @@ def _rewritten(function: types.FunctionType) -> types.FunctionType:
 
 
 def _called(function: Any) -> Any:
-    """What is called in the place of a function."""
+    """Return the function to call instead of `function`."""
     try:
         return _OF_PYTHON.get(function) or converted(function)
-    except TypeError:  # it has no hash
+    except TypeError:  # unhashable
         return converted(function)
 
 
@@ -101,7 +101,7 @@ def _called(function: Any) -> Any:
 def _assigned(
     test: Any, then: Callable[..., Any], otherwise: Callable[..., Any], values: Values, writes: bool
 ) -> Any:
-    """The variables after an ``if``, of functions that return them."""
+    """Return the variables after an ``if``; both sides return their variables."""
     if not isinstance(test, Symbol):
         return (then if test else otherwise)(*values)
     _check(writes)
@@ -120,7 +120,7 @@ def _assigned(
 def _returned(
     test: Any, then: Callable[..., Any], otherwise: Callable[..., Any], values: Values, writes: bool
 ) -> Any:
-    """What a function returns that ends with an ``if``."""
+    """Return the result of a function that ends with an ``if``."""
     if not isinstance(test, Symbol):
         return (then if test else otherwise)(*values)
     _check(writes)
@@ -130,7 +130,7 @@ def _returned(
 def _ended(
     test: Any, then: Callable[..., Any], otherwise: Callable[..., Any], values: Values, writes: bool
 ) -> tuple[Values, Any]:
-    """What the body of a loop returns that ends with an ``if``: the variables, and the jump."""
+    """Return the variables and the jump after a loop body that ends with an ``if``."""
 
     def flat(side: Callable[..., Any]) -> Callable[..., Values]:
         def called(*given: Any) -> Values:
@@ -181,7 +181,7 @@ def _are_values(value: Any) -> bool:
 
 
 def _agree(one: Any, other: Any) -> bool:
-    """Whether both are tensors, nested alike."""
+    """Return whether both values are tensors with the same nesting."""
     if not (_are_values(one) and _are_values(other)):
         return False
     try:
@@ -195,7 +195,7 @@ def _agree(one: Any, other: Any) -> bool:
 
 
 def _each(rows: Any, body: Callable[..., Any], values: Values, writes: bool, breaks: bool) -> Any:
-    """The variables after a ``for``."""
+    """Return the variables after a ``for``."""
     if not isinstance(rows, Symbol):
         function = repeated(body) if isinstance(rows, EagerTensor) else body
         for row in rows:
@@ -216,7 +216,7 @@ def _each(rows: Any, body: Callable[..., Any], values: Values, writes: bool, bre
 def _while(
     test: Callable[..., Any], body: Callable[..., Any], values: Values, writes: bool, breaks: bool
 ) -> Any:
-    """The variables after a ``while``."""
+    """Return the variables after a ``while``."""
     while True:
         holds = test(*values)
         if isinstance(holds, Symbol):
@@ -231,7 +231,7 @@ def _while(
 def _repeated(
     test: Callable[..., Any], body: Callable[..., Any], values: Values, writes: bool, breaks: bool
 ) -> Values:
-    """The variables after a loop that is an operation: those that are tensors change in it."""
+    """Return the variables after a recorded loop, which may change only tensors."""
     _check(writes)
     late = [at for at, value in enumerate(values) if _are_values(value)]
     state = [values[at] for at in late]
@@ -259,7 +259,7 @@ def _repeated(
     return tuple(packed(looped(holds, step, begin, None, -1)[1:]))
 
 
-# Functions of Python.
+# Replacements for Python's built-in functions.
 
 
 def _length(value: Any) -> Any:

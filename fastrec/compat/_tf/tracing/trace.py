@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions that were traced: the operations that they are made of, run one after the other.
+"""Traces: the recorded operations of a function, run on one element or on columns of many.
 
 They are run on the values of one element, or on columns of many.
 """
@@ -26,47 +26,47 @@ from .running import as_column, blocks_of, columns_of, run_node
 __all__ = ["LARGE", "Into", "Trace", "sketched", "traced"]
 
 _LARGE_PIXELS = 1 << 14
-LARGE = 1 << 16  # numbers
+LARGE = 1 << 16  # elements
 _PARTS = {"CentralCrop", "CropToBoundingBox", "RandomCrop", "Slice", "StridedSlice"}  # of images
-_MOST_QUESTIONS = 64  # of which all are answered alike; more are those of a loop
+_MOST_QUESTIONS = 64  # with constant answers; more mean a loop
 
 
 Into = Callable[[int, tuple[int, ...], np.dtype[Any]], Any]
 
 
 class Trace:
-    """The operations of a function, and what it returns.
+    """Operations of a function, and its results.
 
     Parameters
     ----------
     recording : Recording
-        Of all that the function has called.
+        Operations that the function called.
     results : sequence
-        What it has returned; what these do not need is left out.
+        The function's results; operations that these do not need are dropped.
 
     Attributes
     ----------
     given : list of int
-        The slots of what it is run on, in order.
+        Slots of all inputs, in order.
     values, drawn : list of int
-        Of these the slots of what it is given or captures, and of what it draws.
+        Slots of arguments and captured values, and slots of random numbers.
     draws : list of Draw
-        Some of them several times, one after the other.
+        Draw of each slot in `drawn`; one draw may occur several times.
     places : list
-        Where the program makes each draw.
+        Place in the program of each draw.
     draws_need : list of int
-        The slots of the values that its draws depend on.
+        Slots of the values that draws depend on.
     is_large : bool
-        Whether elements are images or others of some size, which are best worked on one by one:
-        what a block of them takes fits in no cache, and each takes longer than a call.
+        Whether elements are images or similarly large. They are best processed one by one, because
+        a block of them exceeds the processor's cache, and a call is cheap in comparison.
     made : int, optional
-        Those who set it find the bytes of columns added that were made since, but for views.
+        If set, it is increased by the bytes of each created column, except for views.
 
     Raises
     ------
     Unfit
-        When what a part of it draws comes to images, on which nothing else should wait, or to what
-        may be run only once.
+        If the draws of a part depend on an image, which would delay all draws, or on an operation
+        with side effects.
     """
 
     def __init__(self, recording: Recording, results: Sequence[Any]) -> None:
@@ -75,7 +75,7 @@ class Trace:
         self.specs = [spec_of(raw) for raw in raws]
         self.captures = recording.captures
         self.made: int | None = None
-        specs = [symbol.spec for symbol in recording.symbols]  # with what set_shape has said
+        specs = [symbol.spec for symbol in recording.symbols]  # includes information from set_shape
         known = [
             node._replace(specs=tuple([specs[slot] for slot in node.slots]))
             for node in recording.nodes
@@ -94,7 +94,7 @@ class Trace:
     def over(
         self, nodes: Sequence[Node], given: Sequence[int], outputs: Sequence[tuple[bool, Any]]
     ) -> Trace:
-        """Some of its operations, which draw nothing, from these slots to others."""
+        """Return a trace of some operations without draws, with other inputs and outputs."""
         found = copy.copy(self)
         found.nodes, found.given, found.outputs = list(nodes), list(given), list(outputs)
         found.specs = [self._specs[ref] if is_slot else spec_of(ref) for is_slot, ref in outputs]
@@ -102,14 +102,14 @@ class Trace:
         return found
 
     def of_large(self) -> Trace:
-        """The same, where it is known from elsewhere that elements are large."""
+        """Return a copy whose elements are known to be large."""
         found = copy.copy(self)
         found.is_large = True
         found._fuse()
         return found
 
     def only(self, places: Sequence[int]) -> Trace:
-        """What makes some of its outputs, of the slots that this needs."""
+        """Return a trace that computes only these outputs."""
         outputs = [self.outputs[at] for at in places]
         needed = {slot for is_slot, slot in outputs if is_slot}
         nodes = []
@@ -120,7 +120,7 @@ class Trace:
         return self.over(nodes[::-1], [slot for slot in self.given if slot in needed], outputs)
 
     def _fuse(self) -> None:
-        """Make one of operations that follow each other."""
+        """Fuse operations that follow each other."""
         from .formulas import with_formulas
 
         specs = self._specs
@@ -140,7 +140,7 @@ class Trace:
             if self.is_pure and len(self.nodes) > 1:
                 self._fused = self._columns = steps(joined(self.nodes))
             return
-        from .fusing import Distortion, Pixels, fused  # which others do without
+        from .fusing import Distortion, Pixels, fused  # rarely needed
         from .raw_images import with_images
 
         def chained(nodes: Sequence[Node], kind: type[Any]) -> list[Node]:
@@ -161,18 +161,18 @@ class Trace:
             self._late = alone(self._divide(imaged))
 
     def _find_draws(self, recording: Recording, needed: set[int]) -> None:
-        """Tell apart what decides which of its parts draw."""
+        """Find the operations that decide which parts of the function draw numbers."""
         pairs = zip(recording.drawn, recording.draws, strict=True)
         drawn = {s: d for s, d in pairs if s in needed or not isinstance(d, DrawOfPart)}
         self.drawn, self.draws = list(drawn), list(drawn.values())
         self.places = [recording.places.get(slot) for slot in drawn]
-        self._own_draws: dict[int, tuple[Draw, list[int]]] = {}  # and the slots of each
+        self._own_draws: dict[int, tuple[Draw, list[int]]] = {}  # and the slots that it fills
         for slot, draw in drawn.items():
             if not isinstance(draw, DrawOfPart):
                 self._own_draws.setdefault(id(draw), (draw, []))[1].append(slot)
         self.values = [slot for slot in recording.given if slot not in recording.drawn]
         self.given = [s for s in recording.given if s in drawn or s not in recording.drawn]
-        self._deciding: list[tuple[Node, Node | None]] = []  # and what of it is run
+        self._deciding: list[tuple[Node, Node | None]] = []  # and its needed part
         wanted: set[int] = set()
         for node in reversed(self.nodes):
             runs = None if wanted.isdisjoint(node.slots) else needed_of(node, wanted)
@@ -188,15 +188,15 @@ class Trace:
         self.draws_need = sorted(wanted.intersection(self.values))
 
     def draws_of(self, count: int, columns: Sequence[Block | None], states: Any) -> list[Any]:
-        """Columns of its draws for `count` elements, which have to be those of some that draw.
+        """Return columns of random numbers for `count` elements.
 
         Parameters
         ----------
         count : int
         columns : sequence of Block
-            What it is given and captures; None but for :attr:`draws_need`.
+            Arguments and captured values; may be None for slots outside of :attr:`draws_need`.
         states : dict
-            Of each draw, kept from one call to the next.
+            Random state of each draw, kept between calls.
         """
         slots: list[Any] = [None] * self._count
         for slot, block in zip(self.values, columns, strict=True):
@@ -253,7 +253,7 @@ class Trace:
 
     @property
     def is_pure(self) -> bool:
-        """Whether it may be run ahead of time, and again."""
+        """Whether the trace may be run ahead of time, and repeatedly."""
         return all(node.op.pure for node in self.nodes)
 
     @property
@@ -262,7 +262,7 @@ class Trace:
         return any(node.op.name == "ReadFile" or not node.op.pure for node in self.nodes)
 
     def _makes_large(self, specs: Sequence[TypeSpec]) -> bool:
-        """Whether any of what it makes is large. Arrays that are parsed natively come in blocks."""
+        """Return whether any value is large; natively parsed arrays count only as images."""
         large = _is_image if self.parsing is not None else _is_large
         found = {slot for slot in self.values if large(specs[slot])}
         for node in self.nodes:
@@ -296,10 +296,10 @@ class Trace:
         together: bool = False,
         into: Into | None = None,
     ) -> tuple[Any, ...]:
-        """Run it on the values of one element; on what its first operation gives, if `parsed`.
+        """Run the trace on the values of one element, or on parsed values if `parsed`.
 
-        Operations on images that follow each other are one, if `together`. Some of what they give
-        is in the memory that `into` has for the number of a result, its shape and type.
+        Consecutive image operations are fused if `together`. `into` may provide memory for a
+        result, by result number, shape and type.
         """
         steps = self._fused if together else self._steps
         if parsed:
@@ -322,14 +322,14 @@ class Trace:
                 if into is not None and len(node.slots) == 1 and node.slots[0] in self._numbers:
                     room = partial(into, self._numbers[node.slots[0]])
                 run_node(node, slots, room)
-                for slot in done:  # whose memory is the next operation's, which has it in a cache
+                for slot in done:  # frees memory that is in cache for the next operation
                     slots[slot] = None
         return tuple(slots[ref] if is_slot else ref for is_slot, ref in self.outputs)
 
     def resumed(self, values: Sequence[Any], slots: list[Any]) -> tuple[Any, ...]:
-        """Run it on the values of one element, but for what is in `slots`, and add what it makes.
+        """Run the trace on one element, skipping operations whose results are in `slots`.
 
-        These are what a function has made that began as this one.
+        `slots` come from a trace that begins with the same operations; new results are added.
         """
         slots.extend([None] * (self._count - len(slots)))
         for slot, value in zip(self.given, values, strict=True):
@@ -338,11 +338,11 @@ class Trace:
             for node, _ in self._fused:
                 if any(slots[slot] is None for slot in node.slots):
                     run_node(node, slots)
-        del slots[self._recorded :]  # others have something else there
+        del slots[self._recorded :]  # these slots differ between traces
         return tuple(slots[ref] if is_slot else ref for is_slot, ref in self.outputs)
 
     def run_block(self, count: int, columns: Sequence[Any], parsed: bool = False) -> list[Any]:
-        """Run it on columns of `count` elements; of what its first operation gives, if `parsed`."""
+        """Run the trace on columns of `count` elements, or on parsed columns if `parsed`."""
         if parsed:
             steps, given = self._steps[1:], self.nodes[0].slots
         else:
@@ -352,7 +352,7 @@ class Trace:
         return [as_column(block, count) for block in found]
 
     def run_blocks(self, count: int, given: Sequence[Block]) -> list[Block]:
-        """The same of Blocks, and to Blocks."""
+        """Run the trace on Blocks; return Blocks."""
         return self._run_blocks(self._columns, self.given, self.outputs, count, given)
 
     def _run_blocks(
@@ -400,23 +400,23 @@ def traced(
     answers: Sequence[bool] | None = None,
     parent: Recording | None = None,
 ) -> tuple[Trace, Any]:
-    """The operations of a function, and the structure of what it returns.
+    """Trace a function; return its operations and the structure of its result.
 
     Parameters
     ----------
     function : callable
     specs : list of TypeSpec
-        Of what it is called with.
+        Specs of the arguments.
     arguments, results : callable
-        From tensors to the arguments of `function`, and from what it returns to the structure and
-        the tensors of that.
+        Converts tensors to the arguments of `function`, and its result to a structure and a list
+        of tensors.
     answers, parent
-        As :class:`.recording.Recording` has them.
+        See :class:`.recording.Recording`.
 
     Raises
     ------
     Undecided
-        At a question that has no answer.
+        At a question without an answer.
     """
     recording = Recording(specs, answers, parent)
     with calling(recording):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How functions are written: the part of a file that a code object was made of."""
+"""Source code of functions: find the syntax tree of a code object, and compile a changed one."""
 
 from __future__ import annotations
 import __future__
@@ -16,7 +16,7 @@ __all__ = ["Unknown", "arguments_of", "compiled", "copied", "defined", "paramete
 
 
 class Unknown(Exception):
-    """Raised for what is not written anew."""
+    """Raised if a function cannot be rewritten."""
 
 
 def parameters(names: Sequence[str]) -> ast.arguments:
@@ -24,7 +24,7 @@ def parameters(names: Sequence[str]) -> ast.arguments:
 
 
 def defined(name: str, arguments: ast.arguments, body: list[ast.stmt]) -> ast.FunctionDef:
-    """A function of these arguments and statements."""
+    """Return the syntax tree of a function with these parameters and statements."""
     found = ast.FunctionDef(name, arguments, body, [], None)
     if "type_params" in found._fields:
         found.type_params = []  # type: ignore[attr-defined]
@@ -32,17 +32,17 @@ def defined(name: str, arguments: ast.arguments, body: list[ast.stmt]) -> ast.Fu
 
 
 def copied(nodes: Sequence[Any]) -> list[Any]:
-    """Nodes that can be changed."""
+    """Return a copy of nodes that may be modified."""
     return copy.deepcopy(list(nodes))
 
 
 @functools.lru_cache(maxsize=64)
 def _functions_of(filename: str, flags: int) -> dict[int, tuple[list[Any], list[Any]]]:
-    """The functions of a file, and their code, by the lines on which they begin."""
+    """Return the functions of a file and their code objects, by first line."""
     found: dict[int, tuple[list[Any], list[Any]]] = {}
     try:
         tree = ast.parse("".join(linecache.getlines(filename)))
-        # Statements may have been run one by one, as in a notebook: imports are not known, then.
+        # Notebook cells may run statements separately, so also compile each on its own.
         parts = [tree, *[ast.Module([each], []) for each in tree.body]]
         made = [compile(part, filename, "exec", flags, dont_inherit=True) for part in parts]
     except (SyntaxError, ValueError, RecursionError):
@@ -61,12 +61,12 @@ def _functions_of(filename: str, flags: int) -> dict[int, tuple[list[Any], list[
 
 
 def source_of(code: types.CodeType) -> ast.FunctionDef:
-    """The function that a code object was made of.
+    """Return the syntax tree of the function that a code object was compiled from.
 
     Raises
     ------
     Unknown
-        When that is not known, as where the file has changed since.
+        If it cannot be found, for example because the file was changed.
     """
     flags = code.co_flags & __future__.annotations.compiler_flag
     known = _functions_of(code.co_filename, flags).get(code.co_firstlineno, ([], []))
@@ -94,11 +94,11 @@ def source_of(code: types.CodeType) -> ast.FunctionDef:
 def compiled(
     node: ast.stmt, name: str, free: Sequence[str], code: types.CodeType
 ) -> types.CodeType:
-    """The code of a function in a statement, in which some variables are those of a closure.
+    """Compile a function whose names in `free` are closure variables.
 
-    `code` is that of the file and its ``__future__``.
+    `code` is the original code object, which provides the file name and compiler flags.
     """
-    itself = [] if name in free else [ast.Global([name])]  # which a function may call
+    itself = [] if name in free else [ast.Global([name])]  # so that the function can call itself
     outer = defined("_outer", parameters(free), [*itself, node])
     module = ast.fix_missing_locations(ast.Module([outer], []))
     flags = code.co_flags & __future__.annotations.compiler_flag
@@ -113,7 +113,7 @@ def _code_within(code: types.CodeType, name: str) -> types.CodeType:
 
 
 def arguments_of(node: Any) -> list[str]:
-    """The names of all parameters of a function."""
+    """Return the names of all parameters of a function."""
     a = node.args
     given = [*a.posonlyargs, *a.args, *a.kwonlyargs, *[x for x in (a.vararg, a.kwarg) if x]]
     return [each.arg for each in given]
@@ -125,7 +125,7 @@ def _given(code: types.CodeType) -> list[str]:
 
 
 def _holds(node: ast.Lambda, code: types.CodeType) -> bool:
-    """Whether all that a code object does is written within a function."""
+    """Return whether all instructions of a code object come from within a function."""
     begin, end = (node.lineno, node.col_offset), (node.end_lineno, node.end_col_offset)
     places = [at for at in code.co_positions() if None not in at and at[3]]
     return all(begin <= (at[0], at[2]) and (at[1], at[3]) <= end for at in places)
