@@ -3,38 +3,31 @@
 
 from __future__ import annotations
 
-import contextlib
-import itertools
-import json
 import os
 import secrets
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from .. import _core
 from ..arguments import check_types
 from ..columns import Bytes
 from ..errors import FastrecError
-from ..storage.ahead import run_all
 from ..storage.options import StorageOptions
-from ..storage.remote import RemoteFile
 from ..storage.stores import locate
 from ..storage.urls import local_path
-from .byte_sources import NamedFile
 from .compression import Compression
-from .dealing import Bucket, deal
+from .dealing import Buckets, picked
 from .framing import FRAME_OVERHEAD
 from .object_rules import are_there
 from .output_rules import output_compression
 from .paths import PathLike, expand, is_remote
-from .reader import Reader
-from .record_files import RecordFiles, Source
+from .record_files import Source
 from .recovery import OnError
+from .reshard_sources import BlockQueue, Sources
+from .reshard_state import JobState
 from .shard_layout import (
     Progress,
     Resharded,
@@ -52,12 +45,7 @@ __all__ = ["reshard"]
 
 _FORMAT = "fastrec reshard"
 _VERSION = 1
-_BLOCK = 4096  # records
-_BLOCK_BYTES = 16 << 20
-_MOST_BUCKETS = 512  # maximum number of open files
-_CHECKPOINTS = 16  # number of checkpoints while records are written to buckets
 _SIZES = ("shards", "shard_bytes", "shard_records")
-_STATE = "state.json"
 
 
 def reshard(
@@ -163,8 +151,9 @@ def reshard(
         memory=memory,
     )
     storage, name = StorageOptions.of(storage_options), os.fsdecode(local_path(target))
-    job = _Work(
-        expand(source, storage, shards=source_shards),  # type: ignore[arg-type]
+    paths = expand(source, storage, shards=source_shards)  # type: ignore[arg-type]
+    job = _Job(
+        Sources(paths, on_error, storage),
         name,
         _folder_of(name, work, storage, resume),
         {
@@ -178,7 +167,6 @@ def reshard(
             "memory": memory,
             "on_error": on_error if isinstance(on_error, str) else "callable",
         },
-        on_error,
         progress,
         storage,
     )
@@ -206,51 +194,31 @@ def _folder_of(target: str, work: PathLike | None, storage: StorageOptions, resu
     return os.path.join(tempfile.gettempdir(), f"fastrec-{secrets.token_hex(8)}.reshard")
 
 
-class _Work:
-    """A job and its progress, which a file in its directory stores."""
+class _Job:
+    """A job: its sources, its directory, and its progress there."""
 
     def __init__(
         self,
-        paths: list[Any],
+        sources: Sources,
         target: str,
         folder: str,
         options: dict[str, Any],
-        on_error: OnError,
         progress: Progress | None,
         storage: StorageOptions,
     ) -> None:
-        self._paths, self._target, self._options = paths, target, options
-        self._on_error, self._progress = on_error, progress
+        self._sources, self._target, self._options = sources, target, options
+        self._progress = progress
         self._storage = storage
         self._uploads = is_remote(target, storage)
         self.folder = folder
-        self._state: dict[str, Any] = {}
         self._written = 0
-        self._offset = 0  # records reported as progress by the previous pass
-
-    # -- The state -------------------------------------------------------------------------------
 
     @property
     def publishing(self) -> bool:
         """Whether files may have been published already."""
-        return bool(self._state.get("publishing"))
+        return self._state.publishing
 
-    def _plan(self) -> dict[str, Any]:
-        remote = [path for path in self._paths if isinstance(path, RemoteFile)]
-        run_all(file.identify for file in remote if file.version is None)
-        files = [_identity(path) for path in self._paths]
-        plan = {"format": _FORMAT, "version": _VERSION, "files": files, "options": self._options}
-        if self._uploads:
-            plan["target"] = locate(self._target, self._storage).name
-        return plan
-
-    def _is_of_this_job(self) -> bool:
-        """Compare the plan; published files may have replaced sources."""
-        found, own = self._state["plan"], self._plan()
-        if self.publishing:
-            for each in (found, own):
-                each["files"] = [file[:1] for file in each["files"]]
-        return bool(found == own)
+    # -- Begin or resume -------------------------------------------------------------------------
 
     def begin(self, resume: bool) -> None:
         """Create the directory, or load the state from it."""
@@ -261,65 +229,40 @@ class _Work:
                 raise FileExistsError(
                     17, "work of another call is here; resume=True goes on with it", self.folder
                 ) from None
-            if self._load():
+            if (state := JobState.load(self.folder)) is not None:
+                self._state = state
+                self._check_state()
                 return
-        self._state = {"plan": self._plan(), "dealt": 0, "sizes": [], "shards": []}
         try:
-            counts = self._count()
-            if self._options["shuffle"] and self._options["seed"] is None:
-                self._state["seed"] = secrets.randbits(64)
-            self._state |= counts
-            self._save()
+            seed = self._options["seed"]
+            if self._options["shuffle"] and seed is None:
+                seed = secrets.randbits(64)
+            self._state = JobState(self._plan(), *self._sources.count(), seed)
+            self._state.save(self.folder)
         except BaseException:
             shutil.rmtree(self.folder, ignore_errors=True)
             raise
 
-    def _load(self) -> bool:
-        """Load the state, which must belong to this job; return False if there is no state."""
-        try:
-            with NamedFile(os.path.join(self.folder, _STATE)) as file:
-                state = json.loads(file.read())
-        except FileNotFoundError:
-            return False  # the job was killed before it wrote a state
-        except (ValueError, RecursionError) as error:
-            raise ValueError(f"{self.folder!a} has no valid state, remove it: {error}") from None
-        self._state = state
-        if not self._is_valid():
-            raise ValueError(f"{self.folder!a} has no valid state, remove it")
-        if not self._is_of_this_job():
+    def _plan(self) -> dict[str, Any]:
+        files = self._sources.identities()
+        plan = {"format": _FORMAT, "version": _VERSION, "files": files, "options": self._options}
+        if self._uploads:
+            plan["target"] = locate(self._target, self._storage).name
+        return plan
+
+    def _check_state(self) -> None:
+        """Raise unless a loaded state belongs to this job, and all files that it names exist."""
+        state, plan, stored = self._state, self._plan(), self._state.plan
+        if self.publishing:  # published files may have replaced sources
+            for each in (stored, plan):
+                each["files"] = [file[:1] for file in each["files"]]
+        if stored != plan:
             raise ValueError(
                 f"{self.folder!a} has work of other arguments or other files; remove it"
             )
-        self._check_shards()
-        return True
-
-    def _is_valid(self) -> bool:
-        """Check the types and sums in a loaded state."""
-        state = self._state
-        if not isinstance(state, dict) or not isinstance(state.get("plan"), dict):
-            return False
-        listed = [state.get(name) for name in ("counts", "shards", "sizes")]
-        single = [state.get("bytes"), state.get("dealt")]
-        if not all(isinstance(each, list) for each in listed):
-            return False
-        numbers = [*single, *itertools.chain.from_iterable(listed)]  # type: ignore[arg-type]
-        if not all(type(each) is int and 0 <= each < 2**63 for each in numbers):
-            return False
-        drawn = self._options["shuffle"] and self._options["seed"] is None
-        if drawn and not (type(state.get("seed")) is int and 0 <= state["seed"] < 2**64):
-            return False
-        done = sum(state["shards"])
-        whole = done == self._total if self.publishing else done <= self._total
-        sizes = not state["sizes"] or (
-            self._deals and len(state["sizes"]) + 1 == len(self._bounds())
-        )
-        counted = len(state["counts"]) == len(self._paths) and state["dealt"] <= self._total
-        files = state["plan"].get("files")
-        listed_files = isinstance(files, list) and all(isinstance(each, list) for each in files)
-        return bool(whole and sizes and counted and listed_files)
-
-    def _check_shards(self) -> None:
-        """Raise unless all written files exist."""
+        is_seeded = (state.seed is not None) == self._options["shuffle"]
+        if not is_seeded or (state.sizes and len(state.sizes) != len(self._buckets or ())):
+            raise ValueError(f"{self.folder!a} has no valid state, remove it")
         paths = self._targets()
         staged = [os.path.lexists(self._shard(number)) for number in range(len(paths))]
         if self.publishing and not all(staged):
@@ -327,80 +270,6 @@ class _Work:
         for number, there in enumerate(staged):
             if not there:
                 raise ValueError(f"{self._shard(number)!a} is missing; remove {self.folder!a}")
-
-    def _shard(self, number: int) -> str:
-        return os.path.join(self.folder, f"shard-{number:05d}")
-
-    def _targets(self) -> list[str]:
-        """Return the names of the files that were written so far."""
-        files = {name: self._options[name] for name in _SIZES}
-        return shard_names(self._target, len(self._state["shards"]), files)
-
-    def _save(self) -> None:
-        text = json.dumps(self._state)
-        writer = _core.RecordWriter(os.path.join(self.folder, _STATE))
-        writer.write_frames(text.encode(), 0)
-        writer.close()
-
-    # -- Reading ---------------------------------------------------------------------------------
-
-    def _open(self, verify: bool = True) -> RecordFiles:
-        return RecordFiles(
-            self._paths,
-            verify=verify,
-            on_error=self._on_error,
-            index="auto" if self._remote else False,
-            shards="any",
-            storage_options=self._storage,
-        )
-
-    @cached_property
-    def _remote(self) -> bool:
-        """Whether sources are read over a network."""
-        remote = any(isinstance(path, RemoteFile) for path in self._paths)
-        return remote and self._storage.cache is None
-
-    def _count(self) -> dict[str, Any]:
-        """Return the number of records and their bytes, by file."""
-        files = self._open()
-        if self._has_numbers(files):
-            counts = files.dataset().file_counts()
-            size = sum(file.size for file in files.remote)
-            return {"counts": counts, "bytes": size - FRAME_OVERHEAD * sum(counts)}
-        found = [reader.walk() for reader in self._open(self._on_error != "raise").readers()]
-        return {"counts": [each[0] for each in found], "bytes": sum(each[1] for each in found)}
-
-    def _has_numbers(self, files: RecordFiles) -> bool:
-        """Return whether the sources are objects that may all have an index."""
-        every = self._remote and len(files.remote) == len(files.paths)
-        return every and self._on_error == "raise" and not files.sequential
-
-    @property
-    def _total(self) -> int:
-        return int(sum(self._state["counts"]))
-
-    def _blocks(self, first: int) -> Iterator[Bytes]:
-        """Yield records in file order, starting at number `first`."""
-        files, counts = self._open(), self._state["counts"]
-        damage, begin = files.policy(), 0
-        while begin < len(counts) and first >= counts[begin]:
-            first -= counts[begin]
-            begin += 1
-        places = files.places[begin:]
-        remote = files.streams([place for place in places if isinstance(place, RemoteFile)])
-        for number in range(begin, len(counts)):
-            count = left = counts[number]
-            reader = files.open(number, damage, remote=remote)
-            while (block := reader.take(_BLOCK)) is not None:
-                left -= len(block)
-                if first < len(block):
-                    yield block[first:] if first else block
-                first = max(first - len(block), 0)
-            if left:
-                name = os.fsdecode(self._paths[number])
-                raise FastrecError(
-                    f"{name!a} has changed: it had {count} records, and has {count - left}"
-                )
 
     # -- Work ------------------------------------------------------------------------------------
 
@@ -410,62 +279,93 @@ class _Work:
             files = {name: self._options[name] for name in _SIZES}
             rules: dict[str, Any] = {
                 "overwrite": overwrite,
-                "inputs": self._paths,
+                "inputs": self._sources.paths,
                 "storage": self._storage,
             }
             check_targets(self._target, files, **rules)
             self._write_shards()
             check_targets(self._target, files, **rules)
-            self._state["publishing"] = True
-            self._save()
+            self._state.publishing = True
+            self._state.save(self.folder)
         return self._publish(overwrite, resumable)
 
-    def _sizes(self) -> Iterator[int | None]:
-        """Yield the number of records for each file; None if its size in bytes decides."""
-        if self._options["shard_bytes"] is None:
-            yield from shard_sizes(
-                self._total, self._options["shards"], self._options["shard_records"]
-            )
-            return
-        yield None
-        while self._written < self._total:
-            yield None
-
     def _write_shards(self) -> None:
-        done: list[int] = self._state["shards"]
+        done = self._state.shards
         self._written = sum(done)
         kind, level = self._options["compression"], self._options["level"]
-        source = _Source(self._ordered(self._written))
+        queue = BlockQueue(self._ordered(self._written))
         for number, size in enumerate(self._sizes()):
             if number < len(done):
                 continue
             with ShardWriter(self._shard(number), compression=kind, level=level) as writer:
-                self._fill(writer, source, size)
+                self._fill(writer, queue, size)
             done.append(writer.count)
-            self._save()
-        if self._written != self._total:
-            first = os.fsdecode(self._paths[0])
+            self._state.save(self.folder)
+        if self._written != self._state.total:
+            first = os.fsdecode(self._sources.paths[0])
             raise FastrecError(f"{first!a} has changed while it was read, or others have")
 
-    def _fill(self, writer: ShardWriter, source: _Source, size: int | None) -> None:
+    def _sizes(self) -> Iterator[int | None]:
+        """Yield the number of records for each file; None if its size in bytes decides."""
+        total = self._state.total
+        if self._options["shard_bytes"] is None:
+            yield from shard_sizes(total, self._options["shards"], self._options["shard_records"])
+            return
+        yield None
+        while self._written < total:
+            yield None
+
+    def _ordered(self, first: int) -> Iterator[Bytes]:
+        """Yield the records in output order, starting at position `first`."""
+        if not self._options["shuffle"]:
+            return self._sources.blocks(self._state.counts, first)
+        if self._buckets is None:
+            return picked(self._sources.reader(), self._state, None, first)
+        self._buckets.fill(self._sources, partial(self._report, 0))
+        return self._buckets.blocks(first)
+
+    @cached_property
+    def _buckets(self) -> Buckets | None:
+        """Temporary files for the records; None if the sources can be read in output order."""
+        if not self._options["shuffle"]:
+            return None
+        memory = self._options["memory"]
+        if self._state.bytes <= memory and self._sources.have_random_access:
+            return None
+        return Buckets(self.folder, self._state, memory)
+
+    def _fill(self, writer: ShardWriter, queue: BlockQueue, size: int | None) -> None:
         """Write the records of one file."""
         left = self._options["shard_bytes"] if size is None else size
-        while left > 0 and (block := source.peek()) is not None:
+        earlier = self._state.total if self._buckets is not None else 0
+        while left > 0 and (block := queue.peek()) is not None:
             ends = np.arange(1, len(block) + 1)
             if size is None:
                 ends = ends * FRAME_OVERHEAD + block.offsets[1:] - block.offsets[0]
             count = min(int(np.searchsorted(ends, left)) + 1, len(block))
             left -= int(ends[count - 1])
-            writer.write_many(source.take(count))
+            writer.write_many(queue.take(count))
             self._written += count
-            self._report(self._written)
+            self._report(earlier, self._written)
 
-    def _report(self, done: int) -> None:
+    def _report(self, earlier: int, done: int) -> None:
+        """Report `done` records of a pass, after the records of an earlier pass."""
         if self._progress is not None:
-            self._progress(done + self._offset, self._total * (2 if self._deals else 1))
+            passes = 1 if self._buckets is None else 2
+            self._progress(earlier + done, passes * self._state.total)
+
+    # -- Files -----------------------------------------------------------------------------------
+
+    def _shard(self, number: int) -> str:
+        return os.path.join(self.folder, f"shard-{number:05d}")
+
+    def _targets(self) -> list[str]:
+        """Return the names of the files that were written so far."""
+        files = {name: self._options[name] for name in _SIZES}
+        return shard_names(self._target, len(self._state.shards), files)
 
     def _publish(self, overwrite: bool, resumable: bool) -> Resharded:
-        done, paths = self._state["shards"], self._targets()
+        done, paths = self._state.shards, self._targets()
         left = [(self._shard(number), path) for number, path in enumerate(paths)]
         # Files that no longer exist in the folder are already published.
         left = [pair for pair in left if os.path.lexists(pair[0])]
@@ -475,118 +375,3 @@ class _Work:
         else:
             publish(left, self.folder, self._target, paths, overwrite)
         return Resharded(sum(done), paths)
-
-    # -- Order -----------------------------------------------------------------------------------
-
-    def _ordered(self, first: int) -> Iterator[Bytes]:
-        """Yield the records in output order, starting at position `first`."""
-        if not self._options["shuffle"]:
-            return self._blocks(first)
-        if self._deals:
-            self._deal()
-            self._offset = self._total
-            return self._from_buckets(first)
-        reader = Reader(self._paths, index=False, shards="any", storage_options=self._storage)
-        return self._picked(reader, self._permuted, first, self._total)
-
-    @cached_property
-    def _deals(self) -> bool:
-        """Whether the records go through temporary files."""
-        if not self._options["shuffle"]:
-            return False
-        if self._remote:
-            return True
-        fits = self._state["bytes"] <= self._options["memory"]
-        return not fits or self._on_error != "raise" or self._open().sequential
-
-    def _permuted(self, begin: int, end: int) -> NDArray[np.uint64]:
-        seed = self._state.get("seed", self._options["seed"])
-        return _core.permuted(self._total, int(seed), 0, begin, end)
-
-    def _picked(
-        self, reader: Reader, numbers: Callable[[int, int], Any], first: int, end: int
-    ) -> Iterator[Bytes]:
-        """Yield the records at output positions `first` to `end` in blocks."""
-        mean = self._state["bytes"] // max(self._total, 1) + 1
-        step = max(1, min(_BLOCK, _BLOCK_BYTES // mean))
-        for place in range(first, end, step):
-            yield reader.read_many(numbers(place, min(place + step, end)))
-
-    def _bounds(self) -> list[int]:
-        """Return the output positions at which buckets start, and the end."""
-        size = self._state["bytes"] + self._total * FRAME_OVERHEAD
-        count = max(1, -(-2 * size // self._options["memory"]))
-        if count > _MOST_BUCKETS:
-            least = -(-2 * size // _MOST_BUCKETS)
-            raise ValueError(f"memory must be at least {least} bytes for these files")
-        return [self._total * number // count for number in range(count + 1)]
-
-    def _bucket(self, number: int) -> str:
-        return os.path.join(self.folder, f"bucket-{number:05d}")
-
-    def _from_buckets(self, first: int) -> Iterator[Bytes]:
-        """Yield records from the buckets; each bucket holds its records in file order."""
-        for number, (begin, end) in enumerate(itertools.pairwise(self._bounds())):
-            if end <= first or begin == end:
-                continue
-            ranks = np.empty(end - begin, np.int64)
-            ranks[np.argsort(self._permuted(begin, end))] = np.arange(end - begin)
-            with Reader(self._bucket(number), compression=None, index=False) as reader:
-                start = max(first - begin, 0)
-                yield from self._picked(reader, partial(_part, ranks), start, len(ranks))
-
-    def _deal(self) -> None:
-        """Append each record to the bucket that contains its output position."""
-        done, ends = self._state["dealt"], np.array(self._bounds()[1:], np.uint64)
-        if done == self._total and done:
-            return
-        sizes = self._state["sizes"] or [0] * len(ends)
-        seed = int(self._state.get("seed", self._options["seed"]))
-        with contextlib.ExitStack() as stack:
-            buckets = [
-                stack.enter_context(Bucket(self._bucket(number), size))
-                for number, size in enumerate(sizes)
-            ]
-            saved = done
-            for block in self._blocks(done):
-                places = _core.places_of(self._total, seed, 0, done, done + len(block))
-                deal(block, np.searchsorted(ends, places, "right"), buckets)
-                done += len(block)
-                self._report(done)
-                if done - saved >= self._total // _CHECKPOINTS:
-                    saved = done
-                    self._state |= {"dealt": done, "sizes": [each.flush() for each in buckets]}
-                    self._save()
-            self._state |= {"dealt": done, "sizes": [each.flush() for each in buckets]}
-            self._save()
-
-
-class _Source:
-    """Blocks of records; any number of records can be taken at a time."""
-
-    def __init__(self, blocks: Iterator[Bytes]) -> None:
-        self._blocks, self._block = blocks, Bytes.from_list([])
-
-    def peek(self) -> Bytes | None:
-        """Return the rest of a block; None at the end."""
-        while not len(self._block):
-            if (block := next(self._blocks, None)) is None:
-                return None
-            self._block = block
-        return self._block
-
-    def take(self, count: int) -> Bytes:
-        taken, self._block = self._block[:count], self._block[count:]
-        return taken
-
-
-def _identity(path: Any) -> list[Any]:
-    """Return name, size and version of a source, for the state."""
-    if isinstance(path, RemoteFile):
-        return [path.name, path.size, path.version]
-    found = os.stat(path)
-    return [os.path.abspath(os.fsdecode(path)), found.st_size, found.st_mtime_ns]
-
-
-def _part(ranks: NDArray[np.int64], begin: int, end: int) -> NDArray[np.int64]:
-    return ranks[begin:end]
