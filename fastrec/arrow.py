@@ -299,6 +299,7 @@ class Table:
         With `complete`, a record with a feature that is absent from the table raises an
         :class:`fastrec.ExampleParseError`.
         """
+        check_types(Table.batches, locals())
         if self._batcher is None:
             inspect = self._check_names if complete else None
             found = self._parser.read(self._files, self._batch_size, inspect=inspect)

@@ -236,7 +236,7 @@ class Batcher:
             augment={} if augment is None else augment,
             buckets=buckets,
             packing=packing,
-            selection=Selection(where, weights, balance, order, Split.of(split)),
+            selection=Selection(where, weights, balance, order, Split._of(split)),
             threads=threads,
             prefetch=prefetch,
             pin_memory=pin_memory,
@@ -567,7 +567,7 @@ class Batcher:
         The Batcher itself holds no resources: a later ``iter()`` starts the next epoch, or resumes
         from a state.
         """
-        Batches.close_together(list(self._iterators))
+        Batches._close_together(list(self._iterators))
 
     def __enter__(self) -> Batcher:
         return self

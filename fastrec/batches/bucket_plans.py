@@ -53,7 +53,7 @@ class BucketPlans(Plans[list[tuple[Rows, int]]]):
         self._buckets, self._drop = buckets, drop
         self._size = batch_size * shards
         self._tokens = None if buckets.tokens is None else buckets.tokens * shards
-        window = buckets.window_of(batch_size) * shards
+        window = buckets._window_of(batch_size) * shards
         super().__init__(ordering, window, [Name(buckets.by, "len")], "buckets=")
 
     def lengths_of(self, columns: dict[str, Column]) -> NDArray[np.uint32]:
@@ -63,7 +63,7 @@ class BucketPlans(Plans[list[tuple[Rows, int]]]):
     def make(self, numbers: NDArray[np.uint64], seed: int) -> list[tuple[Rows, int]]:
         """Divide a window of records into batches."""
         lengths = self.lengths[numbers].astype(np.int64)
-        return self._buckets.divide(lengths, self._size, self._tokens, self._drop)
+        return self._buckets._divide(lengths, self._size, self._tokens, self._drop)
 
     def units(self, plan: list[tuple[Rows, int]]) -> int:
         """Return the number of batches in a plan."""

@@ -133,22 +133,25 @@ class Buckets:
             if number is not None:
                 check_int(name, number, 1, 2**40)
 
-    def window_of(self, batch_size: int) -> int:
+    def _window_of(self, batch_size: int) -> int:
         """Return the number of records that are divided into batches together."""
         if self.window is not None:
             return self.window
         return batch_size if not self.lengths and self.tokens is None else 128 * batch_size
 
-    def only_pads(self, batch_size: int) -> bool:
+    def _only_pads(self, batch_size: int) -> bool:
         """Return whether each window of records forms one batch in its original order."""
-        return not self.lengths and self.tokens is None and self.window_of(batch_size) == batch_size
+        is_plain = not self.lengths and self.tokens is None
+        return is_plain and self._window_of(batch_size) == batch_size
 
     def describe(self) -> dict[str, Any]:
         """Return the options that affect the batches."""
         described = {"by": self.by, "lengths": list(self.lengths), "tokens": self.tokens}
         return {**described, "planned": True} if self.planned else described
 
-    def deal(self, columns: Mapping[str, Any], batch_size: int, drop: bool) -> list[dict[str, Any]]:
+    def _deal(
+        self, columns: Mapping[str, Any], batch_size: int, drop: bool
+    ) -> list[dict[str, Any]]:
         """Return the columns of a window, divided into batches.
 
         Raises
@@ -159,10 +162,10 @@ class Buckets:
         measured = columns[self.by]
         if not isinstance(measured, Ragged):
             raise TypeError(f"buckets: {self.by!r} must be a ragged feature")
-        dealt = self.divide(measured.row_lengths, batch_size, self.tokens, drop)
-        return [self.pad_batch(columns, rows, bucket) for rows, bucket in dealt]
+        dealt = self._divide(measured.row_lengths, batch_size, self.tokens, drop)
+        return [self._pad_batch(columns, rows, bucket) for rows, bucket in dealt]
 
-    def divide(
+    def _divide(
         self, lengths: Rows, batch_size: int, tokens: int | None, drop: bool
     ) -> list[tuple[Rows, int]]:
         """Return the rows of each batch of a window, and its bucket, for the given lengths."""
@@ -196,7 +199,7 @@ class Buckets:
         if begin < len(rows):
             yield rows[begin:], len(rows) - begin >= tokens // max(longest, 1)
 
-    def pad_batch(self, columns: Mapping[str, Any], rows: Rows, bucket: int) -> dict[str, Any]:
+    def _pad_batch(self, columns: Mapping[str, Any], rows: Rows, bucket: int) -> dict[str, Any]:
         """Return some rows of columns, padded to the bound of a bucket."""
         batch: dict[str, Any] = {}
         for key, column in columns.items():

@@ -85,7 +85,7 @@ class Pass:
     def _deals(self) -> bool:
         """Whether a window of records may become any number of batches."""
         buckets = self.ordering.buckets
-        return buckets is not None and not buckets[0].only_pads(buckets[1])
+        return buckets is not None and not buckets[0]._only_pads(buckets[1])
 
     def _steps_of(self, shard: int) -> _core.Order:
         size = 1 if self.ordering.by_row else self.spec.batch_size

@@ -258,10 +258,10 @@ class Batches(Iterator[Any]):
 
     def close(self) -> None:
         """Stop the workers; later ``next()`` calls raise ValueError, unless the pass had ended."""
-        self.close_together([self])
+        self._close_together([self])
 
     @staticmethod
-    def close_together(several: Iterable[Batches]) -> None:
+    def _close_together(several: Iterable[Batches]) -> None:
         """Stop the workers of several iterators, with one deadline for all."""
         pipelines = []
         for batches in several:

@@ -138,14 +138,14 @@ class Mixture:
     @property
     def whole_weights(self) -> list[int]:
         """The first weights as whole numbers, as small as possible."""
-        return self.whole(self.weights)
+        return self._whole(self.weights)
 
     @property
     def stages(self) -> list[tuple[int, list[int]]]:
         """The first global step of each stage, and its weights as whole numbers."""
-        return self.stages_of([1.0] * len(self.sources))
+        return self._stages_of([1.0] * len(self.sources))
 
-    def stages_of(self, sizes: Sequence[float]) -> list[tuple[int, list[int]]]:
+    def _stages_of(self, sizes: Sequence[float]) -> list[tuple[int, list[int]]]:
         """Return the stages for sources whose records have these sizes on average."""
         entries = [(0, self.weights), *self.schedule]
         stages: list[tuple[int, Sequence[float]]] = []
@@ -160,10 +160,10 @@ class Mixture:
                     stages.append((step + (end - step) * piece // pieces, between))
         scaled = []
         for step, weights in stages:
-            scaled.append((step, self.whole([w / s for w, s in zip(weights, sizes, strict=True)])))
+            scaled.append((step, self._whole([w / s for w, s in zip(weights, sizes, strict=True)])))
         return scaled
 
-    def whole(self, weights: Sequence[float]) -> list[int]:
+    def _whole(self, weights: Sequence[float]) -> list[int]:
         """Return weights as whole numbers, as small as possible."""
         from fractions import Fraction
 
@@ -186,7 +186,7 @@ class Mixture:
             )
         return whole
 
-    def paths(
+    def _paths(
         self, storage: StorageOptions | None, shards: Shards
     ) -> list[list[str | bytes | RemoteFile]]:
         """Return the files of each source."""

@@ -171,7 +171,7 @@ class Options:
         assert self.packing is not None
         if not isinstance(self.features, (Mapping, SequenceFeatures)):
             raise TypeError("packing requires features, a mapping of ragged features of numbers")
-        self.packing.check(self.features)
+        self.packing._check(self.features)
         for name, is_refused in (
             ("batch_size=None", self.batch_size is None),
             ("buckets", self.buckets is not None),
@@ -240,9 +240,9 @@ class Options:
         """Return the options that determine the batches' records; ``"auto"`` is one shard."""
         by_row = self.batch_size is None
         size = self._rows if self.batch_size is None else self.batch_size
-        dealt = by_row or (self.buckets is not None and not self.buckets.only_pads(size))
+        dealt = by_row or (self.buckets is not None and not self.buckets._only_pads(size))
         if self.buckets is not None:
-            size = self.buckets.window_of(size)
+            size = self.buckets._window_of(size)
         assert self.seed is not None
         return OrderSpec(
             **order_fields(self.shuffle),

@@ -157,10 +157,10 @@ class Ordering:
         if self.mixture is not None and (self.selection.is_weighted or self.selection.order):
             raise ValueError("a Mixture, and weights, balance or order, are mutually exclusive")
         if isinstance(source, Mixture):
-            groups = source.paths(storage, shards if manifest is None else "any")
+            groups = source._paths(storage, shards if manifest is None else "any")
             self._groups = [len(group) for group in groups]
             source = [path for group in groups for path in group]
-            shards = "any"  # mixture.paths() has checked each source
+            shards = "any"  # mixture._paths() has checked each source
         self.files = RecordFiles(
             source,
             verify=verify,
@@ -341,7 +341,7 @@ class Ordering:
             raise FastrecError(
                 f"by must be a column with a sum above 0 in each source, got {sizes}"
             )
-        return mixture.stages_of(sizes)
+        return mixture._stages_of(sizes)
 
     def _stages(self, spec: OrderSpec) -> tuple[list[tuple[int, list[int]]], int] | None:
         """Return the first position of each stage of a mixture, and the positions in the epoch."""

@@ -147,7 +147,7 @@ class Packing:
         fields["loss"] = None
         return {**fields, "tokens": list(self.parts)}
 
-    def check(self, features: Any) -> None:
+    def _check(self, features: Any) -> None:
         """Raise unless all features are lists of numbers, and the tokens are integers.
 
         For SequenceExamples, the lists are feature lists with one number per frame.
@@ -180,7 +180,7 @@ class Packing:
                     f"packing: feature {name!r} must have dtype np.int64, got {feature!r}"
                 )
 
-    def lengths(self, columns: Mapping[str, Any]) -> NDArray[np.uint32]:
+    def _lengths(self, columns: Mapping[str, Any]) -> NDArray[np.uint32]:
         """Return the number of tokens in each document, from the columns of an index."""
         total: Any = 0
         for part in self.parts:
@@ -190,13 +190,13 @@ class Packing:
             raise ValueError(f"a document must have fewer than 2**32 tokens, got {total.max()}")
         return total.astype(np.uint32)  # type: ignore[no-any-return]
 
-    def check_batch(self, ordering: Ordering, step: Step, columns: Mapping[str, Ragged]) -> None:
+    def _check_batch(self, ordering: Ordering, step: Step, columns: Mapping[str, Ragged]) -> None:
         """Raise if the number of tokens in a document differs from the plan."""
         tokens: Any = sum(columns[part].row_lengths for part in self.parts)
         tokens = np.where(tokens > 0, tokens + self.extra, 0)
         check_lengths(ordering, step.numbers, step.lengths, tokens)
 
-    def batch(
+    def _batch(
         self,
         columns: Mapping[str, Ragged],
         segments: NDArray[Any],
@@ -261,7 +261,7 @@ class RowPlans(Plans[_core.RowPlan]):
 
     def lengths_of(self, columns: dict[str, Column]) -> NDArray[np.uint32]:
         """Return the number of tokens in each document."""
-        return self._packing.lengths(columns)
+        return self._packing._lengths(columns)
 
     def units(self, plan: _core.RowPlan) -> int:
         """Return the number of rows in a plan."""

@@ -122,7 +122,7 @@ class Steps:
                         raise failure from error
                     bad.setdefault(row, failure)
 
-                columns[name] = feature.decode_rows(
+                columns[name] = feature._decode_rows(
                     columns[name], keys, run.spec.seed, failed, self._spares[name]
                 )
         return bad
@@ -163,7 +163,7 @@ class Steps:
         batches = [columns]
         if options.buckets is not None:
             size, drop = options.batch_size or 1, options.drop_remainder
-            batches = options.buckets.deal(columns, size, drop)
+            batches = options.buckets._deal(columns, size, drop)
         elif options.batch_size is None:
             batches = list(_rows(columns))
         if options.transform is not None:
@@ -258,8 +258,8 @@ class Stage:
         columns = self._read(step.numbers)
         if self._steps.sequences is not None:
             columns = self._steps.token_lists(columns, step.numbers, self._run)
-        packing.check_batch(self._run.ordering, step, columns)
-        batch = packing.batch(columns, step.segments, step.splits, len(step.numbers))
+        packing._check_batch(self._run.ordering, step, columns)
+        batch = packing._batch(columns, step.segments, step.splits, len(step.numbers))
         return self._delivered(batch, len(step.splits) - 1)
 
     def bucketed(self, buckets: Buckets, step: BucketStep) -> Made:
@@ -269,7 +269,7 @@ class Stage:
             self._run.ordering, step.numbers, step.lengths, columns[buckets.by].row_lengths
         )
         rows = len(step.numbers)
-        batch = buckets.pad_batch(columns, np.arange(rows), step.bucket)
+        batch = buckets._pad_batch(columns, np.arange(rows), step.bucket)
         return self._delivered(batch, rows)
 
     def _read(self, numbers: NDArray[np.uint64]) -> Any:

@@ -88,7 +88,7 @@ class Split:
         object.__setattr__(self, "seed", check_int("seed", self.seed, 0, 2**64 - 1))
 
     @classmethod
-    def of(cls, split: Any) -> Split | None:
+    def _of(cls, split: Any) -> Split | None:
         """Convert a Split, a tuple of its arguments, or None to a Split or None."""
         if split is None or isinstance(split, Split):
             return split
@@ -96,7 +96,7 @@ class Split:
             return cls(*split)
         raise TypeError(f"split must be a Split or (part, parts), got {shown(split)}")
 
-    def mask(self, hashes: Numbers) -> NDArray[np.bool_]:
+    def _mask(self, hashes: Numbers) -> NDArray[np.bool_]:
         """Return a mask of the records in the part, given the hash of each record."""
         low, high = self._bounds()
         inside = (hashes >= low) & (hashes <= high)
@@ -159,7 +159,7 @@ class Selection:
 
     def __post_init__(self) -> None:
         check_fields(self, skip=("weights", "balance"))
-        object.__setattr__(self, "split", Split.of(self.split))
+        object.__setattr__(self, "split", Split._of(self.split))
         if self.weights is not None and self.balance is not None:
             raise ValueError("weights and balance are mutually exclusive")
         if self.order is not None and self.is_weighted:
@@ -282,7 +282,7 @@ class Selection:
         if self._where is not None:
             mask &= self._where.mask_of(ColumnTerms(dict(columns), total))
         if self.split is not None:
-            mask &= self.split.mask(self._hashes(columns, paths, counts))
+            mask &= self.split._mask(self._hashes(columns, paths, counts))
         numbers = np.flatnonzero(mask).astype(np.uint64)
         if not len(numbers):
             given = {field.name: getattr(self, field.name) for field in fields(self)}

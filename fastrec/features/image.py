@@ -267,9 +267,9 @@ class ImageFeature(Feature):
             failure.kind, failure.record = "image", row
             raise (failure.in_record(row) if locate is None else failure) from error
 
-        return self.decode_rows(images, keys, seed, fail)
+        return self._decode_rows(images, keys, seed, fail)
 
-    def decode_rows(
+    def _decode_rows(
         self,
         images: Iterable[bytes] | Bytes | Ragged,
         keys: Any,
@@ -319,7 +319,7 @@ class ImageFeature(Feature):
             row = int(np.searchsorted(splits, number, side="right")) - 1
             failed(row, ListedImageError(number - int(splits[row]), error))
 
-        return Ragged(self.decode_rows(strings, keys, seed, fail), splits)
+        return Ragged(self._decode_rows(strings, keys, seed, fail), splits)
 
     def _deep(self, strings: Bytes, failed: Failed) -> NDArray[np.uint16] | Arrays:
         """Decode to samples of 16 bits."""

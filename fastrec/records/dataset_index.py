@@ -234,7 +234,7 @@ class DatasetIndex:
         error.path = name
         raise error
 
-    def inflated_index(self, number: int, place: PathLike) -> Index:
+    def _inflated_index(self, number: int, place: PathLike) -> Index:
         """Return the index of a compressed local file after comparing the file's bytes with it.
 
         Raises

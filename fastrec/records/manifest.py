@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..arguments import check_path, check_types
+from ..arguments import check_int, check_path, check_types
 from ..errors import FastrecError, LimitExceededError, MissingRecordsError
 from ..storage.options import StorageOptions
 from .compression import Compression
@@ -52,6 +52,11 @@ class ManifestFile(NamedTuple):
     @classmethod
     def of(cls, path: str | bytes, records: int, totals: tuple[int, int]) -> ManifestFile:
         """Return the entry of a file; `totals` are the size and the CRC32C of its bytes."""
+        check_types(ManifestFile.of, locals())
+        check_path("path", path)
+        check_int("records", records, 0, _END - 1)
+        for number, end in zip(totals, (_END, 1 << 32), strict=True):
+            check_int("totals", number, 0, end - 1)
         return cls(os.path.basename(os.fsdecode(path)), records, *totals)
 
 
@@ -194,7 +199,7 @@ class Manifest(Sequence[ManifestFile]):
         check_path("manifest", manifest)
         return cls.load(manifest, storage_options=storage_options)
 
-    def entries(self, paths: Iterable[str | bytes]) -> list[ManifestFile]:
+    def _entries(self, paths: Iterable[str | bytes]) -> list[ManifestFile]:
         """Return the entry of each file; raise unless the manifest lists exactly these files."""
         names = [os.path.basename(os.fsdecode(path)) for path in paths]
         try:
@@ -207,6 +212,7 @@ class Manifest(Sequence[ManifestFile]):
 
     def check_names(self, paths: Iterable[str | bytes]) -> None:
         """Raise unless the manifest lists exactly these files, by name."""
+        check_types(Manifest.check_names, locals())
         names = Counter(os.path.basename(os.fsdecode(path)) for path in paths)
         if missing := [each.name for each in self._files if each.name not in names]:
             raise _error(missing[0], missing_text(missing, len(missing)))
@@ -217,12 +223,14 @@ class Manifest(Sequence[ManifestFile]):
 
     def check_file(self, here: ManifestFile) -> None:
         """Raise unless a file agrees with the manifest."""
+        check_types(Manifest.check_file, locals())
         self.check_records(here.name, here.records)
         if here != self.entry(here.name):
             raise _error(here.name, f"{here.name!a} differs from the manifest in its contents")
 
     def check_records(self, path: PathLike, records: int) -> None:
         """Raise unless the entry of a file has this number of records."""
+        check_int("records", records, 0, _END - 1)
         there = self.entry(path)
         if records != there.records:
             text = f"{there.name!a} has {records} records, the manifest says {there.records}"
@@ -230,6 +238,7 @@ class Manifest(Sequence[ManifestFile]):
 
     def check_size(self, path: PathLike, size: int) -> None:
         """Raise unless the entry of a file has this number of bytes."""
+        check_int("size", size, 0, _END - 1)
         there = self.entry(path)
         if size != there.size:
             text = f"{there.name!a} has {size} bytes, the manifest says {there.size}"
@@ -237,6 +246,7 @@ class Manifest(Sequence[ManifestFile]):
 
     def entry(self, path: PathLike) -> ManifestFile:
         """Return the entry of a file, found by name."""
+        check_path("path", path)
         name = os.path.basename(os.fsdecode(path))
         if name not in self._by_name:
             raise _error(name, f"{name!a} is not in the manifest")

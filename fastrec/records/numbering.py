@@ -119,7 +119,7 @@ def _inflated_index(
     if isinstance(option, Index):
         return option, None
     if files.described is not None and files.uses_checkpoints:
-        return files.described.inflated_index(files.paths.index(path), place), None
+        return files.described._inflated_index(files.paths.index(path), place), None
     if option is not False and files.uses_checkpoints:
         beside = index_path(place) if option is True or option == "auto" else option
         assert not isinstance(beside, bool)

@@ -175,7 +175,7 @@ class RecordFiles:
                 raise ValueError(f"manifest and {name} are mutually exclusive")
         if self.file is not None:
             raise ValueError("manifest requires paths, got a file object")
-        return Manifest.of(manifest, self.storage).entries(self.paths)
+        return Manifest.of(manifest, self.storage)._entries(self.paths)
 
     # -- In sequence -----------------------------------------------------------------------------
 
@@ -197,7 +197,7 @@ class RecordFiles:
         path, place, read = self.paths[number], self.places[number], None
         options = {**self.options, "damage": damage, "views": views}
         if self.listed is not None:
-            self._check_size(number)
+            self.check_size(number)
             options["listed"] = self.listed[number].records
         if isinstance(place, RemoteFile):
             file = next(self.streams([place]) if remote is None else remote)
@@ -246,7 +246,7 @@ class RecordFiles:
         error.path, error.kind = name, "changed"
         raise error
 
-    def _check_size(self, number: int) -> None:
+    def check_size(self, number: int) -> None:
         """Raise unless a file's size agrees with the manifest."""
         assert self.listed is not None
         place, there = self.places[number], self.listed[number].size
@@ -523,7 +523,7 @@ class RecordFiles:
         """Raise unless the files agree with the manifest."""
         assert self.listed is not None
         for number, (count, there) in enumerate(zip(counts, self.listed, strict=True)):
-            self._check_size(number)
+            self.check_size(number)
             if count != there.records:
                 text = f"has {count} records, the manifest says {there.records}"
                 raise self._differs(number, text)

@@ -83,7 +83,7 @@ class SplitInfo:
         """Number of files."""
         return len(self.shard_lengths)
 
-    def spans(self, start: int, stop: int) -> Iterator[Span]:
+    def _spans(self, start: int, stop: int) -> Iterator[Span]:
         """Yield the ranges of files that hold the records from `start` to `stop`."""
         first = 0
         for path, length in zip(self.paths, self.shard_lengths, strict=True):
@@ -96,7 +96,7 @@ class SplitInfo:
 class Part:
     """A selection of records of one or more splits; ``+`` joins two selections."""
 
-    def resolve(self, splits: Mapping[str, SplitInfo]) -> list[tuple[str, int, int]]:
+    def _resolve(self, splits: Mapping[str, SplitInfo]) -> list[tuple[str, int, int]]:
         """Return the name, start and stop of each selected range of records.
 
         Raises
@@ -117,13 +117,13 @@ class Part:
 class _Sum(Part):
     parts: tuple[Part, ...]
 
-    def resolve(self, splits: Mapping[str, SplitInfo]) -> list[tuple[str, int, int]]:
-        return [each for part in self.parts for each in part.resolve(splits)]
+    def _resolve(self, splits: Mapping[str, SplitInfo]) -> list[tuple[str, int, int]]:
+        return [each for part in self.parts for each in part._resolve(splits)]
 
 
 @dataclass(frozen=True)
 class _All(Part):
-    def resolve(self, splits: Mapping[str, SplitInfo]) -> list[tuple[str, int, int]]:
+    def _resolve(self, splits: Mapping[str, SplitInfo]) -> list[tuple[str, int, int]]:
         return [(name, 0, split.num_examples) for name, split in splits.items()]
 
 
@@ -145,7 +145,7 @@ class ReadInstruction(Part):
     Examples
     --------
     >>> splits = Splits([SplitInfo("train", ("a", "b"), (60, 45))])
-    >>> ReadInstruction("train", to=10, unit="%").resolve(splits)
+    >>> splits.resolve(ReadInstruction("train", to=10, unit="%"))
     [('train', 0, 10)]
     >>> splits.resolve("train[-10%:]+train[1shard]")
     [('train', 95, 105), ('train', 60, 105)]
@@ -163,7 +163,7 @@ class ReadInstruction(Part):
             if bound is not None and self.unit == "%" and not abs(bound) <= 100:
                 raise ValueError(f"per cent must be from -100 to 100, got {bound}")
 
-    def resolve(self, splits: Mapping[str, SplitInfo]) -> list[tuple[str, int, int]]:
+    def _resolve(self, splits: Mapping[str, SplitInfo]) -> list[tuple[str, int, int]]:
         if self.split_name not in splits:
             raise ValueError(f"split must be one of {list(splits)}, got {self.split_name!a}")
         split = splits[self.split_name]
@@ -210,9 +210,9 @@ class _Even(Part):
     count: int
     drop_remainder: bool
 
-    def resolve(self, splits: Mapping[str, SplitInfo]) -> list[tuple[str, int, int]]:
+    def _resolve(self, splits: Mapping[str, SplitInfo]) -> list[tuple[str, int, int]]:
         found = []
-        for name, start, stop in self.part.resolve(splits):
+        for name, start, stop in self.part._resolve(splits):
             each, left = divmod(stop - start, self.count)
             left = 0 if self.drop_remainder else left
             first, last = (
@@ -354,15 +354,25 @@ class Splits(Mapping[str, SplitInfo]):
         return len(self._splits)
 
     def resolve(self, split: Part | str) -> list[tuple[str, int, int]]:
-        """Return the splits and records that `split` selects. See :meth:`Part.resolve`."""
-        return as_part(split).resolve(self._splits)
+        """Return the splits and records that `split` selects.
+
+        Each item is the name of a split, its first record, and the end of the range.
+
+        Raises
+        ------
+        ValueError
+            If there is no such split, or the split has no such records.
+        """
+        check_types(Splits.resolve, locals())
+        return as_part(split)._resolve(self._splits)
 
     def spans(self, split: Part | str) -> list[Span]:
         """Return the ranges of files that hold the records of `split`."""
+        check_types(Splits.spans, locals())
         return [
             span
             for name, start, stop in self.resolve(split)
-            for span in self._splits[name].spans(start, stop)
+            for span in self._splits[name]._spans(start, stop)
         ]
 
     def __repr__(self) -> str:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 import fastrec
 
 from .. import _core
+from ..arguments import check_int, check_types, shown
 from ..errors import ExampleParseError, FastrecError
 from ..records.framing import FRAME_OVERHEAD
 from ..records.paths import is_remote
@@ -117,11 +118,11 @@ def make_steps(
     >>> batch["observation"]["state"].tolist(), batch["action"].tolist()
     ([[0.0, 0.0], [0.0, 1.0], [1.0, 2.0]], [[0.0, 1.0], [1.0, 2.0], [2.0, 2.0]])
     """
+    check_types(make_steps, locals())
+    check_int("batch_size", batch_size, 1, 2**31)
     for name, value in (("window", window), ("chunk", chunk)):
-        if value is not None and not 1 <= value <= 65536:
-            raise ValueError(f"{name} must be from 1 to 65536, got {value}")
-    if batch_size is None:
-        raise ValueError("batch_size must be a number")
+        if value is not None:
+            check_int(name, value, 1, 65536)
     plan = _plan(dataset, features, metadata, decode)
     paths = list(dict.fromkeys(span.path for span in dataset.files))
     sources = [Source.of(path, dataset.info.storage) for path in paths]
@@ -238,21 +239,20 @@ def _plan(dataset: Dataset, names: Sequence[str] | None, metadata: bool, decode:
         parts.append(
             StepPart(name, column, field, size is not None, per_episode, image, column.decodes)
         )
-    unknown = set(decode) - {"/".join(part.path) for part in parts} if _is_mapping(decode) else ()
-    if unknown:
-        raise ValueError(f"decode names {sorted(unknown)[0]!r}, which is not a feature of a step")
+    known = {"/".join(part.path) for part in parts}
+    for name, image in decode.items() if isinstance(decode, Mapping) else ():
+        if name not in known:
+            raise ValueError(f"decode must name features of a step, got {shown(name)}")
+        if not isinstance(image, fastrec.ImageFeature):
+            raise TypeError(f"decode must map {name!a} to an ImageFeature, got {shown(image)}")
     if all(part.per_episode for part in parts):
         raise ValueError("there must be a feature of a step to read")
     return _Plan(parts, np.dtype(fields), inline, of)
 
 
-def _is_mapping(decode: Any) -> bool:
-    return isinstance(decode, Mapping)
-
-
 def _image(column: Column, path: tuple[str, ...], decode: Any) -> Any:
     name = "/".join(path[1:])
-    if _is_mapping(decode) and name in decode:
+    if isinstance(decode, Mapping) and name in decode:
         return decode[name]
     value = column.value
     shape: tuple[int | None, ...] = value.shape

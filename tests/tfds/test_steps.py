@@ -226,9 +226,9 @@ def test_some_features_of_steps(tmp_path: Path) -> None:
     assert set(batch["observation"]) == {"state"}
     with pytest.raises(ValueError, match=r"features must be in .* got 'steps/reward'"):
         dataset.steps(2, features=["reward"])
-    with pytest.raises(ValueError, match="window must be from 1"):
+    with pytest.raises(ValueError, match="window must be at least 1"):
         dataset.steps(2, window=0)
-    with pytest.raises(ValueError, match="decode names 'image'"):
+    with pytest.raises(ValueError, match="decode must name features of a step, got 'image'"):
         dataset.steps(2, decode={"image": fastrec.ImageFeature()})
     tags = fastrec.tfds.load(SETS, split="train", name="episodes")
     with pytest.raises(ValueError, match=r"'steps/tags' .* varies from step to step"):
