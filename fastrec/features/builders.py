@@ -308,7 +308,7 @@ class EncodedArraysBuild:
         dtype = array.dtype.newbyteorder("=")
         if dtype != self.dtype or self.shape not in (None, array.shape):
             wanted = "" if self.shape is None else f" {self.shape}"
-            problem = f"must be {self.dtype}{wanted}, got {dtype} {array.shape}"
+            problem = f"must be {self.dtype}{wanted}, got {header.label}"
             _fail(row, self.key, problem)
         return array
 

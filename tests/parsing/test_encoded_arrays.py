@@ -125,6 +125,10 @@ def test_another_type_shape_or_content_is_an_error_with_its_record(encoding: Any
         (head(10, (2,)) + sized(11, b"\x01\x00"), np.array([True, False])),
         (head(19, (1,)) + sized(13, varint(0x3C00)), np.array([1], "f2")),
         (head(18, (1,)) + sized(12, struct.pack("<2d", 1, 2)), np.array([1 + 2j])),
+        (head(7, (3,)) + sized(8, b"a") + sized(8, b""), np.array([b"a", b"", b""], object)),
+        (head(7, (2,)) + sized(4, b"\x01\x02abb"), np.array([b"a", b"bb"], object)),
+        (sized(4, b"\x01\x02") + head(4, (2,)), np.array([1, 2], "u1")),
+        (head(3, (3,)) + b"\x38\x01" + sized(7, b"\x02\xac\x02"), np.array([1, 2, 300], "i4")),
     ],
 )
 def test_a_tensor_whose_elements_are_a_list_is_decoded(value: bytes, expected: Any) -> None:

@@ -308,6 +308,8 @@ NAMES_FOR_COMPAT = {
     "parsing.parse": "ExampleParser",
     "parsing.sequence": "SequenceParser",
     "records.compression": "Codec",
+    "records.content.arrays": "decode_tensor",
+    "records.content.messages": "message_fields",
     "records.inflated": "Inflated",
     "records.targets": "open_in_place write_file",
     "threads": "usable_cpus",

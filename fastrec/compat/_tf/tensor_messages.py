@@ -9,7 +9,7 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 from .dtypes import as_dtype
 from .tensor import convert_to_tensor
-from .tensor_proto import Malformed, decode, serialize
+from .tensor_proto import UNREADABLE, decode, serialize
 
 __all__ = ["TensorProto", "TensorShapeProto", "make_ndarray", "make_tensor_proto"]
 
@@ -116,5 +116,5 @@ def make_ndarray(tensor: Any) -> Any:
     """
     try:
         return decode(tensor.SerializeToString())
-    except (Malformed, KeyError, ValueError, OverflowError) as error:
+    except UNREADABLE as error:
         raise TypeError(f"Unsupported tensor type: {tensor.dtype}, {error}") from error

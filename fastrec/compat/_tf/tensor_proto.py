@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fastrec.records.content.arrays import decode_tensor
+from fastrec.records.content.messages import message_fields
+
 from . import errors as _errors
 from .dtypes import DType, as_dtype, short_name
 
@@ -31,21 +34,6 @@ __all__ = [
     "varint",
 ]
 
-# The field of the values of each type that is not stored as bytes, and its encoding.
-_LISTS = {
-    "float32": (5, "<f4"),
-    "float64": (6, "<f8"),
-    "int32": (7, "varint"),
-    "int16": (7, "varint"),
-    "int8": (7, "varint"),
-    "uint8": (7, "varint"),
-    "uint16": (7, "varint"),
-    "string": (8, "bytes"),
-    "int64": (10, "varint"),
-    "bool": (11, "varint"),
-    "uint32": (16, "varint"),
-    "uint64": (17, "varint"),
-}
 _MOST_ELEMENTS = 2**31
 
 
@@ -95,47 +83,23 @@ def serialize(array: NDArray[Any], dtype: DType) -> bytes:
     return head + (field(4, content) if content else b"")
 
 
-class Malformed(Exception):
+class Malformed(ValueError):
     """Raised for bytes that are not such a message."""
 
 
-UNREADABLE = (Malformed, KeyError, TypeError, ValueError, OverflowError, MemoryError)
-
-
-def _read_varint(data: bytes, at: int) -> tuple[int, int]:
-    value = shift = 0
-    while shift < 70:
-        if at >= len(data):
-            break
-        byte = data[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value & (1 << 64) - 1, at
-        shift += 7
-    raise Malformed
+UNREADABLE = (ValueError, MemoryError)
 
 
 def fields(data: bytes) -> Iterator[tuple[int, Any]]:
-    """Yield the fields of a message: integers, and bytes for fields with a size."""
-    at = 0
-    while at < len(data):
-        tag, at = _read_varint(data, at)
-        number, wire = tag >> 3, tag & 7
-        if wire == 0:
-            value, at = _read_varint(data, at)
-            yield number, value
-            continue
-        if wire == 2:
-            size, at = _read_varint(data, at)
-        elif wire in (1, 5):
-            size = 8 if wire == 1 else 4
-        else:
-            raise Malformed
-        if size > len(data) - at or number == 0:
-            raise Malformed
-        yield number, data[at : at + size]
-        at += size
+    """Yield the fields of a message: integers, and bytes for fields with a size.
+
+    Raises
+    ------
+    ValueError
+        If the message is malformed.
+    """
+    for number, _, value in message_fields(data):
+        yield number, value if isinstance(value, int) else bytes(value)
 
 
 def signed(value: int) -> int:
@@ -157,71 +121,6 @@ def shape_sizes(data: bytes, unknown: bool = False) -> list[int]:
     return sizes
 
 
-def _strings(content: bytes, count: int) -> list[bytes]:
-    at, lengths = 0, []
-    if count > len(content):
-        raise Malformed
-    for _ in range(count):
-        length, at = _read_varint(content, at)
-        lengths.append(length)
-    if sum(lengths) != len(content) - at:
-        raise Malformed
-    found = []
-    for length in lengths:
-        found.append(content[at : at + length])
-        at += length
-    return found
-
-
-def _listed(parts: list[Any], how: str) -> list[Any]:
-    """Return the values of a list, packed or not."""
-    found: list[Any] = []
-    for part in parts:
-        if how == "bytes":
-            found.append(part)
-        elif how != "varint":
-            found += np.frombuffer(part, how).tolist()
-        elif isinstance(part, int):
-            found.append(signed(part))
-        else:
-            at = 0
-            while at < len(part):
-                value, at = _read_varint(part, at)
-                found.append(signed(value))
-    return found
-
-
-def _array(found: list[tuple[int, Any]]) -> NDArray[Any]:
-    last = dict(found)
-    dtype = as_dtype(last.get(1, 0))
-    sizes = shape_sizes(b"".join(value for number, value in found if number == 2))
-    count, content = math.prod(sizes), last.get(4, b"")
-    if dtype.name == "string" and content:
-        values: list[Any] = _strings(content, count)
-    elif not count:
-        if content:
-            raise Malformed
-        return np.empty(sizes, dtype.numpy)
-    elif content:
-        flat = np.frombuffer(content, dtype.numpy.newbyteorder("<"))
-        if flat.size != count:
-            raise Malformed
-        return flat.astype(dtype.numpy).reshape(sizes)
-    else:
-        number, how = _LISTS[dtype.name]
-        values = _listed([value for place, value in found if place == number], how)
-    if not values or len(values) > count:
-        raise Malformed
-    values += [values[-1]] * (count - len(values))  # the last value is repeated for omitted ones
-    array = np.empty(count, dtype.numpy)
-    array[:] = (
-        np.array(values, np.uint64 if dtype.name == "uint64" else None)
-        if dtype.name != "string"
-        else values
-    )
-    return array.reshape(sizes)
-
-
 def decode(data: bytes) -> NDArray[Any]:
     """Decode a tensor of any type.
 
@@ -230,7 +129,10 @@ def decode(data: bytes) -> NDArray[Any]:
     UNREADABLE
         If the message is malformed.
     """
-    return _array(list(fields(data)))
+    array = decode_tensor(data, _MOST_ELEMENTS)
+    if array.size > _MOST_ELEMENTS:
+        raise Malformed
+    return array if array.flags.writeable else array.astype(array.dtype.newbyteorder("="))
 
 
 def parse(data: bytes, dtype: DType) -> NDArray[Any]:

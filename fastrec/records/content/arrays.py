@@ -11,9 +11,16 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .messages import FIXED32, FIXED64, SIZED, VARINT, wire_fields
+from .messages import SIZED, VARINT, message_fields, read_varint, wire_fields
 
-__all__ = ["ArrayEncoding", "ArrayHeader", "array_header", "decode_array", "extended_dtype"]
+__all__ = [
+    "ArrayEncoding",
+    "ArrayHeader",
+    "array_header",
+    "decode_array",
+    "decode_tensor",
+    "extended_dtype",
+]
 
 ArrayEncoding = Literal["tensor", "npy"]
 
@@ -23,18 +30,16 @@ _TENSOR_TYPES = {
     8: "complex64", 9: "int64", 10: "bool", 14: "bfloat16", 17: "uint16", 18: "complex128",
     19: "float16", 22: "uint32", 23: "uint64", 24: "float8_e5m2", 25: "float8_e4m3fn",
 }  # fmt: skip
-# The fields of a TensorProto that list its values, with the types of their elements; values of two
-# bytes that are floats are integers with their bits.
-_LISTS = {
-    5: "<f4", 6: "<f8", 7: "varint", 9: "<c8", 10: "varint", 11: "varint", 12: "<c16",
-    13: "bits", 16: "varint", 17: "varint",
+# The field of a TensorProto that lists the values of each type, and the type of its elements.
+_VARINTS: dict[str, int] = {
+    "int32": 7, "int16": 7, "uint16": 7, "int8": 7, "uint8": 7, "int64": 10, "bool": 11,
+    "float16": 13, "bfloat16": 13, "uint32": 16, "uint64": 17,
 }  # fmt: skip
-_LIST_OF = {
-    "float32": 5, "float64": 6, "int32": 7, "int16": 7, "uint16": 7, "int8": 7, "uint8": 7,
-    "complex64": 9, "int64": 10, "bool": 11, "complex128": 12, "float16": 13, "bfloat16": 13,
-    "uint32": 16, "uint64": 17,
+_FLOATS = {
+    "float32": (5, "<f4"), "float64": (6, "<f8"), "complex64": (9, "<c8"),
+    "complex128": (12, "<c16"),
 }  # fmt: skip
-_MOST_FIELDS = 1 << 20
+_STRINGS = 8
 _HEADER_FIELDS = 64  # fields that are examined to recognise a TensorProto
 _MOST_REPEATED = 1 << 20  # elements of an array that one repeated value may fill
 _MAX_RANK = 32
@@ -105,27 +110,28 @@ def decode_array(encoding: ArrayEncoding, value: bytes) -> NDArray[Any]:
     ValueError
         When `value` is not such an array, or NumPy lacks the type of its elements.
     """
-    header = array_header(encoding, value)
+    if encoding == "tensor":
+        return decode_tensor(value)
+    header = _npy_header(value)
     if header is None:
-        noun = "a serialized TensorProto" if encoding == "tensor" else "a .npy file"
-        raise ValueError(f"the value is not {noun}")
-    dtype = header.dtype
-    if dtype is None:
-        raise ValueError(f"elements of {header.name} cannot be decoded{_missing(header.name)}")
-    count = math.prod(header.shape)
-    if header.start is None:
-        return _listed(value, header, dtype, count)
-    if len(value) - header.start != count * dtype.itemsize:
-        raise ValueError(
-            f"an array of {header.label} requires {count * dtype.itemsize} bytes of elements, "
-            f"got {len(value) - header.start}"
-        )
-    flat = np.frombuffer(value, dtype, count, header.start)
+        raise ValueError("the value is not a .npy file")
+    content = memoryview(value)[header.start :]
+    flat = _flat(header, content)
     return flat.reshape(header.shape, order="F" if header.fortran_order else "C")
 
 
-def _missing(name: str) -> str:
-    return "; pip install ml_dtypes" if name.startswith(("bfloat", "float8")) else ""
+def _flat(header: ArrayHeader, content: memoryview) -> NDArray[Any]:
+    """Return the elements of an array, which share the memory of `content`."""
+    if header.dtype is None:
+        missing = header.name.startswith(("bfloat", "float8"))
+        remedy = "; pip install ml_dtypes" if missing else ""
+        raise ValueError(f"elements of {header.name} cannot be decoded{remedy}")
+    size = math.prod(header.shape) * header.dtype.itemsize
+    if len(content) != size:
+        raise ValueError(
+            f"an array of {header.label} requires {size} bytes of elements, got {len(content)}"
+        )
+    return np.frombuffer(content, header.dtype)
 
 
 # --- TensorProto ----------------------------------------------------------------------------------
@@ -145,9 +151,7 @@ def _tensor_header(value: bytes) -> ArrayHeader | None:
         if shape is None or (number == 4 and wire != SIZED):
             return None
     assert shape is not None
-    dtype = None if name == "string" else extended_dtype(name)
-    if dtype is not None:
-        dtype = dtype if dtype.kind == "V" else dtype.newbyteorder("<")
+    dtype = _little_endian(name)
     number, _, data = fields[-1]
     content = [len(each) for place, _, each in fields if place == 4 and not isinstance(each, int)]
     if content and dtype is not None and content[-1] != math.prod(shape) * dtype.itemsize:
@@ -179,56 +183,122 @@ def _number(value: int | memoryview) -> int:
     return value if isinstance(value, int) else -1
 
 
-def _listed(value: bytes, header: ArrayHeader, dtype: np.dtype[Any], count: int) -> NDArray[Any]:
-    """Return the array of a TensorProto whose elements are values, or content in the middle."""
-    fields = wire_fields(value, most=_MOST_FIELDS) or []
-    for number, _, data in reversed(fields):
-        if number == 4 and not isinstance(data, int) and len(data):
-            return np.frombuffer(bytes(data), dtype).reshape(header.shape)
-    place = _LIST_OF.get(header.name, 0)
-    values: list[Any] = []
-    for number, wire, data in fields:
-        if number == place:
-            values += _values_of(_LISTS[place], wire, data)
-    if not values or len(values) > count:
-        raise ValueError(f"an array of {header.label} requires {count} elements, got {len(values)}")
-    if len(values) < count and count > _MOST_REPEATED:
-        raise ValueError(f"{len(values)} elements cannot stand for an array of {header.label}")
-    array = np.empty(count, dtype.newbyteorder("=") if dtype.kind != "V" else dtype)
-    if _LISTS[place] == "bits":
-        array.view(np.uint16)[: len(values)] = np.array(values, np.uint64).astype(np.uint16)
+def _little_endian(name: str) -> np.dtype[Any] | None:
+    dtype = None if name == "string" else extended_dtype(name)
+    return dtype if dtype is None or dtype.kind == "V" else dtype.newbyteorder("<")
+
+
+def decode_tensor(value: bytes, most_repeated: int = _MOST_REPEATED) -> NDArray[Any]:
+    """Return the array of a serialized TensorProto, with its fields in any order.
+
+    Strings are an array of objects. Other elements may share the memory of `value`. If the message
+    lists fewer values than the array has elements, its last value is repeated, in an array of at
+    most `most_repeated` elements.
+
+    Raises
+    ------
+    ValueError
+    """
+    kind, content, dimensions = 0, memoryview(b""), bytearray()
+    strings: list[bytes] = []
+    for number, _, data in message_fields(value):
+        if number == 1:
+            kind = _number(data)
+        elif number == 2:
+            dimensions += _sized(data)
+        elif number == 4:
+            content = _sized(data)
+        elif number == _STRINGS:
+            strings.append(bytes(_sized(data)))
+    name, shape = _TENSOR_TYPES.get(kind, ""), _dimensions(memoryview(dimensions))
+    if not name or shape is None:
+        raise ValueError("the value is not a serialized TensorProto")
+    header = ArrayHeader(name, _little_endian(name), shape, None)
+    count = math.prod(shape)
+    if name != "string" and (len(content) or not count or header.dtype is None):
+        return _flat(header, content).reshape(shape)
+    if name == "string":
+        values = _objects(_packed_strings(content, count) if len(content) else strings)
     else:
-        wide = np.array(values, np.uint64) if _LISTS[place] == "varint" else np.array(values)
-        array[: len(values)] = wide.astype(array.dtype)
-    array[len(values) :] = array[len(values) - 1]  # the last value is repeated
-    return array.reshape(header.shape)
+        values = _listed(value, header)
+    if not count >= len(values) >= min(count, 1):
+        raise ValueError(f"an array of {header.label} requires {count} elements, got {len(values)}")
+    if len(values) < count and count > most_repeated:
+        raise ValueError(f"{len(values)} elements cannot stand for an array of {header.label}")
+    array = np.empty(count, values.dtype)
+    array[: len(values)] = values
+    if len(values) < count:
+        array[len(values) :] = values[-1]
+    return array.reshape(shape)
 
 
-def _values_of(how: str, wire: int, data: int | memoryview) -> list[Any]:
-    """Return the values of one field, packed or a single one."""
+def _sized(data: int | memoryview) -> memoryview:
     if isinstance(data, int):
-        return [data]
-    if how in ("varint", "bits"):
-        # Behind a tag each, the varints of a packed field are the fields of a message.
-        return _varints(bytes(data))
-    if wire not in (SIZED, FIXED32, FIXED64) or len(data) % np.dtype(how).itemsize:
-        raise ValueError("the values of the TensorProto are cut off")
-    return list(np.frombuffer(bytes(data), how).tolist())
+        raise ValueError("the value is not a serialized TensorProto")
+    return data
 
 
-def _varints(data: bytes) -> list[int]:
-    values, value, shift = [], 0, 0
-    for byte in data:
-        value |= (byte & 0x7F) << shift
-        shift += 7
-        if byte < 0x80:
-            values.append(value & (1 << 64) - 1)
-            value = shift = 0
-        elif shift >= 70:
-            raise ValueError("a value of the TensorProto is not a varint")
-    if shift:
+def _listed(value: bytes, header: ArrayHeader) -> NDArray[Any]:
+    """Return the values that a TensorProto lists in the field of its type, packed or not."""
+    place, kind = _FLOATS.get(header.name) or (_VARINTS.get(header.name, 0), "")
+    raw = bytearray()
+    for number, _, data in message_fields(value):
+        if number != place:
+            continue
+        if not kind:
+            raw += data.to_bytes(8, "little") if isinstance(data, int) else _varints(data)
+        else:
+            raw += _sized(data)
+    assert header.dtype is not None
+    if kind:
+        if len(raw) % np.dtype(kind).itemsize:
+            raise ValueError("the values of the TensorProto are cut off")
+        return np.frombuffer(raw, kind).astype(header.dtype.newbyteorder("="))
+    numbers = np.frombuffer(raw, "<u8")
+    if place == _VARINTS["float16"]:  # numbers with the bits of the elements
+        return numbers.astype(np.uint16).view(extended_dtype(header.name))
+    return numbers.astype(header.dtype.newbyteorder("="))
+
+
+def _objects(texts: list[bytes]) -> NDArray[Any]:
+    array = np.empty(len(texts), object)
+    array[:] = texts
+    return array
+
+
+def _packed_strings(content: memoryview, count: int) -> list[bytes]:
+    """Return strings that follow all of their lengths, as saved datasets store them."""
+    lengths, at = [], 0
+    if count > len(content):
+        raise ValueError("the strings of the TensorProto are cut off")
+    for _ in range(count):
+        length, at = read_varint(content, at)
+        lengths.append(length)
+    if sum(lengths) != len(content) - at:
+        raise ValueError("the strings of the TensorProto are cut off")
+    texts = []
+    for length in lengths:
+        texts.append(bytes(content[at : at + length]))
+        at += length
+    return texts
+
+
+def _varints(data: memoryview) -> bytes:
+    """Return the varints of a packed field as numbers of eight bytes."""
+    raw = np.frombuffer(data, np.uint8)
+    ends = np.flatnonzero(raw < 0x80)
+    if raw.size and (not ends.size or ends[-1] != raw.size - 1):
         raise ValueError("the values of the TensorProto are cut off")
-    return values
+    starts = np.concatenate([[0], ends[:-1] + 1])[: len(ends)]
+    sizes = ends - starts + 1
+    if (sizes > 10).any():
+        raise ValueError("a value of the TensorProto is not a varint")
+    numbers = np.zeros(len(ends), "<u8")
+    for place in range(int(sizes.max(initial=0))):
+        has = sizes > place
+        bits = (raw[starts[has] + place] & 0x7F).astype(np.uint64)
+        numbers[has] |= bits << np.uint64(7 * place)
+    return numbers.tobytes()
 
 
 # --- .npy -----------------------------------------------------------------------------------------

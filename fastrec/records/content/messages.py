@@ -4,10 +4,20 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
+from itertools import islice
 
 from .content import Content
 
-__all__ = ["SIZED", "VARINT", "message_content", "message_kind", "wire_fields"]
+__all__ = [
+    "SIZED",
+    "VARINT",
+    "message_content",
+    "message_fields",
+    "message_kind",
+    "read_varint",
+    "wire_fields",
+]
 
 VARINT, FIXED64, SIZED, FIXED32 = 0, 1, 2, 5
 _MOST_FIELDS = 256
@@ -21,42 +31,57 @@ def wire_fields(data: bytes | memoryview, most: int = _MOST_FIELDS) -> list[Fiel
 
     A message with more than `most` fields is read only so far.
     """
+    try:
+        return list(islice(message_fields(data), most))
+    except ValueError:
+        return None
+
+
+def message_fields(data: bytes | memoryview) -> Iterator[Field]:
+    """Yield the fields of a message as (number, wire type, value).
+
+    Raises
+    ------
+    ValueError
+        If the message is malformed, or has a group.
+    """
     view, at = memoryview(data), 0
-    fields: list[Field] = []
-    while at < len(view) and len(fields) < most:
-        tag, at = _varint(view, at)
-        if tag is None or not 0 < tag >> 3 < 1 << 29:
-            return None
+    while at < len(view):
+        tag, at = read_varint(view, at)
         number, wire = tag >> 3, tag & 7
-        value: int | memoryview | None
+        if not 0 < number < 1 << 29:
+            raise ValueError("the message has a field with an impossible number")
         if wire == VARINT:
-            value, at = _varint(view, at)
+            value, at = read_varint(view, at)
+            yield number, wire, value
+            continue
+        if wire == SIZED:
+            size, at = read_varint(view, at)
         elif wire in (FIXED64, FIXED32):
             size = 8 if wire == FIXED64 else 4
-            value, at = view[at : at + size], at + size
-        elif wire == SIZED:
-            length, at = _varint(view, at)
-            if length is None or length > len(view) - at:
-                return None
-            value, at = view[at : at + length], at + length
         else:
-            return None
-        if value is None or at > len(view):
-            return None
-        fields.append((number, wire, value))
-    return fields
+            raise ValueError("the message has a group or a malformed field")
+        if size > len(view) - at:
+            raise ValueError("the message is cut off in a field")
+        yield number, wire, view[at : at + size]
+        at += size
 
 
-def _varint(view: memoryview, at: int) -> tuple[int | None, int]:
+def read_varint(view: memoryview, at: int) -> tuple[int, int]:
+    """Return the number of up to 64 bits that begins at `at`, and the offset of its end.
+
+    Raises
+    ------
+    ValueError
+    """
+    if at < len(view) and view[at] < 0x80:
+        return view[at], at + 1
     value = 0
-    for i in range(10):
-        if at + i >= len(view):
-            return None, at
-        byte = view[at + i]
+    for i, byte in enumerate(view[at : at + 10]):
         value |= (byte & 0x7F) << 7 * i
         if byte < 0x80:
             return value & (1 << 64) - 1, at + i + 1
-    return None, at
+    raise ValueError("the message has a malformed number")
 
 
 def _maps(fields: list[Field], number: int, of_lists: bool) -> bool:
