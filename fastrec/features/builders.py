@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,7 +46,7 @@ def last(*columns: Any) -> Any:
     return columns[-1]
 
 
-def _fail(record: int, key: bytes, cause: str) -> None:
+def _fail(record: int, key: bytes, cause: str) -> NoReturn:
     raise ExampleParseError(cause, kind="schema", record=record, feature=printable(key))
 
 

@@ -8,6 +8,8 @@
  *   SHIM_AT=-2                              every other one does
  *   SHIM_LIMIT=17                           no read(2) or write(2) does more than 17 bytes
  *   SHIM_NO_MMAP=1                          files cannot be mapped
+ *   SHIM_WITHOUT="link flock"               the file system lacks these: of link, renameat2, flock,
+ *                                           fallocate, fsyncdir, chmod, utimens
  *
  * The same from within the process, any number of times: shim_arm(), shim_calls(). Calls are open,
  * read, pread, mmap, madvise, write, fsync, rename, link, close, stat, opendir; and for the whole
@@ -27,6 +29,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -93,6 +96,13 @@ static bool fails(const char *call) {
     int at = armed.at, now = armed.turns++;
     if (at < 0 ? now % -at != 0 : armed.stays ? now < at : now != at) return false;
     errno = armed.error;
+    return true;
+}
+
+/* Returns whether the file system lacks a feature, and sets the errno of file systems that do. */
+static bool lacks(const char *feature, int error) {
+    if (!strstr(setting("SHIM_WITHOUT"), feature)) return false;
+    errno = error;
     return true;
 }
 
@@ -192,6 +202,9 @@ ssize_t write(int fd, const void *data, size_t size) {
 int fsync(int fd) {
     if (!is_ours(fd)) return REAL(fsync)(fd);
     if (fails("fsync")) return -1;
+    struct stat found;
+    bool is_folder = REAL(fstat)(fd, &found) == 0 && S_ISDIR(found.st_mode);
+    if (is_folder && lacks("fsyncdir", EINVAL)) return -1;
     char line[64];
     snprintf(line, sizeof line, "fsync %d\n", fd);
     note(line, NULL, 0);
@@ -228,13 +241,48 @@ long syscall(long number, ...) {
         a[i] = va_arg(args, long);
     va_end(args);
     if (number == SYS_renameat2 && below((const char *)a[3]) && fails("rename")) return -1;
+    if (number == SYS_renameat2 && lacks("renameat2", EINVAL)) return -1;
     long status = REAL(syscall)(number, a[0], a[1], a[2], a[3], a[4], a[5]);
     if (number == SYS_renameat2) renamed((const char *)a[1], (const char *)a[3], (int)status);
     return status;
 }
 
 int link(const char *from, const char *to) {
-    return below(to) && fails("link") ? -1 : REAL(link)(from, to);
+    if (below(to) && (lacks("link", EPERM) || fails("link"))) return -1;
+    return REAL(link)(from, to);
+}
+
+int linkat(int from_fd, const char *from, int to_fd, const char *to, int flags) {
+    return lacks("link", EPERM) ? -1 : REAL(linkat)(from_fd, from, to_fd, to, flags);
+}
+
+int flock(int fd, int operation) {
+    return is_ours(fd) && lacks("flock", ENOSYS) ? -1 : REAL(flock)(fd, operation);
+}
+
+int fallocate(int fd, int mode, off_t at, off_t size) {
+    if (is_ours(fd) && lacks("fallocate", EOPNOTSUPP)) return -1;
+    return REAL(fallocate)(fd, mode, at, size);
+}
+
+int fallocate64(int fd, int mode, off64_t at, off64_t size) {
+    return fallocate(fd, mode, at, size);
+}
+
+int chmod(const char *path, mode_t mode) {
+    return lacks("chmod", EPERM) ? -1 : REAL(chmod)(path, mode);
+}
+
+int fchmod(int fd, mode_t mode) {
+    return lacks("chmod", EPERM) ? -1 : REAL(fchmod)(fd, mode);
+}
+
+int utimensat(int fd, const char *path, const struct timespec times[2], int flags) {
+    return lacks("utimens", EPERM) ? -1 : REAL(utimensat)(fd, path, times, flags);
+}
+
+int futimens(int fd, const struct timespec times[2]) {
+    return lacks("utimens", EPERM) ? -1 : REAL(futimens)(fd, times);
 }
 
 #define MMAP(name, type)                                                                           \

@@ -4,6 +4,7 @@
 #include "files/dataset.h"
 #include "test.h"
 
+#define SCANNED 999 /* records that one call indexes */
 #define FILES 300
 
 static char paths[FILES][64];
@@ -50,6 +51,14 @@ static uint64_t make_files(void) {
     return first;
 }
 
+/* Returns the number of records whose offsets are known. */
+static uint64_t indexed(const fr_dataset *dataset) {
+    uint64_t count = 0;
+    for (size_t file = 0; file < dataset->file_count; file++)
+        count += dataset->files[file].index.count;
+    return count;
+}
+
 static void open_all(fr_dataset *dataset) {
     const char *names[FILES];
     const fr_frame_options options = {.verify = true};
@@ -59,8 +68,13 @@ static void open_all(fr_dataset *dataset) {
     while ((status = fr_dataset_open(dataset, names, FILES, &options, NULL)) == FR_AGAIN) {
     }
     CHECK(status == FR_OK);
-    while ((status = fr_dataset_scan(dataset, 999, NULL)) == FR_AGAIN) {
-    }
+    uint64_t before = 0, after;
+    do {
+        status = fr_dataset_scan(dataset, SCANNED, NULL);
+        after = indexed(dataset);
+        CHECK(after - before <= SCANNED);
+        before = after;
+    } while (status == FR_AGAIN);
     CHECK(status == FR_OK);
 }
 

@@ -291,6 +291,29 @@ def test_shards_take_records_in_turn_and_appear_together(tmp_path: Path, shards:
     assert sorted(fastrec.Reader(str(tmp_path / "train-*.tfrecord"))) == sorted(records)
 
 
+@pytest.mark.parametrize(
+    "options", [{"shards": 4}, {"shard_records": 5000}, {"shard_bytes": 99_000}]
+)
+def test_shards_take_blocks_of_records_without_a_loop_in_python(
+    tmp_path: Path, options: dict[str, Any]
+) -> None:
+    block = fastrec.Bytes.from_list([b"%05d" % i for i in range(20_000)])
+    calls = 0
+
+    def count(frame: Any, event: str, argument: Any) -> None:
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    with fastrec.Writer(tmp_path / "a.tfrecord", **options) as writer:
+        sys.setprofile(count)
+        try:
+            writer.write_many(block)
+        finally:
+            sys.setprofile(None)
+    assert writer.count == len(block)
+    assert calls < 1000
+
+
 def test_shards_take_the_rows_of_a_batch_in_turn(tmp_path: Path) -> None:
     with fastrec.Writer(tmp_path / "train.tfrecord", shards=3) as writer:
         writer.write({"i": 0})

@@ -53,6 +53,12 @@ def test_images_with_a_shape_become_arrays(tmp_path: Path) -> None:
     np.testing.assert_array_equal(found["image"], images)
 
 
+def test_a_first_key_that_is_empty_and_occurs_twice_is_one_feature(tmp_path: Path) -> None:
+    record = b"\x0a\x04\x0a\x00\x0a\x00"  # two entries without a key and a value
+    path = write(tmp_path / "file", [record, record])
+    assert list(infer_features(path)) == [""]
+
+
 def test_a_shape_that_does_not_fit_is_not_believed(tmp_path: Path) -> None:
     rows = [{"image": b"12345", "shape": [2, 2]}, {"image": b"123", "shape": [2, 2]}]
     path = write_examples(tmp_path / "file", rows)

@@ -232,6 +232,76 @@ def test_a_file_that_cannot_be_mapped_and_shrinks_is_named(shim: Path, folder: P
     assert said == "10 True\n" + 3 * f"shrunk 9 {9 * (300_000 + 16)}\n"
 
 
+# -- File systems with few features: mounts of buckets, 9p, exFAT, SMB, Lustre ------------------
+
+POOR = """
+import sys, warnings, fastrec
+from fastrec import cli
+warnings.simplefilter("ignore")
+at = sys.argv[1] + "/"
+
+def write(name, count=20, **options):
+    with fastrec.Writer(at + name, **options) as writer:
+        writer.write_batch({"x": list(range(count))})
+    return fastrec.count(writer.paths)
+
+def damaged():
+    data = bytearray(open(at + "a", "rb").read())
+    data[20] ^= 1
+    open(at + "bad", "wb").write(data)
+
+def raised(*arguments, **options):
+    try:
+        return write(*arguments, **options)
+    except OSError as error:
+        return error
+
+FEATURES = {"x": fastrec.FixedLenFeature((), int)}
+jobs = [
+    lambda: write("a"),
+    lambda: write("i", index=True),
+    lambda: len(fastrec.Index.load(at + "i")),
+    lambda: raised("a"),
+    lambda: write("a", 30, overwrite=True),
+    lambda: write("s", shards=3),
+    lambda: write("g.gz"),
+    lambda: sum(len(batch["x"]) for batch in fastrec.Batcher(at + "s-*", FEATURES, 4, seed=1)),
+    lambda: fastrec.verify(at + "s-*").records,
+    lambda: fastrec.Index.build(at + "a").save(),
+    lambda: (damaged(), fastrec.repair(at + "bad").records),
+    lambda: cli.main(["repair", "--in-place", at + "bad"]),
+    lambda: fastrec.reshard(at + "s-*", at + "r", shards=2).records,
+    lambda: fastrec.Manifest.build(at + "s-*").save(at + "m.json"),
+    lambda: fastrec.verify(at + "s-*", manifest=at + "m.json").records,
+    lambda: raised("a", 7, append=True),
+]
+for job in jobs:
+    print(job(), flush=True)
+"""
+EVERY_FEATURE = "link renameat2 flock fallocate fsyncdir chmod utimens"
+
+
+@pytest.mark.parametrize(
+    "missing", ["link renameat2", "flock", "fallocate fsyncdir", "chmod utimens", EVERY_FEATURE]
+)
+def test_every_job_works_on_a_file_system_with_few_features(
+    shim: Path, tmp_path: Path, missing: str
+) -> None:
+    outputs = []
+    for name, settings in (("rich", {}), ("poor", {"without": missing, "no_mmap": 1})):
+        folder = tmp_path / name / "under"
+        folder.mkdir(parents=True)
+        said = run(shim, folder, POOR, **settings)
+        outputs.append(said.replace(f"{folder}/", "").splitlines())
+    rich, poor = outputs
+    if "flock" in missing:  # two processes that append could overwrite each other's records
+        *poor, said = poor
+        rich = rich[:-1]
+        assert "append requires a file system with locks (flock); write a new file" in said
+        assert "'a'" in said
+    assert poor == rich
+
+
 # -- Writing -----------------------------------------------------------------------------------
 
 WRITE = """

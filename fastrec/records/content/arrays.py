@@ -256,7 +256,7 @@ def _listed(value: bytes, header: ArrayHeader) -> NDArray[Any]:
         return np.frombuffer(raw, kind).astype(header.dtype.newbyteorder("="))
     numbers = np.frombuffer(raw, "<u8")
     if place == _VARINTS["float16"]:  # numbers with the bits of the elements
-        return numbers.astype(np.uint16).view(extended_dtype(header.name))
+        return numbers.astype("<u2").view(header.dtype)
     return numbers.astype(header.dtype.newbyteorder("="))
 
 
