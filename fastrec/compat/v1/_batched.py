@@ -29,7 +29,7 @@ MakeQueue = Callable[[list[DType], Any], QueueBase]
 
 
 def _listed(tensors: Any) -> list[Any]:
-    """Return the tensors of one example; those of a dictionary by sorted keys."""
+    """Return the tensors of one example; a dictionary is sorted by key."""
     if isinstance(tensors, dict):
         return [tensors[key] for key in sorted(tensors, key=str)]
     return list(tensors)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sparse and ragged tensors of a graph: the tensors that they consist of.
+"""Sparse and ragged tensors of a graph, represented by their component tensors.
 
-An operation on one takes these as its inputs; its kernel puts the value together, and takes what
-it gives apart.
+An operation on a composite tensor takes its components as inputs. The kernel assembles the value
+and splits its results into components.
 """
 
 from __future__ import annotations
@@ -59,12 +59,12 @@ def _tensor(value: Any, dtype: Any = None) -> Tensor:
 
 
 def applied(op: Op, inputs: Sequence[Any], name: str | None = None, **attributes: Any) -> list[Any]:
-    """The outputs of an operation, which like its inputs may consist of several tensors."""
+    """Apply an operation whose inputs and outputs may be composite; return its outputs."""
     given = [spec_of(x) if isinstance(x, COMPOSITES) else x for x in inputs]
     assert op.infer is not None
     try:
         found = op.infer(given, inputs, **attributes)
-    except InvalidArgumentError as error:  # which a run would raise
+    except InvalidArgumentError as error:  # a run would raise it
         raise ValueError(error.message) from None
     if not any(map(_is_composite, [*given, *found])):
         return record_all(op, inputs, name, **attributes)
@@ -83,7 +83,7 @@ def _is_composite(spec: Any) -> bool:
 
 
 class _Parsing:
-    """Native parsing whose columns are those of the tensors that values consist of."""
+    """Native parsing that returns composite results as columns of their components."""
 
     def __init__(self, parsing: Any, specs: Sequence[TypeSpec]) -> None:
         self._parsing, self._specs = parsing, specs
@@ -94,7 +94,7 @@ class _Parsing:
 
 
 def _of_tensors(op: Op, given: Sequence[Any], found: Sequence[Any]) -> Op:
-    """The operation of the tensors that what `op` takes and gives consists of."""
+    """Wrap `op` so that composite inputs and outputs are replaced by their components."""
 
     def kernel(*values: Any, **attributes: Any) -> tuple[Any, ...]:
         left = iter(values)
@@ -121,7 +121,7 @@ def _of_tensors(op: Op, given: Sequence[Any], found: Sequence[Any]) -> Op:
 
 
 def _parts(raw: Any) -> list[Any]:
-    """As :func:`parts_of`, but strings stay as they are kept."""
+    """Return components like :func:`parts_of`, but keep strings in their stored form."""
     return parts_of(raw) if isinstance(raw, (fastrec.Sparse, fastrec.Ragged)) else [raw]
 
 
@@ -132,7 +132,7 @@ def _raw(spec: Any, parts: Sequence[Any]) -> Any:
 
 
 def _raw_block(spec: Any, parts: Sequence[Block]) -> Block | None:
-    """A column of values of their tensors' columns; None where it is no plain one."""
+    """Assemble a column from columns of components; None if the result is not an array."""
     if not _is_composite(spec):
         return parts[0]
     return None if isinstance(spec, RaggedTensorSpec) else _sparse_block(parts)
@@ -156,7 +156,7 @@ def _sparse_block(parts: Sequence[Block]) -> Block | None:
 
 
 class _Indices(Arrays):
-    """Indices of vectors without holes, which are made when they are wanted.
+    """Consecutive indices of sparse vectors, computed on first use.
 
     Parameters
     ----------
@@ -186,7 +186,7 @@ def _columns_of(specs: Sequence[TypeSpec], columns: Sequence[Any]) -> tuple[Any,
 
 
 def _column_parts(spec: TypeSpec | None, column: Any) -> list[Any]:
-    """Columns of the tensors that the values of a column consist of."""
+    """Split a column of values into columns of components."""
     if isinstance(column, VarLen):
         indices = _Indices(column.rows)
         return [indices, column.rows, indices.sizes]
@@ -204,7 +204,7 @@ class SparseTensorValue(NamedTuple):
 
 
 class _Composite(Methods):
-    """What tensors of a graph have that consist of several."""
+    """Methods that sparse and ragged tensors of a graph share."""
 
     graph: Any
 
@@ -216,35 +216,35 @@ class _Composite(Methods):
         return found
 
     def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
-        """Its value, from `session` or from the default one."""
+        """Return the value, computed by `session` or the default session."""
         return operators["session"]("eval", session, self.graph).run(self, feed_dict)
 
 
 class SparseTensor(_Composite, SparseMethods):
-    """A tensor of which most elements are not there.
+    """Tensor that stores only the elements that differ from a default.
 
     Parameters
     ----------
     indices : Tensor of int64, shape (n, rank)
-        Where each value is.
+        Index of each value.
     values : Tensor of n
         The values.
     dense_shape : Tensor of int64, shape (rank,)
-        The sizes of the whole.
+        Shape of the dense tensor.
     """
 
     def __init__(self, indices: Any, values: Any, dense_shape: Any) -> None:
         self.indices = convert_to_tensor(indices, int64, "indices")
         self.values = convert_to_tensor(values, name="values")
         self.dense_shape = convert_to_tensor(dense_shape, int64, "dense_shape")
-        self._sizes = TensorShape(None)  # that are known, whatever is known of dense_shape
+        self._sizes = TensorShape(None)  # the statically known shape
         places = self.indices.shape.with_rank(2)
         places[:1].merge_with(self.values.shape.with_rank(1))
         places[1:].merge_with(self.dense_shape.shape.with_rank(1))
 
     @classmethod
     def from_value(cls, value: Any) -> SparseTensor:
-        """A constant of a :class:`SparseTensorValue`; a sparse tensor itself."""
+        """Return a constant for a :class:`SparseTensorValue`; a sparse tensor is returned as is."""
         if isinstance(value, SparseTensor):
             return value
         if not isinstance(value, SparseTensorValue):
@@ -253,12 +253,12 @@ class SparseTensor(_Composite, SparseMethods):
 
     @property
     def graph(self) -> Graph:
-        """The graph that it belongs to."""
+        """The graph of the tensor."""
         return self.values.graph  # type: ignore[no-any-return]
 
     @property
     def op(self) -> Operation:
-        """The operation that gives the values."""
+        """The operation that returns the values."""
         return self.values.op  # type: ignore[no-any-return]
 
     @property
@@ -277,7 +277,7 @@ class SparseTensor(_Composite, SparseMethods):
         return shape_value(self.dense_shape).merge_with(self._sizes)
 
     def with_values(self, new_values: Any) -> SparseTensor:
-        """Other values at the same places."""
+        """Return a sparse tensor with other values at the same indices."""
         return SparseTensor(self.indices, new_values, self.dense_shape)
 
     def _fetch_parts(self) -> tuple[list[Tensor], Any]:
@@ -299,9 +299,9 @@ class RaggedTensorValue:
     Parameters
     ----------
     values : ndarray or RaggedTensorValue
-        The rows, one after the other.
+        The concatenated rows.
     row_splits : ndarray
-        Where each begins, and where the last ends.
+        Start of each row, and the end of the last.
     """
 
     def __init__(self, values: Any, row_splits: Array) -> None:
@@ -336,7 +336,7 @@ class RaggedTensorValue:
         return np.dtype(self.flat_values.dtype)
 
     def to_list(self) -> list[Any]:
-        """Lists within lists."""
+        """Return the rows as nested lists."""
         whole = self.values
         rows = whole.to_list() if isinstance(whole, RaggedTensorValue) else whole.tolist()
         return [rows[a:b] for a, b in pairwise(self.row_splits.tolist())]
@@ -351,9 +351,9 @@ class RaggedTensor(_Composite, RaggedMethods):
     Parameters
     ----------
     values : Tensor or RaggedTensor
-        The rows, one after the other.
+        The concatenated rows.
     row_splits : Tensor
-        Where each begins, and where the last ends.
+        Start of each row, and the end of the last.
     """
 
     def __init__(self, values: Any, row_splits: Any) -> None:
@@ -374,7 +374,7 @@ class RaggedTensor(_Composite, RaggedMethods):
 
     @property
     def graph(self) -> Graph:
-        """The graph that it belongs to."""
+        """The graph of the tensor."""
         return self.row_splits.graph  # type: ignore[no-any-return]
 
     @property
@@ -388,7 +388,7 @@ class RaggedTensor(_Composite, RaggedMethods):
         return RaggedTensor(values, self.row_splits)
 
     def with_flat_values(self, new_values: Any) -> RaggedTensor:
-        """Other innermost values in the same rows."""
+        """Return a ragged tensor with other innermost values and the same rows."""
         if isinstance(self.values, RaggedTensor):
             return self._made(self.values.with_flat_values(new_values))
         whole = new_values if isinstance(new_values, RaggedTensor) else _tensor(new_values)
@@ -396,7 +396,7 @@ class RaggedTensor(_Composite, RaggedMethods):
         return self._made(whole)
 
     def to_list(self) -> list[Any]:
-        """Lists within lists, of a tensor that depends on constants alone."""
+        """Return the rows of a constant ragged tensor as nested lists."""
         parts, rebuild = self._fetch_parts()
         values = [constant_value(part) for part in parts]
         if any(value is None for value in values):
@@ -428,18 +428,18 @@ _CLASSES = {SparseTensorSpec: SparseTensor, RaggedTensorSpec: RaggedTensor}
 
 
 def class_of(spec: TypeSpec) -> type[Any]:
-    """Return the class of what has a spec."""
+    """Return the tensor class for a spec."""
     return _CLASSES.get(type(spec), Tensor)
 
 
 def pieces(value: Any) -> list[Tensor]:
-    """The tensors that a tensor of any kind consists of."""
+    """Return the components of a composite tensor; a dense tensor is its only component."""
     found: list[Tensor] = value._fetch_parts()[0] if isinstance(value, COMPOSITES) else [value]
     return found
 
 
 def spec_of(value: Any) -> TypeSpec:
-    """Spec of a tensor of any kind."""
+    """Return the spec of a dense or composite tensor."""
     sizes = value.shape.sizes
     if isinstance(value, RaggedTensor):
         splits = value.row_splits.dtype
@@ -449,7 +449,7 @@ def spec_of(value: Any) -> TypeSpec:
 
 
 def specs_of(spec: Any) -> list[tuple[Any, Any]]:
-    """Types and shapes of the tensors that something of a spec consists of in a graph."""
+    """Return the types and shapes of the components that a spec describes."""
     if isinstance(spec, SparseTensorSpec):
         rank = spec.shape.ndims
         return [(int64, [None, rank]), (spec.dtype, [None]), (int64, [rank])]
@@ -463,7 +463,7 @@ def specs_of(spec: Any) -> list[tuple[Any, Any]]:
 
 
 def put_together(specs: Sequence[Any], tensors: Sequence[Any]) -> list[Any]:
-    """Tensors of all kinds of specs, of the tensors that they consist of."""
+    """Assemble tensors with these specs from the components of all of them."""
     left = iter(tensors)
     found: list[Any] = []
     for spec in specs:
@@ -479,14 +479,14 @@ def put_together(specs: Sequence[Any], tensors: Sequence[Any]) -> list[Any]:
 
 
 def ragged_of(flat: Any, *splits: Any) -> Any:
-    """A ragged tensor of its parts, which are taken as they are."""
+    """Assemble a ragged tensor from its components without checks."""
     for each in reversed(splits):
         flat = RaggedTensor(flat, each)
     return flat
 
 
 def parts_of(raw: Any) -> list[Any]:
-    """The values of the tensors that something consists of in a graph."""
+    """Return the component values of a composite value."""
     if isinstance(raw, fastrec.Sparse):
         return [raw.indices, as_array(raw.values), np.array(raw.dense_shape, np.int64)]
     splits = []
@@ -498,7 +498,7 @@ def parts_of(raw: Any) -> list[Any]:
 
 
 def eager(value: Any, parts: Sequence[Any]) -> Any:
-    """What data sets take for something like `value`, which has these parts."""
+    """Assemble components of a value like `value` for a dataset."""
     if isinstance(value, (SparseTensor, SparseTensorValue)):
         indices, values, shape = parts
         made = of_sparse.MAKE.kernel(indices, make_array(values), shape)
@@ -523,10 +523,10 @@ _MAKE_SPARSE = of_sparse.MAKE.but(block=lambda _, *parts: _sparse_block(parts))
 
 
 def make_op(value: SparseTensor | RaggedTensor) -> Op:
-    """The operation of a data set that puts together what is like `value`."""
+    """Return the operation that assembles a composite tensor like `value` in a dataset."""
     return _MAKE_SPARSE if isinstance(value, SparseTensor) else of_ragged.MAKE
 
 
 def take_op() -> Op:
-    """The operation of a data set that takes apart what consists of several tensors."""
+    """Return the operation that splits a composite tensor into components in a dataset."""
     return _TAKE

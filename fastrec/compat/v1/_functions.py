@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of data sets that consist of operations of a graph.
+"""Functions of version 1's datasets, which consist of operations of a graph.
 
-Such a function is called once, with placeholders, in a graph of its own. Its operations are then
-handed one by one to the trace of the data set, which runs them on one element or on columns of
-many, as it does with operations of version 2.
+Such a function is called once, with placeholders, in a separate graph. Its operations are then
+passed one by one to the tracer of the dataset, which runs them on one element or on columns of
+many, like operations of version 2.
 """
 
 from __future__ import annotations
@@ -54,12 +54,12 @@ __all__ = [
     "is_avoidable",
 ]
 
-#: Besides draws, stateful operations that may be run for many records before the next one is.
+# Besides draws, these stateful operations may process a block before the next operation runs.
 _INDEPENDENT = ("Assert", "LoopVariable", "MapElement", "Merge", "NoOp", "ReadFile", "Switch")
 
 
 def captured_values() -> dict[Tensor, Any]:
-    """The values, in the iteration that is going on, of the tensors that functions captured."""
+    """Return the values of captured tensors in the current iteration."""
     found: dict[Tensor, Any] = (running.get() or {}).get("captures", {})
     return found
 
@@ -69,18 +69,18 @@ def _step() -> Any:
 
 
 class Way(NamedTuple):
-    """How operations of a graph are run by a trace.
+    """How a trace runs the operations of a graph.
 
     Attributes
     ----------
     step : callable
-        Gives the step of a session that they are run in.
+        Returns the session step in which operations run.
     start : callable
-        Of an operation that draws: gives the state that the first draw of a block begins with.
+        Takes an operation that draws; returns the random state at the start of a block.
     names_errors : bool
-        Whether errors say which operation has raised them.
+        Whether an error names the operation that raised it.
     refuses : bool
-        Whether elements that come to a part of a choice with effects are refused.
+        Whether to raise :class:`Effects` for elements that reach a branch with side effects.
     """
 
     step: Callable[[], Any]
@@ -90,14 +90,14 @@ class Way(NamedTuple):
 
 
 class Effects(Exception):
-    """An element comes to an operation that each element may see the effects of."""
+    """Raised if an element reaches an operation whose side effects must happen per element."""
 
 
 _OF_DATA_SET = Way(_step, first_state, True)
 
 
 def _within(ops: Iterable[Operation]) -> Iterator[Operation]:
-    """Operations, and those that their kernels run."""
+    """Yield operations, and those inside their branches and loop bodies."""
     for op in ops:
         yield op
         for part in op.inner:
@@ -105,12 +105,12 @@ def _within(ops: Iterable[Operation]) -> Iterator[Operation]:
 
 
 def dependent(op: Operation) -> Operation | None:
-    """The part of it that may not be run for many records before the next operation is."""
+    """Return the operation in `op` that must finish each record before the next, or None."""
     return next((each for each in _within([op]) if not _independent(each)), None)
 
 
 def is_avoidable(op: Operation) -> bool:
-    """Whether it is dependent by parts of a choice alone, where nothing but their values counts."""
+    """Return whether only branches of a choice are dependent, and only their values are used."""
     inside = list(_within([op]))[1:]
     controls = {each for one in inside for each in one.control_inputs}
     needed_for_values = all(_independent(e) or (e.outputs and e not in controls) for e in inside)
@@ -127,12 +127,12 @@ def _independent(op: Operation) -> bool:
 
 
 def drawing(ops: Iterable[Operation]) -> list[Operation]:
-    """Those that draw random numbers, also within others."""
+    """Return the operations that draw random numbers, also inside others."""
     return [op for op in _within(ops) if isinstance(op.row, Drawing)]
 
 
 def _as_op(op: Operation, way: Way) -> Op:
-    """An operation of a graph, for the trace of a data set, or of a queue runner."""
+    """Convert a graph operation for the trace of a dataset or of a queue runner."""
 
     def kernel(*values: Any, **_: Any) -> tuple[Any, ...]:
         try:
@@ -154,16 +154,16 @@ def _as_op(op: Operation, way: Way) -> Op:
 
 
 class GraphFunction:
-    """A function of a data set of version 1, as the data sets call functions.
+    """Function of a version 1 dataset, with the interface that datasets call.
 
     Parameters
     ----------
     function : callable
-        Of tensors of a graph; gives such tensors, or data sets.
+        Takes graph tensors; returns tensors or datasets.
     wrap : callable
-        From a data set to what the function is called with.
+        Converts a dataset to the argument of `function`.
     built : callable
-        From what the function returns as a data set to a data set that can be run.
+        Converts a dataset that the function returned to one that can be run.
     """
 
     def __init__(
@@ -193,7 +193,7 @@ class GraphFunction:
         return kind, found
 
     def sampled(self, structure: Any, specs: Sequence[TypeSpec]) -> Any:
-        """The data set that the function returns, of which only the specs are of use."""
+        """The dataset that the function returns for sample inputs; only its specs are used."""
         arguments = structure if isinstance(structure, tuple) else (structure,)
         graph = FunctionGraph(self._outer)
         with graph.as_default():
@@ -291,7 +291,7 @@ def _captured(tensor: Tensor) -> Any:
 
 
 def _emitted(found: Sequence[Any], values: dict[Tensor, Any]) -> list[Any]:
-    """The results of a function, whose operations are run, or noted down, one by one."""
+    """Run or record the operations of a function one by one; return its results."""
     wanted = [tensor for each in found for tensor in pieces(each)]
     for op in needed([tensor.op for tensor in wanted if tensor not in values], frozenset(values)):
         if not all(out in values for out in op.outputs) or not op.outputs:
@@ -306,18 +306,18 @@ def _emitted(found: Sequence[Any], values: dict[Tensor, Any]) -> list[Any]:
 
 
 def emit(op: Operation, values: dict[Tensor, Any], way: Way, depth: int = 0) -> None:
-    """Run an operation on the values that its inputs have, or note it down.
+    """Run or record an operation, with inputs from `values`, and add its outputs to `values`.
 
-    The values of its outputs are added. What more than `depth` switches decide on is left to the
+    Operations behind more than `depth` switches are skipped; the merges run them.
     merges.
     """
     if op.type == "NoOp" or op.switched > depth:
         return
-    if op.type == "Switch":  # one side of it is used where it has a value
+    if op.type == "Switch":  # the side that is taken uses it
         values.update(dict.fromkeys(op.outputs, values[op.inputs[0]]))
         return
     if op.type == "Merge":
-        from .control_flow_ops import merged_values  # which few programs have
+        from .control_flow_ops import merged_values  # rarely needed
 
         if op.outputs[0] not in values:
             merged_values(op, values, lambda each, own, depth: emit(each, own, way, depth))
@@ -356,7 +356,7 @@ def _refused(op: Operation) -> Op:
 
 
 def _of_parts(op: Operation, values: dict[Tensor, Any], way: Way) -> list[Any] | None:
-    """The results of an operation that runs one of two parts, or one on each row; or None."""
+    """Record an operation with branches or a row function; return its results, or None."""
 
     def made(part: Inner, *given: Any) -> list[Any]:
         own = {**values, **dict(zip(part.arguments, given, strict=True))}
@@ -383,7 +383,7 @@ def _of_parts(op: Operation, values: dict[Tensor, Any], way: Way) -> list[Any] |
 def _drawn(
     op: Operation, row: Drawing, inputs: Sequence[Any], call: recording.Recording, way: Way
 ) -> Any:
-    """What an operation draws for each element."""
+    """Record the random numbers that an operation draws for each element."""
     raws, how = [recording.raw_of(value) for value in inputs], attributes_of(op)
     blocks = row.blocks(*raws, **how)
     if blocks is None:

@@ -32,7 +32,7 @@ __all__ = ["Queue", "shape_text"]
 
 # Seconds that a dequeue waits for a queue without feeders before it raises an error.
 UNFED_SECONDS = 5.0
-_LARGE = 1 << 16  # bytes from which an element is large
+_LARGE = 1 << 16  # minimum bytes of a large element
 _SLICE_SECONDS = 0.2  # seconds per wait, so that Ctrl-C works on every platform
 
 _numbers = itertools.count()

@@ -133,7 +133,7 @@ class Slabs:
         return tuple([slab[token, ...].copy() for slab in self._slabs])
 
     def gather(self, tokens: Sequence[int]) -> Row:
-        # The current arrays keep these elements even if others are stored meanwhile.
+        # Existing arrays keep these elements even if their slots are used again.
         slots = np.fromiter(tokens, np.intp, len(tokens))
         return tuple([slab.take(slots, axis=0) for slab in self._slabs])
 
@@ -246,7 +246,7 @@ class Order(Protocol):
         """Remove and return the next `count` tokens, which must be available."""
 
     def restore(self, tokens: list[Any]) -> None:
-        """Return taken tokens, in the order in which they were taken."""
+        """Put taken tokens back, in the order of their removal."""
 
 
 class Fifo:

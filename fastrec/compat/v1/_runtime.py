@@ -205,7 +205,7 @@ class Runtime:
                 timer = threading.Timer(timeout, expire)
                 timer.daemon = True
                 timer.start()
-            if self.closed:  # closed meanwhile
+            if self.closed:  # closed during the run
                 raise CancelledError(None, None, "Session has been closed.")
             with np.errstate(all="ignore"):
                 values = plan.run(step, feeds)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a block of a queue runner is made of: records of readers, and elements of queues."""
+"""Inputs of a queue runner's blocks: records of readers and elements of queues."""
 
 from __future__ import annotations
 
@@ -29,42 +29,42 @@ _IN_ORDER = ("FIFOQueueV2", "PaddingFIFOQueueV2")
 
 
 class Taken(Protocol):
-    """Rows that were taken last, and where they are from.
+    """Source of rows, which keeps the rows that were taken last.
 
     Attributes
     ----------
     ops : list of Operation
-        Those that take one row of them.
+        Operations that take one row from the source.
     handles : list of Operation
-        The readers and queues that they take it from.
+        Readers and queues that the operations use.
     """
 
     ops: list[Operation]
     handles: list[Operation]
 
     def take(self, step: Any, count: int) -> int:
-        """Take up to `count` rows that are ready, at least one; how many they are."""
+        """Take 1 to `count` rows that are ready; return their number."""
 
     def columns(self, wanted: Sequence[bool], few: bool) -> list[Any]:
-        """The rows as columns: one for each output of the operations that is wanted."""
+        """Return the rows as columns, one for each wanted output of the operations."""
 
     def rows(self) -> list[tuple[Any, ...]]:
-        """The rows: values for the outputs of the operations."""
+        """Return the rows, each a tuple of values for the outputs of the operations."""
 
     def give_back(self, start: int) -> None:
-        """Give those back that begin with number `start`: there are no more, then."""
+        """Return the rows from number `start` on to the source; no rows follow them."""
 
     def forget(self) -> None:
-        """Release them."""
+        """Release the rows."""
 
 
 class Records:
-    """Records that a reader reads.
+    """Source of the records of a reader.
 
     Raises
     ------
     ValueError
-        For readers that are not read ahead.
+        If records of this reader must not be read ahead.
     """
 
     def __init__(self, op: Operation) -> None:
@@ -96,16 +96,16 @@ class Records:
         self._block = Block(values[:start], lambda: keys()[:start])
 
     def forget(self) -> None:
-        self._block = None  # whose memory the next one may use
+        self._block = None  # the next block may use its memory
 
 
 class Elements:
-    """Elements that another queue holds.
+    """Source of the elements of another queue.
 
     Raises
     ------
     ValueError
-        When it is not known which queue that is.
+        If the queue is not known in advance.
     """
 
     def __init__(self, op: Operation) -> None:
@@ -136,17 +136,17 @@ class Elements:
 
 
 def _scalar(value: Any) -> Any:
-    """A value, as columns have it: a string as bytes."""
+    """Convert a value from its form in columns; a string becomes bytes."""
     return value[()] if value.dtype.kind == "O" and not value.ndim else value
 
 
 class Several:
-    """A row of each of several sources, which are taken from together.
+    """Several sources from which rows are taken together.
 
     Raises
     ------
     ValueError
-        When two of them are not apart, or one of them cannot take back what is left over.
+        If two sources share a reader or queue, or a source cannot take rows back.
     """
 
     def __init__(self, parts: Sequence[Records | Elements]) -> None:
@@ -160,7 +160,7 @@ class Several:
                 raise ValueError(f"a {part.handles[-1].type} is not read ahead with others")
 
     def take(self, step: Any, count: int) -> int:
-        # One thread at a time: rows that belong together come to the same one.
+        # Rows that belong together must be taken by the same thread.
         lock = step.resource(self.ops[0], threading.Lock)
         with held(lock, step.cancellation, "Dequeue operation was cancelled"):
             for number, part in enumerate(self._parts):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Control flow: the order of operations, and conditional ones."""
+"""Control flow: the order of operations, and conditional execution."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ Assert = Checks(GRAPHS).Assert
 
 
 def no_op(name: str | None = None) -> Operation:
-    """An operation that does nothing, after what it is made to depend on."""
+    """Add an operation that only waits for its control dependencies."""
     return create_op("NoOp", (), [], lambda step: (), name=name, stateful=True)
 
 
 def group(*inputs: Any, name: str | None = None, **ignored: Any) -> Operation:
-    """An operation that is done when all of `inputs` are."""
+    """Add an operation that finishes when all `inputs` have finished."""
     flat = [item for each in inputs for item in _flat(each)]
     with control_dependencies(flat):
         return create_op("NoOp", (), [], lambda step: (), name=name or "group_deps", stateful=True)
@@ -71,7 +71,7 @@ def _flat(value: Any) -> list[Any]:
 
 
 def with_dependencies(dependencies: Sequence[Any], output: Any, name: str | None = None) -> Tensor:
-    """`output`, after `dependencies`."""
+    """Return `output`, available only after `dependencies`."""
     with control_dependencies(dependencies):
         after: Tensor = identity(output, name or "control_dependency")
         return after
@@ -80,7 +80,7 @@ def with_dependencies(dependencies: Sequence[Any], output: Any, name: str | None
 def tuple_(
     tensors: Sequence[Any], name: str | None = None, control_inputs: Sequence[Any] | None = None
 ) -> list[Any]:
-    """The same tensors, none of which is there before all of them are."""
+    """Return the tensors; each is available only after all of them have been computed."""
     with name_scope(name, "tuple"):
         given = [t for t in tensors if t is not None] + list(control_inputs or ())
         gate = group(*given)
@@ -89,7 +89,7 @@ def tuple_(
 
 @contextlib.contextmanager
 def device(device_name_or_function: Any) -> Iterator[None]:
-    """Nothing: there is one device."""
+    """Do nothing, because there is only one device."""
     yield
 
 
@@ -101,7 +101,7 @@ def Print(
     summarize: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """`input_`, and when it runs, `data` on the standard error stream."""
+    """Return `input_`; running it prints `data` to standard error."""
     import sys
 
     tensors = [convert_to_tensor(input_), *[convert_to_tensor(d) for d in data]]
@@ -116,7 +116,7 @@ def Print(
 
 
 def print_v2(*inputs: Any, output_stream: Any = None, end: str = "\n", **ignored: Any) -> Operation:
-    """An operation that prints `inputs`, each whole."""
+    """Add an operation that prints `inputs` in full."""
     import sys
 
     pieces = [i if isinstance(i, str) else convert_to_tensor(i) for i in inputs]
@@ -131,11 +131,11 @@ def print_v2(*inputs: Any, output_stream: Any = None, end: str = "\n", **ignored
     return create_op("PrintV2", tensors, [], kernel, stateful=True)
 
 
-# Parts of the graph that a kernel runs by itself.
+# Parts of the graph that a kernel runs.
 
 
 class _Branch:
-    """Operations that a function adds to the graph, to be run by another operation's kernel."""
+    """Graph operations of a function, to be run by the kernel of another operation."""
 
     def __init__(self, function: Callable[..., Any], arguments: Sequence[Tensor] = ()) -> None:
         graph = get_default_graph()
@@ -170,7 +170,7 @@ def _parts(result: Any) -> list[Any]:
 
 
 def _as_given(like: Any, parts: Sequence[Any]) -> Any:
-    """`parts` in the structure of `like`."""
+    """Arrange `parts` in the structure of `like`."""
     left = iter(parts)
 
     def build(each: Any) -> Any:
@@ -220,19 +220,19 @@ def cond(
             raise ValueError(f"Shape must be rank 0 but is rank {chosen.shape.ndims} for 'Switch'")
         yes, no = _Branch(on_true), _Branch(on_false)
         in_function = isinstance(get_default_graph(), FunctionGraph)
-        strict = strict or in_function  # as TensorFlow has it since version 2
+        strict = strict or in_function  # as in TensorFlow since version 2
         known = constant_value(chosen) if in_function else None
         if known is not None:
             _check_alike(yes, no)
             with control_dependencies([*yes.after, *no.after]):
                 outputs = _taken(bool(known), yes, no)
-            if outputs and len(outputs) == len(yes.tensors):  # no operations among them
+            if outputs and len(outputs) == len(yes.tensors):  # neither result contains operations
                 return _in_structure(yes, outputs, strict)
         return _conditional(chosen, yes, no, strict)
 
 
 def _taken(holds: bool, yes: _Branch, no: _Branch) -> list[Tensor]:
-    """The results of the branch that is always taken, of which no more is known than of both."""
+    """Return the results of the branch taken, with the static shapes that both branches share."""
     found: list[Tensor] = []
     for a, b in zip(yes.tensors, no.tensors, strict=True):
         if isinstance(a, Tensor) and isinstance(b, Tensor):
@@ -334,7 +334,7 @@ def map_fn(
 ) -> Any:
     """Apply `fn` to each element along the first dimension, and stack the results.
 
-    `elems` is one tensor or a list or tuple of them; what `fn` gives may be either, too.
+    `elems` is one tensor or a list or tuple of them, and so is the result of `fn`.
     """
     several = isinstance(elems, (list, tuple))
     with name_scope(name, "map"):
@@ -399,7 +399,7 @@ def _mapping(given: list[Tensor], branch: _Branch, like: Any) -> Any:
 
 
 def _elements(columns: Sequence[Any]) -> list[Any]:
-    """As many rows of each column as the first has: zeros after those that there are."""
+    """Return each column with as many rows as the first; missing rows are zeros."""
     if not all(column.ndim for column in columns):
         raise invalid("Input value must be at least a vector")
     count, found = len(columns[0]), []

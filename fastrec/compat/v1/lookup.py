@@ -79,7 +79,7 @@ HashTable = StaticHashTable
 
 
 class MutableHashTable(_mutable.MutableHashTable):
-    """Values by key, to which runs add keys."""
+    """Mutable table of values by key."""
 
     _version = GRAPHS
     _done = staticmethod(lambda count: count.op)

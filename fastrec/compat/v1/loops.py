@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loops of a graph, whose body its kernel runs."""
+"""Loops of a graph; a single operation's kernel runs the loop body."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["foldl", "foldr", "scan", "while_loop"]
 
 
 def _inner(dtype: Any, shape: Any) -> Tensor:
-    """What stands for a value that the loop gives its body."""
+    """Create the placeholder for a loop variable."""
     return create_op("LoopVariable", (), [(dtype, shape)], _not_alone, stateful=True).outputs[0]
 
 
@@ -29,7 +29,7 @@ _Shown = Callable[[Sequence[Any]], list[Any]]
 
 
 def _shown(leaves: Sequence[Any]) -> _Shown:
-    """From the tensors of a loop to what its variables are: tensors, or arrays of them."""
+    """Return a function that wraps tensors as the loop's variables: tensors or arrays of them."""
     arrays = [leaf if isinstance(leaf, TensorArray) else None for leaf in leaves]
     return lambda tensors: [
         tensor if array is None else array.with_flow(tensor)
@@ -40,7 +40,7 @@ def _shown(leaves: Sequence[Any]) -> _Shown:
 def _called(
     function: Callable[..., Any], structure: Any, shown: _Shown
 ) -> Callable[..., list[Any]]:
-    """`function` of the parts of a structure, and the parts of what it gives."""
+    """Wrap `function` to take and return the flattened parts of a structure."""
 
     def call(*parts: Any) -> list[Any]:
         found = flatten(function(pack(structure, shown(parts))), lists=True)[1]
@@ -159,7 +159,7 @@ def scan(
     reverse: bool = False,
     name: str | None = None,
 ) -> Any:
-    """Apply `fn` to what it gave before and each element, and stack all that it gave."""
+    """Apply `fn` to the previous result and each element, and stack all results."""
     return _folded(fn, elems, initializer, reverse, name, every=True)
 
 
@@ -172,7 +172,7 @@ def foldl(
     swap_memory: bool = False,
     name: str | None = None,
 ) -> Any:
-    """Apply `fn` to what it gave before and each element; the last that it gave."""
+    """Apply `fn` to the previous result and each element; return the last result."""
     return _folded(fn, elems, initializer, False, name, every=False)
 
 
@@ -185,7 +185,7 @@ def foldr(
     swap_memory: bool = False,
     name: str | None = None,
 ) -> Any:
-    """As :func:`foldl`, from the last element to the first."""
+    """Apply :func:`foldl` from the last element to the first."""
     return _folded(fn, elems, initializer, True, name, every=False)
 
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Step of a queue runner's thread: an enqueue of one record, or of a block.
+"""Steps of a queue runner, which enqueue one record or a block of records.
 
-TensorFlow runs what leads from a reader to a queue once for each record. Here, where all that it
-consists of can be run on many records, it is: a block is read, parsed and worked on, and its rows
-are enqueued. When anything goes wrong in a block it is done again record by record, so that rows
-and errors are the same. ``FASTREC_COMPAT_LOWERING=0``, or :func:`set_lowering`, forces the way of
+TensorFlow runs the operations between a reader and a queue once for each record. If all of them
+can process many records, this module reads, parses and enqueues blocks instead. If a block raises
+an error, it is processed again record by record, so rows and errors are the same as in
+TensorFlow. ``FASTREC_COMPAT_LOWERING=0`` or :func:`set_lowering` disables blocks.
 TensorFlow everywhere.
 """
 
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 __all__ = ["BlockPlan", "enqueuer", "set_lowering"]
 
-_TRIED = 3  # records; the first takes long where something is made for all of them
+_TRIED = 3  # records to time; the first one may include a setup
 
 _ENQUEUES = ("QueueEnqueueV2", "QueueEnqueueManyV2")
 
@@ -52,25 +52,25 @@ _enabled = os.environ.get("FASTREC_COMPAT_LOWERING", "1") != "0"
 
 
 def set_lowering(enabled: bool) -> bool:
-    """Say whether queue runners that start from now on may work on blocks; what it was before."""
+    """Set whether new queue runners may process blocks; return the previous setting."""
     global _enabled
     before, _enabled = _enabled, enabled
     return before
 
 
 class _Again(Exception):
-    """A block has to be done again, record by record."""
+    """Raised if a block must be processed again, record by record."""
 
 
 class _NotLowered(Exception):
-    """Not all that an enqueue needs can be run on blocks.
+    """Raised if an enqueue requires an operation that cannot process blocks.
 
     Parameters
     ----------
     reason : str, optional
-        None where there are no records.
+        None if the enqueue does not depend on records.
     op : Operation, optional
-        It is the cause.
+        The operation that cannot process blocks.
     """
 
     def __init__(self, reason: str | None = None, op: Operation | None = None) -> None:
@@ -91,7 +91,7 @@ def _source_of(enqueue: Operation, ops: Sequence[Operation]) -> Taken:
 
 
 class BlockPlan:
-    """The way from a reader or another queue to an enqueue, for many records. For one thread.
+    """Plan that fills a queue with blocks from a reader or another queue, in one thread.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ class BlockPlan:
     Raises
     ------
     _NotLowered
-        When it is another way.
+        If the enqueue cannot process blocks.
     """
 
     def __init__(self, enqueue: Operation) -> None:
@@ -117,7 +117,7 @@ class BlockPlan:
         self._step: Any = None
         try:
             self._trace = self._traced(code)
-        except Unfit:  # what is drawn in some part of it cannot be drawn ahead
+        except Unfit:  # draws of a branch cannot be made ahead
             self._trace = self._traced(code, ())
         references = [ref for node in self._trace.nodes for ref in node.inputs]
         used = {slot for is_slot, slot in references + self._trace.outputs if is_slot}
@@ -136,11 +136,11 @@ class BlockPlan:
                     raise _NotLowered(f"{cause.type} has effects that each record may see", cause)
                 try:
                     emit(op, values, way)
-                except Exception as error:  # which it will raise again, in its place
+                except Exception as error:  # each record raises it again
                     raise _NotLowered(f"it fails: {error}", op) from None
         return Trace(recording, [values[tensor] for tensor in self.enqueue.inputs[1:]])
 
-    # What a session executes.
+    # Interface of a session's plan.
 
     def run(self, step: Any, feeds: Any) -> list[Any]:
         """Take a block and enqueue its rows."""
@@ -157,7 +157,7 @@ class BlockPlan:
             parts, put = self._parts(queue, list(map(_rows, columns)), count)
         except Exception as error:
             for state, position in zip(states, positions, strict=True):
-                state.position = position  # The records draw again, one by one.
+                state.position = position  # the records draw again, one by one
             raise _Again from error
         try:
             for part in parts:
@@ -183,7 +183,7 @@ class BlockPlan:
         return columns
 
     def _parts(self, queue: Queue, columns: list[Any], count: int) -> Any:
-        """What is enqueued at a time, checked, and how: all together, where rows are alike."""
+        """Return checked parts and the method that enqueues each; one part if shapes agree."""
         many = self.enqueue.type == "QueueEnqueueManyV2"
         together = all(isinstance(column, np.ndarray) for column in columns)
         if together and many:
@@ -220,25 +220,25 @@ class BlockPlan:
 
 @functools.cache
 def _pool() -> concurrent.futures.ThreadPoolExecutor:
-    """Threads that help those of queue runners, in this process."""
-    import concurrent.futures  # which takes as long as all of this package
+    """Return the process-wide thread pool that helps queue runners."""
+    import concurrent.futures  # slow to import
 
     return concurrent.futures.ThreadPoolExecutor(usable_cpus(), "fastrec-rows")
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_pool.cache_clear)  # which has none of the threads
+    os.register_at_fork(after_in_child=_pool.cache_clear)  # its threads do not exist in the child
 
 
 def _rows(column: Any) -> Any:
-    """A column as an array, or a list of arrays where shapes differ."""
+    """Return a column as an array, or as a list of arrays if shapes differ."""
     if isinstance(column, fastrec.Bytes):
         return column.to_numpy()
     return column if isinstance(column, np.ndarray) else [as_array(row) for row in column]
 
 
 def enqueuer(sess: Any, op: Any) -> Callable[[], Any]:
-    """A function that runs `op` for the next record, or for several of them."""
+    """Return a function that runs `op` for the next record or block of records."""
     plain: Callable[[], Any] = sess.make_callable(op)
     if not _enabled or not isinstance(sess, Runtime) or not isinstance(op, Operation):
         return plain
@@ -267,7 +267,7 @@ def enqueuer(sess: Any, op: Any) -> Callable[[], Any]:
 
 
 def _one_by_one(source: Taken, one: Callable[..., Any]) -> None:
-    """Enqueue the records of a block; when one fails, those after it go back."""
+    """Enqueue the records of a block; if one fails, return those after it to the source."""
     for i, row in enumerate(source.rows()):
         try:
             one(*row)

@@ -34,7 +34,7 @@ def batch_gather(params: Any, indices: Any, name: str | None = None) -> Any:
 
 
 def diag(diagonal: Any, name: str | None = None) -> Any:
-    """Return a tensor of twice the rank with these elements on its diagonal and 0 elsewhere."""
+    """Return a tensor of twice the rank with these elements on its diagonal."""
     tensor = convert_to_tensor(diagonal)
     if tensor.shape.ndims == 1:
         return _tf().matrix_diag(tensor, name)
@@ -144,7 +144,7 @@ class Beta:
     def sample(
         self, sample_shape: int | Sequence[int] = (), seed: int | None = None, name: str = "sample"
     ) -> Any:
-        """Draw numbers: a shape of draws of each distribution."""
+        """Draw `sample_shape` numbers from each distribution."""
         tf = _tf()
         shape = [sample_shape] if isinstance(sample_shape, int) else list(sample_shape)
         ones = tf.ones_like(self.total_concentration)
@@ -193,7 +193,7 @@ def edit_distance(
     Parameters
     ----------
     hypothesis, truth : SparseTensor
-        Of one type and rank.
+        Sequences of one type and rank.
     normalize : bool
         Divide by the length of the truth.
     """
