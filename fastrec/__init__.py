@@ -171,7 +171,7 @@ if TYPE_CHECKING:
     from .storage.options import StorageOptions
     from .tables.convert import Converted, convert
 
-# Imported when they are first asked for; whoever only writes does without what reads.
+# Imported on first use, so that a program that only writes does not load the readers.
 _HOMES: dict[str, tuple[str, ...]] = {
     "tables.convert": ("Converted", "convert"),
     "columns": ("Arrays", "Bytes", "Ragged", "Sparse"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Images: files as arrays and as records, and what becomes of encoded images in a batch.
+"""Images: decode files, write image datasets, and preprocess encoded images in batches.
 
 Pillow is imported by the functions that need it.
 """

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Threads of Python: how many to use, and a function over an iterator, with results in its order.
+"""Ordered parallel map over an iterator with Python threads, and the number of usable processors.
 
-:class:`Pipeline` pays for functions that give up the interpreter's lock: parsing, inflating, NumPy,
-decoders. As in the native loader, no thread runs further ahead than the ring is long, and an error
-comes where its result would have been.
+:class:`Pipeline` saves time for functions that release the GIL: parsing, decompression, NumPy and
+decoders. As in the native loader, at most `depth` results are computed ahead, and an error is
+raised in place of its result.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ __all__ = ["Pipeline", "close_together", "is_in_pipeline", "usable_cpus"]
 _MEMBERSHIP = Path("/proc/self/cgroup")
 _GROUPS = Path("/sys/fs/cgroup")
 
-_here = threading.local()  # the ring that the thread works for
+_here = threading.local()  # the ring that this thread works for
 
-_WAIT_S = 0.1  # between looks at whether anybody is still there
-_JOIN_S = 5.0  # for all threads that are inside of the caller's function, together
-_NEXT_JOIN_S = 0.1  # the same, after a wait that timed out
+_WAIT_S = 0.1  # seconds per wait, so that Ctrl-C works
+_JOIN_S = 5.0  # seconds to wait for threads inside the caller's function, in total
+_NEXT_JOIN_S = 0.1  # the same, soon after a wait that timed out
 
 
 def usable_cpus() -> int:
@@ -97,21 +97,21 @@ class _Ring:
         self.source = source
         self.function = function
         self.depth = depth
-        self.pulling = threading.Lock()  # the source is for one thread at a time
+        self.pulling = threading.Lock()  # one thread at a time uses the source
         lock = threading.Lock()  # guards what follows
         self.ready = threading.Condition(lock)
         self.has_space = threading.Condition(lock)
         self.results: dict[int, Any] = {}
         self.next = 0
         self.claimed = 0
-        self.end: int | None = None  # serial of the result that will not come, ...
-        self.error: BaseException | None = None  # ... and why, unless the source is through
+        self.end: int | None = None  # number of results before the end or an error
+        self.error: BaseException | None = None  # the error at `end`, if any
         self.stopping = False
         self.consumer_s = 0.0
         self.workers_s = 0.0
 
     def pull(self) -> tuple[int, Any] | None:
-        """The next of the source with its serial; None when there is nothing more to do."""
+        """Return the next item of the source with its number; None at the end."""
         with self.pulling:
             with self.has_space:
                 began = time.perf_counter()
@@ -155,7 +155,7 @@ class _Ring:
                     self.results[serial] = result
                     if serial == self.next:
                         self.ready.notify()
-                del result  # nothing waits for more with the memory of a batch in its hands
+                del result  # frees the memory of a batch before the next wait
             del task, item
 
     def take(self) -> Any:
@@ -185,20 +185,20 @@ class _Ring:
 
 
 def is_in_pipeline() -> bool:
-    """Whether the calling thread works for some :class:`Pipeline`."""
+    """Return whether the calling thread is a worker of any :class:`Pipeline`."""
     return hasattr(_here, "ring")
 
 
 class Pipeline(Iterator[Any]):
-    """``map(function, source)``, by `threads` threads, at most `depth` results ahead.
+    """Map `function` over `source` in `threads` threads, at most `depth` results ahead.
 
     Parameters
     ----------
     source : iterator
-        Asked by one thread at a time. Where it has them, ``interrupt()`` is called to end a wait
-        inside of it, from another thread, and then ``close()``.
+        Used by one thread at a time. When the pipeline is closed, its methods ``interrupt()``,
+        from another thread, and then ``close()`` are called if they exist.
     function : callable
-        Called by any of the threads.
+        Called in any of the threads.
     """
 
     _live: ClassVar[weakref.WeakSet[Pipeline]] = weakref.WeakSet()
@@ -221,7 +221,7 @@ class Pipeline(Iterator[Any]):
         for number, thread in enumerate(self._threads):
             try:
                 thread.start()
-            except RuntimeError:  # the system has no more threads: those that run do all
+            except RuntimeError:  # too many threads in the system; the others do the work
                 del self._threads[number:]
                 if not number:
                     raise
@@ -229,20 +229,20 @@ class Pipeline(Iterator[Any]):
 
     def __next__(self) -> Any:
         if self._pid != os.getpid():
-            raise ValueError(f"made in process {self._pid}; make a new iterator in the child")
+            raise ValueError(f"created in process {self._pid}; create a new iterator in this one")
         return self._ring.take()
 
     def is_worker(self) -> bool:
-        """Whether the calling thread is one of the workers."""
+        """Return whether the calling thread is a worker of this pipeline."""
         return getattr(_here, "ring", None) is self._ring
 
     @property
     def waited_s(self) -> tuple[float, float]:
-        """Seconds that the consumer, and all threads together, have waited."""
+        """Seconds that the consumer waited, and that all workers together waited."""
         return self._ring.consumer_s, self._ring.workers_s
 
     def close(self) -> None:
-        """Stop the threads and wait for them. A child of fork() has none, and leaves them be."""
+        """Stop the threads and wait for them. In a child made by fork(), do nothing."""
         close_together([self])
 
     def _stop(self) -> None:
@@ -254,7 +254,7 @@ class Pipeline(Iterator[Any]):
 
     def _join(self, deadline: float) -> bool:
         """Wait for the threads; return whether all have ended."""
-        # One whose start() was interrupted is not alive yet, and ends by itself.
+        # A thread whose start() was interrupted is not alive yet; it will stop when it runs.
         others = [each for each in self._threads if each is not threading.current_thread()]
         for thread in others:
             if thread.is_alive():

@@ -16,7 +16,7 @@
 #define HUGE ((size_t)2 << 20)
 
 /*
- * Size from which a freed block may be kept. Mapping, zeroing and unmapping a large block takes as
+ * Minimum size of a kept block. Mapping, zeroing and unmapping a large block takes as
  * long as filling it, so the most recently freed blocks are kept for later allocations of about the
  * same size, by any thread. The first word of a kept block is its capacity. Kept blocks are
  * poisoned for AddressSanitizer, so it reports uses after free.

@@ -80,8 +80,7 @@ typedef struct {
     size_t size, capacity;
 } fr_buffer;
 
-/* Makes room for `extra` more bytes by doubling the capacity. Moves `data` and keeps its
-   contents. */
+/* Reserves `extra` more bytes by doubling the capacity. May move `data`; its contents are kept. */
 FR_NODISCARD int fr_buffer_grow(fr_buffer *buffer, size_t extra, fr_error *err);
 
 FR_NODISCARD static inline int fr_buffer_reserve(fr_buffer *buffer, size_t extra, fr_error *err) {

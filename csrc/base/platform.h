@@ -97,8 +97,8 @@ typedef bool (*fr_map_lost)(uintptr_t address, void **base, size_t *size);
 
 /*
  * Lets maps survive the loss of bytes of their file. Inside a signal handler, on the thread that
- * reads, `lost` is asked for the map of the address; if it knows one, zeros replace the lost bytes
- * and reading continues. On Windows, the whole map becomes zeros. Call this with the same `lost`
+ * reads, `lost` finds the map of the address; if it finds one, zeros replace the lost bytes and
+ * reading continues. On Windows, the whole map becomes zeros. Call this with the same `lost`
  * before each map, because other code may have installed its handlers in the meantime.
  */
 int fr_map_watch(fr_map_lost lost);

@@ -25,19 +25,19 @@ struct fr_task_ring {
     size_t threads; /* members that were started */
 
     fr_mutex mutex;    /* guards what follows */
-    fr_cond ready;     /* the task that the consumer waits for is done */
-    fr_cond room;      /* one more task may be claimed, or none will be */
-    outcome *outcomes; /* of task `number` at number % depth */
-    size_t end;        /* tasks from here on are not begun */
-    size_t claimed;    /* the task that a member takes next */
-    size_t next;       /* the task that the consumer takes next */
-    size_t released;   /* tasks whose results the consumer is done with */
+    fr_cond ready;     /* signaled when the consumer's next task is done */
+    fr_cond room;      /* signaled when a place is free, or no more tasks start */
+    outcome *outcomes; /* outcome of task `number` at number % depth */
+    size_t end;        /* number after the last task to start */
+    size_t claimed;    /* number of the next task to claim */
+    size_t next;       /* number of the consumer's next task */
+    size_t released;   /* number of tasks whose results are no longer used */
     bool stopping;
     fr_task_ring_waits waits;
-    outcome failed; /* what the consumer was told, if it was an error */
+    outcome failed; /* the error that each further call returns */
 };
 
-/* With the mutex held, or by the consumer of a ring without members. */
+/* REQUIRES: the mutex is held, or the ring has 0 members. */
 static size_t claim_next(fr_task_ring *ring) {
     const size_t number = ring->claimed++;
     if (ring->options.claim) ring->options.claim(ring->options.context, number);
@@ -68,7 +68,7 @@ static void deliver(fr_task_ring *ring, size_t number, const outcome *done) {
     }
     const bool awaited = number == ring->next;
     fr_mutex_unlock(&ring->mutex);
-    /* Whoever is woken wants the mutex at once. */
+    /* Signaled after unlocking, because the consumer locks the mutex when it wakes. */
     if (awaited) fr_cond_signal(&ring->ready);
 }
 
@@ -86,7 +86,7 @@ static void *work(void *argument) {
     return NULL;
 }
 
-/* As many threads as can be had: with fewer, or none, the work is done all the same. */
+/* Starts members until the system refuses a thread. Fewer members, or none, are sufficient. */
 static void start_members(fr_task_ring *ring) {
     for (size_t i = 0; i < ring->options.threads; i++, ring->threads++) {
         ring->members[i].ring = ring;
@@ -149,7 +149,7 @@ static void await(fr_task_ring *ring, const outcome *next, int timeout_ms) {
     ring->waits.consumer_ns += now - began;
 }
 
-/* The result that the consumer had until now is its no more: its place is free. */
+/* Frees the place of the consumer's previous result. */
 static void release(fr_task_ring *ring) {
     if (ring->released == ring->next) return;
     ring->released = ring->next;
@@ -162,7 +162,7 @@ static void do_next(fr_task_ring *ring, outcome *done) {
     done->status = ring->options.task(ring->options.context, 0, number, &done->err);
 }
 
-/* FR_OK when the next task is done, whatever came of it. */
+/* Takes the outcome of the next task. Returns FR_OK even if the task failed. */
 static int take(fr_task_ring *ring, int timeout_ms, outcome *taken) {
     if (ring->next == ring->options.count) return FR_END;
     if (ring->threads == 0) {

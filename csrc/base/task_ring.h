@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Numbered tasks, done by several threads, their results taken in turn.
+ * Ordered parallel tasks: threads run numbered tasks, and one consumer takes the results in order.
  *
- * Members take the next number and do that task; the consumer waits for tasks 0, 1, 2, ... The task
- * that the consumer holds and the `depth` - 1 after it may be claimed, so that task i may use place
- * i % depth of what the consumer has for results. The first error in turn is given where its task
- * would have been, and ends everything: nothing after it is begun. Which task does what depends on
- * its number alone, so the results are the same for any number of threads; with none the consumer
- * does each task as it asks for it.
+ * A member is a thread that repeatedly claims the next number and runs that task. The consumer
+ * takes tasks 0, 1, 2, ... Besides the task whose result it holds, `depth` - 1 further tasks may be
+ * claimed, so task i may write its result to place i % depth of an array. An error is returned in
+ * place of its task, and no later task starts. A task depends only on its number, so results are
+ * the same for any number of threads. Without members, the consumer runs each task itself.
  *
- * A ring is for one consumer at a time. Members block all signals and call nothing but tasks. A
- * child made by fork() has no members: it is told so, and can free the ring.
+ * A ring has one consumer at a time. Members block all signals and call only tasks. In a child made
+ * by fork(), which lacks the members, fr_task_ring_next() fails and fr_task_ring_free() works.
  */
 #ifndef FASTREC_TASK_RING_H
 #define FASTREC_TASK_RING_H
@@ -25,13 +24,14 @@
 typedef struct fr_task_ring fr_task_ring;
 
 typedef struct {
-    /* Does task `number`; no two calls with the same `member`, below `threads` or 0, overlap. */
+    /* Runs task `number`. `member` is below max(`threads`, 1); calls with the same member do not
+       overlap. */
     int (*task)(void *context, size_t member, size_t number, fr_error *err);
-    /* NULL, or called for each number in turn, before its task, and never while it runs itself. */
+    /* Called for each number in order, before its task; calls do not overlap. May be NULL. */
     void (*claim)(void *context, size_t number);
     void *context;
-    size_t count;   /* of tasks */
-    size_t depth;   /* at least 1 */
+    size_t count;   /* number of tasks */
+    size_t depth;   /* places for results; at least 1 */
     size_t threads; /* 0 to FR_TASK_RING_THREADS_MAX */
 } fr_task_ring_options;
 
@@ -39,22 +39,22 @@ FR_NODISCARD int fr_task_ring_start(const fr_task_ring_options *options, fr_task
                                     fr_error *err);
 
 /*
- * Waits for the next task in turn, whose result may be used until the next call. FR_END after the
- * last, FR_AGAIN after `timeout_ms` without one, FR_ERR_STATE in a child process, or the task's
- * error, again and again.
+ * Waits for the next task; its result is valid until the next call. Returns FR_END after the last
+ * task, FR_AGAIN after `timeout_ms`, FR_ERR_STATE in a child process, or the error of a task. After
+ * an error, each call returns it again.
  */
 FR_NODISCARD int fr_task_ring_next(fr_task_ring *ring, int timeout_ms, size_t *number,
                                    fr_error *err);
 
 typedef struct {
-    uint64_t consumer_ns; /* the consumer waited for a task */
-    uint64_t members_ns;  /* members waited until they might begin one, all together */
+    uint64_t consumer_ns; /* time that the consumer waited for tasks */
+    uint64_t members_ns;  /* time that all members together waited for free places */
 } fr_task_ring_waits;
 
-/* All zero in a child process. */
+/* Returns the times so far; zeros in a child process. */
 fr_task_ring_waits fr_task_ring_get_waits(fr_task_ring *ring);
 
-/* Waits for tasks that were begun; begins no more. NULL is fine. */
+/* Stops the members after their current tasks and frees the ring. `ring` may be NULL. */
 void fr_task_ring_free(fr_task_ring *ring);
 
 #endif

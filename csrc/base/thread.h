@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Threads, locks and conditions: POSIX's, or Windows's own (thread_posix.c, thread_windows.c).
+ * Threads, mutexes and condition variables, implemented by thread_posix.c and thread_windows.c.
  *
- * A function that returns an int is 0, or an errno.
+ * A function that returns an int returns 0 or an errno value.
  */
 #ifndef FASTREC_THREAD_H
 #define FASTREC_THREAD_H
@@ -33,8 +33,9 @@ typedef pthread_once_t fr_once;
 #endif
 
 /*
- * A thread gets no signals: they go to threads that expect them. Faults stay open, for a fault is
- * of the thread whose it is, and a map's handler (platform.h) has to get it.
+ * Starts a thread that blocks signals, so that the program's own threads receive them. Fault
+ * signals such as SIGBUS stay unblocked: they go to the thread that caused them, and the handler of
+ * file maps (platform.h) must run there.
  */
 int fr_thread_start(fr_thread *thread, void *(*run)(void *argument), void *argument);
 void fr_thread_join(fr_thread thread);
@@ -46,7 +47,7 @@ void fr_mutex_destroy(fr_mutex *mutex);
 
 int fr_cond_init(fr_cond *cond);
 void fr_cond_wait(fr_cond *cond, fr_mutex *mutex);
-/* Until fr_clock_ns() is `deadline`, or somebody signals, or for no reason. */
+/* Waits until fr_clock_ns() reaches `deadline` or the condition is signaled; may wake early. */
 void fr_cond_wait_until(fr_cond *cond, fr_mutex *mutex, uint64_t deadline);
 void fr_cond_signal(fr_cond *cond);
 void fr_cond_broadcast(fr_cond *cond);
@@ -54,7 +55,7 @@ void fr_cond_destroy(fr_cond *cond);
 
 void fr_once_run(fr_once *once, void (*run)(void));
 
-/* Calls `before` in a process that forks, then `after` in it and in its child. */
+/* Calls `before` in the parent before fork(), and `after` in parent and child after it. */
 int fr_thread_at_fork(void (*before)(void), void (*after)(void));
 
 #endif

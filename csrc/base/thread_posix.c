@@ -46,7 +46,7 @@ void fr_mutex_destroy(fr_mutex *mutex) {
     pthread_mutex_destroy(mutex);
 }
 
-/* Waits are timed by the clock that nobody sets. */
+/* Uses the monotonic clock for timeouts, because the date may be changed during a wait. */
 int fr_cond_init(fr_cond *cond) {
 #if defined(__APPLE__)
     return pthread_cond_init(cond, NULL);

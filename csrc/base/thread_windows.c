@@ -70,7 +70,7 @@ void fr_cond_wait(fr_cond *cond, fr_mutex *mutex) {
     SleepConditionVariableSRW((CONDITION_VARIABLE *)cond, (SRWLOCK *)mutex, INFINITE, 0);
 }
 
-/* In whole milliseconds, and one more: who waits would ask again and again for the last of them. */
+/* Rounds up to whole milliseconds; otherwise callers would poll during the last one. */
 void fr_cond_wait_until(fr_cond *cond, fr_mutex *mutex, uint64_t deadline) {
     const uint64_t now = fr_clock_ns(), left = deadline > now ? deadline - now : 0;
     const uint64_t ms = left / 1000000u < INT32_MAX ? left / 1000000u + 1 : INT32_MAX;
@@ -99,7 +99,7 @@ void fr_once_run(fr_once *once, void (*run)(void)) {
     InitOnceExecuteOnce((INIT_ONCE *)once, run_once, &run, NULL);
 }
 
-/* No process forks. */
+/* Does nothing, because Windows does not have fork(). */
 int fr_thread_at_fork(void (*before)(void), void (*after)(void)) {
     (void)before, (void)after;
     return 0;

@@ -46,7 +46,7 @@ static void cut_off(const fr_writer *writer) {
    file belongs to the parent. */
 static int check_process(const fr_writer *writer, fr_error *err) {
     if (writer->pid == fr_process_id()) return FR_OK;
-    return fr_fail(err, FR_ERR_STATE, "the writer was made in process %lld and works only there",
+    return fr_fail(err, FR_ERR_STATE, "the writer was created in process %lld and works only there",
                    (long long)writer->pid);
 }
 

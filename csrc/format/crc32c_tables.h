@@ -64,7 +64,7 @@ static const uint32_t fr_crc32c_merge[43][2] = {
     {0xcec3662e, 0xa60ce07b},
 };
 
-/* Constants that move 128 bits of message to the left: by as many as the name says, */
+/* Constants that move 128 bits of message to the left by the number in the name, */
 #define FR_CRC32C_FOLD_1024 0x6992cea2, 0x0d3b6092
 #define FR_CRC32C_FOLD_1536 0xa87ab8a8, 0xab7aff2a
 #define FR_CRC32C_FOLD_2048 0xdcb17aa4, 0xb9e02b86

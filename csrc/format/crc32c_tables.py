@@ -8,11 +8,11 @@ Its CRC is the remainder, modulo P of degree 32, of the string times x^32; the i
 final complement only add constants. So everything below is "x to some power modulo P", and the only
 question for each constant is which power.
 
-Two conventions decide it. CRC-32C takes the bits of a byte lowest first, so polynomials lie in
-registers reflected: bit 0 holds the highest power. A polynomial of degree < 32 kept in the *low*
-half of a 64-bit register therefore stands for itself times x^32. And a carry-less multiplication
-of two 64-bit registers gives 127 bits in a 128-bit one, which read reflected is the product times
-one more x.
+Two conventions determine these powers. CRC-32C processes the lowest bit of a byte first, so
+registers hold polynomials in reflected form: bit 0 is the coefficient of the highest power. A
+polynomial of degree < 32 in the *low* half of a 64-bit register therefore represents itself times
+x^32. A carry-less multiplication of two 64-bit registers gives 127 bits in a 128-bit register;
+in reflected form, this is the product times one more x.
 """
 
 from __future__ import annotations
@@ -60,14 +60,15 @@ def reflect(value: int) -> int:
 
 
 def x(exponent: int) -> int:
-    """Return x^exponent mod P as it lies in a register."""
+    """Return x^exponent mod P in reflected form, as stored in a register."""
     return reflect(power(exponent))
 
 
 def slices() -> list[list[int]]:
-    """Tables for eight bytes at a time: ``[k][byte]`` is byte followed by k zero bytes, times x^32.
+    """Return tables for eight bytes at a time.
 
-    The first is the classic table. A zero byte more is one more step with it.
+    ``[k][byte]`` is the remainder of the byte followed by k zero bytes, times x^32. Table 0 is the
+    usual CRC table, and each further table applies it to one more zero byte.
     """
     first = []
     for byte in range(256):
@@ -81,25 +82,25 @@ def slices() -> list[list[int]]:
 
 
 def fold(bits: int) -> tuple[int, int]:
-    """Constants that move 128 bits of message ``bits`` further to the left, or right if negative.
+    """Return constants that move 128 bits of message by `bits` to the left, or right if negative.
 
-    128 bits in memory are L x^64 + H, L the qword at the lower address. Moved, they are
-    L x^(bits+64) + H x^bits. A constant K in the low half of a register stands for K x^32 and the
+    128 bits in memory are L x^64 + H, where L is the qword at the lower address. Moved, they are
+    L x^(bits+64) + H x^bits. A constant K in the low half of a register represents K x^32, and the
     multiplication adds x, so L needs K = x^(bits + 64 - 33) and H needs K = x^(bits - 33).
 
-    To the right is a division by a power of x. P has the term 1, so x has an inverse, and whatever
-    the 128 bits were, the result has the remainder that the quotient would have.
+    A move to the right divides by a power of x. This is possible because P has the term 1, so x
+    has an inverse modulo P; the result has the same remainder as the quotient.
     """
     return x(bits + 31), x(bits - 33)
 
 
 def merge(words: int) -> tuple[int, int]:
-    """Constants that join three streams of ``words`` words each: those of the first and second.
+    """Return the constants of the first and second of three streams of `words` words each.
 
-    A stream's CRC has to move over the words that follow its stream. CRC A in the low half of a
-    register stands for A x^32, the constant K for K x^32; their product in the low qword of the
-    result for A K x, and the crc32 instruction that reduces it multiplies by x^32. So A moves by
-    `bits` with K = x^(bits - 33).
+    To join the streams, the CRC of a stream is moved over the words that follow it. A CRC A in the
+    low half of a register represents A x^32, and a constant K represents K x^32. The low qword of
+    their product represents A K x, and the crc32 instruction that reduces it multiplies by x^32.
+    So K = x^(bits - 33) moves A by `bits`.
     """
     return x(128 * words - 33), x(64 * words - 33)
 
@@ -136,7 +137,7 @@ def header() -> Iterable[str]:
         yield f"    {{0x{of_first:08x}, 0x{of_second:08x}}},"
     yield "};"
     yield ""
-    yield "/* Constants that move 128 bits of message to the left: by as many as the name says, */"
+    yield "/* Constants that move 128 bits of message to the left by the number in the name, */"
     for bits in (1024, 1536, 2048):
         low, high = fold(bits)
         yield f"#define FR_CRC32C_FOLD_{bits} 0x{low:08x}, 0x{high:08x}"
