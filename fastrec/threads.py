@@ -229,7 +229,7 @@ class Pipeline(Iterator[Any]):
 
     def __next__(self) -> Any:
         if self._pid != os.getpid():
-            raise ValueError(f"created in process {self._pid}; create a new iterator in this one")
+            raise ValueError(f"created in process {self._pid}; create a new iterator in the child")
         return self._ring.take()
 
     def is_worker(self) -> bool:

@@ -115,7 +115,7 @@ class Batches(Iterator[Any]):
 
     def __next__(self) -> Any:
         if self._pid != os.getpid():
-            raise ValueError(f"created in process {self._pid}; create a new iterator in this one")
+            raise ValueError(f"created in process {self._pid}; create a new iterator in the child")
         if is_in_pipeline():
             self._refuse_own_transform()
         with self._lock:
