@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Builds libjpeg-turbo, libpng and libdeflate for wheels, the same versions on every platform, and puts their
+# Builds libjpeg-turbo, libpng, libdeflate and isa-l for wheels, the same versions on every platform, and puts their
 # licences, and that of zlib, beside the project's, from where they get into the wheel. Without nasm
 # there would be no SIMD on x86, and nothing would say so but REQUIRE_SIMD.
 set -eu
@@ -38,5 +38,7 @@ install() {
 install libjpeg-turbo/libjpeg-turbo 3.1.2 -DENABLE_STATIC=OFF -DREQUIRE_SIMD=ON -DWITH_TURBOJPEG=OFF
 install pnggroup/libpng v1.6.50 -DPNG_STATIC=OFF -DPNG_TESTS=OFF -DPNG_TOOLS=OFF -DPNG_FRAMEWORK=OFF
 install ebiggers/libdeflate v1.24 -DLIBDEFLATE_BUILD_STATIC_LIB=OFF -DLIBDEFLATE_BUILD_GZIP=OFF
+install intel/isa-l v2.32.1 -DBUILD_SHARED_LIBS=ON -DISAL_BUILD_TESTS=OFF -DISAL_BUILD_PERF_TESTS=OFF \
+    -DISAL_BUILD_ISAL_SHIM=OFF
 get madler/zlib v1.3.1
 if command -v ldconfig >/dev/null; then ldconfig "$prefix/lib64" "$prefix/lib" || true; fi

@@ -3,7 +3,7 @@
 
     python tools/libraries.py --cflags | --libs
 
-FASTREC_JPEG, FASTREC_PNG and FASTREC_DEFLATE are 0 to build without a library, or 1 to fail where
+FASTREC_JPEG, FASTREC_PNG, FASTREC_DEFLATE and FASTREC_ISAL are 0 to build without a library, or 1 to fail where
 it is missing. Otherwise a library is used if pkg-config and the compiler know it.
 """
 
@@ -35,6 +35,12 @@ LIBRARIES = {
         #include <libdeflate.h>
         #if LIBDEFLATE_VERSION_MAJOR < 1 || LIBDEFLATE_VERSION_MINOR < 14
         #error "fastrec requires libdeflate 1.14 or newer"
+        #endif
+    """,
+    ("libisal", "ISAL"): """
+        #include <isa-l.h>
+        #if ISAL_MAJOR_VERSION < 2 || ISAL_MAJOR_VERSION == 2 && ISAL_MINOR_VERSION < 30
+        #error "fastrec requires isa-l 2.30 or newer"
         #endif
     """,
 }

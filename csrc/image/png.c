@@ -47,7 +47,14 @@ int fr_png_read_header(fr_span data, uint64_t limit, fr_png_header *header, fr_e
 #if defined(FASTREC_HAVE_PNG)
 
 #include <png.h>
-#if defined(FASTREC_HAVE_DEFLATE)
+#if defined(FASTREC_HAVE_DEFLATE) && defined(FASTREC_HAVE_ISAL)
+#include <isa-l.h>
+#include <libdeflate.h>
+#define TEXT_OF(number) #number
+#define TEXT(number) TEXT_OF(number)
+#define ISAL_VERSION_STRING TEXT(ISAL_MAJOR_VERSION) "." TEXT(ISAL_MINOR_VERSION)
+#define INFLATER ", libdeflate " LIBDEFLATE_VERSION_STRING ", isal " ISAL_VERSION_STRING
+#elif defined(FASTREC_HAVE_DEFLATE)
 #include <libdeflate.h>
 #define INFLATER ", libdeflate " LIBDEFLATE_VERSION_STRING
 #else

@@ -4,12 +4,20 @@
 #if defined(FASTREC_HAVE_DEFLATE)
 
 #include <libdeflate.h>
+#if defined(FASTREC_HAVE_ISAL)
+#include <isa-l/igzip_lib.h>
+#include <stdlib.h>
+#endif
 
 #include "image/png_unfilter.h"
 
 /* Bytes of the signature and IHDR; bytes of a chunk's length, name and checksum; the largest
    accepted ancillary chunk, which is below libpng's limit. */
 enum { HEADER_SIZE = 8 + 12 + 13, CHUNK_OVERHEAD = 12, ANCILLARY_MAX = 1 << 20 };
+enum { ZLIB_HEADER = 2, ZLIB_CHECKSUM = 4 }; /* bytes before and after the deflate stream */
+/* isal is faster than libdeflate for streams that shrink less than this, from this many bytes on;
+   smaller images do not repay its larger tables. */
+enum { LITERALS_RATIO = 4, LITERALS_MIN = 1 << 14 };
 enum { GREY = 0, RGB = 2, PALETTE = 3, GREY_ALPHA = 4, RGB_ALPHA = 6 };
 
 /* The contents of the chunks before the pixels. */
@@ -96,21 +104,50 @@ static bool read_header(image *image, fr_span data, const fr_png_header *header,
            (type == RGB_ALPHA && wanted == 3);
 }
 
-/* Inflates the stream to exactly the rows of the image, each after its filter byte. */
-static bool inflate_rows(image *image, size_t row_size, size_t height) {
-    const size_t size = (row_size + 1) * height;
-    const fr_span stream = image->stream;
-    if (stream.size < 2) return false;
-    const size_t window = (size_t)1 << ((stream.data[0] >> 4) + 8);
-    if (window < 32768 && window < size) return false; /* libdeflate assumes the largest window */
-    if (fr_buffer_reserve(&image->inflated, size + 2 * row_size, NULL) != FR_OK) return false;
+static bool inflate_by_libdeflate(fr_span stream, uint8_t *out, size_t size) {
     struct libdeflate_decompressor *inflater = libdeflate_alloc_decompressor();
     if (!inflater) return false;
     size_t read = 0, written = 0;
     const enum libdeflate_result result = libdeflate_zlib_decompress_ex(
-        inflater, stream.data, stream.size, image->inflated.data, size, &read, &written);
+        inflater, stream.data, stream.size, out, size, &read, &written);
     libdeflate_free_decompressor(inflater);
     return result == LIBDEFLATE_SUCCESS && read == stream.size && written == size;
+}
+
+#if defined(FASTREC_HAVE_ISAL)
+/* Inflates a stream that consists mostly of literals, of which isal decodes up to three at once. */
+static bool inflate_by_isal(fr_span stream, uint8_t *out, size_t size) {
+    const uint32_t header = (uint32_t)stream.data[0] << 8 | stream.data[1];
+    if (header % 31 || (stream.data[0] & 15) != 8 || header & 0x20) return false;
+    if (stream.size > UINT32_MAX || size > UINT32_MAX) return false;
+    struct inflate_state *state = malloc(sizeof *state);
+    if (!state) return false;
+    isal_inflate_init(state);
+    state->next_in = (uint8_t *)(uintptr_t)stream.data + ZLIB_HEADER;
+    state->avail_in = (uint32_t)(stream.size - ZLIB_HEADER - ZLIB_CHECKSUM);
+    state->next_out = out;
+    state->avail_out = (uint32_t)size;
+    const bool is_whole = isal_inflate_stateless(state) == ISAL_DECOMP_OK &&
+                          state->avail_in == 0 && state->avail_out == 0;
+    free(state);
+    const uint8_t *checksum = stream.data + stream.size - ZLIB_CHECKSUM;
+    return is_whole && libdeflate_adler32(1, out, size) == big_u32(checksum);
+}
+#endif
+
+/* Inflates the stream to exactly the rows of the image, each after its filter byte. */
+static bool inflate_rows(image *image, size_t row_size, size_t height) {
+    const size_t size = (row_size + 1) * height;
+    const fr_span stream = image->stream;
+    if (stream.size < ZLIB_HEADER + ZLIB_CHECKSUM) return false;
+    const size_t window = (size_t)1 << ((stream.data[0] >> 4) + 8);
+    if (window < 32768 && window < size) return false; /* both libraries assume the largest window */
+    if (fr_buffer_reserve(&image->inflated, size + 2 * row_size, NULL) != FR_OK) return false;
+#if defined(FASTREC_HAVE_ISAL)
+    if (size >= LITERALS_MIN && stream.size > size / LITERALS_RATIO)
+        return inflate_by_isal(stream, image->inflated.data, size);
+#endif
+    return inflate_by_libdeflate(stream, image->inflated.data, size);
 }
 
 /* Converts a row to the requested samples. Returns false for an index outside the palette. */

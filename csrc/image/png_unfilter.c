@@ -6,9 +6,9 @@
  * Average. With ~x = -x - 1, ~(r + floor((a + b) / 2)) = ceil((~a + ~b) / 2) - r, which takes two
  * operations if the complements are kept.
  *
- * Paeth. With a, b, c to the left, above and above left, the distances are |b - c|, |a - c| and |a
- * + (b - 2c)|; each absolute value is the maximum of two differences. r + b and r + c do not depend
- * on the pixel to the left.
+ * Paeth. With a, b, c to the left, above and above left, let low and high be the smaller and the
+ * larger of a and b, and t = 3c - a - b. The predictor is low if t >= high, otherwise high if
+ * t <= low, otherwise c. 3c - b, r + b and r + c do not depend on the pixel to the left.
  */
 #include "image/png_unfilter.h"
 
@@ -75,22 +75,19 @@ typedef struct {
     __m128i left, corner; /* 16 bits per channel */
 } paeth;
 
-static inline __m128i distance(__m128i x, __m128i y) {
-    return _mm_max_epi16(_mm_sub_epi16(x, y), _mm_sub_epi16(y, x));
-}
-
 static inline __m128i paeth_pixel(paeth *p, __m128i row, __m128i before) {
     const __m128i zero = _mm_setzero_si128(), a = p->left, c = p->corner;
     const __m128i r = _mm_unpacklo_epi8(row, zero), b = _mm_unpacklo_epi8(before, zero);
-    const __m128i rb = _mm_add_epi8(r, b), rc = _mm_add_epi8(r, c);
-    const __m128i pa = distance(b, c), pb = distance(a, c);
-    const __m128i pc = distance(a, _mm_sub_epi16(_mm_add_epi16(c, c), b));
-    const __m128i not_a = _mm_cmpgt_epi16(pa, _mm_min_epi16(pb, pc));
-    const __m128i not_b = _mm_cmpgt_epi16(pb, pc);
-    const __m128i other = _mm_xor_si128(rb, _mm_and_si128(not_b, _mm_xor_si128(rb, rc)));
+    const __m128i low = _mm_min_epi16(a, b), high = _mm_max_epi16(a, b);
+    const __m128i sum = _mm_sub_epi16(_mm_add_epi16(_mm_add_epi16(c, c), c), b);
+    /* The saturating operation keeps the compiler from adding a and b first. */
+    const __m128i t = _mm_subs_epi16(sum, a);
+    const __m128i not_low = _mm_cmpgt_epi16(high, t), not_high = _mm_cmpgt_epi16(t, low);
+    const __m128i from_low = _mm_andnot_si128(not_low, _mm_add_epi8(r, low));
+    const __m128i from_high = _mm_andnot_si128(not_high, _mm_add_epi8(r, high));
+    const __m128i corner = _mm_and_si128(_mm_and_si128(not_low, _mm_add_epi8(r, c)), not_high);
     p->corner = b;
-    p->left =
-        _mm_or_si128(_mm_andnot_si128(not_a, _mm_add_epi8(r, a)), _mm_and_si128(not_a, other));
+    p->left = _mm_or_si128(_mm_or_si128(from_low, from_high), corner);
     return _mm_packus_epi16(p->left, p->left);
 }
 

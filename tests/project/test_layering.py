@@ -150,6 +150,8 @@ STANDARD |= {"stdbool", "stddef", "stdint", "stdio", "stdlib", "string"}
 LIBRARIES = {
     "jpeglib",
     "jerror",
+    "isa-l",
+    "isa-l/igzip_lib",
     "libdeflate",
     "png",
     "cpuid",

@@ -87,7 +87,8 @@ def check_wheel(path: Path) -> Iterator[str]:
             yield f"there is no {info}/METADATA"
             return
         yield from check_metadata(archive.read(f"{info}/METADATA"))
-        licences = [name for name in names if name.startswith(f"{info}/licenses/")]
+        begin = f"{info}/licenses/"
+        licences = [name.replace("-", "") for name in names if name.startswith(begin)]
         for library in names:  # what auditwheel and delocate put in
             found = re.search(r"(?:\.libs|\.dylibs)/lib([a-z]+)", library)
             if found and not any(found[1] in name for name in licences):
