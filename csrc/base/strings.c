@@ -4,12 +4,13 @@
 #include <string.h>
 
 bool fr_strings_valid(const int64_t *offsets, size_t step, size_t count, size_t size) {
-    bool wrong = false;
+    int64_t signs = 0; /* negative if an offset, a size or the rest after a string is negative */
+    if (size > INT64_MAX) return false;
     for (size_t i = 0; i < count; i++) {
-        const int64_t begin = offsets[i * step], end = offsets[i * step + 1];
-        wrong |= (begin < 0) | (begin > end) | ((uint64_t)end > size);
+        const uint64_t begin = (uint64_t)offsets[i * step], end = (uint64_t)offsets[i * step + 1];
+        signs |= (int64_t)(begin | end | (end - begin) | (size - end));
     }
-    return !wrong;
+    return signs >= 0;
 }
 
 void fr_strings_take(const uint8_t *data, const int64_t *offsets, const int64_t *order,

@@ -21,7 +21,10 @@ enum {
     SMALLEST = 6,
     /* Longer runs of integers are counted before memory is reserved, because one element per byte
        would be far too much memory. */
-    SHORT_RUN = 128
+    SHORT_RUN = 128,
+    /* Bytes that copy_run() copies at once, and therefore up to which it reads and writes beyond a
+       run. */
+    STEP = 16
 };
 
 /* The destination of the rows of one list. */
@@ -42,7 +45,7 @@ static int reserve(const target *t, size_t size, fr_error *err) {
     if (t->feature->kind == FR_KIND_INT64)
         size = (size < PIECE + SHORT_RUN ? size : PIECE + SHORT_RUN) * t->item_size;
     if (t->feature->kind == FR_KIND_FLOAT) size = size / 4 * t->item_size;
-    return fr_buffer_reserve(&t->column->values, size, err);
+    return fr_buffer_reserve(&t->column->values, size + STEP, err);
 }
 
 /* Finds the values of a Feature that is one list of `kind` with one sized field and nothing
@@ -87,10 +90,20 @@ static inline size_t take_ints(const target *t, fr_span run, uint8_t *dst) {
     return fr_dtype_from_int64(dst, t->feature->dtype, block, count, NULL) == FR_OK ? count : 0;
 }
 
+/* Copies the bytes of a run. A call of memcpy() would take most of the time of a short one. */
+static inline void copy_run(const target *t, uint8_t *dst, fr_span run) {
+    if (FR_UNLIKELY(run.size > SHORT_RUN || (size_t)(t->end - run.data) < run.size + STEP)) {
+        fr_crc32c_copy(&t->intake->run, dst, run.data, run.size);
+        return;
+    }
+    for (size_t at = 0; at < run.size; at += STEP)
+        memcpy(dst + at, run.data + at, STEP);
+}
+
 static inline size_t take_floats(const target *t, fr_span run, uint8_t *dst) {
     if (run.size % 4) return 0;
     if (FR_LIKELY(t->feature->dtype == FR_FLOAT32 && !FR_BIG_ENDIAN))
-        fr_crc32c_copy(&t->intake->run, dst, run.data, run.size);
+        copy_run(t, dst, run);
     else
         fr_dtype_from_float(dst, t->feature->dtype, run.data, run.size / 4);
     return run.size / 4;
@@ -113,7 +126,7 @@ static inline bool take(const target *t, fr_span frame) {
     if (!unwrap(frame, feature->kind, &run)) return false;
     if (feature->kind == FR_KIND_BYTES) {
         if (!feature->ragged && feature->count != 1) return false;
-        fr_crc32c_copy(&t->intake->run, dst, run.data, run.size);
+        copy_run(t, dst, run);
         values->size += run.size;
         push(&column->offsets, values->size);
         if (feature->ragged) push(&column->splits, column->offsets.size / sizeof(int64_t) - 1);
