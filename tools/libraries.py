@@ -3,8 +3,8 @@
 
     python tools/libraries.py --cflags | --libs
 
-FASTREC_JPEG, FASTREC_PNG, FASTREC_DEFLATE and FASTREC_ISAL are 0 to build without a library, or 1 to fail where
-it is missing. Otherwise a library is used if pkg-config and the compiler know it.
+FASTREC_JPEG, FASTREC_PNG, FASTREC_DEFLATE and FASTREC_ISAL are 0 to build without a library, or 1
+to fail where it is missing. Otherwise a library is used if pkg-config and the compiler know it.
 """
 
 from __future__ import annotations

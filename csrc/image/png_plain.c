@@ -127,8 +127,8 @@ static bool inflate_by_isal(fr_span stream, uint8_t *out, size_t size) {
     state->avail_in = (uint32_t)(stream.size - ZLIB_HEADER - ZLIB_CHECKSUM);
     state->next_out = out;
     state->avail_out = (uint32_t)size;
-    const bool is_whole = isal_inflate_stateless(state) == ISAL_DECOMP_OK &&
-                          state->avail_in == 0 && state->avail_out == 0;
+    const bool is_whole = isal_inflate_stateless(state) == ISAL_DECOMP_OK && state->avail_in == 0 &&
+                          state->avail_out == 0;
     free(state);
     const uint8_t *checksum = stream.data + stream.size - ZLIB_CHECKSUM;
     return is_whole && libdeflate_adler32(1, out, size) == big_u32(checksum);
@@ -141,7 +141,8 @@ static bool inflate_rows(image *image, size_t row_size, size_t height) {
     const fr_span stream = image->stream;
     if (stream.size < ZLIB_HEADER + ZLIB_CHECKSUM) return false;
     const size_t window = (size_t)1 << ((stream.data[0] >> 4) + 8);
-    if (window < 32768 && window < size) return false; /* both libraries assume the largest window */
+    if (window < 32768 && window < size)
+        return false; /* both libraries assume the largest window */
     if (fr_buffer_reserve(&image->inflated, size + 2 * row_size, NULL) != FR_OK) return false;
 #if defined(FASTREC_HAVE_ISAL)
     if (size >= LITERALS_MIN && stream.size > size / LITERALS_RATIO)

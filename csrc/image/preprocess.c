@@ -8,6 +8,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "image/bmp.h"
+
 struct fr_preprocessor {
     const fr_preprocess_options *options;
     fr_jpeg *jpeg;
@@ -286,6 +288,28 @@ int fr_preprocessor_png(fr_preprocessor *preprocessor, fr_span data, uint64_t ke
     p->turned.size = 0;
     FR_TRY(fr_buffer_reserve(&p->turned, h.height * row_size, err));
     FR_TRY(fr_png_decode(data, &h, &format, p->turned.data, row_size, err));
+    return fr_preprocessor_pixels(p, p->turned.data, h.height, h.width, key, out, err);
+}
+
+/* --- BMP
+   ---------------------------------------------------------------------------------------- */
+
+int fr_preprocessor_bmp(fr_preprocessor *preprocessor, fr_span data, uint64_t key, uint8_t *out,
+                        fr_error *err) {
+    fr_preprocessor *p = preprocessor;
+    const fr_preprocess_options *o = p->options;
+    fr_bmp_header h;
+    geometry g;
+    if (o->format.channels != 3 || !fr_bmp_read_header(data, &h)) return FR_AGAIN;
+    if (o->limits.pixels && h.width > o->limits.pixels / h.height) return FR_AGAIN;
+    FR_TRY(choose(o, h.height, h.width, key, &g, err));
+    if (h.height == o->format.height && h.width == o->format.width && is_verbatim(o, &g, key)) {
+        fr_bmp_decode(&h, out);
+        return FR_OK;
+    }
+    p->turned.size = 0;
+    FR_TRY(fr_buffer_reserve(&p->turned, h.height * h.width * 3, err));
+    fr_bmp_decode(&h, p->turned.data);
     return fr_preprocessor_pixels(p, p->turned.data, h.height, h.width, key, out, err);
 }
 

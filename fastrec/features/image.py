@@ -30,7 +30,6 @@ from .image_libraries import (
     built_in,
     decode_by_pillow,
     decode_by_simplejpeg,
-    rows_of_16_bits,
 )
 from .transforms import Transform, lower
 
@@ -291,7 +290,7 @@ class ImageFeature(Feature):
         except TypeError as error:
             raise TypeError(f"images must be an iterable of bytes: {error}") from None
         if self.dtype not in ("uint8", "uint16"):
-            for row in rows_of_16_bits(strings):
+            for row in _core.png_rows_of_16_bits(strings.data, strings.offsets):
                 failed(row, DeepImageError())
         fields = self._fields()
         if self._is_deep:
@@ -365,13 +364,11 @@ class ImageFeature(Feature):
         rows = out.view(np.uint8).reshape(len(strings), math.prod(shape) * out.itemsize)
         row, count, libraries = 0, len(strings), built_in()
         while row < count:
-            error: Exception | None = None
-            if any(libraries.values()):
-                row, error = native.images(
-                    strings.data, strings.offsets, keys, rows.reshape(-1), row, **libraries
-                )
-                if row == count:
-                    break
+            row, error = native.images(
+                strings.data, strings.offsets, keys, rows.reshape(-1), row, **libraries
+            )
+            if row == count:
+                break
             if error is None:
                 error = self._attempt(
                     lambda row: native.pixels(self._pixels(strings[row]), keys[row], rows[row]),
@@ -395,8 +392,7 @@ class ImageFeature(Feature):
 
     def _together(self, strings: Bytes) -> Arrays | None:
         """Decode images of any size; return None if one of them needs another library."""
-        libraries = built_in()
-        if not any(libraries.values()) or not len(strings):
+        if not len(strings):
             return None
         found = _core.decode_images(
             strings.data,
@@ -405,7 +401,7 @@ class ImageFeature(Feature):
             fast_dct=self.fast_dct,
             upright=self.upright,
             max_pixels=MAX_PIXELS,
-            **libraries,
+            **built_in(),
         )
         return None if found is None else Arrays(*found)
 
@@ -443,11 +439,7 @@ class ImageFeature(Feature):
         return np.multiply(pixels, np.uint16(factor), dtype=np.uint16)
 
     def _pixels(self, data: bytes) -> NDArray[np.uint8]:
-        """Decode with simplejpeg or Pillow; the core decodes plain BMPs."""
-        if data[:2] == b"BM" and self.channels == 3:
-            bitmap = _core.decode_bmp(data, max_pixels=MAX_PIXELS)
-            if bitmap is not None:
-                return bitmap
+        """Decode with simplejpeg or Pillow."""
         if data[:2] == b"\xff\xd8" and not self.upright:
             decoded = decode_by_simplejpeg(data, self.channels, fast_dct=self.fast_dct)
             if decoded is not None:

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
-from ..columns import Bytes
 from .image_errors import FORMATS, DeepImageError
 
 if TYPE_CHECKING:
@@ -28,7 +27,6 @@ __all__ = [
     "decoders",
     "pillow",
     "quiet",
-    "rows_of_16_bits",
     "too_few",
 ]
 
@@ -85,16 +83,6 @@ def decoders() -> dict[str, str | None]:
         if _core.jpeg_version() is None:
             found["JPEG"] = label
     return found
-
-
-def rows_of_16_bits(strings: Bytes) -> list[int]:
-    """Return the numbers of the PNGs with samples of 16 bits."""
-    strings = Bytes(strings.data, strings.offsets)
-    starts = strings.offsets[:-1]
-    whole = np.flatnonzero(np.diff(strings.offsets) > _PNG_DEPTH)
-    starts = starts[whole]
-    deep = (strings.data[starts + _PNG_DEPTH] == 16) & (strings.data[starts] == PNG[0])
-    return [row for row in whole[deep].tolist() if strings[row][:8] == PNG]
 
 
 def _has_16_bits(image: Image.Image, data: bytes) -> bool:

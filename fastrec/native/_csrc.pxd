@@ -1041,6 +1041,8 @@ cdef extern from "image/preprocess.h" nogil:
                              uint8_t *out, fr_error *err) noexcept
     int fr_preprocessor_png(fr_preprocessor *preprocessor, fr_span data, uint64_t key,
                             uint8_t *out, fr_error *err) noexcept
+    int fr_preprocessor_bmp(fr_preprocessor *preprocessor, fr_span data, uint64_t key,
+                            uint8_t *out, fr_error *err) noexcept
     int fr_preprocessor_pixels(fr_preprocessor *preprocessor, const uint8_t *pixels, size_t height,
                                size_t width, uint64_t key, uint8_t *out, fr_error *err) noexcept
     void fr_preprocessor_free(fr_preprocessor *preprocessor) noexcept

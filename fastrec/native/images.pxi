@@ -3,7 +3,7 @@
 
 @cython.final
 cdef class _Decoder:
-    """Decodes JPEGs and PNGs of any sizes in sequence, by the libraries that are built in."""
+    """Decodes JPEGs, PNGs and BMPs of any sizes in sequence, by the libraries that are built in."""
 
     cdef c.fr_jpeg *jpeg
     cdef int channels
@@ -17,6 +17,7 @@ cdef class _Decoder:
         """Get height and width. Return FR_AGAIN for an image that needs another decoder."""
         cdef c.fr_jpeg_header jpeg
         cdef c.fr_png_header png
+        cdef c.fr_bmp_header bmp
         cdef int status = c.FR_AGAIN
         if self.has_jpeg and c.fr_jpeg_is(span):
             status = c.fr_jpeg_open(self.jpeg, span, &jpeg, err)
@@ -26,7 +27,14 @@ cdef class _Decoder:
         elif self.has_png and not self.upright and c.fr_png_is(span):
             status = c.fr_png_read_header(span, self.max_pixels, &png, err)
             shape[0], shape[1] = <int64_t>png.height, <int64_t>png.width
+        elif self.read_bmp(span, &bmp):
+            shape[0], shape[1] = <int64_t>bmp.height, <int64_t>bmp.width
+            status = c.FR_OK
         return status
+
+    cdef bint read_bmp(self, c.fr_span span, c.fr_bmp_header *bmp) noexcept nogil:
+        return (self.channels == 3 and c.fr_bmp_read_header(span, bmp)
+                and bmp.width <= self.max_pixels // bmp.height)
 
     cdef int decode(self, c.fr_span span, const int64_t *shape, uint8_t *out,
                     c.fr_error *err) noexcept nogil:
@@ -40,7 +48,13 @@ cdef class _Decoder:
         cdef c.fr_jpeg_region part
         cdef c.fr_png_header png
         cdef c.fr_png_format format
+        cdef c.fr_bmp_header bmp
         cdef int status
+        if self.read_bmp(span, &bmp):
+            if <int64_t>bmp.height != shape[0] or <int64_t>bmp.width != shape[1]:
+                return c.FR_AGAIN
+            c.fr_bmp_decode(&bmp, out)
+            return c.FR_OK
         if not c.fr_jpeg_is(span):
             format.channels, format.bits = self.channels, 8
             status = c.fr_png_read_header(span, self.max_pixels, &png, err)
@@ -63,10 +77,10 @@ cdef class _Decoder:
 def decode_images(const uint8_t[::1] data, const int64_t[::1] offsets, int channels, *,
                   bint fast_dct=False, bint upright=False, uint64_t max_pixels=1 << 27,
                   bint jpeg=True, bint png=True):
-    """Decode JPEGs and PNGs of any sizes, contiguously into one array.
+    """Decode JPEGs, PNGs and BMPs of any sizes, contiguously into one array.
 
     Image ``i`` is ``data[offsets[i]:offsets[i + 1]]``; `channels` is 1 or 3. `jpeg` and `png`
-    select the formats that the built-in libraries decode.
+    select the formats that the built-in libraries decode, in addition to BMPs.
 
     Returns
     -------

@@ -1,10 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
 
+cdef enum:
+    PNG_DEPTH = 24  # offset of the bits of a sample
+
 
 def png_version():
     """Return name and version of the built-in PNG library, or None."""
     cdef const char *version = c.fr_png_version()
     return None if version == NULL else version.decode("ascii")
+
+
+def png_rows_of_16_bits(const uint8_t[::1] data, const int64_t[::1] offsets):
+    """Return the numbers of the strings that are PNGs with samples of 16 bits.
+
+    String ``i`` is ``data[offsets[i]:offsets[i + 1]]``.
+    """
+    cdef c.fr_span span
+    cdef Py_ssize_t row
+    cdef int64_t begin, end, size = data.shape[0]
+    cdef list rows = []
+    cdef const int64_t[::1] own = np.array(offsets, np.int64)  # copy; the caller's array may change
+    for row in range(own.shape[0] - 1):
+        begin, end = own[row], own[row + 1]
+        if not 0 <= begin <= end <= size:
+            raise ValueError(f"offsets of image {row} are out of range")
+        span.size = <size_t>(end - begin)
+        if span.size > PNG_DEPTH:
+            span.data = &data[begin]
+            if c.fr_png_is(span) and span.data[PNG_DEPTH] == 16:
+                rows.append(row)
+    return rows
 
 
 def decode_png(data, int channels, *, int bits=8, uint64_t max_pixels=1 << 27):

@@ -58,7 +58,7 @@ cdef class Preprocessor:
         """Decode images from row `begin`, until an image has another format or fails.
 
         Image ``i`` is ``data[offsets[i]:offsets[i + 1]]``; `out` is the batch as bytes. `jpeg` and
-        `png` select the formats that the built-in libraries decode.
+        `png` select the formats that the built-in libraries decode, in addition to BMPs.
 
         Returns
         -------
@@ -86,12 +86,14 @@ cdef class Preprocessor:
                         break
                     span.size = <size_t>(end - start)
                     span.data = &data[start] if span.size else NULL
-                    status = c.FR_AGAIN
                     if jpeg and c.fr_jpeg_is(span):
                         status = c.fr_preprocessor_jpeg(
                             self.preprocessor, span, keys[row], &out[row * self.size], &err)
                     elif png and c.fr_png_is(span):
                         status = c.fr_preprocessor_png(
+                            self.preprocessor, span, keys[row], &out[row * self.size], &err)
+                    else:
+                        status = c.fr_preprocessor_bmp(
                             self.preprocessor, span, keys[row], &out[row * self.size], &err)
                     if status != c.FR_OK:
                         break

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import fastrec
 from fastrec import _core
 from fastrec.features.image_libraries import decode_by_pillow
+from fastrec.image import Flip, Normalize, RandomCrop
 
 Image = pytest.importorskip("PIL.Image")
 
@@ -76,11 +77,31 @@ def test_a_file_that_is_cut_off_is_refused() -> None:
     assert _core.decode_bmp(file, max_pixels=5) is None
 
 
+def test_a_bmp_is_transformed_as_its_png_is() -> None:
+    pixels = np.random.default_rng(1).integers(0, 256, (23, 31, 3), np.uint8)
+    out = io.BytesIO()
+    Image.fromarray(pixels).save(out, "PNG")
+    transforms = [RandomCrop((9, 11)), Flip(), Normalize((0.5,) * 3, (0.25,) * 3)]
+    for feature in (
+        fastrec.ImageFeature((12, 13), fit="resize"),
+        fastrec.ImageFeature((20, 40), fit="crop_or_pad", channels_first=True),
+        fastrec.ImageFeature((23, 31), dtype="float16"),
+        fastrec.ImageFeature(transforms=transforms),
+    ):
+        keys = np.arange(3, dtype=np.uint64)
+        files, pngs = [bmp(pixels)] * 3, [out.getvalue()] * 3
+        assert np.array_equal(feature.decode(files, keys=keys), feature.decode(pngs, keys=keys))
+    small = fastrec.ImageFeature((9, 9))
+    with pytest.raises(fastrec.ExampleParseError, match="image must be 9x9, got 23x31"):
+        small.decode([bmp(pixels)])
+
+
 def test_features_of_every_kind_take_a_bmp() -> None:
     file = bmp(PIXELS)
     out = io.BytesIO()
     Image.fromarray(PIXELS).save(out, "PNG")
     for feature in (fastrec.ImageFeature(), fastrec.ImageFeature((2, 3))):
         assert np.array_equal(feature.decode([file, out.getvalue()])[0], PIXELS)
+        assert np.array_equal(feature.decode([file, file])[1], PIXELS)
     grey = fastrec.ImageFeature((2, 3), channels=1)
     assert np.array_equal(grey.decode([file])[0], decode_by_pillow(file, 1, None, upright=False))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PNGs that libdeflate or isal inflates have the samples, and get the verdict, that libpng gives them."""
+"""PNGs inflated by libdeflate or isa-l have the samples and the verdict that libpng gives."""
 
 from __future__ import annotations
 

@@ -306,19 +306,33 @@ def _decode_images(_: Path) -> Race:
     )
 
 
-@race("decode_images of PNG")
-def _decode_pngs(_: Path) -> Race:
+def of_images(kind: str) -> None:
+    """Register races of calls that take the bytes of several encoded images."""
+
+    @race(f"decode_images of {kind}")
+    def _decode(_: Path) -> Race:
+        block = images(kind)
+        return Race(
+            lambda: _core.decode_images(block.data, block.offsets, 3), [block.data, block.offsets]
+        )
+
+    @race(f"Preprocessor.images of {kind}", f"Preprocessor.pixels of {kind}")
+    def _preprocess(_: Path) -> Race:
+        block = images(kind)
+        feature = fastrec.ImageFeature((8, 8), fit="resize")
+        return Race(lambda: feature.decode(block), [block.data, block.offsets])
+
+
+of_images("PNG")
+of_images("BMP")
+
+
+@race("png_rows_of_16_bits")
+def _deep_rows(_: Path) -> Race:
     block = images("PNG")
     return Race(
-        lambda: _core.decode_images(block.data, block.offsets, 3), [block.data, block.offsets]
+        lambda: _core.png_rows_of_16_bits(block.data, block.offsets), [block.data, block.offsets]
     )
-
-
-@race("Preprocessor.images", "Preprocessor.pixels")
-def _preprocess(_: Path) -> Race:
-    block = images("PNG")
-    feature = fastrec.ImageFeature((8, 8), fit="resize")
-    return Race(lambda: feature.decode(block), [block.data, block.offsets])
 
 
 @race("Schema.parse")
