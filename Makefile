@@ -219,6 +219,7 @@ TESTS_torch = tests/integrations/torch tests/integrations/events
 # A DataLoader with one spawned worker uses one processor.
 OPTIONS_torch = -n auto
 TESTS_arrow = tests/arrow tests/tables
+TESTS_spark = tests/integrations/spark tests/tables/test_bytes_columns.py
 TESTS_remote = tests/storage
 integrations: $(INTEGRATIONS:%=integrations-%)
 integrations-%: .venv-integrations-%/installed

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
 
 import fastrec
 from fastrec.cli.files import STDIN, expand, spooled
@@ -30,9 +29,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--features", type=_names, metavar="A,B", help="only these columns, in this order"
     )
+    for name in ("text", "images"):
+        parser.add_argument(
+            f"--{name}", type=_names, metavar="A,B",
+            help=f"columns of bytes that are {name} in Parquet"
+            f"{' and Arrow' if name == 'text' else ''} (default: detected)",
+        )  # fmt: skip
     parser.add_argument(
-        "--text", type=_names, default=(), metavar="A,B",
-        help="columns of bytes that are text in Parquet and Arrow",
+        "--keep-bytes", action="store_true",
+        help="keep all columns of bytes that --text and --images do not name",
+    )  # fmt: skip
+    parser.add_argument(
+        "--tensors", action="store_true",
+        help="store arrays of fixed shape as arrow.fixed_shape_tensor, not as flat lists",
     )  # fmt: skip
     parser.add_argument("--raw", action="store_true", help="store whole records in one column")
     parser.add_argument(
@@ -74,10 +83,8 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
     files, missing = expand(arguments.paths, any_shards=arguments.any_shards, tables=True)
     if missing:
         raise missing[0]
-    options: dict[str, Any] = {}
     skip = Skip(report)
-    if arguments.text:
-        options["text"] = arguments.text
+    detected = False if arguments.keep_bytes else None
     try:
         suffix = "" if arguments.from_format in (None, TFRECORD) else f".{arguments.from_format}"
         with spooled(files, suffix) as paths, Steps(report, "converting") as steps:
@@ -88,6 +95,9 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
                 target_format=arguments.to_format,
                 features=arguments.features,
                 raw=arguments.raw,
+                text=arguments.text or detected,
+                images=arguments.images or detected,
+                tensors=arguments.tensors,
                 base64=arguments.base64,
                 compression=arguments.compression,
                 level=arguments.level,
@@ -98,7 +108,6 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
                 on_error=skip if arguments.skip_damage else "raise",
                 progress=steps,
                 source_shards="any",
-                **options,
             )
     except (TypeError, ValueError) as error:
         if type(error) in (TypeError, ValueError):
@@ -110,4 +119,7 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
     first, last = shown(done.paths[0]), shown(done.paths[-1])
     names = first if first == last else f"{first} to {last}"
     report.line(f"wrote    {names}: {counted(done.records, 'record')}")
+    for kind, columns in (("text", done.text), ("images", done.images)):
+        if columns:
+            report.line(f"{kind:<8} {', '.join(map(shown, columns))}")
     return skip.status

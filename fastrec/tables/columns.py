@@ -18,6 +18,7 @@ from ..encoding.arrow_import import import_arrow
 from ..features.raw import RawFeature
 from ..parsing.infer import survey_features
 from ..records.object_rules import check_outputs
+from .bytes_columns import as_images, embedded, has_bytes, is_list, with_images
 from .formats import TEXTUAL
 from .readers import READERS, json_rows
 from .writers import TableWriter
@@ -81,25 +82,44 @@ def write_table(
 
 
 class Types:
-    """The column types of a format, and conversion of record batches to these types."""
+    """The column types of a format, and conversion of record batches to these types.
+
+    Attributes
+    ----------
+    kind : str
+        The format.
+    written : pyarrow.Schema
+        Schema of the file.
+    text, images : list of str
+        Columns of bytes that become text, and images, in Parquet and Arrow.
+    """
 
     def __init__(
         self,
         table: arrow.Table,
         kind: str,
+        *,
         text: bool | Sequence[str],
+        images: bool | Sequence[str],
         base64: bool,
         schema: Any,
     ) -> None:
         given = pa.schema(table)
-        names = set() if isinstance(text, (bool, np.bool_)) else set(text)
-        if odd := sorted(names - set(given.names)):
-            raise ValueError(f"text: {odd[0]!a} is not a column")
         self._encoded, self.kind = base64, kind
-        every = (not names and bool(text)) or (kind in TEXTUAL and not base64)
+        self.images = [
+            name
+            for name in _chosen("images", images, given)
+            if pa.types.is_large_binary(given.field(name).type)
+        ]
+        self.text = [
+            name
+            for name in _chosen("text", text, given)
+            if name not in self.images and has_bytes(given.field(name).type)
+        ]
+        wanted = given.names if kind in TEXTUAL and not base64 else self.text
         self.asked = pa.schema(
             [
-                each.with_type(arrow.as_text(each.type)) if every or each.name in names else each
+                each.with_type(arrow.as_text(each.type)) if each.name in wanted else each
                 for each in given
             ]
         )
@@ -111,6 +131,8 @@ class Types:
         if base64 and kind == "csv":
             text_types = [each.with_type(arrow.as_text(each.type)) for each in given]
             self.written = pa.schema(text_types)
+        if self.images:
+            self.written = with_images(self.asked, self.images)
         if schema is not None:
             if not isinstance(schema, pa.Schema):
                 raise TypeError(f"schema must be a pyarrow.Schema, got {type(schema).__name__}")
@@ -124,6 +146,14 @@ class Types:
             batch = pa.record_batch(part, schema=self.asked)
             if self._encoded and self.written is not self.asked:
                 batch = _encoded(batch, self.written)
+            if self.images:
+                return pa.record_batch(
+                    [
+                        as_images(column) if name in self.images else column
+                        for name, column in zip(batch.schema.names, batch.columns, strict=True)
+                    ],
+                    schema=self.written,
+                )
             return batch if batch.schema.equals(self.written) else batch.cast(self.written)
         except (TypeError, ValueError, OverflowError) as error:
             where = f"{path!a}: records {first} to {first + len(part) - 1}"
@@ -133,6 +163,15 @@ class Types:
                     f"; base64=True stores bytes in {self.kind}, and Parquet and Arrow have bytes"
                 )
             raise ValueError(f"{where}: {error}{hint}") from error
+
+
+def _chosen(option: str, names: bool | Sequence[str], schema: Any) -> list[str]:
+    """Return the columns that an option of :func:`fastrec.convert` names."""
+    if isinstance(names, (bool, np.bool_)):
+        return list(schema.names) if names else []
+    if odd := sorted(set(names) - set(schema.names)):
+        raise ValueError(f"{option}: {odd[0]!a} is not a column")
+    return [name for name in schema.names if name in set(names)]
 
 
 def _check_flat(schema: Any) -> None:
@@ -209,7 +248,8 @@ class Tables:
         names = batch.schema.names
         if len(set(names)) != len(names):
             raise ValueError("two columns have the same name")
-        found = dict(zip(names, batch.columns, strict=True))
+        columns = zip(names, batch.columns, strict=True)
+        found = {name: embedded(name, column) for name, column in columns}
         if self._base64:
             found = {name: _decoded(name, column) for name, column in found.items()}
         if lists := [name for name, column in found.items() if self._is_list(name, column.type)]:
@@ -226,7 +266,7 @@ class Tables:
 
     def _is_list(self, name: str, kind: Any) -> bool:
         """Return whether a column holds lists of lists, which are the frames of a feature list."""
-        return name in self._lists or (_is_list(kind) and _is_list(kind.value_type))
+        return name in self._lists or (is_list(kind) and is_list(kind.value_type))
 
     def _sequence(self, row: dict[str, Any], lists: Iterable[str]) -> bytes:
         """Encode a row as a SequenceExample; nulls are omitted.
@@ -294,12 +334,6 @@ def _decoded(name: str, column: Any) -> Any:
     except ValueError as error:
         raise ValueError(f"column {name!a} is not base64: {error}") from None
     return pa.array(values, pa.large_binary())
-
-
-def _is_list(kind: Any) -> bool:
-    return bool(
-        pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
-    )
 
 
 def _has_lists(value: Any) -> bool:

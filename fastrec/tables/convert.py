@@ -28,6 +28,15 @@ Progress = Callable[[int, "int | None"], object]
 class Converted(NamedTuple):
     """Result of :func:`convert`.
 
+    Attributes
+    ----------
+    records : int
+        Number of records or rows.
+    paths : list of str
+        Paths of the files that were written.
+    text, images : list of str
+        Columns of bytes that became text, and images, in a table that has both kinds.
+
     Examples
     --------
     >>> import os, tempfile, fastrec
@@ -41,6 +50,8 @@ class Converted(NamedTuple):
 
     records: int
     paths: list[str]
+    text: list[str]
+    images: list[str]
 
 
 def convert(
@@ -51,7 +62,9 @@ def convert(
     target_format: str | None = None,
     features: Mapping[str, Any] | SequenceFeatures | Sequence[str] | None = None,
     raw: bool = False,
-    text: bool | Sequence[str] = False,
+    text: bool | Sequence[str] | None = None,
+    images: bool | Sequence[str] | None = None,
+    tensors: bool = False,
     base64: bool = False,
     schema: Any = None,
     compression: TableCompression | None = None,
@@ -87,9 +100,18 @@ def convert(
     raw : bool
         Whether to store whole records in one binary column, ``record``, byte for byte. Not
         supported for CSV. In JSON lines, records are base64.
-    text : bool or list of str
+    text : bool or list of str, optional
         Columns of bytes that become text in Parquet and Arrow: True for all, or a list of names. A
-        value that is not UTF-8 is an error. In CSV and JSON lines, all columns of bytes are text.
+        value that is not UTF-8 is an error. By default, a column becomes text if all its values are
+        UTF-8 without control characters, which a pass over the records finds out; it ends as soon
+        as no column is left. In CSV and JSON lines, all columns of bytes are text.
+    images : bool or list of str, optional
+        Columns of bytes that become images of Hugging Face ``datasets`` in Parquet: structs of the
+        fields ``bytes`` and ``path``. True for all, or a list of names; by default, the columns
+        whose first values are all encoded images.
+    tensors : bool, default False
+        Whether arrays of fixed shape become ``arrow.fixed_shape_tensor`` in Parquet and Arrow,
+        which not all readers know. By default they become flat lists of fixed size.
     base64 : bool
         Whether columns of bytes are base64 in CSV and JSON lines.
     schema : pyarrow.Schema, optional
@@ -126,7 +148,7 @@ def convert(
     Returns
     -------
     Converted
-        The number of records and the paths of the files.
+        The number of records, the paths of the files, and the columns that became text or images.
 
     Raises
     ------
@@ -143,8 +165,9 @@ def convert(
     >>> with fastrec.Writer(source) as writer:
     ...     writer.write({"word": "one", "count": [1]})
     ...     writer.write({"word": "two", "count": [2]})
-    >>> convert(source, target, text=["word"]).records
-    2
+    >>> done = convert(source, target)
+    >>> done.records, done.text
+    (2, ['word'])
     >>> pyarrow.parquet.read_table(target).to_pylist()
     [{'count': 1, 'word': 'one'}, {'count': 2, 'word': 'two'}]
     """
@@ -155,7 +178,7 @@ def convert(
     if shard_records is not None:
         check_int("shard_records", shard_records, 1, 2**62)
     try:
-        from . import columns
+        from . import bytes_columns, columns
     except ModuleNotFoundError as error:
         if error.name != "pyarrow":
             raise
@@ -176,17 +199,21 @@ def convert(
     if goal == TFRECORD:
         if remote := [path for path in paths if is_remote(path, storage)]:
             raise ValueError(f"tables must be local files, got {os.fsdecode(remote[0])!a}")
-        if schema is not None or text:
-            raise ValueError("schema and text require a target that is a table")
+        if schema is not None or text or images or tensors:
+            raise ValueError("schema, text, images and tensors require a target that is a table")
         tables = columns.Tables(paths, origin, features, raw=raw, base64=base64)
         if compression in (None, "none"):
             writing["compression"] = None if compression else "auto"
         count, written = columns.write_records(
             tables, target, paths, progress, threads=threads, **writing, **options
         )
-        return Converted(count, written)
+        return Converted(count, written, [], [])
     if base64 and goal not in TEXTUAL:
         raise ValueError("base64 requires CSV or JSON lines")
+    if images and goal != "parquet":
+        raise ValueError("images require Parquet")
+    if tensors and goal in TEXTUAL:
+        raise ValueError("tensors require Parquet or Arrow")
     if options:
         raise TypeError(f"{next(iter(options))} requires a target that is TFRecord")
     writing["inputs"] = paths
@@ -194,19 +221,33 @@ def convert(
     writing["compression"] = packed(target, goal, compression)
     options = {"on_error": on_error, "storage_options": storage, "shards": "any"}
     found, total = columns.columns_of(paths, features, raw, **options)
-    reading = {"tensors": goal not in TEXTUAL, "threads": threads, **options}
+    reading = {"tensors": tensors, "threads": threads, **options}
 
     def table(files: list[Any]) -> arrow.Table:
         return arrow.table(files, found, **reading)
 
-    types = columns.Types(table(paths), goal, text, base64 or raw, schema)
+    if schema is None and not raw and goal not in TEXTUAL:
+        # Damage is reported when the records are converted.
+        quiet = reading | {"on_error": bytes_columns.quietly(on_error)}
+        if text is None:
+            text = bytes_columns.text_columns(paths, found, quiet)
+        if images is None and goal == "parquet":
+            images = bytes_columns.image_columns(arrow.table(paths, found, **quiet))
+    types = columns.Types(
+        table(paths),
+        goal,
+        text=text or (),
+        images=images or (),
+        base64=base64 or raw,
+        schema=schema,
+    )
 
     def advance(done: int) -> None:
         if progress is not None:
             progress(done, total)
 
     count, written = columns.write_table(table, paths, types, target, writing, advance)
-    return Converted(count, written)
+    return Converted(count, written, types.text, types.images)
 
 
 def _same_side(paths: Sequence[Any], target: PathLike, origin: str, goal: str) -> str:

@@ -71,11 +71,12 @@ def test_values_come_back_as_they_were(mixed: Path, tmp_path: Path, kind: str) -
     target = tmp_path / f"table.{kind}"
     calls: list[Any] = []
     done = fastrec.convert(mixed, target, progress=lambda *at: calls.append(at))
-    assert done == (1000, [str(target)])
+    assert done[:2] == (1000, [str(target)])
+    assert done.text == ([] if kind == "jsonl" else ["names", "text", "word"])
     assert calls[-1] == (1000, 1000)
     back = tmp_path / "back.tfrecord"
     features = fastrec.infer_features(mixed, None) if kind == "jsonl" else None
-    assert fastrec.convert(target, back, features=features) == (1000, [str(back)])
+    assert fastrec.convert(target, back, features=features) == (1000, [str(back)], [], [])
     assert examples(back) == examples(mixed)
 
 
