@@ -66,6 +66,10 @@ def _run(words: list[str]) -> int:
 
         show_versions()
         return 0
+    if words[:2] == ["completion", "features"]:
+        from fastrec.cli.completion import print_names
+
+        return print_names(words[2:])
     if not is_verb(words[0]):
         program().parse_args(words)  # --help, --version, or an error
         return USAGE

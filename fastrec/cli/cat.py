@@ -4,28 +4,38 @@
 from __future__ import annotations
 
 import argparse
+import itertools
+from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 from fastrec.cli.files import expand, name_of
-from fastrec.cli.grammar import add_json, add_paths, add_selection
-from fastrec.cli.report import Report, json_text
+from fastrec.cli.grammar import USAGE, add_json, add_paths, add_selection
+from fastrec.cli.report import Failure, Report, counted, json_text, shown
 from fastrec.cli.select import Found, Selector
 from fastrec.cli.typed import typed_row
 from fastrec.cli.values import brief_row, whole_row
 
-__all__ = ["add_arguments", "add_options", "line_of", "run"]
+__all__ = ["add_arguments", "add_options", "line_of", "print_records", "run"]
+
+_TABLE_ROWS = 1000
+_TABLE_COLUMNS = 100
 
 
 def add_arguments(parser: argparse.ArgumentParser, limit: int | None = None) -> None:
     add_paths(parser)
     add_selection(parser, limit=limit)
     add_options(parser)
+    parser.add_argument(
+        "--table", action="store_true", help="print a table with a column for each feature"
+    )
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     add_json(
         parser,
-        "whole values: one as a scalar, several as a list, bytes that are not text as "
+        "complete values: a list for each feature, bytes that are not text as "
         '{"base64": ...}; without it long lists are summarized and images described',
     )
     parser.add_argument(
@@ -48,8 +58,47 @@ def line_of(found: Found, *, json: bool, number: bool) -> str:
 
 def run(arguments: argparse.Namespace, report: Report) -> int:
     """Print one line per record; return 1 if there is damage."""
-    selector = Selector.of(arguments, report)
+    return print_records(Selector.of(arguments, report), arguments, report)
+
+
+def print_records(selector: Selector, arguments: argparse.Namespace, report: Report) -> int:
+    """Print the selected records in the requested form; return the exit status."""
+    if arguments.table and arguments.json:
+        raise Failure("--table and --json are mutually exclusive", USAGE)
     files, missing = expand(arguments.paths, any_shards=arguments.any_shards)
-    for found in selector.records(files, missing):
-        report.write(line_of(found, json=arguments.json, number=arguments.number))
+    found = selector.records(files, missing)
+    if arguments.table:
+        _print_tables(found, arguments.number, report)
+        return selector.status
+    for each in found:
+        report.write(line_of(each, json=arguments.json, number=arguments.number))
     return selector.status
+
+
+def _print_tables(records: Iterator[Found], number: bool, report: Report) -> None:
+    """Print records as tables of up to 1,000 rows, so that memory is bounded."""
+    while chunk := list(itertools.islice(records, _TABLE_ROWS)):
+        rows = []
+        for each in chunk:
+            row = None if each.row is None else typed_row(each.path, each.row, named=True)
+            cells = {name: _cell(value) for name, value in brief_row(row, each.record).items()}
+            rows.append({"record": f"{shown(name_of(each.path))}:{each.number}"} | cells
+                        if number else cells)  # fmt: skip
+        every = list(dict.fromkeys(name for row in rows for name in row))
+        names = every[:_TABLE_COLUMNS]
+        right = [at for at, name in enumerate(names) if _is_numeric(chunk, name)]
+        table = [[row.get(name, "") for name in names] for row in rows]
+        report.table([*map(shown, names)], table, right=right, spare=range(len(names) - 1, 0, -1))
+        if len(every) > len(names):
+            more = counted(len(every) - len(names), "feature")
+            report.line(f"   ({more} not shown; --features selects columns)")
+
+
+def _cell(value: Any) -> str:
+    return shown(value) if isinstance(value, str) else json_text(value)
+
+
+def _is_numeric(chunk: list[Found], name: str) -> bool:
+    """Return whether all values of a feature are numbers."""
+    values = [each.row[name] for each in chunk if each.row is not None and name in each.row]
+    return bool(values) and all(isinstance(v, np.ndarray) and v.dtype.kind in "if" for v in values)

@@ -1,16 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Print what makes a shell complete the words of this program."""
+"""Print a script that makes a shell complete the arguments of this program."""
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import os
 import shlex
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Sequence
 
 from fastrec.cli.grammar import VERBS, verb_parser
-from fastrec.cli.report import Report
+from fastrec.cli.report import Report, shown
+from fastrec.errors import FastrecError
 
-__all__ = ["add_arguments", "run"]
+__all__ = ["add_arguments", "print_names", "run"]
+
+_FEATURE_OPTIONS = ("--features", "--feature", "--key", "--name", "--by")
+_NAMES_RECORDS = 100
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,10 +39,41 @@ def _options(verb: str) -> Iterator[tuple[str, str]]:
             yield option, (action.help or "").replace("%%", "%")
 
 
+def _choices(verb: str) -> Iterator[tuple[str, str]]:
+    """Yield each option of a verb that has choices, with these; "" for a positional argument."""
+    for action in verb_parser(verb)._actions:
+        if action.choices:
+            for option in action.option_strings or [""]:
+                yield option, " ".join(map(str, action.choices))
+
+
+def print_names(words: Sequence[str]) -> int:
+    """Print the features of the first record file among `words`, for the shell's completion."""
+    import fastrec
+
+    for word in words:
+        if os.path.isfile(word):
+            with contextlib.suppress(FastrecError, OSError, ValueError):
+                names = fastrec.infer_features(word, limit=_NAMES_RECORDS)
+                sys.stdout.write("".join(f"{shown(name)}\n" for name in sorted(names)))
+                return 0
+    return 0
+
+
 def _bash() -> Iterator[str]:
     yield '# eval "$(fastrec completion bash)", or into ~/.local/share/bash-completion/completions'
     yield "_fastrec() {"
-    yield "    local word=${COMP_WORDS[COMP_CWORD]} words"
+    yield "    local word=${COMP_WORDS[COMP_CWORD]} last=${COMP_WORDS[COMP_CWORD-1]} words"
+    yield '    case "${COMP_WORDS[1]} $last" in'
+    for verb in VERBS:
+        for option, choices in _choices(verb):
+            yield f"        '{verb} {option or verb}') words='{choices}' ;;"
+    names = "|".join(f"*' {option}'" for option in _FEATURE_OPTIONS)
+    yield f'        {names}) words=$(fastrec completion features "${{COMP_WORDS[@]:2}}") ;;'
+    yield "    esac"
+    yield '    if [ -n "$words" ]; then'
+    yield '        COMPREPLY=($(compgen -W "$words" -- "$word")); return'
+    yield "    fi"
     yield '    if [ "$COMP_CWORD" -eq 1 ]; then'
     yield f"        words='{' '.join(VERBS)} help'"
     yield "    elif [[ $word == -* ]]; then"
@@ -60,6 +98,13 @@ def _zsh() -> Iterator[str]:
         yield f"        {shlex.quote(verb + ':' + VERBS[verb].summary)}"
     yield "    )"
     yield "    if (( CURRENT == 2 )); then _describe command verbs; return; fi"
+    yield '    case "$words[2] $words[CURRENT-1]" in'
+    for verb in VERBS:
+        for option, choices in _choices(verb):
+            yield f"        '{verb} {option or verb}') compadd -- {choices}; return ;;"
+    names = "|".join(f"*' {option}'" for option in _FEATURE_OPTIONS)
+    yield f'        {names}) compadd -- ${{(f)"$(fastrec completion features $words)"}}; return ;;'
+    yield "    esac"
     yield "    case $words[2] in"
     for verb in VERBS:
         found = " ".join(
@@ -84,6 +129,10 @@ def _fish() -> Iterator[str]:
     for verb in VERBS:
         for option, text in _options(verb):
             kind = f"-l {option[2:]}" if option.startswith("--") else f"-s {option[1:]}"
+            if option in _FEATURE_OPTIONS:
+                kind += " -xa '(fastrec completion features (commandline -opc))'"
+            elif option in (choices := dict(_choices(verb))):
+                kind += f" -xa {_single(choices[option])}"
             yield (f"complete -c fastrec -n '__fish_seen_subcommand_from {verb}' {kind} "
                    f"-d {_single(text)}")  # fmt: skip
 

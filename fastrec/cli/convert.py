@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--level", type=whole_number(0), metavar="N", help="compression level")
     parser.add_argument(
-        "--records", type=whole_number(1), metavar="N", help="number of records in a file"
+        "--shard-records", type=whole_number(1), metavar="N", help="number of records per file"
     )
     parser.add_argument(
         "--row-group", type=whole_number(1), default=1 << 17, metavar="N",
@@ -102,7 +102,7 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
                 compression=arguments.compression,
                 level=arguments.level,
                 row_group_size=arguments.row_group,
-                shard_records=arguments.records,
+                shard_records=arguments.shard_records,
                 overwrite=arguments.overwrite,
                 threads=arguments.threads,
                 on_error=skip if arguments.skip_damage else "raise",

@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--by", metavar="FEATURE", help="put the files into a directory for each of its values"
     )
     add_overwrite(parser)
-    add_selection(parser)
+    add_selection(parser, features=False)
 
 
 def run(arguments: argparse.Namespace, report: Report) -> int:
@@ -47,8 +47,6 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
 
     Names begin with the number of the record. No content of a record can lead out of the directory.
     """
-    if arguments.features is not None:
-        raise Failure("extract requires --feature, got --features", USAGE)
     check_local([arguments.output], "--output")
     selector = Selector.of(arguments, report)
     files, missing = expand(arguments.paths, any_shards=arguments.any_shards)

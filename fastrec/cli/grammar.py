@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, NoReturn
 
 from fastrec import __version__
+from fastrec.cli.examples import EXAMPLES
 from fastrec.cli.report import Failure, Report
 from fastrec.errors import FastrecError
 from fastrec.threads import usable_cpus
@@ -54,6 +55,7 @@ class Verb(NamedTuple):
 
 VERBS = {
     "head": Verb("fastrec.cli.head", "Print the first records as lines of JSON."),
+    "tail": Verb("fastrec.cli.tail", "Print the last records as lines of JSON."),
     "cat": Verb("fastrec.cli.cat", "Print records as lines of JSON."),
     "grep": Verb("fastrec.cli.grep", "Print the records that have a text in one of their values."),
     "schema": Verb(
@@ -65,6 +67,7 @@ VERBS = {
         "fastrec.cli.stats",
         "Print statistics of every feature: presence, ranges, quantiles, common values.",
     ),
+    "sql": Verb("fastrec.cli.sql", "Query record files with SQL, through DuckDB."),
     "verify": Verb("fastrec.cli.verify", "Check every length and checksum of files."),
     "repair": Verb("fastrec.cli.repair", "Save the sound records of damaged files to new ones."),
     "clean": Verb("fastrec.cli.clean", "List and delete what killed jobs have left."),
@@ -97,7 +100,8 @@ VERBS = {
         "Measure fastrec against other libraries and the limits of this machine.",
     ),
     "completion": Verb(
-        "fastrec.cli.completion", "Print what makes a shell complete the words of this program."
+        "fastrec.cli.completion",
+        "Print a script that makes a shell complete the arguments of this program.",
     ),
     "man": Verb("fastrec.cli.man", "Write manual pages."),
 }
@@ -110,7 +114,17 @@ STATUS = (
 
 
 class Parser(argparse.ArgumentParser):
-    """An argparse parser whose errors suggest similar words."""
+    """An argparse parser that prints examples and whose errors suggest similar words."""
+
+    examples: tuple[tuple[str, str], ...] = ()
+
+    def format_help(self) -> str:
+        text = super().format_help()
+        if not self.examples:
+            return text
+        lines = "".join(f"  # {purpose}\n  {command}\n" for purpose, command in self.examples)
+        head, mark, tail = text.rpartition("\nexit status:")
+        return f"{head}\nexamples:\n{lines}{mark}{tail}"
 
     def error(self, message: str) -> NoReturn:
         found = re.match(r"(?s)(argument \S+: invalid choice|unrecognized arguments): '?(\S+?)'?"
@@ -148,6 +162,7 @@ def verb_parser(verb: str) -> Parser:
     """Return the parser of one verb, without importing the others."""
     module = importlib.import_module(VERBS[verb].module)
     parser = Parser(prog=f"fastrec {verb}", description=VERBS[verb].summary, epilog=STATUS)
+    parser.examples = EXAMPLES[verb]
     module.add_arguments(parser)
     parser.add_argument("-q", "--quiet", action="store_true", help="show no progress")
     run: Callable[[argparse.Namespace, Report], int] = module.run
@@ -234,8 +249,10 @@ def add_overwrite(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_selection(parser: argparse.ArgumentParser, *, limit: int | None = None) -> None:
-    """Add the options that select records and features."""
+def add_selection(
+    parser: argparse.ArgumentParser, *, limit: int | None = None, features: bool = True
+) -> None:
+    """Add the options that select records and, unless `features` is False, features."""
     many = "all" if limit is None else str(limit)
     parser.add_argument(
         "-n", "--limit", type=whole_number(0), metavar="N",
@@ -243,8 +260,18 @@ def add_selection(parser: argparse.ArgumentParser, *, limit: int | None = None) 
     )  # fmt: skip
     parser.set_defaults(default_limit=limit)
     parser.add_argument(
-        "--features", type=_names, metavar="A,B", help="only these features, in this order"
-    )
+        "--record", type=_record, dest="span", metavar="N",
+        help="only record N of each file, counted from 0 as in error messages",
+    )  # fmt: skip
+    parser.add_argument(
+        "--records", type=_span, dest="span", metavar="START:STOP",
+        help="only records START to STOP - 1 of each file; either number may be omitted",
+    )  # fmt: skip
+    parser.set_defaults(features=None)
+    if features:
+        parser.add_argument(
+            "--features", type=_names, metavar="A,B", help="only these features, in this order"
+        )
     parser.add_argument(
         "--where", metavar="EXPR", help="only records for which this holds, such as 'label == 3'"
     )
@@ -261,6 +288,19 @@ def add_selection(parser: argparse.ArgumentParser, *, limit: int | None = None) 
         "--skip-damage", action="store_true",
         help="continue after damaged records, which are named on standard error",
     )  # fmt: skip
+
+
+def _record(text: str) -> range:
+    number = whole_number(0)(text)
+    return range(number, number + 1)
+
+
+def _span(text: str) -> range:
+    start, colon, stop = text.partition(":")
+    if not colon:
+        raise argparse.ArgumentTypeError(f"must be START:STOP, such as 100:110, got {text!r}")
+    first = whole_number(0)(start or "0")
+    return range(first, whole_number(first)(stop) if stop else 2**63 - 1)
 
 
 def _names(text: str) -> tuple[str, ...]:

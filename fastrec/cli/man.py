@@ -58,6 +58,11 @@ def _lines(verb: str | None) -> Iterator[str]:
             yield _roff(VERBS[each].summary)
     else:
         yield from _options(parser)
+        yield ".SH EXAMPLES"
+        for purpose, command in parser.examples:
+            yield ".TP"
+            yield _roff(f"{purpose[0].upper()}{purpose[1:]}:")
+            yield _roff(command)
     yield ".SH EXIT STATUS"
     yield _roff(STATUS.removeprefix("exit status: "))
 

@@ -16,7 +16,7 @@ __all__ = ["add_arguments", "run"]
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_paths(parser)
     add_output(parser, "the new file, or '-' for standard output")
-    add_selection(parser)
+    add_selection(parser, features=False)
 
 
 def run(arguments: argparse.Namespace, report: Report) -> int:
@@ -24,8 +24,6 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
 
     An error leaves no output, unless ``--skip-damage`` continues after it.
     """
-    if arguments.features is not None:
-        raise Failure("--features is an option of cat; merge writes whole records", USAGE)
     selector = Selector.of(arguments, report)
     files, missing = expand(arguments.paths, any_shards=arguments.any_shards)
     if missing:

@@ -13,6 +13,7 @@ import re
 import shlex
 import shutil
 import sys
+import textwrap
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -142,9 +143,10 @@ class Report:
     ) -> None:
         """Print rows under headers; the columns whose numbers are in `right` are right-aligned.
 
-        If the terminal is too narrow, the columns in `spare` are left out, in this order.
+        If the terminal is too narrow, the columns in `spare` are left out, in this order, and a
+        line after the table names them.
         """
-        kept = list(range(len(headers)))
+        names, kept = headers, list(range(len(headers)))
         for column in spare:
             if self.width is None or _table_width(headers, rows, kept) <= self.width:
                 break
@@ -157,6 +159,10 @@ class Report:
                 self.line(f"{' ' * _INDENT}{text}")
         else:
             self._console.print(_rich_table(headers, rows, right))
+        if hidden := [name for column, name in enumerate(names) if column not in kept]:
+            text = f"(not shown at {self.width} columns: {', '.join(hidden)})"
+            for line in textwrap.wrap(text, max((self.width or 80) - _INDENT, 20)):
+                self.line(f"{' ' * _INDENT}{line}")
 
     @contextmanager
     def progress(self, what: str, total: int) -> Iterator[Advance]:

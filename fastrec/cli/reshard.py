@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser, *, shuffle: bool = False) -> 
         "--shards", type=whole_number(1, 99999), metavar="N", help="number of files (default 1)"
     )
     size.add_argument(
-        "--records", type=whole_number(1), metavar="N", help="number of records in a file"
+        "--shard-records", type=whole_number(1), metavar="N", help="number of records per file"
     )
     size.add_argument(
         "--size", type=size_of, metavar="BYTES", help="begin another file at this size"
@@ -113,7 +113,7 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
                 paths,
                 arguments.output,
                 shards=arguments.shards,
-                shard_records=arguments.records,
+                shard_records=arguments.shard_records,
                 shard_bytes=arguments.size,
                 shuffle=arguments.shuffle,
                 seed=arguments.seed,

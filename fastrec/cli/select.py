@@ -7,6 +7,7 @@ import argparse
 import difflib
 import os
 import random
+from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -16,13 +17,14 @@ from numpy.typing import NDArray
 
 from fastrec.cli.files import STDIN, name_of, reader_of, size_of
 from fastrec.cli.grammar import FINDING, USAGE, status_of
-from fastrec.cli.report import Failure, Report, count_text, damage_text, explained, shown
+from fastrec.cli.report import Failure, Report, count_text, counted, damage_text, explained, shown
 from fastrec.cli.rows import Row, pieces, rows_of
 from fastrec.columns import Bytes, Ragged
 from fastrec.errors import FastrecError, RandomAccessError
 from fastrec.parsing.conditions import WhereError
 from fastrec.parsing.infer import kinds_of
 from fastrec.parsing.where import Where, parse
+from fastrec.records.reader import Reader
 from fastrec.records.record_files import RecordFiles
 
 __all__ = ["Found", "Selector", "parsed_where"]
@@ -48,6 +50,13 @@ class Block(NamedTuple):
     records: Bytes
 
 
+def _numbered(path: str, blocks: Iterable[Bytes]) -> Iterator[Block]:
+    first = 0
+    for records in blocks:
+        yield Block(path, range(first, first + len(records)), records)
+        first += len(records)
+
+
 def parsed_where(text: str | None) -> Where | None:
     """Parse the condition of ``--where``."""
     try:
@@ -66,6 +75,10 @@ class Selector:
         The exit status for the files so far.
     strict : bool
         Whether to raise errors that end a file, so that nothing is written.
+    span : range, optional
+        Record numbers to select in each file; None for all.
+    last : bool
+        Whether `limit` selects the last records instead of the first.
     """
 
     report: Report
@@ -77,6 +90,8 @@ class Selector:
     skip_damage: bool = False
     status: int = 0
     strict: bool = False
+    span: range | None = None
+    last: bool = False
     _seen: set[str] = field(default_factory=set)
 
     @classmethod
@@ -86,8 +101,10 @@ class Selector:
         if arguments.sample is not None:
             if limit is not None:
                 raise Failure("--limit and --sample are mutually exclusive", USAGE)
+            if arguments.span is not None:
+                raise Failure("--sample and --records are mutually exclusive", USAGE)
             limit = arguments.sample
-        elif limit is None:
+        elif limit is None and arguments.span is None:
             limit = getattr(arguments, "default_limit", None)
         return cls(
             report,
@@ -97,6 +114,7 @@ class Selector:
             arguments.sample,
             arguments.seed,
             arguments.skip_damage,
+            span=arguments.span,
         )
 
     # -- Records, with their values --------------------------------------------------------------
@@ -117,14 +135,19 @@ class Selector:
                         row = {name: row[name] for name in self.names if name in row}
                 yield Found(block.path, number, record, row)
         if self.names is not None and self.status == 0 and known:
-            # With a limit, later records may have the feature, so only a similar name is a
-            # mistake.
-            self.name_unknown(self.names, known, only_close=self.limit is not None)
+            # With a limit or a span, other records may have the feature: only a similar name is
+            # a mistake.
+            self.name_unknown(
+                self.names, known, only_close=self.limit is not None or self.span is not None
+            )
 
     def blocks(self, files: Sequence[str]) -> Iterator[Block]:
         """Yield blocks of records, parsing only the features of the condition."""
         if self.sample is not None:
             yield from self._sampled(files)
+            return
+        if self.last:
+            yield from self._last(files)
             return
         left = self.limit
         with self.report.progress("reading", size_of(files)) as advance:
@@ -192,7 +215,7 @@ class Selector:
 
     def _all(self, files: Sequence[str]) -> Iterator[Block]:
         most = _BLOCK_RECORDS
-        if self.limit is not None and self.where is None and self.sample is None:
+        if self.limit is not None and self.where is None and not (self.sample or self.last):
             most = max(1, min(most, self.limit))
         if self.limit == 0:
             return
@@ -200,10 +223,10 @@ class Selector:
             policy = "skip" if self.skip_damage else "raise"
             try:
                 reader = reader_of(path, on_error=policy)
-                first = 0
-                for records in reader.blocks(most):
-                    yield Block(path, range(first, first + len(records)), records)
-                    first += len(records)
+                if self.span is None:
+                    yield from _numbered(path, reader.blocks(most))
+                else:
+                    yield from self._spanned(path, reader, most)
             except (FastrecError, OSError) as error:
                 if self.strict:
                     raise
@@ -213,6 +236,65 @@ class Selector:
                 size = "the rest" if lost.size is None else f"{count_text(lost.size)} bytes"
                 self.report.complain(f"damage: {shown(path)}: {size} lost: {damage_text(lost)}")
                 self.status = max(self.status, FINDING)
+
+    def _spanned(self, path: str, reader: Reader, most: int) -> Iterator[Block]:
+        """Yield the records of `span`, by random access if that is possible without a pass."""
+        assert self.span is not None
+        start, stop, total = self.span.start, self.span.stop, 0
+        if path != STDIN and not self.skip_damage:
+            try:
+                dataset = RecordFiles([path], shards="any").dataset()
+                total = len(dataset)
+                for first in range(start, min(stop, total), most):
+                    numbers = range(first, min(first + most, stop, total))
+                    records = dataset.take(np.array(numbers, np.uint64))
+                    yield Block(path, numbers, records)
+                self._check_span(path, total)
+                return
+            except RandomAccessError:
+                pass  # a compressed file is read in sequence
+        for block in _numbered(path, reader.blocks(most)):
+            total = block.numbers[-1] + 1
+            begin, end = max(start - block.numbers[0], 0), stop - block.numbers[0]
+            if begin < len(block.records) and end > 0:
+                yield Block(path, block.numbers[begin:end], block.records[begin:end])
+            if total >= stop:
+                return
+        self._check_span(path, total)
+
+    def _check_span(self, path: str, total: int) -> None:
+        """Report that the file has fewer records than the span requires."""
+        assert self.span is not None
+        if self.span.start < total:
+            return
+        self.report.complain(
+            f"error: record {self.span.start} is out of range: "
+            f"{shown(name_of(path))} has {counted(total, 'record')}, counted from 0"
+        )
+        self.status = max(self.status, FINDING)
+
+    # -- At the end ------------------------------------------------------------------------------
+
+    def _last(self, files: Sequence[str]) -> Iterator[Block]:
+        """Yield the last `limit` records, by random access if that is possible without a pass."""
+        assert self.limit is not None
+        if self.where is None and self.span is None and not self.skip_damage and STDIN not in files:
+            try:
+                dataset = RecordFiles(files, shards="any").dataset()
+                total = len(dataset)
+                for index in range(max(total - self.limit, 0), total):
+                    path, number = dataset.place_of(index)
+                    records = dataset.take(np.array([index], np.uint64))
+                    yield Block(os.fsdecode(path), [number], records)
+                return
+            except (FastrecError, OSError):
+                pass  # reading in sequence reports the error, or reads a compressed file
+        kept: deque[tuple[str, int, bytes]] = deque(maxlen=self.limit)
+        for block in self._matching(files):
+            pairs = zip(block.numbers, block.records, strict=True)
+            kept.extend((block.path, number, record) for number, record in pairs)
+        for path, number, record in kept:
+            yield Block(path, [number], Bytes.from_list([record]))
 
     # -- At random -------------------------------------------------------------------------------
 

@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="number of files, with equally many consecutive records",
     )  # fmt: skip
     size.add_argument(
-        "--records", type=whole_number(1), metavar="N", help="number of records in a file"
+        "--shard-records", type=whole_number(1), metavar="N", help="number of records per file"
     )
     size.add_argument(
         "--size",
@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="BYTES",
         help="begin a new file at this size, such as 100M",
     )
-    add_selection(parser)
+    add_selection(parser, features=False)
 
 
 def size_of(text: str) -> int:
@@ -54,8 +54,6 @@ def size_of(text: str) -> int:
 
 def run(arguments: argparse.Namespace, report: Report) -> int:
     """Write all files or none, and print their number."""
-    if arguments.features is not None:
-        raise Failure("--features is an option of cat; split writes whole records", USAGE)
     if arguments.output == STDIN:
         raise Failure("--output must be a file name, got standard output", USAGE)
     selector = Selector.of(arguments, report)
@@ -97,11 +95,14 @@ def _writer(arguments: argparse.Namespace, files: list[str]) -> ShardWriter:
     }
     shards = arguments.shards
     if shards is None:
-        sizes = {"shard_records": arguments.records, "shard_bytes": arguments.size}
+        sizes = {"shard_records": arguments.shard_records, "shard_bytes": arguments.size}
         return ShardWriter(arguments.output, **sizes, **options)
-    if STDIN in files or arguments.where or arguments.skip_damage:
-        raise Failure("--shards requires files, without --where and --skip-damage; --records does "
-                      "not", USAGE)  # fmt: skip
+    if STDIN in files or arguments.where or arguments.skip_damage or arguments.span is not None:
+        raise Failure(
+            "--shards requires files, without --where, --records and --skip-damage; "
+            "use --shard-records instead",
+            USAGE,
+        )
     total = sum(map(fastrec.count, files))
     for most in (arguments.limit, arguments.sample):
         total = total if most is None else min(total, most)

@@ -129,27 +129,36 @@ def _sorted(found: Summary) -> list[tuple[str, FeatureSummary]]:
 def _print_top(found: Summary, report: Report) -> None:
     rows = []
     for name, each in _sorted(found):
-        text = _images(each) or top_text(each)
-        if text:
-            rows.append((shown(name), text))
+        for text, count in _formats(each) or _top_values(each):
+            share = _percent(count, each.values.count) if count else ""
+            rows.append((shown(name), text, count_text(count) if count else "", share))
     if rows:
         report.line()
-        report.table(("feature", "commonest values"), rows)
+        report.table(("feature", "most common values", "count", "share"), rows, right=(2, 3))
+
+
+def _top_values(each: FeatureSummary) -> list[tuple[str, int]]:
+    """Return the texts and counts of the most common values, and how many others there are.
+
+    Return an empty list if all values are about equally common.
+    """
+    counts, total, different = each.top.counts, each.values.count, each.distinct.count
+    if not counts or (different > 20 and 2 * total > counts.most_common(1)[0][1] * different):
+        return []
+    found = [
+        (shown(class_text(each.connector, value) or _brief(value)), count)
+        for value, count in _ranked(each)[:_TOP_SHOWN]
+    ]
+    more = different - len(found)
+    return found + ([(f"({count_text(more)} more)", 0)] if more > 0 else [])
 
 
 def top_text(each: FeatureSummary) -> str:
-    counts = each.top.counts
+    """Return the most common values and their shares on one line."""
     total = each.values.count
-    different = each.distinct.count
-    # If all values are about equally common, none is listed.
-    if not counts or (different > 20 and 2 * total > counts.most_common(1)[0][1] * different):
-        return ""
-    found = [
-        f"{shown(class_text(each.connector, value) or _brief(value))} {_percent(count, total)}"
-        for value, count in _ranked(each)[:_TOP_SHOWN]
-    ]
-    more = each.distinct.count - len(found)
-    return ", ".join(found) + (f", {count_text(more)} more" if more > 0 else "")
+    return ", ".join(
+        f"{text}: {_percent(count, total)}" if count else text for text, count in _top_values(each)
+    )
 
 
 def _ranked(each: FeatureSummary) -> list[tuple[Any, int]]:
@@ -157,17 +166,19 @@ def _ranked(each: FeatureSummary) -> list[tuple[Any, int]]:
     return sorted((each.top.counts or {}).items(), key=lambda item: (-item[1], item[0]))
 
 
-def _images(each: FeatureSummary) -> str:
-    text = ", ".join(f"{kind} {_percent(count, each.values.count)}"
-                     for kind, count in each.formats.most_common())  # fmt: skip
+def _formats(each: FeatureSummary) -> list[tuple[str, int]]:
+    """Return the formats of images and their counts, and the range of sizes in pixels."""
+    found = each.formats.most_common()
     if each.widths is not None and each.heights is not None:
         low = f"{each.widths.low}x{each.heights.low}"
         high = f"{each.widths.high}x{each.heights.high}"
-        text += f", {low}" if low == high else f", {low} to {high} pixels"
-    return text
+        found.append((f"{low} pixels" if low == high else f"{low} to {high} pixels", 0))
+    return found
 
 
 def _brief(value: Any) -> str:
+    if value == b"":
+        return '""'
     return (
         brief_bytes(value)
         if isinstance(value, bytes)
@@ -255,8 +266,8 @@ def _feature_json(each: FeatureSummary) -> dict[str, Any]:
 
 def _top_value(value: Any, kind: str) -> Any:
     if kind == "bytes":
-        return whole(Bytes.from_list([value]))
-    return whole(np.array([value], np.float32 if kind == "float" else None))
+        return whole(Bytes.from_list([value]))[0]
+    return whole(np.array([value], np.float32 if kind == "float" else None))[0]
 
 
 def _numbers_json(numbers: Numbers) -> dict[str, Any]:

@@ -37,20 +37,17 @@ def brief_row(row: Row | None, record: bytes) -> Any:
     return {name: brief(values) for name, values in row.items()}
 
 
-def whole(values: Any) -> Any:
-    """Return one value as a scalar, several as a list.
+def whole(values: Any) -> list[Any]:
+    """Return the values as a list, for any number of values.
 
     Text is a string and other bytes are ``{"base64": ...}``. Numbers that JSON cannot represent are
     the strings that protobuf writes. A float is the shortest number that reads as the same float32.
     """
     if isinstance(values, Frames):
-        return [whole(frame) if len(frame) != 1 else [whole(frame)] for frame in values.frames]
-    items: Any
+        return [whole(frame) for frame in values.frames]
     if isinstance(values, Bytes):
-        items = [_whole_bytes(value) for value in values]
-    else:
-        items = _floats(values) if values.dtype.kind == "f" else values.tolist()
-    return items[0] if len(items) == 1 else items
+        return [_whole_bytes(value) for value in values]
+    return _floats(values) if values.dtype.kind == "f" else list(values.tolist())
 
 
 def _whole_bytes(value: bytes) -> Any:
@@ -68,7 +65,7 @@ def _floats(values: NDArray[np.float32]) -> list[Any]:
 
 
 def brief(values: Any) -> Any:
-    """Return values as :func:`whole` does, with long lists, images and bytes summarized."""
+    """Return one value as a scalar and several as a list; summarize long lists and bytes."""
     if isinstance(values, Frames):
         return _brief_list([brief(frame) for frame in values.frames], "frames")
     if isinstance(values, Bytes):
@@ -79,7 +76,8 @@ def brief(values: Any) -> Any:
         items: list[Any] = [brief_bytes(value) for value in values]
         return items[0] if len(items) == 1 else items
     if len(values) <= _MOST_VALUES:
-        return whole(values)
+        items = whole(values)
+        return items[0] if len(items) == 1 else items
     ends = np.concatenate([values[:_ENDS], values[len(values) - _ENDS :]])
     if values.dtype == np.bool_:
         return _brief_list(["true" if each else "false" for each in ends], "booleans", len(values))

@@ -94,17 +94,13 @@ def frames_of_media(values: Any) -> Bytes | None:
 
 
 def _short(values: Any) -> str:
-    some = [str(each) for each in _listed(whole(values))[:6]]
+    some = [str(each) for each in whole(values)[:6]]
     return ", ".join(some) + (", ..." if len(values) > 6 else "")
-
-
-def _listed(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value]
 
 
 def _texts(values: NDArray[Any]) -> list[str]:
     """Convert numbers to text, because JavaScript would round 64-bit integers."""
-    return [str(each) for each in _listed(whole(values))]
+    return [str(each) for each in whole(values)]
 
 
 def _bytes(

@@ -44,6 +44,7 @@ def write_events(path: str) -> None:
 # What follows each verb; {file} is the input, and {out} a name that is free.
 WORDS = {
     "head": "{file}",
+    "tail": "{file}",
     "cat": "{file} --json",
     "grep": "brain {file}",
     "schema": "{file}",
@@ -53,7 +54,7 @@ WORDS = {
     "repair": "{file}",
     "diff": "{file} {file}",
     "index": "{file}",
-    "split": "{file} -o {out} --records 2",
+    "split": "{file} -o {out} --shard-records 2",
     "merge": "{file} -o {out}",
     "reshard": "{file} -o {out} --shards 2",
     "shuffle": "{file} -o {out}",
@@ -61,7 +62,7 @@ WORDS = {
     "extract": "{file} -o {out} --feature image",
     "view": "{file} --html {out}.html",
 }
-OTHERS = {"images", "demo", "bench", "clean", "completion", "man"}  # which read no record files
+OTHERS = {"images", "demo", "bench", "clean", "completion", "man", "sql"}  # no file arguments
 
 
 def words_of(verb: str, folder: Path, file: str) -> list[str]:

@@ -55,7 +55,7 @@ def test_conditions_see_the_values_of_all_frames(
     path: str, capsys: pytest.CaptureFixture[str], where: str, ids: list[int]
 ) -> None:
     _, out, _ = run(capsys, "cat", "--json", "--where", where, path)
-    assert [json.loads(line)["id"] for line in out.splitlines()] == ids
+    assert [json.loads(line)["id"] for line in out.splitlines()] == [[number] for number in ids]
 
 
 def test_statistics_count_the_values_of_all_frames(
@@ -130,4 +130,4 @@ def test_a_feature_and_a_feature_list_of_one_name_are_both_shown(
     with fastrec.Writer(tmp_path / "a.tfrecord") as writer:
         writer.write(fastrec.encode_sequence_example({"x": 1}, {"x": [[2]]}))
     _, out, _ = run(capsys, "cat", "--json", str(tmp_path / "a.tfrecord"))
-    assert json.loads(out) == {"x": [[2]], "x (context)": 1}
+    assert json.loads(out) == {"x": [[2]], "x (context)": [1]}

@@ -22,7 +22,7 @@ from fastrec import cli
 from fastrec.cli.grammar import VERBS
 
 # These read no record files.
-WITHOUT_FILES = {"clean", "demo", "bench", "completion", "man"}
+WITHOUT_FILES = {"clean", "demo", "bench", "completion", "man", "sql"}
 
 
 @pytest.fixture(scope="module")
@@ -90,6 +90,9 @@ FILES = ["data", "length", "cut", "giant", "packed-cut", "zeros", "text", "empty
 STATUSES = {
     "head": "1 1 1 1 0 1 1 0 0 0 0 0",
     "head -n 1": "0 0 0 0 0 1 1 0 0 0 0 0",
+    "tail": "0 1 1 1 1 1 1 0 0 0 0 0",
+    "cat --record 2": "0 1 1 1 1 1 1 1 0 0 0 1",
+    "cat --table": "1 1 1 1 1 1 1 0 0 0 0 0",
     "cat --json": "1 1 1 1 1 1 1 0 0 0 0 0",
     "cat --skip-damage": "1 1 1 1 1 1 1 0 0 0 0 0",
     "cat --where id==2 --skip-damage": "1 1 1 1 1 1 1 0 0 0 0 0",
@@ -107,7 +110,7 @@ STATUSES = {
     "index --text": "0 1 1 1 1 1 1 0 0 0 0 2",
     "diff pets.tfrecord": "1 1 1 1 1 1 1 1 1 1 1 1",
     "diff --key id pets.tfrecord": "1 1 1 1 1 1 1 1 2 2 2 2",
-    "split --records 9 -o out.tfrecord": "1 1 1 1 1 1 1 0 0 0 0 0",
+    "split --shard-records 9 -o out.tfrecord": "1 1 1 1 1 1 1 0 0 0 0 0",
     "split --shards 3 -o out.tfrecord": "1 1 1 1 1 1 1 2 0 0 0 2",
     "merge -o out.tfrecord": "1 1 1 1 1 1 1 0 0 0 0 0",
     "reshard --shards 2 -o out.tfrecord": "1 1 1 1 1 1 1 0 0 0 0 0",

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -21,8 +22,9 @@ from verbs import write, write_examples
 
 import fastrec
 from fastrec import cli, train
+from fastrec.cli.examples import EXAMPLES
 from fastrec.cli.files import size_of
-from fastrec.cli.grammar import VERBS
+from fastrec.cli.grammar import VERBS, verb_parser
 from fastrec.cli.parallel import in_order
 
 
@@ -114,6 +116,44 @@ def test_help_of_a_verb_has_the_exit_statuses(capsys: Captured) -> None:
         assert "74" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_has_examples_that_it_accepts(verb: str, capsys: Captured) -> None:
+    with pytest.raises(SystemExit):
+        cli.main([verb, "--help"])
+    text = capsys.readouterr().out
+    for purpose, command in EXAMPLES[verb]:
+        assert f"  # {purpose}\n  {command}\n" in text
+        if command.startswith("fastrec "):
+            name, *words = shlex.split(command)[1:]
+            assert name == verb
+            verb_parser(verb).parse_intermixed_args(words)
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["convert", "--to", "par"], ["parquet"]),
+        (["completion", "f"], ["fish"]),
+        (["cat", "--rec"], ["--record", "--records"]),
+        (["cat", "pets.tfrecord", "--features", "na"], ["name"]),
+    ],
+)
+def test_bash_completes_choices_options_and_features(
+    pets: Path, words: list[str], expected: list[str]
+) -> None:
+    python = shlex.quote(sys.executable)
+    script = (
+        f'fastrec() {{ {python} -m fastrec "$@"; }}; eval "$(fastrec completion bash)"; '
+        f"COMP_WORDS=(fastrec {shlex.join(words)}); COMP_CWORD={len(words)}; _fastrec; "
+        'printf "%s\\n" "${COMPREPLY[@]}"'
+    )
+    run = subprocess.run(
+        ["bash", "-c", script], capture_output=True, text=True, timeout=300, check=False
+    )
+    assert (run.stdout.split(), run.stderr) == (expected, "")
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="as Linux has terminals")
 @pytest.mark.parametrize("columns", [40, 60, 200])
 def test_tables_fit_a_terminal(pets: Path, columns: int) -> None:
@@ -123,10 +163,15 @@ def test_tables_fit_a_terminal(pets: Path, columns: int) -> None:
     lines = re.sub(r"\x1b\[\d*m", "", output).splitlines()
     assert "embedding" in output
     assert max(map(len, lines[2:11])) <= columns
+    hidden = " ".join(output.split()).partition(f"(not shown at {columns} columns: ")[2]
+    shown = lines[2].split()
+    for name in ("histogram", "median", "mean", "distinct", "values", "max", "min"):
+        assert (name in shown) != (name in hidden.partition(")")[0])
     _, output = on_a_terminal("schema", "-q", "pets.tfrecord", columns=columns)
     table, _, code = re.sub(r"\x1b\[\d*m|\r", "", output).partition("import numpy")
     assert max(map(len, table.splitlines())) <= columns
-    assert ("read as" in table) == (columns == 200)  # the code says it, too
+    header = table.splitlines()[0]
+    assert ("read as" in header) == (columns == 200)  # the code says it, too
     assert "FixedLenFeature" in code
 
 

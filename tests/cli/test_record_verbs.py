@@ -41,12 +41,12 @@ def test_json_has_all_that_was_written(pets: Path, capsys: Captured) -> None:
     assert len(found) == 60
     for number, each in enumerate(found):
         wanted = pet(number)
-        assert each["id"] == wanted["id"]
-        assert each["name"] == wanted["name"]
-        assert each["weight"] == wanted["weight"]
+        assert each["id"] == [wanted["id"]]
+        assert each["name"] == [wanted["name"]]
+        assert each["weight"] == [wanted["weight"]]
         assert each["embedding"] == wanted["embedding"]
-        assert np.atleast_1d(each.get("tags", [])).tolist() == wanted.get("tags", [])
-        assert set(each["image"]) == {"base64"}
+        assert each.get("tags", []) == wanted.get("tags", [])
+        assert [set(image) for image in each["image"]] == [{"base64"}]
 
 
 def test_floats_are_the_shortest_and_what_json_has_not_is_a_string(
@@ -79,7 +79,98 @@ def test_files_directories_patterns_and_standard_input(
         assert printed(capsys, "cat", "-") == whole
     stdin(monkeypatch, data)
     numbered = objects(capsys, "cat", "-", "--number", "--json", "--features", "id")
-    assert numbered[7] == {"path": "<stdin>", "record": 7, "features": {"id": 7}}
+    assert numbered[7] == {"path": "<stdin>", "record": 7, "features": {"id": [7]}}
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+def test_records_are_selected_by_number(pets: Path, capsys: Captured, compressed: bool) -> None:
+    path = pets / "pets.tfrecord"
+    if compressed:
+        path = pets / "z.tfrecord.gz"
+        path.write_bytes(gzipped((pets / "pets.tfrecord").read_bytes()))
+
+    def ids(*words: object, status: int = 0) -> list[int]:
+        lines = printed(capsys, *words, "--json", "--features", "id", path, status=status)
+        return [json.loads(line)["id"][0] for line in lines]
+
+    assert ids("cat", "--record", 12) == [12]
+    assert ids("cat", "--records", "8:11") == [8, 9, 10]
+    assert ids("cat", "--records", ":2") == [0, 1]
+    assert ids("cat", "--records", "57:") == ids("cat", "--records", "57:100") == [57, 58, 59]
+    assert ids("head", "--records", "3:40") == [*range(3, 40)]
+    assert ids("cat", "--records", "3:40", "-n", 2) == [3, 4]
+    assert ids("cat", "--records", "0:9", "--where", "id > 6") == [7, 8]
+    assert ids("tail", "-n", 2) == [58, 59]
+    assert ids("tail", "-n", 2, "--where", "id < 30") == [28, 29]
+    assert ids("tail", "--records", ":30", "-n", 2) == [28, 29]
+    assert len(ids("tail")) == 10
+    assert ids("cat", "--record", 60, status=1) == []
+
+
+def test_record_numbers_count_in_each_file(pets: Path, capsys: Captured) -> None:
+    lines = printed(capsys, "cat", "--record", 2, "--number", "--features", "id", "train-*")
+    assert lines == [
+        'train-00000-of-00002.tfrecord:2: {"id": 2}',
+        'train-00001-of-00002.tfrecord:2: {"id": 32}',
+    ]
+    assert cli.main(["cat", "--record", "60", "pets.tfrecord"]) == 1
+    error = "record 60 is out of range: pets.tfrecord has 60 records, counted from 0"
+    assert error in capsys.readouterr().err
+    for text in ("5", "7:3", "a:b"):
+        with pytest.raises(SystemExit):
+            cli.main(["cat", "--records", text, "pets.tfrecord"])
+        assert "--records" in capsys.readouterr().err
+
+
+def test_the_record_that_an_error_names_can_be_printed_beyond_damage(
+    pets: Path, capsys: Captured
+) -> None:
+    flipped = bytearray((pets / "pets.tfrecord").read_bytes())
+    flipped[fastrec.Index.build(pets / "pets.tfrecord").offsets[7] + 50] ^= 8
+    (pets / "flipped.tfrecord").write_bytes(flipped)
+    words = ["cat", "--features", "id", "flipped.tfrecord", "--record"]
+    assert printed(capsys, *words, 8) == ['{"id": 8}']
+    assert printed(capsys, *words, 7, status=1) == []
+
+
+def test_a_table_has_a_column_for_each_feature(pets: Path, capsys: Captured) -> None:
+    lines = printed(capsys, "head", "-n", 3, "--table", "--features", "id,name,tags", "train-*")
+    assert lines == [
+        "   id  name  tags",
+        "   --  ----  ----------------",
+        "    0  Ada",
+        "    1  Pina  tame",
+        '    2  Milo  ["tame", "loud"]',
+    ]
+    assert cli.main(["head", "--table", "--json", "pets.tfrecord"]) == 2
+    assert "--table and --json are mutually exclusive" in capsys.readouterr().err
+
+
+def test_json_has_one_shape_for_any_number_of_values(tmp_path: Path, capsys: Captured) -> None:
+    rows: list[dict[str, Any]] = [{"x": [1, 2]}, {"x": 1}, {"x": "text"}]
+    path = write_examples(tmp_path / "a.tfrecord", rows)
+    assert [each["x"] for each in objects(capsys, "cat", "--json", path)] == [[1, 2], [1], ["text"]]
+
+
+def test_sql_queries_record_files(pets: Path, capsys: Captured) -> None:
+    pytest.importorskip("duckdb")
+    query = "select label, count(*) n from 'train-*' where id < 30 group by label order by label"
+    assert objects(capsys, "sql", "--json", query) == [
+        {"label": label, "n": 10} for label in range(3)
+    ]
+    assert printed(capsys, "sql", query)[0].split() == ["label", "n"]
+    join = "select count(*) n from 'pets.tfrecord' a join 'train-*' b on a.id = b.id"
+    assert objects(capsys, "sql", "--json", join) == [{"n": 60}]
+    assert cli.main(["sql", "select nope from 'train-*'"]) == 1
+    assert "query failed: Binder Error" in capsys.readouterr().err
+    assert cli.main(["sql", "select * from 'none.tfrecord'"]) == 74
+    assert "none.tfrecord" in capsys.readouterr().err
+
+
+def test_sql_names_its_extra(pets: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+    assert cli.main(["sql", "select 1"]) == 2
+    assert "pip install 'fastrec-io[sql]'" in capsys.readouterr().err
 
 
 def test_feature_lists_are_shown(tmp_path: Path, capsys: Captured) -> None:
@@ -92,8 +183,8 @@ def test_feature_lists_are_shown(tmp_path: Path, capsys: Captured) -> None:
     ).SerializeToString()
     path = write(tmp_path / "a.tfrecord", [record, fastrec.encode_example({"x": 1})])
     assert objects(capsys, "cat", "--json", path) == [
-        {"id": "one", "x": [[], [1], [2, 2]]},
-        {"x": 1},
+        {"id": ["one"], "x": [[], [1], [2, 2]]},
+        {"x": [1]},
     ]
 
 
@@ -108,8 +199,8 @@ def test_records_of_other_kinds_and_mixed_ones_are_shown(tmp_path: Path, capsys:
     path = write(tmp_path / "a.tfrecord", records)
     assert objects(capsys, "cat", "--json", path) == [
         {"record": "no message"},
-        {"x": 1},
-        {"x": "text"},
+        {"x": [1]},
+        {"x": ["text"]},
         {},
         {"record": {"base64": "//4="}},
     ]
@@ -118,7 +209,7 @@ def test_records_of_other_kinds_and_mixed_ones_are_shown(tmp_path: Path, capsys:
 def test_a_sample_is_of_that_many_and_the_same_for_a_seed(pets: Path, capsys: Captured) -> None:
     def ids(*words: object) -> list[int]:
         lines = objects(capsys, "cat", "--json", "--features", "id", *words)
-        return [each["id"] for each in lines]
+        return [each["id"][0] for each in lines]
 
     first = ids("--sample", 9, "train-*")
     assert len(set(first)) == 9
@@ -139,7 +230,7 @@ def test_a_sample_is_uniform(tmp_path: Path, capsys: Captured) -> None:
         counts = np.zeros(8)
         for seed in range(200):
             for found in objects(capsys, "cat", "--json", "--sample", 2, "--seed", seed, each):
-                counts[found["id"]] += 1
+                counts[found["id"][0]] += 1
         assert counts.sum() == 400
         assert ((counts - 50) ** 2 / 50).sum() < 30  # 7 degrees of freedom: p < 0.0001
 
@@ -232,6 +323,15 @@ def test_statistics_are_those_of_numpy(tmp_path: Path, capsys: Captured) -> None
     assert features["text"]["top"][0]["count"] == max(map(texts.count, texts))
 
 
+def test_common_values_and_shares_are_separate_and_empty_texts_are_visible(
+    tmp_path: Path, capsys: Captured
+) -> None:
+    path = write_examples(tmp_path / "a.tfrecord", [{"n": i % 2, "s": ""} for i in range(4)])
+    lines = [line.split() for line in printed(capsys, "stats", path)]
+    assert ["n", "0", "2", "50", "%"] in lines
+    assert ["s", '""', "4", "100", "%"] in lines
+
+
 def test_statistics_do_not_depend_on_threads(tmp_path: Path, capsys: Captured) -> None:
     draw = np.random.default_rng(1)
     rows = [{"x": draw.random(40), "n": int(draw.integers(2**62))} for _ in range(5000)]
@@ -318,9 +418,13 @@ def test_diff_names_the_features_that_differ(pets: Path, capsys: Captured) -> No
         {
             "a": ["pets.tfrecord", 20],
             "b": ["changed.tfrecord", 37],
-            "features": {"name": ["Ada", "Kiro"]},
+            "features": {"name": [["Ada"], ["Kiro"]]},
         },
-        {"a": ["pets.tfrecord", 3], "b": ["changed.tfrecord", 54], "features": {"label": [0, 2]}},
+        {
+            "a": ["pets.tfrecord", 3],
+            "b": ["changed.tfrecord", 54],
+            "features": {"label": [[0], [2]]},
+        },
     ]
     assert found[-1] == {"same": 56, "same_values": 0, "only_a": 2, "only_b": 0, "different": 2}
     [last] = objects(capsys, "diff", "--json", "-n", 0, "--unordered", "pets.tfrecord",
@@ -379,7 +483,7 @@ def test_an_index_is_written_in_both_forms(pets: Path, capsys: Captured) -> None
 
 def test_split_and_merge_keep_all_records_in_order(pets: Path, capsys: Captured) -> None:
     whole = list(fastrec.Reader("pets.tfrecord"))
-    for words in (["--shards", "7"], ["--records", "11"], ["--size", "30k"]):
+    for words in (["--shards", "7"], ["--shard-records", "11"], ["--size", "30k"]):
         printed(capsys, "split", "train-*", *words, "-o", "part.tfrecord", "--overwrite")
         files = sorted(pets.glob("part-*"))
         assert len(files) > 1

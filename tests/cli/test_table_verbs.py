@@ -43,7 +43,9 @@ def test_convert_keeps_whole_records(pets: Path, capsys: Captured) -> None:
     assert cli.main(["convert", "--raw", "a.jsonl", "-o", "b.tfrecord"]) == 0
     assert (pets / "b.tfrecord").read_bytes() == (pets / "pets.tfrecord").read_bytes()
     assert (
-        cli.main(["convert", "pets.tfrecord", "-o", "c.arrow", "--records", "40", "--keep-bytes"])
+        cli.main(
+            ["convert", "pets.tfrecord", "-o", "c.arrow", "--shard-records", "40", "--keep-bytes"]
+        )
         == 0
     )
     shards = "wrote    c-00000-of-00002.arrow to c-00001-of-00002.arrow: 60 records\n"
@@ -113,7 +115,7 @@ def test_reshard_shuffles_as_a_batcher_does(pets: Path, capsys: Captured) -> Non
     assert cli.main(words) == 0
     assert list(fastrec.Reader("all.tfrecord")) == list(wanted)
     assert cli.main(["reshard", "x-*.tfrecord", "-o", "y.tfrecord", "--size", "50k"]) == 0
-    assert cli.main(["reshard", "x-*.tfrecord", "-o", "z.tfrecord", "--records", "50"]) == 0
+    assert cli.main(["reshard", "x-*.tfrecord", "-o", "z.tfrecord", "--shard-records", "50"]) == 0
     assert list(fastrec.Reader("y-*.tfrecord")) == list(fastrec.Reader("z-*.tfrecord"))
 
 

@@ -74,7 +74,7 @@ def test_a_file_url_is_read_and_written(
     "words",
     ["reshard SRC -o DST --shards 1", "merge SRC -o DST", "index SRC", "clean DIR",
      "repair SRC --output=DST", "schema SRC", "convert SRC -o DST.jsonl",
-     "split SRC -o DST --records 2"],
+     "split SRC -o DST --shard-records 2"],
 )  # fmt: skip
 def test_commands_take_file_urls(words: str, tmp_path: Path) -> None:
     if words.startswith("convert"):
