@@ -30,7 +30,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--shards", type=whole_number(1, 99999), default=1, metavar="N", help="number of files"
     )
-    parser.add_argument("--raw", action="store_true", help="store pixels instead of encoded images")
+    parser.add_argument(
+        "--format",
+        choices=("jpeg", "png", "webp", "raw"),
+        help="format to store, raw for pixels (default: that of each image)",
+    )
+    parser.add_argument(
+        "--resize",
+        type=whole_number(1),
+        metavar="SIDE",
+        help="make images smaller whose shorter side has more than SIDE pixels",
+    )
+    parser.add_argument(
+        "--quality",
+        type=whole_number(1, 100),
+        metavar="Q",
+        help="quality of images that become JPEG or WebP (default 90)",
+    )
     parser.add_argument(
         "--labels",
         default="directories",
@@ -41,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--threads",
         type=whole_number(1, 99999),
         metavar="N",
-        help="number of shards written in parallel",
+        help="number of threads",
     )
     parser.add_argument(
         "--no-check", action="store_true", help="read headers only; do not check that images decode"
@@ -80,7 +96,9 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
                 arguments.directory,
                 arguments.output,
                 shards=arguments.shards,
-                raw=arguments.raw,
+                format=arguments.format,
+                resize=arguments.resize,
+                quality=arguments.quality,
                 labels=None if arguments.labels == "none" else arguments.labels,
                 check=not arguments.no_check,
                 threads=arguments.threads,

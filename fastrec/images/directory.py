@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import csv
 import hashlib
-import io
 import json
 import os
 import threading
@@ -23,12 +22,12 @@ from ..records.paths import shard_paths
 from ..records.targets import write_file
 from ..storage.urls import local_path
 from ..threads import Pipeline, usable_cpus
-from .files import MAX_PIXELS, ImageError, decode, find, inspect
+from .files import MAX_PIXELS, ImageError, find
+from .storing import Format, Storing
 
 __all__ = ["ImageSet", "write_directory"]
 
-_AS_THEY_ARE = {"JPEG": b"jpeg", "PNG": b"png", "GIF": b"gif", "BMP": b"bmp", "WEBP": b"webp"}
-_VERSION = 1
+_VERSION = 2
 
 
 @dataclass
@@ -65,10 +64,8 @@ class _Image:
 
 @dataclass(frozen=True)
 class _Options:
-    raw: bool
-    check: bool
+    storing: Storing
     labels: tuple[str, ...]
-    max_pixels: int
 
 
 def write_directory(
@@ -76,7 +73,9 @@ def write_directory(
     output: str | os.PathLike[str],
     *,
     shards: int = 1,
-    raw: bool = False,
+    format: Format | None = None,
+    resize: int | None = None,
+    quality: int | None = None,
     labels: str | os.PathLike[str] | None = "directories",
     check: bool = True,
     threads: int | None = None,
@@ -87,10 +86,11 @@ def write_directory(
 ) -> ImageSet:
     """Write the images below a directory to shards, several shards at a time.
 
-    Each record has ``image/encoded`` and ``image/format``, or with `raw` ``image/raw`` and
-    ``image/shape``; ``image/height``, ``image/width``, ``image/filename``, ``image/source_id``, and
-    ``image/key/sha256`` of the file; and with labels ``image/class/label`` and
-    ``image/class/text``. The names of labels are written to ``<output>-labels.txt``.
+    Each record has ``image/encoded`` and ``image/format``, or with the format ``"raw"``
+    ``image/raw`` and ``image/shape``; ``image/height``, ``image/width``, ``image/filename``,
+    ``image/source_id``, and ``image/key/sha256`` of the file; and with labels
+    ``image/class/label`` and ``image/class/text``. The names of labels are written to
+    ``<output>-labels.txt``.
 
     Parameters
     ----------
@@ -101,9 +101,16 @@ def write_directory(
     shards : int
         Number of files. Images, sorted by name, are distributed in turn, so that every shard
         contains every label.
-    raw : bool
-        Whether to store pixels, upright and as RGB, instead of the encoded file. (Formats that
-        TensorFlow does not decode, such as TIFF, are otherwise re-encoded as PNG.)
+    format : {"jpeg", "png", "webp", "raw"}, optional
+        The format to store, where ``"raw"`` is pixels. By default each image keeps its format, and
+        formats that TensorFlow does not decode, such as TIFF, become PNG. A file that needs no
+        change is stored byte for byte; any other is decoded as 8-bit RGB, upright, and encoded
+        again.
+    resize : int, optional
+        Most pixels of the shorter side of an image. Larger images are made smaller, with Lanczos
+        filtering and the same ratio of their sides.
+    quality : int, optional
+        Quality of images that are encoded as JPEG or WebP, 1 to 100; 90 by default.
     labels : "directories", path of a CSV file, or None
         The top-level sub-directories, numbered in sorted order; or a file of lines
         ``filename,label``, whose labels are numbered in sorted order unless all are integers.
@@ -111,7 +118,8 @@ def write_directory(
         Whether to decode every image, which finds damage immediately. Otherwise only headers are
         read.
     threads : int, optional
-        Number of shards that are written at a time; one per processor by default.
+        Number of threads that read, check and encode images; one per processor by default. Each
+        writes a shard, or several share one.
     resume : bool
         Whether to keep shards that an earlier run finished from the same images and options.
     overwrite : bool, default False
@@ -130,7 +138,8 @@ def write_directory(
         If the directory cannot be listed, or a shard cannot be written. Finished shards remain for
         the next run.
     ValueError
-        If the file of labels is not a CSV file.
+        If the file of labels is not a CSV file, or `quality` is given although no image would be
+        encoded as JPEG or WebP.
 
     Examples
     --------
@@ -147,9 +156,12 @@ def write_directory(
     """
     check_types(write_directory, locals())
     check_int("shards", shards, 1, 99999)
-    for name, value, most in (("threads", threads, 256), ("max_pixels", max_pixels, 2**40)):
-        if value is not None:
+    limits = {"threads": 256, "max_pixels": 2**40, "resize": 2**31 - 1, "quality": 100}
+    for name, most in limits.items():
+        if (value := locals()[name]) is not None:
             check_int(name, value, 1, most)
+    if quality is not None and (format in ("png", "raw") or (format is None and resize is None)):
+        raise ValueError("quality requires format='jpeg', format='webp' or resize")
     root, output = Path(os.fsdecode(local_path(directory))), os.fsdecode(local_path(output))
     paths = shard_paths(output, shards)
     result = ImageSet(paths)
@@ -162,8 +174,10 @@ def write_directory(
         raise FileNotFoundError(2, "no images in this directory", os.fspath(directory))
     images, result.labels = _labelled(root, found, labels, result.skipped)
     limit = MAX_PIXELS if max_pixels is None else max_pixels
-    options = _Options(raw, check, result.labels, limit)
-    work = _Work(options, _Manifest(output, resume, overwrite), progress, len(images), overwrite)
+    options = _Options(Storing(format, resize, quality, check, limit), result.labels)
+    threads = threads or usable_cpus()
+    manifest = _Manifest(output, resume, overwrite)
+    work = _Work(options, manifest, progress, len(images), overwrite, -(-threads // shards))
     if result.labels:
         lines = "".join(f"{number}:{name}\n" for number, name in enumerate(result.labels))
         place = Path(_stem(output) + "-labels.txt")
@@ -171,7 +185,7 @@ def write_directory(
         if not (resume and place.is_file() and place.read_bytes() == text):
             write_file(place, text, overwrite=overwrite, inputs=inputs)
     parts = {path: images[number::shards] for number, path in enumerate(paths)}
-    for done in _in_parallel(work, parts, threads or usable_cpus()):
+    for done in _in_parallel(work, parts, threads):
         result.count += done["count"]
         result.skipped += [(name, reason) for name, reason in done["skipped"]]
         result.resumed += done.get("resumed", 0)
@@ -299,8 +313,10 @@ class _Work:
         progress: Callable[[int, int], object] | None,
         total: int,
         overwrite: bool,
+        threads: int,
     ) -> None:
         self._options, self._manifest, self._overwrite = options, manifest, overwrite
+        self._threads = threads  # of each shard
         self._progress, self._total, self._done = progress, total, 0
         self._lock = threading.Lock()
         self.stopping = threading.Event()
@@ -312,11 +328,15 @@ class _Work:
             self._step(len(images))
             return {**finished, "resumed": 1}
         entry: dict[str, Any] = {"plan": plan, "count": 0, "skipped": []}
-        with Writer(path, overwrite=self._overwrite) as writer:
-            for image in images:
-                if self.stopping.is_set():
-                    raise InterruptedError("stopped")
-                self._add(writer, image, entry["skipped"])
+        threads = min(self._threads, max(len(images), 1))
+        records = Pipeline(iter(images), self._record, threads=threads, depth=2 * threads)
+        with Writer(path, overwrite=self._overwrite) as writer, closing(records):
+            for image, record in zip(images, records, strict=True):
+                if isinstance(record, str):
+                    entry["skipped"].append([image.name, record])
+                else:
+                    writer.write(record)
+                self._step(1)
             entry["count"] = writer.count
         entry["size"] = _size(path)
         self._manifest.add(path, entry)
@@ -334,16 +354,16 @@ class _Work:
             digest.update(repr((image.name, image.label, about)).encode())
         return digest.hexdigest()
 
-    def _add(self, writer: Writer, image: _Image, skipped: list[list[str]]) -> None:
+    def _record(self, image: _Image) -> Mapping[str, Any] | str:
+        """Return the record of an image, or the reason why it is left out."""
+        if self.stopping.is_set():
+            raise InterruptedError("stopped")
         try:
-            record = _record(image, self._options)
+            return _record(image, self._options)
         except ImageError as error:
-            skipped.append([image.name, str(error)])
+            return str(error)
         except OSError as error:
-            skipped.append([image.name, error.strerror or str(error)])
-        else:
-            writer.write(record)
-        self._step(1)
+            return error.strerror or str(error)
 
     def _step(self, count: int) -> None:
         with self._lock:
@@ -365,31 +385,7 @@ def _record(image: _Image, options: _Options) -> Mapping[str, Any]:
         record["image/class/label"] = image.label
         text = options.labels[image.label]
         record["image/class/text"] = text.encode("utf-8", "surrogateescape")
-    known, size = inspect(image.path, data, max_pixels=options.max_pixels)
-    encoded = _AS_THEY_ARE.get(known)
-    pixels = None
-    if options.raw or options.check or encoded is None:
-        pixels = decode(image.path, max_pixels=options.max_pixels, upright=True)
-    if options.raw or encoded is None:
-        assert pixels is not None
-        size = pixels.shape[1], pixels.shape[0]
-    record["image/width"], record["image/height"] = size
-    if options.raw:
-        assert pixels is not None
-        record["image/raw"], record["image/shape"] = pixels, list(pixels.shape)
-    elif encoded is not None:
-        record["image/encoded"], record["image/format"] = data, encoded
-    else:
-        record["image/encoded"], record["image/format"] = _as_png(pixels), b"png"
-    return record
-
-
-def _as_png(pixels: Any) -> bytes:
-    from PIL import Image
-
-    out = io.BytesIO()
-    Image.fromarray(pixels).save(out, "PNG")
-    return out.getvalue()
+    return record | options.storing.features(image.path, data)
 
 
 def _in_parallel(

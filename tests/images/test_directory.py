@@ -82,7 +82,7 @@ def test_files_are_stored_as_they_are_by_the_names_of_the_models(pets: Path) -> 
 
 
 def test_pixels_are_read_back_as_they_were(pets: Path) -> None:
-    written = image.write_directory(pets, pets / "raw.tfrecord", raw=True)
+    written = image.write_directory(pets, pets / "raw.tfrecord", format="raw")
     features = {
         "image/raw": fastrec.RawFeature("image/shape", np.uint8),
         "image/filename": fastrec.FixedLenFeature((), bytes),
@@ -90,6 +90,107 @@ def test_pixels_are_read_back_as_they_were(pets: Path) -> None:
     batch = fastrec.parse_example(list(iter(fastrec.Reader(written.paths))), features)
     for pixels, name in zip(batch["image/raw"], batch["image/filename"], strict=True):
         np.testing.assert_array_equal(pixels, image.decode(pets / name.decode()))
+
+
+def pixels_of(values: dict[str, Any]) -> Any:
+    return np.asarray(Image.open(io.BytesIO(values["image/encoded"][0])))
+
+
+def test_large_images_become_smaller_and_others_stay_as_they_are(tmp_path: Path) -> None:
+    small = make_image(tmp_path / "a" / "small.jpg", 30, 20)
+    exact = make_image(tmp_path / "a" / "exact.png", 40, 32)
+    make_image(tmp_path / "a" / "wide.jpg", 640, 64)
+    make_image(tmp_path / "a" / "high.png", 64, 100)
+    make_image(tmp_path / "a" / "drawn.gif", 64, 64)
+    written = image.write_directory(tmp_path, tmp_path / "x.tfrecord", resize=32)
+    found = records_of(written.paths)
+    assert found["a/small.jpg"]["image/encoded"] == [small]
+    assert found["a/exact.png"]["image/encoded"] == [exact]
+    sizes = {"wide.jpg": (32, 320), "high.png": (50, 32), "drawn.gif": (32, 32)}
+    kinds = {"wide.jpg": b"jpeg", "high.png": b"png", "drawn.gif": b"png"}
+    for name, (height, width) in sizes.items():
+        values = found[f"a/{name}"]
+        assert (values["image/height"], values["image/width"]) == ([height], [width])
+        assert values["image/format"] == [kinds[name]]
+        with Image.open(tmp_path / "a" / name) as file:
+            original = file.convert("RGB")
+        expected = np.asarray(original.resize((width, height), Image.Resampling.LANCZOS))
+        difference = np.abs(pixels_of(values).astype(int) - expected)
+        assert difference.mean() < (30 if name == "wide.jpg" else 1e-9)
+
+
+@pytest.mark.parametrize("kind", ["jpeg", "png", "webp", "raw"])
+def test_one_format_keeps_the_files_that_have_it(pets: Path, kind: Any) -> None:
+    from PIL import features
+
+    if kind == "webp" and not features.check("webp"):
+        pytest.skip("Pillow has no WebP here")
+    written = image.write_directory(pets, pets / "x.tfrecord", format=kind, threads=3)
+    found = records_of(written.paths)
+    assert len(found) == 6
+    for name, values in found.items():
+        pixels = image.decode(pets / name)
+        if kind == "raw":
+            assert values["image/raw"] == [pixels.tobytes()]
+            continue
+        assert values["image/format"] == [kind.encode()]
+        if name.endswith({"jpeg": "jpg"}.get(kind, kind)):
+            assert values["image/encoded"] == [(pets / name).read_bytes()]
+        else:
+            assert pixels_of(values).shape == pixels.shape
+    if kind == "png":
+        np.testing.assert_array_equal(
+            pixels_of(found["dog/1.jpg"]), image.decode(pets / "dog/1.jpg")
+        )
+
+
+def test_quality_decides_the_size_of_a_jpeg(tmp_path: Path) -> None:
+    make_image(tmp_path / "a" / "0.png", 64, 64)
+    sizes = []
+    for quality in (30, None, 98):
+        written = image.write_directory(
+            tmp_path, tmp_path / f"x{quality}.tfrecord", format="jpeg", quality=quality
+        )
+        (values,) = records_of(written.paths).values()
+        sizes.append(len(values["image/encoded"][0]))
+    assert sizes == sorted(sizes)
+    assert sizes[2] > 2 * sizes[0]
+
+
+def test_turned_photographs_are_upright_after_they_became_smaller(tmp_path: Path) -> None:
+    exif = Image.Exif()
+    exif[0x0112] = 6  # turned by a quarter
+    (tmp_path / "a").mkdir()
+    Image.new("RGB", (80, 40), "red").save(tmp_path / "a" / "0.jpg", exif=exif)
+    written = image.write_directory(tmp_path, tmp_path / "x.tfrecord", resize=20)
+    (values,) = records_of(written.paths).values()
+    assert (values["image/height"], values["image/width"]) == ([40], [20])
+    assert pixels_of(values).shape == (40, 20, 3)
+
+
+def test_an_image_that_a_format_cannot_hold_is_left_out(tmp_path: Path) -> None:
+    make_image(tmp_path / "a" / "long.png", 70000, 1)
+    make_image(tmp_path / "a" / "short.png", 4, 4)
+    written = image.write_directory(tmp_path, tmp_path / "x.tfrecord", format="jpeg")
+    assert written.count == 1
+    ((name, reason),) = written.skipped
+    assert name == "a/long.png"
+    assert "cannot be stored as jpeg" in reason
+
+
+@pytest.mark.parametrize(
+    "options", [{"quality": 80}, {"quality": 80, "format": "png"}, {"quality": 80, "format": "raw"}]
+)
+def test_a_quality_that_would_change_nothing_is_refused(pets: Path, options: Any) -> None:
+    with pytest.raises(ValueError, match="quality requires format='jpeg', format='webp' or resize"):
+        image.write_directory(pets, pets / "x.tfrecord", **options)
+
+
+def test_other_options_write_finished_shards_again(pets: Path) -> None:
+    assert image.write_directory(pets, pets / "x", shards=2).resumed == 0
+    assert image.write_directory(pets, pets / "x", shards=2).resumed == 2
+    changed = image.write_directory(pets, pets / "x", shards=2, resize=3, overwrite=True)
+    assert changed.resumed == 0
 
 
 def test_broken_images_are_named_and_left_out(pets: Path) -> None:
@@ -163,9 +264,9 @@ def test_a_run_goes_on_where_the_last_one_ended(pets: Path) -> None:
 def test_other_images_or_options_are_other_shards(pets: Path) -> None:
     output = pets / "x.tfrecord"
     image.write_directory(pets, output, shards=2)
-    assert image.write_directory(pets, output, shards=2, raw=True, overwrite=True).resumed == 0
+    assert image.write_directory(pets, output, shards=2, format="raw", overwrite=True).resumed == 0
     make_image(pets / "cat" / "0.png", 30, 30)
-    changed = image.write_directory(pets, output, shards=2, raw=True, overwrite=True)
+    changed = image.write_directory(pets, output, shards=2, format="raw", overwrite=True)
     assert changed.resumed == 1
     assert records_of(changed.paths)["cat/0.png"]["image/width"] == [30]
 
@@ -193,7 +294,7 @@ def test_a_failure_keeps_what_is_finished(pets: Path, monkeypatch: pytest.Monkey
             raise KeyboardInterrupt
         return real(path, **options)
 
-    monkeypatch.setattr("fastrec.images.directory.decode", decode)
+    monkeypatch.setattr("fastrec.images.storing.decode", decode)
     with pytest.raises(KeyboardInterrupt):
         image.write_directory(pets, output, shards=6, threads=1)
     monkeypatch.undo()
