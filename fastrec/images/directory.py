@@ -103,9 +103,9 @@ def write_directory(
         contains every label.
     format : {"jpeg", "png", "webp", "raw"}, optional
         The format to store, where ``"raw"`` is pixels. By default each image keeps its format, and
-        formats that TensorFlow does not decode, such as TIFF, become PNG. A file that needs no
-        change is stored byte for byte; any other is decoded as 8-bit RGB, upright, and encoded
-        again.
+        formats that TensorFlow does not decode, such as TIFF, become PNG. A file that already
+        satisfies all options is stored byte for byte. Other images are decoded as 8-bit RGB,
+        upright, and encoded again.
     resize : int, optional
         Most pixels of the shorter side of an image. Larger images are made smaller, with Lanczos
         filtering and the same ratio of their sides.
@@ -138,8 +138,8 @@ def write_directory(
         If the directory cannot be listed, or a shard cannot be written. Finished shards remain for
         the next run.
     ValueError
-        If the file of labels is not a CSV file, or `quality` is given although no image would be
-        encoded as JPEG or WebP.
+        If the file of labels is not a CSV file, or if `quality` is given without a `format` or a
+        `resize` to which it applies.
 
     Examples
     --------

@@ -56,7 +56,7 @@ class Buckets:
             least = -(-2 * size // _MOST_BUCKETS)
             raise ValueError(f"memory must be at least {least} bytes for these files")
         self._folder, self._state = folder, state
-        # Output positions at which buckets start, and the end.
+        # The first output position of each bucket, and the number of records.
         self._bounds = [state.total * number // count for number in range(count + 1)]
 
     def __len__(self) -> int:
@@ -110,7 +110,8 @@ def picked(
 ) -> Iterator[Bytes]:
     """Yield records in blocks, in the order of their `numbers`, starting at position `first`.
 
-    Without numbers, the order is that of the whole job. It is computed for one block at a time.
+    Without numbers, the records follow the order of the whole job, which is computed for one block
+    at a time.
     """
     mean = state.bytes // max(state.total, 1) + 1
     step = max(1, min(BLOCK, _BLOCK_BYTES // mean))

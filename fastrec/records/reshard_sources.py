@@ -30,7 +30,7 @@ class Sources:
     ----------
     paths : list of paths and RemoteFile
     on_error : OnError
-        What happens to damaged records, as for :class:`fastrec.Reader`.
+        Policy for damaged records, as for :class:`fastrec.Reader`.
     storage : StorageOptions
     """
 
@@ -114,7 +114,7 @@ class Sources:
 
 
 class BlockQueue:
-    """Blocks of records, of which any number of records can be taken at a time."""
+    """A sequence of blocks from which records can be taken in any numbers."""
 
     def __init__(self, blocks: Iterator[Bytes]) -> None:
         self._blocks, self._block = blocks, Bytes.from_list([])
