@@ -18,9 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Arrays", "Bytes", "Ragged", "Sparse"]
 
-_LARGE = 1 << 14  # average string size above which copying costs more than creating an object
-
-
 class _ArrowArray:
     """Arrow's C data interface for one column; fastrec.arrow provides it for several columns."""
 
@@ -145,11 +142,11 @@ class Bytes(_ArrowArray, Sequence[bytes]):
         )
 
     def _flat(self) -> list[bytes]:
-        if self.nbytes > _LARGE * (len(self.offsets) - 1):  # avoids copying large strings twice
-            return [self.data[a:b].tobytes() for a, b in itertools.pairwise(self.offsets.tolist())]
-        begin, whole = int(self.offsets[0]), self.data[self.offsets[0] : self.offsets[-1]].tobytes()
-        ends = (self.offsets - begin).tolist()
-        return [whole[a:b] for a, b in itertools.pairwise(ends)]
+        from . import _core
+
+        return _core.list_strings(
+            np.ascontiguousarray(self.data, np.uint8), np.ascontiguousarray(self.offsets, np.int64)
+        )
 
     def __iter__(self) -> Iterator[bytes]:
         if len(self.shape) == 1:
@@ -270,7 +267,11 @@ class Ragged(_ArrowArray, Sequence[Any]):
 
     def to_list(self) -> list[Any]:
         """Return nested lists."""
-        return [row.tolist() if isinstance(row, np.ndarray) else row.to_list() for row in self]
+        splits = self.row_splits.tolist()
+        begin = splits[0]
+        column = self.values[begin : splits[-1]]
+        values = column.tolist() if isinstance(column, np.ndarray) else column.to_list()
+        return [values[a - begin : b - begin] for a, b in itertools.pairwise(splits)]
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Ragged):
@@ -344,14 +345,18 @@ class Sparse(_ArrowArray):
         values = self.values.to_numpy() if isinstance(self.values, Bytes) else self.values
         if default is None:
             default = b"" if values.dtype.hasobject else 0
-        if (self.indices < 0).any() or (self.indices >= np.array(self.dense_shape)).any():
-            raise IndexError(f"an index lies outside of {self.dense_shape}")
         try:
             dense = np.full(self.dense_shape, default, values.dtype)
         except (TypeError, ValueError, OverflowError):
             text = f"default must be a value of {values.dtype}, got {shown(default)}"
             raise TypeError(text) from None
-        dense[tuple(self.indices.T)] = values
+        places = np.zeros(len(self.indices), np.int64)
+        for column, size in zip(self.indices.T, self.dense_shape, strict=True):
+            if len(column) and not 0 <= column.min() <= column.max() < size:
+                raise IndexError(f"an index lies outside of {self.dense_shape}")
+            places *= size
+            places += column
+        dense.reshape(-1)[places] = values
         return dense
 
     def __eq__(self, other: object) -> bool:
@@ -413,7 +418,9 @@ class Arrays(_ArrowArray, Sequence[Any]):
 
     def to_list(self) -> list[Any]:
         """Return nested lists."""
-        return [array.tolist() for array in self]
+        spans = itertools.pairwise(self.row_splits.tolist())
+        pairs = zip(spans, self.shapes.tolist(), strict=True)
+        return [self.values[a:b].reshape(shape).tolist() for (a, b), shape in pairs]
 
     def __repr__(self) -> str:
         return f"<fastrec.Arrays of {len(self)}, {self.shapes.shape[1]} dimensions>"

@@ -280,6 +280,12 @@ def _rows(key: Any, rows: list[Any]) -> tuple[Column, NDArray[np.uint8] | None]:
 
 def _ragged(key: Any, rows: list[Any]) -> Column:
     """Convert rows that are lists or arrays of varying length."""
+    from .. import _core
+
+    plain = _core.plain_rows(rows)
+    if plain is not None:
+        values, splits = plain
+        return Ragged(Bytes.from_list(values) if isinstance(values, list) else values, splits)
     shaped = [None if row is None else _part(key, row, i) for i, row in enumerate(rows)]
     if (stacked := _stacked(shaped)) is not None:
         return stacked

@@ -16,10 +16,11 @@ import numpy.typing as npt
 
 from fastrec.errors import FastrecError, one_line
 from fastrec.features.image_errors import FORMATS
-from fastrec.features.image_libraries import pillow, quiet, too_few
+from fastrec.features.image_libraries import built_in, pillow, quiet, too_few
 from fastrec.records.byte_sources import NamedFile
 from fastrec.records.content import value_content
 
+from .. import _core
 from ..arguments import check_int, check_types
 from ..storage.urls import local_path
 
@@ -150,6 +151,17 @@ def decode(
     name = os.fsdecode(path)
     with NamedFile(path) as file:
         data = file.read()
+    decoded = _core.decode_images(
+        np.frombuffer(data, np.uint8),
+        np.array([0, len(data)]),
+        3,
+        upright=upright,
+        max_pixels=max_pixels,
+        **built_in(),
+    )
+    if decoded is not None:
+        values, _, shapes = decoded
+        return values.reshape(shapes[0])
     with _opened(name, data, max_pixels) as image:
         return _rgb(image, upright)
 

@@ -226,6 +226,56 @@ def column_values(columns, specs=None):
     return values
 
 
+def plain_rows(list rows not None):
+    """Join rows that are lists of only int, only float or only bytes; return None for others.
+
+    Returns
+    -------
+    (values, splits) or None
+        An ndarray of int64 or float64, or a list of bytes; and the start of each row, int64. None
+        also if there are no values, or an integer does not fit int64.
+    """
+    cdef Py_ssize_t count = 0, at = 0, row
+    cdef int64_t[::1] splits = np.empty(len(rows) + 1, np.int64)
+    cdef int64_t[::1] ints
+    cdef double[::1] floats
+    cdef int overflow = 0
+    cdef list strings = []
+    kind = None
+    splits[0] = 0
+    for row in range(splits.shape[0] - 1):
+        if row >= len(rows) or not is_exact(rows[row], list):
+            return None
+        count += len(<list>rows[row])
+        if kind is None and count:
+            kind = type(rows[row][0])
+        splits[row + 1] = count
+    if kind is int:
+        values = np.empty(count, np.int64)
+        ints = values
+    elif kind is float:
+        values = np.empty(count, np.float64)
+        floats = values
+    elif kind is bytes:
+        values = strings
+    else:
+        return None
+    for items in rows:
+        for item in items:
+            if type(item) is not kind or at == count:
+                return None
+            if kind is int:
+                ints[at] = PyLong_AsLongLongAndOverflow(item, &overflow)
+                if overflow:
+                    return None
+            elif kind is float:
+                floats[at] = PyFloat_AS_DOUBLE(item)
+            else:
+                strings.append(item)
+            at += 1
+    return None if at < count else (values, np.asarray(splits))
+
+
 def encode_sequence(context, lists):
     """Encode a SequenceExample; see fastrec.encode_sequence_example."""
     cdef Values values = Values(False), steps = Values(False)

@@ -407,3 +407,25 @@ def test_a_sequence_is_parsed_as_it_was_written() -> None:
     assert int(context["id"]) == 7
     assert lists["t"].to_list() == [[1, 2], [3]]
     assert lists["w"].to_list() == [b"a", b"b", b"c"]
+
+
+ITEMS = {
+    "int": st.integers(-(2**64), 2**64) | st.integers(-9, 9),
+    "float": st.floats(width=32),
+    "bytes": st.binary(max_size=4),
+    "any": st.one_of(st.integers(0, 5), st.floats(0, 1), st.booleans(), st.binary(max_size=2)),
+    "list": st.lists(st.integers(0, 5), max_size=2),
+}
+
+
+@given(st.sampled_from(sorted(ITEMS)).flatmap(lambda kind: st.lists(st.lists(ITEMS[kind]))))
+def test_rows_that_are_lists_are_encoded_as_the_same_rows_in_tuples(rows: list[list[Any]]) -> None:
+    """Lists of one plain type are joined natively, and tuples take the general path."""
+
+    def outcome(rows: Any) -> Any:
+        try:
+            return list(fastrec.encode_examples({"x": rows}))
+        except (TypeError, ValueError, OverflowError) as error:
+            return type(error), str(error).replace("tuple", "list")
+
+    assert outcome(rows) == outcome([tuple(row) for row in rows])

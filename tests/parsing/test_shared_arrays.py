@@ -247,6 +247,12 @@ def _pad_strings(_: Path) -> Race:
     return Race(lambda: _core.pad_strings(data, offsets, splits, 40, b"-"), arrays)
 
 
+@race("list_strings")
+def _list_strings(_: Path) -> Race:
+    block = strings()
+    return Race(lambda: _core.list_strings(block.data, block.offsets), [block.data, block.offsets])
+
+
 @race("RowPlan.__new__")
 def _row_plan(_: Path) -> Race:
     lengths = np.full(COUNT, 20, np.uint32)

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fastrec import Bytes, Ragged, Sparse
+from fastrec import Arrays, Bytes, Ragged, Sparse
 
 some_strings = st.lists(st.binary(max_size=6), max_size=8)
 some_rows = st.lists(st.lists(st.integers(0, 99), max_size=4), max_size=8)
@@ -145,3 +145,47 @@ def test_strings_are_taken_by_their_numbers(strings: list[bytes], order: list[in
 def test_strings_that_lie_outside_of_their_data_are_not_taken(offsets: list[int]) -> None:
     with pytest.raises(ValueError, match="offsets must ascend"):
         Bytes(np.zeros(3, np.uint8), np.array(offsets, np.int64)).take([0])
+
+
+@given(st.lists(st.lists(st.binary(max_size=3), max_size=4), max_size=5), st.data())
+def test_rows_become_the_lists_that_they_were_made_of(
+    rows: list[list[bytes]], data: st.DataObject
+) -> None:
+    splits = np.cumsum([0, *map(len, rows)])
+    flat = [item for row in rows for item in row]
+    strings = Ragged(Bytes.from_list(flat), splits)
+    sizes = Ragged(np.array([len(item) for item in flat], np.int16), splits)
+    first = data.draw(st.integers(0, len(rows)))
+    last = data.draw(st.integers(first, len(rows)))
+    part = rows[first:last]
+    assert strings[first:last].to_list() == part
+    assert sizes[first:last].to_list() == [[len(item) for item in row] for row in part]
+    nested = Ragged(strings, np.array([0, first, len(rows)]))
+    assert nested.to_list() == [rows[:first], rows[first:]]
+    arrays = Arrays(sizes.values, splits, np.array([[len(row), 1] for row in rows]).reshape(-1, 2))
+    assert arrays[first:last].to_list() == [[[len(item)] for item in row] for row in part]
+
+
+@given(st.lists(st.integers(1, 4), min_size=1, max_size=3), st.data())
+def test_sparse_values_are_put_at_their_indices(shape: list[int], data: st.DataObject) -> None:
+    place = st.tuples(*(st.integers(0, size - 1) for size in shape))
+    places = data.draw(st.lists(place, unique=True, max_size=6))
+    indices = np.array(places, np.int64).reshape(-1, len(shape))
+    dense = np.full(shape, 7)
+    for number, each in enumerate(places):
+        dense[each] = number
+    sparse = Sparse(indices, np.arange(len(places)), tuple(shape))
+    assert np.array_equal(sparse.to_dense(7), dense)
+    if places:
+        axis = data.draw(st.integers(0, len(shape) - 1))
+        indices[-1, axis] = data.draw(st.sampled_from([-1, shape[axis], 2**62]))
+        with pytest.raises(IndexError, match="an index lies outside of"):
+            sparse.to_dense()
+
+
+@pytest.mark.parametrize("offsets", [[0, 5], [3, 1], [-1, 2], [0, 2**62, 2], [5, -(2**63) + 2]])
+def test_strings_outside_of_their_data_are_refused(offsets: list[int]) -> None:
+    strings = Bytes(np.zeros(4, np.uint8), np.array(offsets))
+    for call in (strings.to_list, strings.to_numpy, lambda: strings.take([0])):
+        with pytest.raises(ValueError, match="offsets must ascend, and lie within the data"):
+            call()
