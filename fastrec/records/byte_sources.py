@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import stat
+import sys
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -13,7 +15,7 @@ from typing import Any
 from .. import _core
 from ..errors import call_out
 from .framing import HEADER_SIZE
-from .paths import PathLike
+from .paths import PathLike, is_path
 
 __all__ = [
     "NamedFile",
@@ -21,6 +23,7 @@ __all__ = [
     "Patience",
     "Stream",
     "Summed",
+    "binary_file",
     "head_of",
     "is_regular",
     "regular_head",
@@ -29,6 +32,36 @@ __all__ = [
 _POLL_S = 0.05
 _PIECE = 1 << 20
 _PIPE_SIZE = 1 << 16
+
+
+def binary_file(source: Any) -> Any:
+    """Return the file object that a source is, or None for a path and other sources.
+
+    A connected socket counts as a file.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the file is open in text mode, for writing, or not at all.
+    """
+    if is_path(source):
+        return None
+    if not hasattr(source, "read"):
+        sockets = sys.modules.get("socket")
+        is_socket = sockets is not None and isinstance(source, sockets.socket)
+        return Socket(source) if is_socket else None
+    if isinstance(source, io.TextIOBase):
+        raise TypeError("the file is open in text mode; open it with mode 'rb'")
+    if isinstance(source, io.IOBase) and not source.readable():
+        raise ValueError("the file is open for writing only; open it with mode 'rb'")
+    return source
+
+
+class Socket:
+    """The received bytes of a connected socket, as a file."""
+
+    def __init__(self, connection: Any) -> None:
+        self.read = connection.recv
 
 
 @contextlib.contextmanager

@@ -91,8 +91,7 @@ def expand(
     An existing name is used unchanged, even if it contains special characters. Otherwise
 
     * a name with ``*``, ``?`` or ``[`` is a pattern; its matches are sorted, and ``**`` matches
-    across
-      directories;
+      across directories;
     * braces (``{a,b}``, ``{00..15}``) and commas separate names;
     * ``name@10``, ``name@10.gz`` and ``name@*`` are the shards ``name-00000-of-00010`` and so on;
     * ``name.frdataset``, a dataset index, is replaced by the files that it describes.
@@ -129,6 +128,12 @@ def resolve(
         entries: list[Any] = [source]
     elif isinstance(source, Iterable) and not _is_no_list(source):
         entries = list(source)
+        if isinstance(source, (set, frozenset)):  # its order differs from process to process
+            entries.sort(key=lambda entry: os.fsdecode(entry) if is_path(entry) else "")
+    elif isinstance(source, (bytearray, memoryview)):
+        raise TypeError(
+            f"source must be a path or a file, got {shown(source)}; io.BytesIO(source) is a file"
+        )
     else:
         raise TypeError(
             "source must be a path, a pattern, a list of these or a binary file, got "
@@ -141,7 +146,8 @@ def resolve(
 
 
 def _is_no_list(source: object) -> bool:
-    return isinstance(source, Mapping) or getattr(source, "shape", None) == ()
+    is_data = isinstance(source, (bytearray, memoryview, Mapping))
+    return is_data or getattr(source, "shape", None) == ()
 
 
 def _files_of(entries: list[Any], storage: StorageOptions | None, chosen: set[str]) -> list[_File]:
@@ -306,7 +312,8 @@ def _not_found(name: str, error: OSError) -> OSError:
 def _record_files(directory: str | bytes) -> list[str | bytes]:
     with os.scandir(os.fsdecode(directory)) as listed:
         entries = sorted(listed, key=lambda entry: entry.name)
-    files = [each.path for each in entries if is_record_name(each.name) and each.is_file()]
+    # A link to a missing file stays in the list: opening it is an error, skipping it a loss.
+    files = [each.path for each in entries if is_record_name(each.name) and not each.is_dir()]
     if not files:
         raise _no_records(os.fsdecode(directory), entries)
     return [os.fsencode(path) for path in files] if isinstance(directory, bytes) else [*files]

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import io
 import math
 import os
 import threading
@@ -27,7 +26,16 @@ from ..storage.options import StorageOptions
 from ..storage.remote import RemoteFile, streams_of
 from ..storage.stores import public
 from ..threads import usable_cpus
-from .byte_sources import NamedFile, NamedPipe, Patience, Stream, Summed, head_of, regular_head
+from .byte_sources import (
+    NamedFile,
+    NamedPipe,
+    Patience,
+    Stream,
+    Summed,
+    binary_file,
+    head_of,
+    regular_head,
+)
 from .compression import Codec, Compression, detect, normalize
 from .dataset_index import DatasetFiles, DatasetIndex, DatasetNames
 from .framing import HEADER_SIZE
@@ -107,9 +115,7 @@ class RecordFiles:
         check_policy(on_error, max_bad)
         self.counts_damaged = counts_damaged
         self.storage = StorageOptions.of(storage_options)
-        self.file: Any = source if hasattr(source, "read") and not is_path(source) else None
-        if isinstance(self.file, io.TextIOBase):
-            raise TypeError("the file is open in text mode; open it with mode 'rb'")
+        self.file: Any = binary_file(source)
         self._ranges = ranges_of(source)
         self.described: DatasetIndex | None = None
         found: Sequence[str | bytes | RemoteFile] = []
@@ -306,7 +312,7 @@ class RecordFiles:
         if self.is_followed:
             raise ValueError("follow requires paths, got a file object")
         name = getattr(self.file, "name", None)
-        path = name if is_path(name) else repr(type(self.file).__name__)
+        path = name if is_path(name) else type(self.file).__name__
         options = {**self.options, "damage": damage, "views": views}
         return self._open_stream(self.file, path, options)
 

@@ -8,7 +8,8 @@ for every source (docs/records.md states them for users):
 * A pattern, a directory and ``name@10`` yield complete sets: a missing shard is an error.
 * A source must not mix files that hold the same records: shards of two generations of one set
   (``-of-00002`` next to ``-of-00004``), a set next to an unsharded file of its name, or a file next
-  to its repaired copy.
+  to its repaired copy. A pattern and a directory must not mix a file and another copy of it, such
+  as its compressed form.
 
 ``shards="any"`` disables all of these checks.
 """
@@ -38,6 +39,11 @@ Shards = Literal["complete", "any"]
 _NUMBER = re.compile(r"[0-9]{1,9}")
 _COUNT = re.compile(r"([0-9]{1,9})([^/]*)")
 _REPAIRED = re.compile(r"\.repaired(?=(?:\.[^./]*){0,2}$)")
+# What programs add to the name of a copy: a.tfrecord.gz, a.tfrecord.bak, a.tfrecord~, a (1).tfr
+_COPIED = re.compile(
+    r"(?i)\.(?:gz|gzip|zz|zlib|deflate|zst|bz2|xz|lz4|bak|backup|old|orig|save|copy)$|~$"
+    r"| (?:\(\d+\)|(?:- )?copy(?: \(?\d+\)?)?)(?=(?:\.[^./]*){0,2}$)"
+)
 ANY_SHARDS = "shards='any' reads the files as they are"
 """Hint of an error about the names of files."""
 
@@ -118,6 +124,9 @@ def check_shards(
         original = _REPAIRED.sub("", name) if ".repaired" in name else name
         if original is not name and original != name and original in present:
             raise _mixed(original, name, "a file and its repaired copy")
+        copied = _COPIED.sub("", name)
+        if copied != name and copied in present and not {copied, name} <= set(chosen):
+            raise _mixed(copied, name, "a file and a copy of it")
         shard = _parts(original)
         if shard is None:
             continue
@@ -142,11 +151,12 @@ def check_shards(
 
 
 def lone_shards(paths: Iterable[str]) -> set[str]:
-    """Return the paths that are not shards, or are the only shard of their set."""
+    """Return the paths that are the only one of their set of shards, or the only copy of a file."""
     sets: dict[object, list[str]] = {}
     for path in paths:
-        shard = _parts(path)
-        key = path if shard is None else (shard[0], *shard[2:])
+        original = _COPIED.sub("", path)
+        shard = _parts(original)
+        key = original if shard is None else (shard[0], *shard[2:])
         sets.setdefault(key, []).append(path)
     return {paths[0] for paths in sets.values() if len(paths) == 1}
 

@@ -14,6 +14,7 @@ from verbs import number_records, run_python, write
 
 import fastrec
 from fastrec.records.paths import expand, shard_paths
+from fastrec.records.shard_sets import check_shards
 
 NAMES = [
     "a/x.rec",
@@ -134,22 +135,48 @@ finally:
     run_python(code, tmp_path)
 
 
-def test_a_file_of_a_directory_that_cannot_be_looked_at_is_not_left_out(
-    tree: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_of_a_directory_that_cannot_be_looked_at_is_not_left_out(tree: Path) -> None:
     for name in ("1.tfrecord", "2.tfrecord"):
         write(tree / "a" / name, number_records(2))
-    os.symlink("nowhere", "a/3.tfrecord")
-    os.mkdir("a/4.tfrecord")
+    os.mkdir("a/3.tfrecord")
     assert fastrec.count("a") == 4
-
-    def is_file(path: str) -> bool:
-        raise OSError(errno.EIO, "Input/output error", path)
-
-    os.remove("a/2.tfrecord")
+    # Tools such as git-annex replace a file that is elsewhere by a link to nothing.
+    os.symlink("nowhere", "a/4.tfrecord")
+    with pytest.raises(FileNotFoundError, match=r"a.4\.tfrecord'"):
+        fastrec.count("a")
+    os.remove("a/4.tfrecord")
     os.symlink("loop.tfrecord", "a/loop.tfrecord")
     with pytest.raises(OSError, match=r"loop\.tfrecord"):
         fastrec.count("a")
+
+
+@pytest.mark.parametrize("name", ["a.tfrecord", "a-00000-of-00001.tfrecord", "part-00000"])
+@pytest.mark.parametrize(
+    "copied",
+    ["{}.gz", "{}.zst", "{}.bak", "{}.old", "{}~", "{} (1)", "{} copy", "{} copy 2", "{} - Copy",
+     "{} - Copy (2)"],
+)  # fmt: skip
+def test_a_pattern_does_not_read_a_file_and_a_copy_of_it(name: str, copied: str) -> None:
+    root, dot, suffix = name.partition(".")
+    name = f"a/{name}"
+    other = copied.format(name) if copied[2] != " " else f"a/{copied.format(root)}{dot}{suffix}"
+    with pytest.raises(fastrec.MissingRecordsError) as caught:
+        check_shards([name, other])
+    assert f"{name!r} and {other!r} are a file and a copy of it" in str(caught.value)
+    check_shards([name, other], [name, other])  # both are named exactly
+    check_shards([other])
+
+
+def test_a_set_of_names_has_one_order_in_every_process(tree: Path) -> None:
+    names = [f"{number}.tfrecord" for number in range(20)]
+    for number, name in enumerate(names):
+        write(tree / name, [b"%d" % number])
+    assert [*fastrec.Reader(set(names))] == [*fastrec.Reader(sorted(names))]
+    assert [*fastrec.Reader(dict.fromkeys(names).keys())] == [*fastrec.Reader(names)]
+
+
+def test_files_of_similar_names_are_no_copies() -> None:
+    check_shards(["a.tfrecord", "a.tfrecord.1", "b.tfrecord", "b2.tfrecord", "copy.tfrecord"])
 
 
 @pytest.mark.parametrize(

@@ -178,13 +178,19 @@ def make_repaired(folder: Path) -> str:
     return "t.repaired.tfrecord"
 
 
+def make_copied(folder: Path) -> str:
+    for name in ("t.tfrecord", "t.tfrecord.bak"):
+        write_examples(folder / name, [{"i": 1}])
+    return "t.tfrecord.bak"
+
+
 def make_unsharded(folder: Path) -> str:
     make_shards(folder, 2)
     write_examples(folder / "t.tfrecord", [{"i": 1}])
     return "t.tfrecord"
 
 
-FAULTS = [make_missing, make_generations, make_repaired, make_unsharded]
+FAULTS = [make_missing, make_generations, make_repaired, make_copied, make_unsharded]
 Read = Callable[..., object]
 
 
@@ -455,17 +461,18 @@ def _open_inputs(data: bytes) -> Iterator[tuple[str, Any]]:
     yield "/dev/fd", f"/dev/fd/{reading}"
     thread.join(10)
     os.close(reading)
-    ours, theirs = socket.socketpair()
+    for name in ("socket", "file of a socket"):
+        ours, theirs = socket.socketpair()
+        thread = threading.Thread(target=_send, args=(theirs, data), daemon=True)
+        thread.start()
+        with ours, ours.makefile("rb") as stream:
+            yield name, ours if name == "socket" else stream
+        thread.join(10)
 
-    def send() -> None:
-        with theirs:
-            theirs.sendall(data)
 
-    thread = threading.Thread(target=send, daemon=True)
-    thread.start()
-    with ours, ours.makefile("rb") as stream:
-        yield "socket", stream
-    thread.join(10)
+def _send(peer: socket.socket, data: bytes) -> None:
+    with peer:
+        peer.sendall(data)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no named pipes in its file system")
@@ -493,6 +500,21 @@ def test_a_damaged_input_is_an_error_however_it_is_named(packed: bytes) -> None:
     for name, source in _open_inputs(packed[:-9]):
         with pytest.raises((fastrec.CorruptRecordError, EOFError)):
             assert list(fastrec.Reader(source)), name
+
+
+def test_what_is_not_a_source_is_refused_with_a_remedy(folder: Path) -> None:
+    data = write(folder / "x.tfrecord", RECORDS).read_bytes()
+    for source, says in (
+        (bytearray(data), r"io.BytesIO\(source\) is a file"),
+        (memoryview(data), r"io.BytesIO\(source\) is a file"),
+        (io.StringIO("x"), "open it with mode 'rb'"),
+        (open("y", "wb"), "open it with mode 'rb'"),  # noqa: SIM115
+    ):
+        functions: list[Any] = [fastrec.Reader, fastrec.count, fastrec.verify]
+        for function in functions:
+            with pytest.raises((TypeError, ValueError), match=says):
+                function(source)
+        getattr(source, "close", bool)()
 
 
 def test_a_server_without_ranges_is_read_in_sequence(folder: Path) -> None:
