@@ -81,6 +81,7 @@ def readme(home: str) -> str:
     if not home:
         return text
     text = re.sub(r"(!\[[^\]]*\]\()(?!\w+:|#)", rf"\g<1>{home}/raw/HEAD/", text)
+    text = re.sub(r'((?:src|srcset)=")(?!\w+:)', rf"\g<1>{home}/raw/HEAD/", text)
     return re.sub(r"((?<!!)\[[^\]]*\]\()(?!\w+:|#)", rf"\g<1>{home}/blob/HEAD/", text)
 
 

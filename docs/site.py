@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What mkdocs adds to the pages in this directory: those elsewhere, and the reference.
+"""Hooks of mkdocs that add pages from elsewhere, the reference, sources and notebooks.
 
 The reference is made from the source, which is not imported: a page for each package, with every
 public name of it. A name that is not documented fails the build.
@@ -20,6 +20,8 @@ from mkdocs.structure.files import File
 
 sys.path.insert(0, str(Path(__file__).parent))
 import diagrams
+import llms
+import notebooks
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "fastrec"
@@ -43,6 +45,9 @@ TITLES = {
     "images": "Images in batches", "batches": "Batches", "columns": "Columns", "errors": "Errors",
     "tables": "Tables", "bench": "Versions", "_core": "Checksums",
 }  # fmt: skip
+SOURCES: dict[str, str] = {}
+"""Markdown of each page, by its name in the site."""
+
 DRAWING = re.compile(r'<img [^>]*src="(diagrams/[\w-]+\.svg)"[^>]*>')
 LINK = re.compile(r"(\]\()([^)\s#:]+)(#[^)\s]*)?(\))")
 
@@ -222,7 +227,18 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 
     parts = re.split(r"(^```.*?^```)", markdown, flags=re.MULTILINE | re.DOTALL)
     parts[::2] = [LINK.sub(moved, part) for part in parts[::2]]
-    return "".join(parts)
+    text = "".join(parts)
+    if here == "README.md":
+        text = text.replace('"docs/speed-', '"speed-')  # the chart is HTML, not Markdown
+    SOURCES[page.file.src_uri] = text
+    return text
+
+
+def on_post_build(config: Any, **_: Any) -> None:
+    """Add the Markdown sources, their list, and the notebooks."""
+    site = Path(config["site_dir"])
+    llms.write(site, dict(sorted(SOURCES.items())))
+    notebooks.write(site / "notebooks")
 
 
 def on_page_content(html: str, **_: Any) -> str:

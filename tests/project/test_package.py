@@ -51,10 +51,11 @@ def described(home: str) -> str:
 
 
 def test_links_of_the_page_lead_to_files_that_there_are() -> None:
-    links = re.findall(r"\]\(([^)]+)\)", described(HOME))
+    links = re.findall(r"\]\(([^)]+)\)|(?:src|srcset)=\"([^\"]+)\"", described(HOME))
+    links = [target or source for target, source in links]
     ours = [link for link in links if link.startswith(HOME)]
     assert len(ours) > 10
-    assert any(f"{HOME}/raw/HEAD/docs/benchmarks.png" == link for link in ours)
+    assert {f"{HOME}/raw/HEAD/docs/speed-{theme}.svg" for theme in ("light", "dark")} <= set(ours)
     for link in links:
         assert re.match(r"https?://|#", link), link
     for link in ours:
