@@ -51,6 +51,21 @@ def test_packed_tokens_in_pytorch_have_the_same_losses_on_any_processes(tmp_path
         assert losses == pytest.approx(alone, abs=0.002)
 
 
+def test_ranks_of_ddp_train_together(tmp_path: Path) -> None:
+    pytest.importorskip("torch", reason="torch is not installed")
+    program = subprocess.run(
+        [sys.executable, str(EXAMPLES / "ddp_torch.py")],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=tmp_path,
+    )
+    lines = [line.split() for line in program.stdout.splitlines()]
+    losses = [float(words[3].rstrip(",")) for words in lines]
+    assert losses[-1] < 0.5 * losses[0]
+    assert {int(words[4]) for words in lines} == {62}  # 31 batches for each rank
+
+
 def test_tokens_in_jax(tmp_path: Path) -> None:
     pytest.importorskip("jax", reason="jax is not installed")
     losses = load("token_model_jax").main(tmp_path, count=2000)
