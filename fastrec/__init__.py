@@ -74,6 +74,7 @@ __all__ = [
     "RawFeature",
     "Reader",
     "Repaired",
+    "Report",
     "Resharded",
     "SequenceFeatures",
     "ShuffleBuffer",
@@ -119,6 +120,7 @@ if TYPE_CHECKING:
     from . import huggingface as huggingface
     from . import image as image
     from . import keras as keras
+    from . import metrics as metrics
     from . import ray as ray
     from . import spark as spark
     from . import tables as tables
@@ -133,6 +135,7 @@ if TYPE_CHECKING:
     from .batches.iterator import Batches
     from .batches.mixture import Mixture
     from .batches.packing import Packing
+    from .batches.report import Report
     from .batches.selection import Split
     from .batches.shard import find_shard
     from .batches.shuffle_buffer import ShuffleBuffer
@@ -179,6 +182,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "batches.batcher": ("Batcher",),
     "batches.headroom": ("Headroom", "headroom"),
     "batches.iterator": ("Batches",),
+    "batches.report": ("Report",),
     "records.verify": ("FileReport", "Repaired", "Verified", "count", "repair", "verify"),
     "records.recovery": ("Skipped",),
     "records.reshard": ("reshard",),
@@ -219,7 +223,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "bench.versions": ("show_versions",),
 }
 # Modules that are imported when they are first asked for.
-_MODULES = ("arrow", "events", "image", "tables", "tfds", "train")
+_MODULES = ("arrow", "events", "image", "metrics", "tables", "tfds", "train")
 # Each requires what it is for.
 _FRAMEWORKS = ("beam", "grain", "huggingface", "keras", "ray", "spark", "tensorflow", "torch")
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

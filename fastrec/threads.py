@@ -15,22 +15,25 @@ import os
 import threading
 import time
 import weakref
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from .errors import call_out
 
-__all__ = ["Pipeline", "close_together", "is_in_pipeline", "usable_cpus"]
+__all__ = ["Pipeline", "Span", "Work", "close_together", "is_in_pipeline", "lap", "usable_cpus"]
 
 _MEMBERSHIP = Path("/proc/self/cgroup")
 _GROUPS = Path("/sys/fs/cgroup")
 
-_here = threading.local()  # the ring that this thread works for
+_here = threading.local()  # the ring that this thread works for, and its clock
 
 _WAIT_S = 0.1  # seconds per wait, so that Ctrl-C works
 _JOIN_S = 5.0  # seconds to wait for threads inside the caller's function, in total
 _NEXT_JOIN_S = 0.1  # the same, soon after a wait that timed out
+_USAGE_EVERY_NS = 100_000  # the system's counts of a thread are not read for a shorter stage
+_SPANS = 1024  # spans that each thread keeps
 
 
 def usable_cpus() -> int:
@@ -90,6 +93,110 @@ def _ratio(*paths: Path) -> float:
         return math.inf
 
 
+class Span(NamedTuple):
+    """A period that a thread spent in one stage, by ``time.perf_counter_ns()``."""
+
+    thread: str
+    stage: str
+    began_ns: int
+    ended_ns: int
+
+
+class Work(NamedTuple):
+    """How some threads have spent their time so far, in seconds of all of them together.
+
+    A stage of that name takes `seconds`; for the parts `blocked_s` and `starved_s` of it, the
+    threads waited inside of the stage, and for a processor.
+    """
+
+    threads: int
+    seconds: dict[str, float]
+    blocked_s: dict[str, float]
+    starved_s: dict[str, float]
+    idle_s: dict[str, float]
+    """Waiting for ``"input"``, and for ``"room"`` in a full output queue."""
+    bytes: int = 0
+    """Bytes of the records that the threads have read."""
+    lock_s: float = 0.0
+    """Time that a thread waits for the interpreter's lock after it has released it, on average."""
+
+
+class _Clock:
+    """Counts the time of one thread by stages: each moment belongs to the stage of the next lap.
+
+    It is written by one thread at a time, and read by any.
+    """
+
+    def __init__(self, thread: str) -> None:
+        from ._core import thread_usage  # the extension imports this module
+
+        self._measure = thread_usage
+        self.thread = thread
+        self.ns: dict[str, int] = {}
+        self.blocked_ns: dict[str, int] = {}
+        self.starved_ns: dict[str, int] = {}
+        self.lock_ns = self.lock_count = self.bytes = 0
+        self.spans: deque[Span] = deque(maxlen=_SPANS)
+
+    def restart(self) -> None:
+        """Begin a stage now, on the thread that calls."""
+        self._usage = self._measure()
+        self._at = time.perf_counter_ns()
+
+    def lap(self, stage: str) -> None:
+        """End a stage, and begin the next one."""
+        now = time.perf_counter_ns()
+        took = now - self._at
+        self.ns[stage] = self.ns.get(stage, 0) + took
+        self.spans.append(Span(self.thread, stage, self._at, now))
+        if took >= _USAGE_EVERY_NS:
+            cpu, waits, preemptions, lock = usage = self._measure()
+            off = max(took - (cpu - self._usage[0]), 0)
+            waits, preemptions = waits - self._usage[1], preemptions - self._usage[2]
+            starved = off * preemptions // (waits + preemptions) if preemptions else 0
+            self.starved_ns[stage] = self.starved_ns.get(stage, 0) + starved
+            self.blocked_ns[stage] = self.blocked_ns.get(stage, 0) + off - starved
+            self.lock_ns, self.lock_count = self.lock_ns + lock, self.lock_count + 1
+            self._usage = usage
+            now = time.perf_counter_ns()
+        self._at = now
+
+
+_IDLE = ("input", "room")
+
+
+def _work_of(clocks: list[_Clock]) -> Work:
+    """Return the sum of the times of some threads."""
+
+    def total(name: str) -> dict[str, float]:
+        sums: dict[str, float] = {}
+        for clock in clocks:
+            for stage, ns in dict(getattr(clock, name)).items():
+                sums[stage] = sums.get(stage, 0) + ns / 1e9
+        return sums
+
+    seconds, blocked, starved = total("ns"), total("blocked_ns"), total("starved_ns")
+    idle = {stage: seconds.pop(stage, 0.0) for stage in _IDLE}
+    lock_count = sum(clock.lock_count for clock in clocks)
+    return Work(
+        threads=len(clocks),
+        seconds=seconds,
+        blocked_s={stage: blocked.get(stage, 0.0) for stage in seconds},
+        starved_s={stage: starved.get(stage, 0.0) for stage in seconds},
+        idle_s=idle,
+        bytes=sum(clock.bytes for clock in clocks),
+        lock_s=sum(clock.lock_ns for clock in clocks) / 1e9 / max(lock_count, 1),
+    )
+
+
+def lap(stage: str, size: int = 0) -> None:
+    """Count the time since the last lap for a stage, and `size` bytes, if a pipeline calls."""
+    clock = getattr(_here, "clock", None)
+    if clock is not None:
+        clock.lap(stage)
+        clock.bytes += size
+
+
 class _Ring:
     """State that the threads share. It holds no reference to the consumer."""
 
@@ -103,24 +210,31 @@ class _Ring:
         self.has_space = threading.Condition(lock)
         self.results: dict[int, Any] = {}
         self.next = 0
+        self.reserved = 0  # places in the ring, taken before an item is
         self.claimed = 0
         self.end: int | None = None  # number of results before the end or an error
         self.error: BaseException | None = None  # the error at `end`, if any
         self.stopping = False
-        self.consumer_s = 0.0
-        self.workers_s = 0.0
+        self.source_clock = _Clock("source")
+        self.clocks: list[_Clock] = []  # of the threads
 
     def pull(self) -> tuple[int, Any] | None:
-        """Return the next item of the source with its number; None at the end."""
+        """Return the next item with its serial number; None if nothing is left to do."""
+        with self.has_space:
+            while self._goes_on() and self.reserved - self.next >= self.depth:
+                self.has_space.wait()
+            if not self._goes_on():
+                return None
+            self.reserved += 1
+        lap("room")
+        own = _here.clock
         with self.pulling:
             with self.has_space:
-                began = time.perf_counter()
-                while self._goes_on() and self.claimed - self.next >= self.depth:
-                    self.has_space.wait()
-                self.workers_s += time.perf_counter() - began
                 if not self._goes_on():
                     return None
             serial = self.claimed
+            _here.clock = self.source_clock
+            self.source_clock.restart()
             try:
                 item = next(self.source)
             except StopIteration:
@@ -129,8 +243,12 @@ class _Ring:
             except BaseException as error:
                 self.end_at(serial, error)
                 return None
+            finally:
+                lap("source")
+                _here.clock = own
             self.claimed += 1
-            return serial, item
+        lap("input")
+        return serial, item
 
     def _goes_on(self) -> bool:
         return not self.stopping and self.end is None
@@ -143,7 +261,10 @@ class _Ring:
             self.has_space.notify_all()
 
     def work(self) -> None:
-        _here.ring = self
+        clock = _Clock(threading.current_thread().name)
+        _here.ring, _here.clock = self, clock
+        self.clocks.append(clock)
+        clock.restart()
         while (task := self.pull()) is not None:
             serial, item = task
             try:
@@ -151,6 +272,7 @@ class _Ring:
             except BaseException as error:
                 self.end_at(serial, error)
             else:
+                clock.lap("other")
                 with self.ready:
                     self.results[serial] = result
                     if serial == self.next:
@@ -160,13 +282,10 @@ class _Ring:
 
     def take(self) -> Any:
         with self.ready:
-            if self.next not in self.results:
-                began = time.perf_counter()
-                while self.next not in self.results and (self.end is None or self.next < self.end):
-                    if self.stopping:
-                        raise StopIteration
-                    self.ready.wait(_WAIT_S)
-                self.consumer_s += time.perf_counter() - began
+            while self.next not in self.results and (self.end is None or self.next < self.end):
+                if self.stopping:
+                    raise StopIteration
+                self.ready.wait(_WAIT_S)
             if self.next not in self.results:
                 if self.error is not None:
                     raise self.error
@@ -237,9 +356,23 @@ class Pipeline(Iterator[Any]):
         return getattr(_here, "ring", None) is self._ring
 
     @property
-    def waited_s(self) -> tuple[float, float]:
-        """Seconds that the consumer waited, and that all workers together waited."""
-        return self._ring.consumer_s, self._ring.workers_s
+    def source(self) -> Iterator[Any]:
+        """The iterator that the threads take from."""
+        return self._ring.source
+
+    @property
+    def depth(self) -> int:
+        """Number of results that are ready."""
+        return len(self._ring.results)
+
+    def work(self) -> tuple[Work, Work]:
+        """Return how the source, called by one thread at a time, and the threads spent time."""
+        return _work_of([self._ring.source_clock]), _work_of(list(self._ring.clocks))
+
+    def spans(self) -> list[Span]:
+        """Return the last stages of each thread."""
+        clocks = [self._ring.source_clock, *self._ring.clocks]
+        return [span for clock in clocks for span in list(clock.spans)]
 
     def close(self) -> None:
         """Stop the threads and wait for them. In a child made by fork(), do nothing."""

@@ -134,7 +134,15 @@ uint64_t fr_clock_ns(void);      /* monotonic clock */
 uint64_t fr_clock_date_ns(void); /* time since 1970 */
 int64_t fr_process_id(void);
 
-/* Returns the page faults of this thread or process that waited for the disk; 0 if unknown. */
-int64_t fr_process_disk_faults(void);
+/* What the calling thread has used since it started. A system that cannot tell gives 0. */
+typedef struct {
+    uint64_t cpu_ns; /* time on a processor */
+    uint64_t
+        disk_faults; /* page faults that waited for the disk; of the process, except on Linux */
+    uint64_t waits;  /* times that it gave up its processor to wait for something */
+    uint64_t preemptions; /* times that its processor was given to another thread */
+} fr_thread_usage;
+
+void fr_thread_get_usage(fr_thread_usage *usage);
 
 #endif

@@ -413,14 +413,21 @@ int64_t fr_process_id(void) {
     return getpid();
 }
 
-int64_t fr_process_disk_faults(void) {
-    struct rusage usage;
+void fr_thread_get_usage(fr_thread_usage *usage) {
+    struct rusage used;
+    *usage = (fr_thread_usage){0};
 #if defined(RUSAGE_THREAD)
-    int failed = getrusage(RUSAGE_THREAD, &usage);
+    if (getrusage(RUSAGE_THREAD, &used) != 0) return;
+    const struct timeval user = used.ru_utime, kernel = used.ru_stime;
+    usage->cpu_ns = (uint64_t)(user.tv_sec + kernel.tv_sec) * 1000000000u +
+                    (uint64_t)(user.tv_usec + kernel.tv_usec) * 1000u;
+    usage->waits = (uint64_t)used.ru_nvcsw;
+    usage->preemptions = (uint64_t)used.ru_nivcsw;
 #else
-    int failed = getrusage(RUSAGE_SELF, &usage);
+    if (getrusage(RUSAGE_SELF, &used) != 0) return;
+    usage->cpu_ns = read_clock(CLOCK_THREAD_CPUTIME_ID);
 #endif
-    return failed ? 0 : (int64_t)usage.ru_majflt;
+    usage->disk_faults = (uint64_t)used.ru_majflt;
 }
 
 #endif

@@ -574,8 +574,13 @@ int64_t fr_process_id(void) {
     return (int64_t)GetCurrentProcessId();
 }
 
-int64_t fr_process_disk_faults(void) {
-    return 0;
+void fr_thread_get_usage(fr_thread_usage *usage) {
+    FILETIME created, ended, kernel, user;
+    *usage = (fr_thread_usage){0};
+    if (!GetThreadTimes(GetCurrentThread(), &created, &ended, &kernel, &user)) return;
+    const uint64_t ticks = (((uint64_t)kernel.dwHighDateTime << 32) | kernel.dwLowDateTime) +
+                           (((uint64_t)user.dwHighDateTime << 32) | user.dwLowDateTime);
+    usage->cpu_ns = ticks * 100;
 }
 
 #endif

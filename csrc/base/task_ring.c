@@ -2,6 +2,7 @@
 #include "base/task_ring.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/platform.h"
 #include "base/thread.h"
@@ -16,7 +17,12 @@ typedef struct {
 typedef struct {
     fr_task_ring *ring;
     fr_thread thread;
+    fr_thread_usage usage; /* when it was read last */
+    uint64_t tasks_ns;     /* in tasks since then */
+    uint64_t room_waits;   /* times that it waited for a free place since then */
 } member;
+
+#define USAGE_EVERY_NS 1000000 /* of time in tasks, between two looks at a member's usage */
 
 struct fr_task_ring {
     fr_task_ring_options options;
@@ -33,8 +39,10 @@ struct fr_task_ring {
     size_t next;       /* number of the consumer's next task */
     size_t released;   /* number of tasks whose results are no longer used */
     bool stopping;
-    fr_task_ring_waits waits;
-    outcome failed; /* the error that each further call returns */
+    fr_task_ring_times times;
+    fr_task_span *spans; /* the last FR_TASK_SPANS; span i is at i % FR_TASK_SPANS */
+    size_t span_count;   /* spans so far */
+    outcome failed;      /* the error that each further call returns */
 };
 
 /* REQUIRES: the mutex is held, or the ring has 0 members. */
@@ -44,24 +52,61 @@ static size_t claim_next(fr_task_ring *ring) {
     return number;
 }
 
-static bool claim(fr_task_ring *ring, size_t *number) {
+static bool claim(member *m, size_t *number) {
+    fr_task_ring *ring = m->ring;
     uint64_t began = 0;
     fr_mutex_lock(&ring->mutex);
     while (!ring->stopping && ring->claimed < ring->end &&
            ring->claimed - ring->released >= ring->options.depth) {
         if (!began) began = fr_clock_ns();
         fr_cond_wait(&ring->room, &ring->mutex);
+        m->room_waits++;
     }
-    if (began) ring->waits.members_ns += fr_clock_ns() - began;
+    if (began) ring->times.room_ns += fr_clock_ns() - began;
     const bool found = !ring->stopping && ring->claimed < ring->end;
     if (found) *number = claim_next(ring);
     fr_mutex_unlock(&ring->mutex);
     return found;
 }
 
-static void deliver(fr_task_ring *ring, size_t number, const outcome *done) {
+/* With the mutex held: adds the time of a task, except how much of it was off the processor. */
+static void add_span(fr_task_ring *ring, const fr_task_span *span) {
+    ring->times.tasks_ns += span->ended_ns - span->began_ns;
+    ring->spans[ring->span_count++ % FR_TASK_SPANS] = *span;
+}
+
+/* Splits the time that a member was off the processor in tasks: into waiting inside of them, and
+   waiting for a processor, by how often the one and the other happened. */
+static void add_usage(member *m, fr_task_ring_times *times) {
+    fr_thread_usage now;
+    fr_thread_get_usage(&now);
+    const uint64_t used = now.cpu_ns - m->usage.cpu_ns;
+    const uint64_t off = m->tasks_ns > used ? m->tasks_ns - used : 0;
+    uint64_t waits = now.waits - m->usage.waits;
+    waits = waits > m->room_waits ? waits - m->room_waits : 0;
+    const uint64_t preemptions = now.preemptions - m->usage.preemptions;
+    /* A system that counts neither tells nothing about a processor that is missing. */
+    const double share =
+        waits + preemptions ? (double)preemptions / (double)(waits + preemptions) : 0;
+    const uint64_t starved = (uint64_t)((double)off * share);
+    times->starved_ns += starved;
+    times->blocked_ns += off - starved;
+    m->usage = now;
+    m->tasks_ns = m->room_waits = 0;
+}
+
+static void deliver(member *m, const fr_task_span *span, const outcome *done) {
+    fr_task_ring *ring = m->ring;
+    const size_t number = span->number;
+    fr_task_ring_times off = {0};
+    m->tasks_ns += span->ended_ns - span->began_ns;
+    if (m->tasks_ns >= USAGE_EVERY_NS) add_usage(m, &off);
     fr_mutex_lock(&ring->mutex);
     ring->outcomes[number % ring->options.depth] = *done;
+    ring->times.done++;
+    ring->times.blocked_ns += off.blocked_ns;
+    ring->times.starved_ns += off.starved_ns;
+    add_span(ring, span);
     if (done->status != FR_OK && number + 1 < ring->end) {
         ring->end = number + 1;
         fr_cond_broadcast(&ring->room);
@@ -74,14 +119,15 @@ static void deliver(fr_task_ring *ring, size_t number, const outcome *done) {
 
 static void *work(void *argument) {
     member *m = argument;
-    fr_task_ring *ring = m->ring;
-    const fr_task_ring_options *options = &ring->options;
-    size_t number;
-    while (claim(ring, &number)) {
+    const fr_task_ring_options *options = &m->ring->options;
+    fr_task_span span = {.member = (size_t)(m - m->ring->members)};
+    fr_thread_get_usage(&m->usage);
+    while (claim(m, &span.number)) {
         outcome done = {.done = true};
-        done.status =
-            options->task(options->context, (size_t)(m - ring->members), number, &done.err);
-        deliver(ring, number, &done);
+        span.began_ns = fr_clock_ns();
+        done.status = options->task(options->context, span.member, span.number, &done.err);
+        span.ended_ns = fr_clock_ns();
+        deliver(m, &span, &done);
     }
     return NULL;
 }
@@ -108,6 +154,7 @@ static int init_locks(fr_task_ring *ring, fr_error *err) {
 }
 
 static void discard(fr_task_ring *ring) {
+    free(ring->spans);
     free(ring->members);
     free(ring->outcomes);
     free(ring);
@@ -124,8 +171,9 @@ int fr_task_ring_start(const fr_task_ring_options *options, fr_task_ring **ring,
     made->pid = fr_process_id();
     made->members = calloc(options->threads + 1, sizeof *made->members);
     made->outcomes = calloc(options->depth, sizeof *made->outcomes);
+    made->spans = calloc(FR_TASK_SPANS, sizeof *made->spans);
     int status = FR_OK;
-    if (!made->members || !made->outcomes)
+    if (!made->members || !made->outcomes || !made->spans)
         status = fr_fail_nomem(err, options->depth * sizeof *made->outcomes);
     if (status == FR_OK) status = init_locks(made, err);
     if (status != FR_OK) {
@@ -146,7 +194,7 @@ static void await(fr_task_ring *ring, const outcome *next, int timeout_ms) {
         fr_cond_wait_until(&ring->ready, &ring->mutex, deadline);
         now = fr_clock_ns();
     }
-    ring->waits.consumer_ns += now - began;
+    ring->times.consumer_ns += now - began;
 }
 
 /* Frees the place of the consumer's previous result. */
@@ -157,9 +205,11 @@ static void release(fr_task_ring *ring) {
 }
 
 static void do_next(fr_task_ring *ring, outcome *done) {
-    const size_t number = claim_next(ring);
+    fr_task_span span = {.number = claim_next(ring), .began_ns = fr_clock_ns()};
     *done = (outcome){.done = true};
-    done->status = ring->options.task(ring->options.context, 0, number, &done->err);
+    done->status = ring->options.task(ring->options.context, 0, span.number, &done->err);
+    span.ended_ns = fr_clock_ns();
+    add_span(ring, &span);
 }
 
 /* Takes the outcome of the next task. Returns FR_OK even if the task failed. */
@@ -173,6 +223,7 @@ static int take(fr_task_ring *ring, int timeout_ms, outcome *taken) {
         if (!place->done) return FR_AGAIN;
         *taken = *place;
         place->done = false;
+        ring->times.done--;
     }
     ring->next++;
     return FR_OK;
@@ -197,12 +248,21 @@ int fr_task_ring_next(fr_task_ring *ring, int timeout_ms, size_t *number, fr_err
     return ring->failed.status;
 }
 
-fr_task_ring_waits fr_task_ring_get_waits(fr_task_ring *ring) {
-    if (ring->pid != fr_process_id()) return (fr_task_ring_waits){0};
+fr_task_ring_times fr_task_ring_get_times(fr_task_ring *ring) {
+    if (ring->pid != fr_process_id()) return (fr_task_ring_times){0};
     fr_mutex_lock(&ring->mutex);
-    const fr_task_ring_waits waits = ring->waits;
+    const fr_task_ring_times times = ring->times;
     fr_mutex_unlock(&ring->mutex);
-    return waits;
+    return times;
+}
+
+size_t fr_task_ring_get_spans(fr_task_ring *ring, fr_task_span *spans) {
+    if (ring->pid != fr_process_id()) return 0;
+    fr_mutex_lock(&ring->mutex);
+    const size_t count = ring->span_count < FR_TASK_SPANS ? ring->span_count : FR_TASK_SPANS;
+    memcpy(spans, ring->spans, count * sizeof *spans);
+    fr_mutex_unlock(&ring->mutex);
+    return count;
 }
 
 void fr_task_ring_free(fr_task_ring *ring) {

@@ -46,13 +46,34 @@ FR_NODISCARD int fr_task_ring_start(const fr_task_ring_options *options, fr_task
 FR_NODISCARD int fr_task_ring_next(fr_task_ring *ring, int timeout_ms, size_t *number,
                                    fr_error *err);
 
+/*
+ * Where the time went, in nanoseconds; of all members together, except for the consumer's. A task's
+ * time off the processor is known from what the system counts for a thread, which is read at most
+ * once in a millisecond of work.
+ */
 typedef struct {
-    uint64_t consumer_ns; /* time that the consumer waited for tasks */
-    uint64_t members_ns;  /* time that all members together waited for free places */
-} fr_task_ring_waits;
+    uint64_t consumer_ns; /* the consumer waited for a task */
+    uint64_t room_ns;     /* members waited for a free place */
+    uint64_t tasks_ns;    /* members were in tasks; of this time, */
+    uint64_t blocked_ns;  /* they waited inside of a task, for example for a disk, */
+    uint64_t starved_ns;  /* and they waited for a processor */
+    size_t done;          /* tasks that are done and that the consumer has not taken */
+} fr_task_ring_times;
 
-/* Returns the times so far; zeros in a child process. */
-fr_task_ring_waits fr_task_ring_get_waits(fr_task_ring *ring);
+/* All zero in a child process. */
+fr_task_ring_times fr_task_ring_get_times(fr_task_ring *ring);
+
+/* When a member did a task, by fr_clock_ns(). */
+typedef struct {
+    size_t member, number;
+    uint64_t began_ns, ended_ns;
+} fr_task_span;
+
+#define FR_TASK_SPANS 1024 /* spans that are kept */
+
+/* Copies the spans of the tasks done last to `spans`, which has room for FR_TASK_SPANS; returns
+   their number. They are not sorted. */
+size_t fr_task_ring_get_spans(fr_task_ring *ring, fr_task_span *spans);
 
 /* Stops the members after their current tasks and frees the ring. `ring` may be NULL. */
 void fr_task_ring_free(fr_task_ring *ring);

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "base/platform.h"
-#include "base/task_ring.h"
 
 #define PREFETCH_MAX ((size_t)1 << 20)
 
@@ -27,8 +26,9 @@ struct fr_loader {
     uint64_t *numbers;          /* of all slots and builders, in one block */
     slot *slots;                /* slot number % depth has task `number` of the ring */
     size_t depth;
-    const uint64_t *given; /* record numbers of the batch returned last */
-    uint64_t batches;      /* number of batches returned */
+    const uint64_t *given;      /* record numbers of the batch returned last */
+    uint64_t batches;           /* number of batches returned */
+    atomic_uint_fast64_t bytes; /* of the records that the builders have read */
 };
 
 /* Gets the slice of a task. Tasks are numbered as batches, from the first batch that is
@@ -49,8 +49,12 @@ static int make_batch(void *context, size_t member, size_t number, fr_error *err
     slot *place = &loader->slots[number % loader->depth];
     fr_slice slice;
     FR_TRY(slice_of(loader, number, &slice));
-    return fr_batch_builder_make(&loader->builders[member], loader->options.start + number, &slice,
-                                 place->numbers, &loader->stopping, &place->batch, err);
+    fr_batch_builder *builder = &loader->builders[member];
+    const uint64_t before = builder->parser.bytes;
+    const int status = fr_batch_builder_make(builder, loader->options.start + number, &slice,
+                                             place->numbers, &loader->stopping, &place->batch, err);
+    atomic_fetch_add_explicit(&loader->bytes, builder->parser.bytes - before, memory_order_relaxed);
+    return status;
 }
 
 static int check_options(const fr_loader_options *options, fr_error *err) {
@@ -172,8 +176,13 @@ const uint64_t *fr_loader_numbers(const fr_loader *loader) {
 void fr_loader_get_stats(fr_loader *loader, fr_loader_stats *stats) {
     *stats = (fr_loader_stats){0};
     if (loader->pid != fr_process_id()) return;
-    const fr_task_ring_waits waits = fr_task_ring_get_waits(loader->ring);
-    *stats = (fr_loader_stats){loader->batches, waits.consumer_ns, waits.members_ns};
+    stats->batches = loader->batches;
+    stats->bytes = atomic_load_explicit(&loader->bytes, memory_order_relaxed);
+    stats->times = fr_task_ring_get_times(loader->ring);
+}
+
+size_t fr_loader_get_spans(fr_loader *loader, fr_task_span *spans) {
+    return fr_task_ring_get_spans(loader->ring, spans);
 }
 
 /* In a forked child, leaves all memory alone: workers may have been changing it during the fork,

@@ -12,6 +12,7 @@
 #ifndef FASTREC_LOADER_H
 #define FASTREC_LOADER_H
 
+#include "base/task_ring.h"
 #include "batch/batch_builder.h"
 
 typedef struct fr_loader fr_loader;
@@ -42,12 +43,16 @@ FR_NODISCARD int fr_loader_next(fr_loader *loader, int timeout_ms, fr_columns **
 const uint64_t *fr_loader_numbers(const fr_loader *loader);
 
 typedef struct {
-    uint64_t batches;     /* returned to the consumer */
-    uint64_t consumer_ns; /* time that the consumer waited for a batch */
-    uint64_t workers_ns;  /* time that all workers together waited for a slot of the ring */
+    uint64_t batches;         /* returned to the consumer */
+    uint64_t bytes;           /* of the records of all batches that were made */
+    fr_task_ring_times times; /* of the workers, whose tasks are batches, and of the consumer */
 } fr_loader_stats;
 
+/* All zero in a child process. */
 void fr_loader_get_stats(fr_loader *loader, fr_loader_stats *stats);
+
+/* As fr_task_ring_get_spans(), whose tasks are batches. */
+size_t fr_loader_get_spans(fr_loader *loader, fr_task_span *spans);
 
 /* Stops the workers, waits for them, and gives their finished batches back. NULL is allowed. */
 void fr_loader_free(fr_loader *loader);

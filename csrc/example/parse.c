@@ -243,6 +243,7 @@ static int append_record(fr_parser *parser, fr_columns *columns, fr_span record,
 
 int fr_parse_row(fr_parser *parser, fr_span record, fr_columns *columns, fr_error *err) {
     const fr_schema *schema = parser->schema;
+    parser->bytes += record.size;
     if (schema->count == 1 && schema->features[0].kind == FR_KIND_NONE)
         return append_record(parser, columns, record, err);
     if (record.size > INT32_MAX)

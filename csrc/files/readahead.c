@@ -55,12 +55,18 @@ static void wait_for(const fr_readahead *ahead, const fr_dataset *dataset, uint6
     fr_dataset_let_go(dataset, &hold);
 }
 
+static int64_t disk_faults(void) {
+    fr_thread_usage usage;
+    fr_thread_get_usage(&usage);
+    return (int64_t)usage.disk_faults;
+}
+
 /* Announces the records. Returns true if the first record had to be read from the disk. */
 static bool announce_and_wait(const fr_readahead *ahead, const fr_dataset *dataset,
                               const uint64_t *numbers, uint64_t rows, bool announced) {
     if (!announced) fr_readahead_announce(ahead, dataset, numbers, rows);
     wait_for(ahead, dataset, numbers[0]);
-    return fr_process_disk_faults() > ahead->faults;
+    return disk_faults() > ahead->faults;
 }
 
 void fr_readahead_begin(fr_readahead *ahead, const fr_dataset *dataset, const uint64_t *numbers,
@@ -75,7 +81,7 @@ void fr_readahead_begin(fr_readahead *ahead, const fr_dataset *dataset, const ui
         ahead->asked = true;
         ahead->warm = all_resident(dataset, numbers, rows);
     }
-    ahead->faults = fr_process_disk_faults();
+    ahead->faults = disk_faults();
     if (ahead->warm) return;
     ahead->calm = announce_and_wait(ahead, dataset, numbers, rows, announced) ? 0 : ahead->calm + 1;
     if (ahead->calm >= CALM_BATCHES) ahead->warm = true;
@@ -84,7 +90,7 @@ void fr_readahead_begin(fr_readahead *ahead, const fr_dataset *dataset, const ui
 }
 
 void fr_readahead_end(fr_readahead *ahead) {
-    if (!ahead->warm || fr_process_disk_faults() <= ahead->faults) return;
+    if (!ahead->warm || disk_faults() <= ahead->faults) return;
     ahead->warm = false;
     ahead->calm = 0;
 }

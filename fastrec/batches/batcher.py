@@ -7,10 +7,8 @@ import warnings
 import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import partial
 from typing import Any, Literal, NoReturn
 
-from .. import _core
 from ..arguments import check_int
 from ..errors import FastrecError
 from ..features.spec import Feature, SequenceFeatures
@@ -19,30 +17,24 @@ from ..records.compression import Compression
 from ..records.manifest import Manifest
 from ..records.paths import PathLike
 from ..records.record_files import Source
-from ..records.recovery import OnError, Skipped, skips_records
-from ..records.remote_dataset import RemoteDataset
+from ..records.recovery import OnError, Skipped
 from ..records.shard_sets import Shards
 from ..storage.options import StorageOptions
-from ..threads import Pipeline
-from .audit import Audit, AuditLog
 from .block_shuffle import Shuffle
 from .bucket_plans import BucketPass, BucketPlans
 from .buckets import Buckets
 from .checkpoint import Start
 from .epoch_pass import Pass
+from .feeds import Feeds
 from .iterator import Batches
 from .mixture import Mixture
 from .options import Options
 from .order import Ordering
 from .packing import PackedPass, Packing, RowPlans
-from .pinned_memory import page_locked
-from .planned import PlannedFeed, PlannedPass
-from .postprocess import NativeFeed, Stage, Steps
 from .progress import Progress
-from .remote_feed import RemoteFeed
+from .report import Report
 from .selection import Selection, Split, Weights
 from .shard import find_rank, shard_within, torch_worker
-from .stream import stream
 
 __all__ = ["Batcher"]
 
@@ -153,6 +145,11 @@ class Batcher:
         records. If all records are unusable, this is an error; more than a tenth causes a warning.
         Local files are read batch by batch. Remote files in a shuffled order are read once before
         the first batch, with a warning.
+    on_stats : callable, optional
+        Called with a :class:`Report` every `every` seconds, between two batches, and at the end of
+        a pass, on the thread of the loop. The exporters of ``fastrec.metrics`` are such functions.
+    every : float
+        Seconds between two calls of `on_stats`.
     progress : bool
         Whether to print progress, and the time spent waiting for data, to standard error.
     storage_options : StorageOptions or mapping, optional
@@ -215,6 +212,8 @@ class Batcher:
         transform: Callable[[Any], Any] | None = None,
         verify: bool = True,
         on_error: OnError = "raise",
+        on_stats: Callable[[Report], Any] | None = None,
+        every: float = 10.0,
         progress: bool = False,
         storage_options: StorageOptions | Mapping[str, Any] | None = None,
         manifest: Manifest | PathLike | None = None,
@@ -244,6 +243,8 @@ class Batcher:
             transform=transform,
             verify=verify,
             on_error=on_error,
+            on_stats=on_stats,
+            every=every,
             progress=progress,
             storage=StorageOptions.of(storage_options),
             manifest=manifest,
@@ -264,17 +265,6 @@ class Batcher:
         self._any_seed = any_seed  # whether the seed was drawn at random, here or before pickling
         self._seed_agreed = not any_seed
         self._rank = rank  # rank of the process that pickled the Batcher
-        self._steps = Steps(options)
-        # Slabs are needed for the rings, for the batch that the consumer keeps, and for the next
-        # batch that it requests.
-        rings = 1 if self._steps.are_none else 2
-        self._slabs = rings * options.depth + 2
-        self._schema = _core.Schema(
-            options.plan(), self._slabs, skips=skips_records(options.on_error)
-        )
-        sequences = self._steps.sequences
-        self._audits = AuditLog([self._schema] if sequences is None else sequences.schemas)
-        self._to_pin = bool(options.pin_memory)
         buckets = options.buckets
         self._order = Ordering(
             source,
@@ -293,6 +283,7 @@ class Batcher:
             planned=options.is_planned,
         )
         self._order.files.threads = options.workers
+        self._feeds = Feeds(options, self._order)
         self._plans: Any = None
         mixture = self._order.mixture
         others = options.epochs != 1 or options.is_planned or options.buckets is not None
@@ -304,6 +295,7 @@ class Batcher:
         self._order.check_random_access()
         self._next = Start()
         self._iterators: weakref.WeakSet[Batches] = weakref.WeakSet()
+        self._last_report: Report | None = None
 
     # --- shards ---------------------------------------------------------------------------------
 
@@ -348,61 +340,6 @@ class Batcher:
 
     # --- iterating ------------------------------------------------------------------------------
 
-    def _pin(self, rows: int) -> None:
-        if self._to_pin:
-            self._to_pin = False
-            for block in page_locked(self._schema.dense_size(rows), self._slabs):
-                self._schema.lend(block)
-
-    def _open_native(self, run: Pass) -> tuple[_core.Loader | Pipeline, Audit]:
-        dataset = self._order.dataset
-        self._pin(min(run.spec.batch_size, self._order.record_count))
-        if run.spec.drop_remainder and run.native.batches == 0:
-            self._warn_if_none(run)
-        stage = Stage(run, self._schema, self._steps)
-        audit = Audit(self._audits, run, stage)
-        if isinstance(dataset, RemoteDataset):
-            feed = RemoteFeed(dataset, run.native, self._order.block_of(run.spec))
-            return self._pipeline(feed, stage.fetched), audit
-        loader = _core.Loader(
-            dataset,
-            self._schema,
-            run.native,
-            threads=self._options.workers,
-            prefetch=self._options.depth,
-            numbered=self._steps.need_keys,
-            drop_behind=self._options.drop_behind and not self._options.selection,
-        )
-        if self._steps.are_none:
-            return loader, audit
-        return self._pipeline(NativeFeed(loader), stage.native), audit
-
-    def _warn_if_none(self, run: Pass) -> None:
-        if run.first == (run.start.begin, 0) and len(self._order.dataset):
-            single = replace(run.spec, batch_size=1, epochs=1)
-            warnings.warn(
-                f"drop_remainder=True leaves no batch of {run.spec.batch_size} records: an epoch "
-                f"of this shard has {self._order.native(single).batches}",
-                RuntimeWarning,
-                stacklevel=5,
-            )
-
-    def _open_stream(self, run: Pass) -> tuple[Pipeline, Audit]:
-        order = self._order
-        if order.files.file is not None and order.spec.epochs != 1:
-            raise FastrecError(
-                "a file object is read once: name the file by its path for more than one epoch"
-            )
-        if order.spec.interleave and not order.files.paths:
-            raise FastrecError("interleave requires files that are named by path")
-        self._pin(run.spec.batch_size)
-        stage = Stage(run, self._schema, self._steps)
-        return self._pipeline(stream(run), stage.streamed), Audit(self._audits, run, stage)
-
-    def _pipeline(self, source: Any, function: Callable[[Any], Any]) -> Pipeline:
-        options = self._options
-        return Pipeline(source, function, threads=options.workers, depth=options.depth)
-
     def _pass(self, start: Start) -> Pass:
         shard = self._shard()
         self._order.is_divided = shard[1] > 1
@@ -426,28 +363,49 @@ class Batcher:
             self._plans = shards, plans
         return BucketPass(self._order, spec, start, self._plans[1])
 
-    def _open_planned(self, run: Pass) -> tuple[Pipeline, Audit]:
-        assert isinstance(run, PlannedPass)
-        options = self._options
-        stage = Stage(run, self._schema, self._steps)
-        if options.packing is not None:
-            function: Any = partial(stage.packed, options.packing)
-        else:
-            assert options.buckets is not None
-            function = partial(stage.bucketed, options.buckets)
-        return self._pipeline(PlannedFeed(run), function), Audit(self._audits, run, stage)
-
     def __iter__(self) -> Batches:
         run = self._pass(self._next)
-        open_feed = self._open_stream if self._order.streams else self._open_native
         batches = Batches(
             run,
-            self._open_planned if self._options.is_planned else open_feed,
+            self._feeds.open,
             progress=Progress(self._length(run)) if self._options.progress else None,
+            on_stats=self._options.on_stats,
+            every=self._options.every,
+            on_end=self._keep_report,
         )
         self._next = run.next_start
         self._iterators.add(batches)
         return batches
+
+    def _keep_report(self, report: Report) -> None:
+        self._last_report = report
+
+    def report(self) -> Report:
+        """Return where the time of the live iterator has gone so far: :meth:`Batches.report`.
+
+        Without a live iterator, it is the report of the pass that ended last.
+
+        Raises
+        ------
+        FastrecError
+            If several iterators are live, or if no pass has ended.
+        """
+        live = self._live()
+        if live is not None:
+            return live.report()
+        if self._last_report is None:
+            raise FastrecError("there is no report before the first pass has ended")
+        return self._last_report
+
+    def _live(self) -> Batches | None:
+        """Return the live iterator, or None without one."""
+        live = [batches for batches in self._iterators if batches.is_live]
+        if len(live) > 1:
+            raise FastrecError(
+                f"{len(live)} iterators of this Batcher are live: call state_dict() or report() of "
+                "one of them"
+            )
+        return live[0] if live else None
 
     def __array__(self, *arguments: object, **options: object) -> NoReturn:
         raise TypeError(_NO_ARRAY)
@@ -509,14 +467,9 @@ class Batcher:
         FastrecError
             If several iterators are live: call ``state_dict()`` of the iterator instead.
         """
-        live = [batches for batches in self._iterators if batches.is_live]
-        if len(live) > 1:
-            raise FastrecError(
-                f"{len(live)} iterators of this Batcher are live: call state_dict() of one "
-                "that is meant"
-            )
-        if live:
-            return live[0].state_dict()
+        live = self._live()
+        if live is not None:
+            return live.state_dict()
         return self._order.describe(self._next, self._shard()[1])
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:

@@ -12,37 +12,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import _core
 from ..errors import FastrecError
-from ..threads import Pipeline, close_together, is_in_pipeline
+from ..threads import Pipeline, Span, close_together, is_in_pipeline
 from .checkpoint import Position, Start
 from .progress import Progress
+from .report import Meter, Report, spans_of
 
 if TYPE_CHECKING:
     from .audit import Audit
     from .epoch_pass import Pass
 
-__all__ = ["Batches", "Made", "Stats"]
-
-
-class Stats(NamedTuple):
-    """The time that the consumer and the workers waited for each other.
-
-    If loading is the bottleneck, the consumer waits. If the consumer is the bottleneck, workers
-    wait for queue space. Reading and transforming use separate threads, but are counted together.
-    """
-
-    batches: int
-    """Batches delivered."""
-    seconds: float
-    """Since the first was asked for."""
-    consumer_wait_s: float
-    """Seconds that the consumer waited for a batch."""
-    worker_wait_s: float
-    """Seconds that all workers together waited for queue space."""
-
-    @property
-    def bottleneck(self) -> str:
-        """The limit of the throughput, ``"loading"`` or ``"consumer"``."""
-        return "loading" if self.consumer_wait_s * 10 > self.seconds else "consumer"
+__all__ = ["Batches", "Made"]
 
 
 class Made(NamedTuple):
@@ -88,7 +67,14 @@ class Batches(Iterator[Any]):
         open_feed: Callable[[Pass], tuple[_core.Loader | Pipeline, Audit]],
         *,
         progress: Progress | None = None,
+        on_stats: Callable[[Report], Any] | None = None,
+        every: float = 10.0,
+        on_end: Callable[[Report], Any] | None = None,
     ) -> None:
+        self._meter = Meter()
+        self._wait_s = 0.0
+        self._on_stats, self._every, self._on_end = on_stats, every, on_end
+        self._due = 0.0  # when on_stats is called next
         self._run = run
         self._open_feed = open_feed
         self._progress = progress
@@ -104,8 +90,10 @@ class Batches(Iterator[Any]):
         self._block = self._at = self._then = run.start.position
         self._item = run.start.position.item
         self._epoch = run.first.epoch
-        self._count = 0
-        self._began = 0.0
+
+    @property
+    def _count(self) -> int:
+        return self._meter.batches
 
     def __repr__(self) -> str:
         return f"<fastrec.Batches, {self._count} delivered{', closed' if self._closed else ''}>"
@@ -119,10 +107,16 @@ class Batches(Iterator[Any]):
         if is_in_pipeline():
             self._refuse_own_transform()
         with self._lock:
+            since = time.perf_counter()
             if self._feed is None:
-                self._open()
+                since = self._open()
             if self._failure is not None:
                 raise self._failure
+            if self._on_stats is not None and since >= self._due:
+                self._due = since + self._every
+                if self._count:
+                    self._on_stats(self.report())
+                    since = time.perf_counter()
             try:
                 batch = self._next_native() if self._feed_is_native else self._next_made()
             except StopIteration:
@@ -131,9 +125,9 @@ class Batches(Iterator[Any]):
                     raise ValueError(_CLOSED) from None
                 self._end()
                 raise
-            self._count += 1
+            self._wait_s = self._meter.count(since, self._feed)
             if self._progress is not None:
-                self._report()
+                self._show_progress()
             return batch
 
     def _refuse_own_transform(self) -> None:
@@ -143,18 +137,22 @@ class Batches(Iterator[Any]):
         if isinstance(self._feed, Pipeline) and self._feed.is_worker():
             raise RuntimeError("transform must not take batches of the iterator that calls it")
 
-    def _report(self, *, last: bool = False) -> None:
+    def _show_progress(self, *, last: bool = False) -> None:
         if self._progress is not None:
-            self._progress.update(self._count, self.stats().consumer_wait_s, last=last)
+            meter = self._meter
+            self._progress.update(self._count, meter.first_batch_s + meter.waited_s, last=last)
         if last:
             self._progress = None
 
     def _end(self) -> None:
         """Finish the pass after its last batch."""
         if not self._finished:
+            self._meter.end()
             self._audited(self._audit.finish)  # type: ignore[union-attr]
             self._finished = True
-        self._report(last=True)
+            for function in filter(None, (self._on_end, self._on_stats)):
+                function(self.report())
+        self._show_progress(last=True)
 
     def _audited(self, check: Callable[..., None], *arguments: Any) -> None:
         """Call a check; its error ends the pass."""
@@ -164,18 +162,21 @@ class Batches(Iterator[Any]):
             self._failure = error
             raise
 
-    def _open(self) -> None:
-        self._began = time.perf_counter()
+    def _open(self) -> float:
+        began = self._meter.begin()
+        self._due = began + self._every
         self._feed, self._audit = self._open_feed(self._run)
         self._feed_is_native = isinstance(self._feed, _core.Loader)
         if self._closed:  # another thread has closed it and did not find the feed
             self._feed.close()
+        return began
 
     def _next_native(self) -> Any:
         loader: Any = self._feed
         audit: Any = self._audit
         while True:
             batch = next(loader)
+            self._meter.records += loader.rows
             if not audit.is_open:
                 return batch
             self._audited(audit.settle, [error for _, error in loader.misfits], loader.rows)
@@ -188,6 +189,7 @@ class Batches(Iterator[Any]):
         audit: Any = self._audit
         while not self._ready:
             made: Made = next(self._feed)  # type: ignore[arg-type]
+            self._meter.records += made.rows
             if audit.is_open:
                 self._audited(audit.settle, made.failures, made.rows)
             if made.at[:2] != self._block[:2]:
@@ -244,17 +246,29 @@ class Batches(Iterator[Any]):
 
     get_state = state_dict
 
-    def stats(self) -> Stats:
-        """Return the time that the consumer and the workers have waited so far."""
-        feed, seconds = self._feed, 0.0
-        consumer = workers = 0.0
-        if feed is not None:
-            seconds = time.perf_counter() - self._began
-        if isinstance(feed, Pipeline):
-            consumer, workers = feed.waited_s
-        elif feed is not None and (native := feed.stats()) is not None:
-            consumer, workers = native["consumer_ns"] / 1e9, native["workers_ns"] / 1e9
-        return Stats(self._count, seconds, consumer, workers)
+    def report(self) -> Report:
+        """Return where the time of this pass has gone so far.
+
+        ``print(batches.report())`` names the bottleneck and the remedy.
+        """
+        return self._meter.report(self._feed)
+
+    @property
+    def data_wait_ms(self) -> float:
+        """Time in milliseconds that the loop waited for the last batch."""
+        return self._wait_s * 1e3
+
+    def spans(self) -> list[Span]:
+        """Return what each thread did last: up to 1,024 stages of each, with begin and end.
+
+        :func:`fastrec.metrics.write_trace` makes a file for Perfetto of them.
+        """
+        return [] if self._feed is None else spans_of(self._feed)
+
+    @property
+    def began_ns(self) -> int:
+        """Start of the timeline of the report, by ``time.perf_counter_ns()``."""
+        return int(self._meter.began * 1e9)
 
     def close(self) -> None:
         """Stop the workers; later ``next()`` calls raise ValueError, unless the pass had ended."""
@@ -265,6 +279,10 @@ class Batches(Iterator[Any]):
         """Stop the workers of several iterators, with one deadline for all."""
         pipelines = []
         for batches in several:
+            if batches.is_live and batches._count:
+                batches._meter.end()
+                if batches._on_end is not None:
+                    batches._on_end(batches.report())
             batches._closed = True
             if isinstance(batches._feed, Pipeline):
                 pipelines.append(batches._feed)

@@ -94,6 +94,8 @@ class Options:
     transform: Callable[[Any], Any] | None = None
     verify: bool = True
     on_error: OnError = "raise"
+    on_stats: Callable[[Any], Any] | None = None
+    every: float = 10.0
     progress: bool = False
     storage: StorageOptions = field(default_factory=StorageOptions)
     manifest: Manifest | PathLike | None = None
@@ -119,6 +121,8 @@ class Options:
             value = getattr(self, name)
             if value is not None:
                 object.__setattr__(self, name, check_int(name, value, least, most))
+        if self.every < 0:
+            raise ValueError(f"every must be at least 0 seconds, got {self.every}")
         if self.seed is None:
             object.__setattr__(self, "seed", int.from_bytes(os.urandom(8), "little"))
         assert self.seed is not None

@@ -17,6 +17,7 @@ from ..features.image_errors import reason
 from ..images.augment import Augment
 from ..parsing.sequence import SequenceParser
 from ..records.recovery import skips_records
+from ..threads import lap
 from .bucket_plans import BucketStep
 from .buckets import Buckets
 from .epoch_pass import Pass
@@ -45,6 +46,11 @@ class NativeFeed(Iterator[tuple[int, Any, int, Misfits]]):
         loader = self._loader
         batch = next(loader)
         return loader.taken - 1, batch, loader.rows, loader.misfits
+
+    @property
+    def loader(self) -> _core.Loader:
+        """The native loader."""
+        return self._loader
 
     def close(self) -> None:
         self._loader.close()
@@ -94,7 +100,10 @@ class Steps:
         parts: tuple[Any, ...] = (columns,)
         if self.sequences is not None:
             parts, keys = self._parse_sequences(columns, keys, run, failures)
+            lap("parse")
         bad = self._decode(parts, keys, run)
+        if any(self.images):
+            lap("decode")
         if bad:
             kept = np.array([row for row in range(len(keys)) if row not in bad], np.int64)
             parts = tuple(
@@ -107,6 +116,7 @@ class Steps:
         columns = parts[0]
         for name, augment in self._options.augment.items() if len(keys) else ():
             columns[name] = _augmented(name, augment, columns[name], keys, run)
+            lap("augment")
         return columns
 
     def _decode(self, parts: tuple[Any, ...], keys: Any, run: Pass) -> dict[int, FastrecError]:
@@ -150,11 +160,6 @@ class Steps:
             columns[name] = Ragged(values, np.concatenate([[0], np.cumsum(counts)]))
         return columns
 
-    @property
-    def transform(self) -> Any:
-        """The caller's transform of a batch, or None."""
-        return self._options.transform
-
     def finish(self, columns: Any, rows: int) -> list[Any]:
         """Return the batches made from the columns of a block of `rows` rows."""
         if not rows:
@@ -166,8 +171,14 @@ class Steps:
             batches = options.buckets._deal(columns, size, drop)
         elif options.batch_size is None:
             batches = list(_rows(columns))
-        if options.transform is not None:
-            batches = [options.transform(batch) for batch in batches]
+        return self.transformed(batches)
+
+    def transformed(self, batches: list[Any]) -> list[Any]:
+        """Return the results of the caller's transform, or the batches without one."""
+        lap("batching")
+        if self._options.transform is not None:
+            batches = [self._options.transform(batch) for batch in batches]
+            lap("transform")
         return batches
 
 
@@ -276,16 +287,17 @@ class Stage:
         """Return the columns of records, selected by number."""
         dataset = self._run.ordering.dataset
         if isinstance(dataset, _core.Dataset) and self._schema.parses:
-            return self._schema.gather(dataset, numbers)
-        return self._parse(dataset.take(numbers), numbers)[0]
+            columns = self._schema.gather(dataset, numbers)
+            lap("parse")
+            return columns
+        records = dataset.take(numbers)
+        lap("parse" if isinstance(dataset, _core.Dataset) else "storage")
+        return self._parse(records, numbers)[0]
 
     def _delivered(self, batch: Any, rows: int) -> Made:
         """Return a planned batch; the number of delivered batches determines its position."""
-        batches = [batch]
-        if self._steps.transform is not None:
-            batches = [self._steps.transform(batch)]
         at = self._run.start.position
-        return Made(batches, at, at, rows, [])
+        return Made(self._steps.transformed([batch]), at, at, rows, [])
 
     def sample(self, count: int) -> tuple[list[bytes], NDArray[np.uint64] | None]:
         """Return some records from all parts of the source, and their numbers.
@@ -308,13 +320,20 @@ class Stage:
         self, records: list[bytes] | Bytes, keys: NDArray[np.uint64]
     ) -> tuple[Any, NDArray[np.uint64], Misfits]:
         """Return columns, the keys of their rows, and the skipped records."""
+        if isinstance(records, Bytes):
+            size = int(records.offsets[-1] - records.offsets[0])
+        else:
+            size = sum(map(len, records))
         if not self._schema.parses:
-            return records if isinstance(records, Bytes) else Bytes.from_list(records), keys, []
+            records = records if isinstance(records, Bytes) else Bytes.from_list(records)
+            lap("parse", size)
+            return records, keys, []
         misfits: Misfits = []
         try:
             columns = self._schema.parse(records, misfits=misfits)
         except ExampleParseError as error:
             raise _located(error, keys, self._run) from None
+        lap("parse", size)
         located: Misfits = [(row, _located(error, keys, self._run)) for row, error in misfits]
         return columns, np.delete(keys, [row for row, _ in misfits]), located
 

@@ -15,6 +15,7 @@ from .. import _core
 from ..columns import Bytes
 from ..records.remote_dataset import Extract, Plan, RemoteDataset
 from ..storage.ahead import Ahead, Job
+from ..threads import lap
 
 __all__ = ["RemoteFeed"]
 
@@ -149,6 +150,7 @@ class RemoteFeed(Iterator[tuple[int, NDArray[np.uint64], Bytes]]):
     def __next__(self) -> tuple[int, NDArray[np.uint64], Bytes]:
         while (batch := next(self._batches, None)) is None:
             found = next(self._extracts)
+            lap("storage")
             if found is None:
                 raise StopIteration
             group, extract = found

@@ -50,6 +50,14 @@ cdef extern from "base/status.h" nogil:
 
 
 cdef extern from "base/platform.h" nogil:
+    ctypedef struct fr_thread_usage:
+        uint64_t cpu_ns
+        uint64_t disk_faults
+        uint64_t waits
+        uint64_t preemptions
+
+    void fr_thread_get_usage(fr_thread_usage *usage) noexcept
+    uint64_t fr_clock_ns() noexcept
     int fr_file_rename(const char *old, const char *new_, bint replace) noexcept
 
 
@@ -762,6 +770,25 @@ cdef extern from "batch/pool.h" nogil:
     size_t fr_pool_taken(const fr_pool *pool) noexcept
 
 
+cdef extern from "base/task_ring.h" nogil:
+    ctypedef struct fr_task_ring_times:
+        uint64_t consumer_ns
+        uint64_t room_ns
+        uint64_t tasks_ns
+        uint64_t blocked_ns
+        uint64_t starved_ns
+        size_t done
+
+    ctypedef struct fr_task_span:
+        size_t member
+        size_t number
+        uint64_t began_ns
+        uint64_t ended_ns
+
+    enum:
+        FR_TASK_SPANS
+
+
 cdef extern from "batch/loader.h" nogil:
     ctypedef struct fr_loader:
         pass
@@ -779,14 +806,15 @@ cdef extern from "batch/loader.h" nogil:
 
     ctypedef struct fr_loader_stats:
         uint64_t batches
-        uint64_t consumer_ns
-        uint64_t workers_ns
+        uint64_t bytes
+        fr_task_ring_times times
 
     int fr_loader_start(const fr_loader_options *options, fr_loader **loader,
                         fr_error *err) noexcept
     int fr_loader_next(fr_loader *loader, int timeout_ms, fr_columns **batch,
                        fr_error *err) noexcept
     void fr_loader_get_stats(fr_loader *loader, fr_loader_stats *stats) noexcept
+    size_t fr_loader_get_spans(fr_loader *loader, fr_task_span *spans) noexcept
     void fr_loader_free(fr_loader *loader) noexcept
 
 

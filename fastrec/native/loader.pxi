@@ -4,6 +4,20 @@ cdef enum:
     WAIT_MS = 50  # milliseconds between checks for signals
 
 
+def thread_usage():
+    """Return what the calling thread has used so far.
+
+    The result is (nanoseconds on a processor, times that it waited, times that its processor was
+    given to another thread, nanoseconds to get the interpreter's lock back after this measurement).
+    """
+    cdef c.fr_thread_usage usage
+    cdef uint64_t released
+    with nogil:
+        c.fr_thread_get_usage(&usage)
+        released = c.fr_clock_ns()
+    return usage.cpu_ns, usage.waits, usage.preemptions, c.fr_clock_ns() - released
+
+
 @cython.final
 @cython.no_gc_clear
 cdef class Loader:
@@ -15,7 +29,9 @@ cdef class Loader:
     cdef c.fr_loader *loader
     cdef bint numbered
     cdef cython.pymutex lock
+    cdef c.fr_loader_stats last_stats
     cdef object failure  # exception while Python completed a batch; iteration ends after it
+    cdef readonly size_t threads
     cdef readonly uint64_t taken  # batches returned, including batches without rows
     cdef readonly list misfits  # records that the last batch left out: (number in the batch, error)
     cdef readonly size_t rows  # rows of the last batch
@@ -36,6 +52,7 @@ cdef class Loader:
         self.schema = schema
         self.order = order
         self.numbered = numbered
+        self.threads = threads
         memset(&options, 0, sizeof(options))
         options.dataset = &dataset.dataset
         options.pool = schema.pool
@@ -55,6 +72,7 @@ cdef class Loader:
         """Stop the workers and wait for them."""
         cdef c.fr_loader *loader
         with self.lock:
+            self._stats()
             loader = self.loader
             self.loader = NULL
             with nogil:
@@ -103,12 +121,33 @@ cdef class Loader:
         memcpy(&raw[0], c.fr_loader_numbers(self.loader), rows * sizeof(uint64_t))
         return numbers
 
-    def stats(self):
-        """Return the number of batches, and nanoseconds that consumer and workers waited."""
+    cdef object _stats(self):
+        """Keep the counts, which remain available after the loader is closed."""
         cdef c.fr_loader_stats stats
-        with self.lock:
-            if self.loader == NULL:
-                return None
+        if self.loader != NULL:
             c.fr_loader_get_stats(self.loader, &stats)
-        return {"batches": stats.batches, "consumer_ns": stats.consumer_ns,
-                "workers_ns": stats.workers_ns}
+            self.last_stats = stats
+        return self.last_stats
+
+    def stats(self):
+        """Return the counts of a running or closed loader as a dict.
+
+        ``batches``, ``bytes`` and ``times``, whose values are nanoseconds, except for ``done``, the
+        number of batches that are ready.
+        """
+        with self.lock:
+            return self._stats()
+
+    def spans(self):
+        """Return worker, number, and begin and end in nanoseconds of the last batches, in rows."""
+        cdef c.fr_task_span[c.FR_TASK_SPANS] spans
+        cdef size_t count = 0, i
+        with self.lock:
+            if self.loader != NULL:
+                count = c.fr_loader_get_spans(self.loader, spans)
+        rows = np.empty((count, 4), np.int64)
+        cdef int64_t[:, ::1] raw = rows
+        for i in range(count):
+            raw[i, 0], raw[i, 1] = spans[i].member, spans[i].number
+            raw[i, 2], raw[i, 3] = spans[i].began_ns, spans[i].ended_ns
+        return rows

@@ -15,7 +15,7 @@ with contextlib.suppress(ImportError):  # missing on Windows, where StorageOptio
     import fcntl
 
 from .options import StorageOptions
-from .remote import RemoteFile, RemoteStream, streams_of
+from .remote import RemoteFile, RemoteStream, streams_of, traffic
 
 __all__ = ["ObjectCache", "index_place"]
 
@@ -143,6 +143,8 @@ class ObjectCache:
             If an object cannot be fetched or stored.
         """
         missing = [file for file in files if not self._is_there(file)]
+        traffic.add("cache_misses", len(missing))
+        traffic.add("cache_hits", len(files) - len(missing))
         fetched = dict(zip(map(id, missing), streams_of(missing, self._options), strict=True))
         for file in files:
             place = self._place(file)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
@@ -13,9 +14,32 @@ from .ahead import Ahead, Job, run_all
 from .options import StorageOptions
 from .stores import Location, Stat, StoreError, hides_something, locate
 
-__all__ = ["RemoteFile", "RemoteStream", "find_files", "streams_of"]
+__all__ = ["RemoteFile", "RemoteStream", "find_files", "streams_of", "traffic"]
 
 T = TypeVar("T")
+
+
+class Traffic:
+    """Counts of what this process has asked object stores and caches for."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._counts = dict.fromkeys(
+            ("requests", "retries", "fetched_bytes", "cache_hits", "cache_misses"), 0
+        )
+
+    def add(self, name: str, count: int = 1) -> None:
+        """Add to one of the counts."""
+        with self._lock:
+            self._counts[name] += count
+
+    def counts(self) -> dict[str, int]:
+        """Return all counts."""
+        with self._lock:
+            return dict(self._counts)
+
+
+traffic = Traffic()
 Pause = Callable[[float], None]
 
 _BACKOFF_S = 0.1
@@ -145,6 +169,7 @@ class RemoteFile:
                 if stat is not None:
                     self.pin(stat)
             raise
+        traffic.add("fetched_bytes", done)
         return into
 
     def head(self, size: int, pause: Pause = time.sleep) -> bytes:
@@ -165,6 +190,7 @@ class RemoteFile:
             nonlocal pieces
             try:
                 if pieces is None:
+                    traffic.add("requests")
                     stat, whole = location.store.read_all(location.key)
                     self.pin(stat or location.store.stat(location.key))
                     pieces = _cut(whole, done, self.size)
@@ -180,6 +206,7 @@ class RemoteFile:
             nonlocal done
             data = retried(self._options.retries, location, attempt, pause, lambda: done - begin)
             done += len(data)
+            traffic.add("fetched_bytes", len(data))
             return data
 
         while done < self.size:
@@ -204,6 +231,7 @@ class RemoteFile:
         location = locate(self._url_beside(suffix), self._options)
 
         def attempt() -> bytes:
+            traffic.add("requests")
             stat, pieces = location.store.read_all(location.key)
             data = bytearray()
             for piece in pieces:
@@ -246,6 +274,7 @@ class RemoteFile:
 def _ask(location: Location, begin: int, end: int) -> tuple[Stat | None, Iterable[Any]]:
     """Request a range; read a short prefix from the whole object if the server ignores ranges."""
     store = location.store
+    traffic.add("requests")
     if store.ranged:
         try:
             return store.read(location.key, begin, end)
@@ -310,6 +339,7 @@ def retried(
             raise _given_up(failure, failures) from None
         import random
 
+        traffic.add("retries")
         longest = min(_BACKOFF_S * 2.0 ** (failures - 1), _LONGEST_BACKOFF_S)
         pause(longest * random.uniform(0.5, 1.0))
 

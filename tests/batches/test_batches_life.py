@@ -327,26 +327,6 @@ def test_the_interpreter_ends_while_workers_work(path: Path, end: str) -> None:
 # --- what it says -------------------------------------------------------------------------------
 
 
-def test_stats_say_who_waits_for_whom(path: Path) -> None:
-    slow_loading = iter(
-        Batcher(path, NUMBER, 100, transform=lambda batch: time.sleep(0.02), threads=1)
-    )
-    assert slow_loading.stats().batches == 0
-    list(slow_loading)
-    stats = slow_loading.stats()
-    assert stats.batches == 10
-    assert stats.consumer_wait_s > 0.1
-    assert stats.bottleneck == "loading"
-    for transform in (None, total):
-        slow_consumer = iter(Batcher(path, NUMBER, 100, threads=1, prefetch=1, transform=transform))
-        for _ in slow_consumer:
-            time.sleep(0.03)
-        stats = slow_consumer.stats()
-        assert stats.seconds >= 0.3
-        assert stats.worker_wait_s > 0.1
-        assert stats.bottleneck == "consumer"
-
-
 def test_progress_is_said_when_asked(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     list(Batcher(path, NUMBER, 10, epochs=2, progress=True))
     assert "batch 200 of 200 (100%)" in capsys.readouterr().err

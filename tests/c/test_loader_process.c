@@ -46,7 +46,7 @@ static void a_wait_ends_when_it_was_asked_to(void) {
     fr_pool_give(s.pool, batch);
     fr_loader_stats stats;
     fr_loader_get_stats(loader, &stats);
-    CHECK(stats.consumer_ns >= 1000000 && stats.batches == 1);
+    CHECK(stats.times.consumer_ns >= 1000000 && stats.batches == 1);
     fr_loader_free(loader);
     tear_down(&s);
     unlink(path);

@@ -108,7 +108,7 @@ class Run:
                     epoch = batches.epoch if self._by_epoch else 0
                     seen.update((epoch, int(i)) for i in np.ravel(batch["i"]))
                     states[-1] = batches.state_dict()
-                made.append(batches.stats().batches)
+                made.append(batches.report().batches)
         behind = [number < max(made) for number in made]
         return seen, [state | {"behind": b} for state, b in zip(states, behind, strict=True)]
 

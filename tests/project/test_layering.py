@@ -42,7 +42,7 @@ PACKAGES = (
     ("images",),
     ("batches",),
     ("image", "train"),
-    ("arrow", "events", "grain", "tfds", "torch"),
+    ("arrow", "events", "grain", "metrics", "tfds", "torch"),
     ("beam", "huggingface", "ray", "spark", "tables"),
     ("compat",),
     ("tensorflow",),
@@ -266,6 +266,7 @@ def test_the_top_level_has_under_25_entries_beside_the_integrations() -> None:
         "events.py",
         "grain.py",
         "huggingface.py",
+        "metrics.py",
         "ray",
         "spark",
     }

@@ -29,7 +29,7 @@ from fastrec.tfds import steps
 RECORD = fastrec.encode_example({"a": 1})
 SEQUENCE = fastrec.encode_sequence_example({"a": 1}, {"b": [[1], [2]]})
 FEATURES = {"a": FixedLenFeature((), np.int64)}
-MODULES = ("arrow", "events", "image", "tables", "tfds")
+MODULES = ("arrow", "events", "image", "metrics", "tables", "tfds")
 
 
 class Odd:
@@ -45,7 +45,7 @@ WRONG: list[Any] = [
 # Results of functions and exceptions, which programs do not make themselves.
 RESULTS = {
     "Batches", "Converted", "DatasetIndex", "FileReport", "Headroom", "ManifestFile",
-    "Repaired", "Resharded", "Skipped",
+    "Repaired", "Report", "Resharded", "Skipped",
     "Verified", "arrow.Optional", "arrow.Record", "arrow.RecordBatch", "arrow.Table",
     "events.Table", "image.ImageSet", "tables.Scan", "tfds.Dataset", "tfds.DatasetInfo",
     "tfds.Part", "tfds.SplitInfo", "tfds.Splits", "crc32c_implementation", "find_shard",
@@ -91,6 +91,8 @@ def calls(tmp: Path) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
     fastrec.DatasetIndex.build("a.tfrecord", "set.frdataset")
     reader = fastrec.Reader("a.tfrecord")
     batcher = fastrec.Batcher("a.tfrecord", FEATURES, 2, seed=0)
+    batches = iter(fastrec.Batcher("a.tfrecord"))
+    report = batches.report()
     buffer: fastrec.ShuffleBuffer[Any] = fastrec.ShuffleBuffer(None)
     ragged = Ragged(np.arange(3), np.array([0, 1, 3]))
     sparse = Sparse(np.zeros((1, 1), np.int64), np.arange(1), (1,))
@@ -145,6 +147,10 @@ def calls(tmp: Path) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
         "image.find": {"directory": "photos"},
         "image.inspect": {"path": "photos/x.png", "data": png},
         "image.write_directory": {"directory": "photos", "output": "new", "labels": None},
+        "metrics.OpenTelemetry": {"meter": Odd()}, "metrics.WandB": {"run": Odd()},
+        "metrics.Prometheus": {"path": "new.prom"}, "metrics.TensorBoard": {"directory": "new"},
+        "metrics.trace_events": {"batches": batches},
+        "metrics.write_trace": {"batches": batches, "path": "new"},
         "tfds.info": {"directory": prepared}, "tfds.is_prepared": {"directory": prepared},
         "tfds.load": {"directory": prepared, "split": "train"},
         "tfds.even_splits": {"split": "train", "n": 2},
@@ -166,6 +172,8 @@ def calls(tmp: Path) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
         "arrow.Table.batches": (table("a.tfrecord").batches if table else tuple, {}),
         "Arrays.take": (arrays.take, {"rows": [0]}),
         "Batcher.set_epoch": (batcher.set_epoch, {"epoch": 0}),
+        "Report.from_dict": (fastrec.Report.from_dict, {"values": report.as_dict()}),
+        "metrics.Prometheus.text": (fastrec.metrics.Prometheus("x.prom").text, {"report": report}),
         "Batcher.load_state_dict": (batcher.load_state_dict, {"state": batcher.state_dict()}),
         "Batcher.set_state": (batcher.set_state, {"state": batcher.get_state()}),
         "Bytes.from_list": (fastrec.Bytes.from_list, {"strings": [b"a"]}),
