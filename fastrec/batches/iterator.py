@@ -102,8 +102,7 @@ class Batches(Iterator[Any]):
         return self
 
     def __next__(self) -> Any:
-        if self._pid != os.getpid():
-            raise ValueError(f"created in process {self._pid}; create a new iterator in the child")
+        self._check_process()
         if is_in_pipeline():
             self._refuse_own_transform()
         with self._lock:
@@ -129,6 +128,11 @@ class Batches(Iterator[Any]):
             if self._progress is not None:
                 self._show_progress()
             return batch
+
+    def _check_process(self) -> None:
+        """Raise in a child of fork(), which does not have the threads, and may lack their locks."""
+        if self._pid != os.getpid():
+            raise ValueError(f"created in process {self._pid}; create a new iterator in the child")
 
     def _refuse_own_transform(self) -> None:
         """Raise if called in a transform whose result this iterator waits for."""
@@ -251,6 +255,7 @@ class Batches(Iterator[Any]):
 
         ``print(batches.report())`` names the bottleneck and the remedy.
         """
+        self._check_process()
         return self._meter.report(self._feed)
 
     @property
@@ -263,6 +268,7 @@ class Batches(Iterator[Any]):
 
         :func:`fastrec.metrics.write_trace` makes a file for Perfetto of them.
         """
+        self._check_process()
         return [] if self._feed is None else spans_of(self._feed)
 
     @property
@@ -279,7 +285,7 @@ class Batches(Iterator[Any]):
         """Stop the workers of several iterators, with one deadline for all."""
         pipelines = []
         for batches in several:
-            if batches.is_live and batches._count:
+            if batches.is_live and batches._count and batches._pid == os.getpid():
                 batches._meter.end()
                 if batches._on_end is not None:
                     batches._on_end(batches.report())

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -40,6 +41,8 @@ class Traffic:
 
 
 traffic = Traffic()
+if hasattr(os, "register_at_fork"):  # another thread may hold the lock during a fork
+    os.register_at_fork(after_in_child=lambda: traffic.__init__())  # type: ignore[misc]
 Pause = Callable[[float], None]
 
 _BACKOFF_S = 0.1
