@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Arrays", "Bytes", "Ragged", "Sparse"]
 
+
 class _ArrowArray:
     """Arrow's C data interface for one column; fastrec.arrow provides it for several columns."""
 

@@ -299,6 +299,21 @@ def test_no_other_bytes_are_taken_for_an_intact_record_file(data: bytes) -> None
     assert file_content(data).name != "TFRecord"
 
 
+@pytest.mark.parametrize("before", [0, 1, 5])
+@pytest.mark.parametrize("damaged", [b"\r\n", b"a\nb\r\nc\r\n", b"\n\r\n\n\r\n\r\n"])
+@pytest.mark.parametrize("after", [0, 1, 9])
+def test_carriage_returns_that_were_dropped_are_named(
+    before: int, damaged: bytes, after: int, tmp_path: Path
+) -> None:
+    records = [b"x\n"] * before + [damaged] + [b"x\r\ny"] * after
+    path = tmp_path / "x.tfrecord"
+    with fastrec.Writer(path) as writer:
+        writer.write_many(records)
+    path.write_bytes(path.read_bytes().replace(b"\r\n", b"\n"))
+    with pytest.raises(fastrec.CorruptRecordError, match="every CR LF became LF; transfer"):
+        list(fastrec.Reader(path))
+
+
 @pytest.mark.parametrize("first", [0, 3])
 def test_repair_restores_line_ends(first: int, tmp_path: Path) -> None:
     records = [b"without"] * first + [EXAMPLE, b"a\r\nb\r\r\n\n"] * 20

@@ -204,7 +204,9 @@ def test_a_name_that_ends_in_gz_is_written_as_gzip(here: Path) -> None:
     pytest.importorskip("pyarrow")
     fastrec.reshard("part-0.tfrecord", "a.tfrecord.gz")
     assert cli.main(["merge", "part-0.tfrecord", "-o", "b.tfrecord.gz"]) == 0
-    assert cli.main(["split", "part-0.tfrecord", "--shard-records", "1", "-o", "c.tfrecord.gz"]) == 0
+    assert (
+        cli.main(["split", "part-0.tfrecord", "--shard-records", "1", "-o", "c.tfrecord.gz"]) == 0
+    )
     fastrec.convert("part-0.tfrecord", "a.jsonl")
     fastrec.convert("a.jsonl", "d.tfrecord.gz")
     for name in ("packed.tfrecord.gz", "a.tfrecord.gz", "b.tfrecord.gz", "d.tfrecord.gz",

@@ -19,6 +19,7 @@ from .headers import (
     faulty_header,
     find_header,
     has_changed_line_ends,
+    has_lost_carriage_returns,
     is_header,
     is_nearly_header,
 )
@@ -134,6 +135,9 @@ def _content(head: bytes, tail: bytes, nesting: int) -> Content:
 
 
 def _line_ends(head: bytes) -> Content | None:
+    if has_lost_carriage_returns(head):
+        phrase = "a TFRecord file in which line ends were changed: every CR LF became LF"
+        return Content("TFRecord, CR LF to LF", phrase, "", _TRANSFER, repairable=True)
     if not has_changed_line_ends(head):
         return None
     phrase = "a TFRecord file in which line ends were changed: every LF became CR LF"
@@ -231,7 +235,9 @@ def _by_structure(head: bytes) -> Content | None:
     """Return the content of formats whose first bytes alone do not prove them."""
     found = media_content(head)
     if found is not None:
-        return Content(found.name, found.phrase, found.detail, _IMAGES)
+        is_image = found.phrase.endswith(" image")
+        remedy = _IMAGES if is_image else "store its bytes as a record with fastrec.Writer"
+        return Content(found.name, found.phrase, found.detail, remedy)
     return _pickle(head) or _samples(head)
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable
+from itertools import combinations, islice, pairwise
 
 __all__ = [
     "HEADER_SIZE",
     "faulty_header",
     "find_header",
     "has_changed_line_ends",
+    "has_lost_carriage_returns",
     "is_header",
     "is_nearly_header",
 ]
@@ -20,6 +22,8 @@ FRAME_OVERHEAD = 16
 _FOOTER_SIZE = 4
 _MOST_CANDIDATES = 1 << 16
 _PLAUSIBLE = 1 << 40  # bytes of a record
+_MOST_LOST = 3  # carriage returns of one record whose places are searched
+_MOST_TRIED = 500  # combinations of these places
 _MANY_LINES = 32
 
 
@@ -135,6 +139,39 @@ def has_changed_line_ends(data: bytes) -> bool:
         return False
     lines = data.count(b"\n")
     return lines >= _MANY_LINES and lines == data.count(b"\r\n")
+
+
+def has_lost_carriage_returns(data: bytes) -> bool:
+    """Return True if `data`, from a record on, shows that CR LF became LF.
+
+    The checksum of the first damaged record matches only with a few carriage returns before its
+    line feeds.
+    """
+    at = 0
+    while b"\r\n" not in data and is_header(data[at : at + HEADER_SIZE]):
+        end = at + FRAME_OVERHEAD + int.from_bytes(data[at : at + 8], "little")
+        if end > len(data) + _MOST_LOST:
+            break
+        if end > len(data) or not _has_sound_data(data[at:end]):
+            return any(_is_short_of(data, at, end - lost) for lost in range(1, _MOST_LOST + 1))
+        at = end
+    return False
+
+
+def _is_short_of(data: bytes, at: int, stop: int) -> bool:
+    """Return True if carriage returns complete the frame from `at` to `stop`, before a header."""
+    size = FRAME_OVERHEAD + int.from_bytes(data[at : at + 8], "little")
+    if stop < at + FRAME_OVERHEAD - _MOST_LOST or stop > len(data):
+        return False
+    if stop < len(data) and not is_header(data[stop : stop + HEADER_SIZE]):
+        return False
+    ends = [number for number in range(at + HEADER_SIZE, stop) if data[number] == 0x0A]
+    ends += [stop] if data[stop : stop + 1] == b"\n" else []
+    for places in islice(combinations(ends, at + size - stop), _MOST_TRIED):
+        parts = [data[a:b] for a, b in pairwise((at, *places, stop))]
+        if _has_sound_data(b"\r".join(parts)):
+            return True
+    return False
 
 
 def _has_sound_data(frame: bytes) -> bool:
