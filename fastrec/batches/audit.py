@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import difflib
 import re
 import warnings
 from collections import Counter
@@ -12,7 +10,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from .. import _core
+from ..columns import Bytes
 from ..errors import CorruptRecordError, FastrecError
+from ..parsing.absent import FEW, absence_text, absent_features, names_in
 
 if TYPE_CHECKING:
     from .epoch_pass import Pass
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Audit", "AuditLog"]
 
-_FEW = 32  # initial failures before a sample of the whole source is tried
 _MANY = 1000  # initial failures before a sequential source is rejected
 _JUDGED = 100  # minimum records before the failure rate is checked
 _SEEN_BY = 1000  # records before a similar feature name counts as the intended one
@@ -53,9 +52,9 @@ class Audit:
         self._is_whole = run.is_whole
         self._kept = 0
         self._left_out = 0
-        self._first: FastrecError | None = None
         self._causes: Counter[str] = Counter()
-        self._give_up_at = _FEW
+        self._examples: dict[str, FastrecError] = {}  # the first failure of each cause
+        self._give_up_at = FEW
         self.is_open = run.damage is not None or not log.checked_features
 
     def settle(self, failures: Sequence[FastrecError], kept: int) -> None:
@@ -71,9 +70,10 @@ class Audit:
             if self._damage is None:
                 raise failure
             self._damage.leave_out(failure)
-            self._first = self._first or failure
             self._left_out += 1
-            self._causes[_cause(failure)] += 1
+            cause = _cause(failure)
+            self._causes[cause] += 1
+            self._examples.setdefault(cause, failure)
             if not self._kept and self._left_out == self._give_up_at:
                 self._give_up()
         if failures and self._left_out + self._kept >= _JUDGED:
@@ -97,7 +97,7 @@ class Audit:
 
     def _give_up(self) -> None:
         """Raise unless some record elsewhere in the source can be used."""
-        records, numbers = self._stage.sample(_FEW)
+        records, numbers = self._stage.sample(FEW)
         if numbers is None and self._left_out < _MANY:
             self._give_up_at = _MANY
             return
@@ -110,7 +110,12 @@ class Audit:
 
     def _useless(self, count: int, others: str) -> FastrecError:
         """Return the error for a source without any usable record."""
-        first: Any = self._first
+        which = "The first"
+        first: Any = None
+        if self._causes:
+            [(cause, failures)] = self._causes.most_common(1)
+            first = self._examples[cause]
+            which = which if failures == count else f"The most common cause, {failures} times"
         reason = str(first)
         if first is None:
             region = self._damage.regions[0]  # type: ignore[union-attr]
@@ -119,7 +124,7 @@ class Audit:
             first.offset = region.begin
         error: FastrecError = type(first)(
             f"no record can be used: all of the first {count} were left out{others}. "
-            f"The first: {reason}; on_error leaves out single records, not all: correct the "
+            f"{which}: {reason}; on_error leaves out single records, not all: correct the "
             "features or the source"
         )
         error.__dict__.update(first.__dict__)
@@ -145,36 +150,18 @@ class Audit:
 
     def _check_features(self, *, only_similar: bool) -> None:
         """Warn about features absent from all records; with `only_similar`, about misspellings."""
-        unseen = [key for schema in self._log.schemas for key in schema.unseen]
-        self._log.checked_features = self._log.checked_features or not unseen
-        if not unseen:
-            return
-        names = self._names()
-        wanted = {key for schema in self._log.schemas for key in schema.keys}
-        for key in dict.fromkeys(unseen):
-            name = key.decode("utf-8", "backslashreplace")
-            if name in names:
-                continue
-            close = difflib.get_close_matches(name, sorted(names), 3)
-            close = [other for other in close if other.encode() not in wanted] or close
+        records, _ = self._stage.sample(FEW) if self._unseen() else (Bytes.from_list([]), None)
+        self._log.checked_features = self._log.checked_features or not self._unseen()
+        for name, close in absent_features(self._log.schemas, names_in(records)):
             if only_similar and not close:
                 continue
             self._log.checked_features = True
-            hint = f"; is it {' or '.join(map(ascii, close))}?" if close else ""
-            warnings.warn(
-                f"none of {self._kept} records has feature {name!a}: its column has no values but "
-                f"defaults{hint}",
-                RuntimeWarning,
-                stacklevel=6,
-            )
+            text = absence_text(f"none of {self._kept} records", name, close)
+            warnings.warn(text, RuntimeWarning, stacklevel=6)
 
-    def _names(self) -> set[str]:
-        """Return the feature names of some records."""
-        records, _ = self._stage.sample(_FEW)
-        survey = _core.Survey()
-        with contextlib.suppress(FastrecError):
-            survey.add(records)
-        return {key.decode("utf-8", "backslashreplace") for key in survey.sightings()}
+    def _unseen(self) -> bool:
+        """Return whether some features have not occurred in any record."""
+        return any(schema.unseen for schema in self._log.schemas)
 
 
 def _cause(failure: FastrecError) -> str:

@@ -19,6 +19,7 @@ from ..features.column_spec import ReadPlan
 from ..features.spec import Feature, plan_example
 from ..records.reader import Reader, record_numbers
 from ..threads import usable_cpus
+from .absent import FEW, warn_of_misspelt
 
 __all__ = [
     "ExampleParser",
@@ -160,12 +161,16 @@ class ExampleParser:
         self._leniency = Leniency(on_error)
         self._schema = compile_schema(plan_example, features, skips=self._leniency.skips)
 
-    def __call__(self, records: Records, threads: int | None = None) -> dict[str, Any]:
-        """Return columns, as :func:`parse_example` does."""
+    def __call__(
+        self, records: Records, threads: int | None = None, *, warns: bool = False
+    ) -> dict[str, Any]:
+        """Return columns, as :func:`parse_example` does; `warns` allows warnings."""
         records = check_records(records)
         misfits: Misfits = []
         columns = self._schema.parse(records, _threads_for(records, threads), misfits)
         self._leniency.settle(misfits, len(records))
+        if warns:
+            warn_of_misspelt([self._schema], records, stacklevel=3)
         return columns
 
     def single(self, record: bytes) -> dict[str, Any]:
@@ -229,7 +234,7 @@ def parse_example(
     >>> columns["image"].shape, columns["label"]
     ((2, 2, 3), array([3, 3]))
     """
-    return ExampleParser(features, on_error)(records, threads)
+    return ExampleParser(features, on_error)(records, threads, warns=True)
 
 
 def parse_many(
@@ -287,6 +292,8 @@ def parse_many(
         threads = threads or min(usable_cpus(), _MOST_THREADS)
         columns = schema.gather(dataset, numbers, threads, misfits)
         leniency.settle(misfits, len(numbers))
+        if len(numbers) >= FEW and schema.unseen:
+            warn_of_misspelt([schema], dataset.take(numbers[:FEW]), stacklevel=2)
         return columns
     records = dataset.take(numbers)
 
@@ -301,6 +308,7 @@ def parse_many(
     except ExampleParseError as error:
         raise locate(error) from None
     leniency.settle([(row, locate(error)) for row, error in misfits], len(numbers))
+    warn_of_misspelt([schema], records, stacklevel=2)
     return columns
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from .. import _core
 from ..errors import ExampleParseError
 from ..features.spec import Feature, plan_context, plan_frame_rows, plan_frames
+from .absent import warn_of_misspelt
 from .parse import (
     Leniency,
     Misfits,
@@ -94,8 +95,10 @@ def _parse(
             kind = type(features).__name__
             raise TypeError(f"{name} must map names to features, got {kind}")
     leniency, misfits = Leniency(on_error), Misfits()
-    columns = SequenceParser(context or {}, sequence or {}, skips=leniency.skips)(records, misfits)
+    parser = SequenceParser(context or {}, sequence or {}, skips=leniency.skips)
+    columns = parser(records, misfits)
     leniency.settle(misfits, len(records))
+    warn_of_misspelt(parser.schemas, records, stacklevel=3)
     return columns
 
 

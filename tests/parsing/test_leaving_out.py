@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import fastrec
 from fastrec import FixedLenFeature, RaggedFeature, SparseFeature
+from fastrec.parsing import absent
 
 pytestmark = pytest.mark.filterwarnings("ignore:on_error='skip' left out")
 
@@ -158,3 +159,35 @@ def test_policies_are_checked_and_many_misfits_are_a_warning() -> None:
 
     with pytest.raises(RuntimeError, match="raised StopIteration"):
         fastrec.parse_example([record, b"no"], features, on_error=stop)
+
+
+@pytest.mark.parametrize("how", ["parse_example", "parse_many", "parse_sequence_example"])
+@pytest.mark.parametrize(
+    "feature",
+    [RaggedFeature(np.int64), fastrec.VarLenFeature(np.int64),
+     FixedLenFeature((), np.int64, default_value=0)],
+)  # fmt: skip
+def test_a_misspelt_feature_that_no_record_has_is_a_warning(
+    how: str, feature: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(absent, "_examined", set())
+    records = [fastrec.encode_example({"label": i}) for i in range(100)]
+    with fastrec.Writer(tmp_path / "a.tfrecord") as writer:
+        writer.write_many(records)
+    reader = fastrec.Reader(tmp_path / "a.tfrecord")
+
+    def parse(name: str, count: int = 100) -> None:
+        if how == "parse_many":
+            fastrec.parse_many(reader, range(count), {name: feature})
+        else:
+            getattr(fastrec, how)(iter(records[:count]), {name: feature})
+
+    with pytest.warns(RuntimeWarning, match="none of .* 'lable': .* is it 'label'") as caught:
+        parse("lable")
+    assert caught[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        parse("lable")  # once is enough
+        parse("label")
+        parse("rare")  # without a similar name, it may be in other records
+        parse("labell", count=5)
