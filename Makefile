@@ -140,7 +140,8 @@ lint-python: .venv/installed-test .venv/installed-lint
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/stubtest --mypy-config-file pyproject.toml fastrec._core fastrec._tensor
-	$(BIN)/pytest -q tests/project/test_layering.py tests/project/test_declarations.py
+	$(BIN)/pytest -q tests/project/test_layering.py tests/project/test_declarations.py \
+	    tests/project/test_language.py
 
 # With WERROR=1, as in .ci/run, the wheel was compiled by the same commands.
 lint-c: .venv/installed-lint release-objects

@@ -271,6 +271,19 @@ def follow(
         Seconds between checks of the files.
     timeout : float, optional
         Seconds without new values after which iteration ends; by default it never ends.
+
+    Examples
+    --------
+    >>> import os, struct, tempfile, fastrec
+    >>> value = b"\\n\\x04loss\\x15" + struct.pack("<f", 0.5)
+    >>> summary = b"\\n" + bytes([len(value)]) + value
+    >>> event = b"\\t" + struct.pack("<d", 1.0) + b"\\x10\\x03*" + bytes([len(summary)]) + summary
+    >>> path = os.path.join(tempfile.mkdtemp(), "events.out.tfevents.1")
+    >>> with fastrec.Writer(path) as writer:
+    ...     writer.write(event)  # as the monitored program does
+    >>> for table in follow(path, interval=0.01, timeout=0):
+    ...     table["value"].tolist()
+    [0.5]
     """
     check_types(follow, locals())
     if not 0 <= interval <= 86400:
@@ -296,6 +309,18 @@ def tags(source: Any, *, on_error: _OnError = "tolerate_tail") -> dict[str, dict
     dict
         By run and tag: ``"scalars"``, ``"histograms"``, ``"images"`` or ``"audio"``, or the name of
         the plugin that a tensor is for.
+
+    Examples
+    --------
+    >>> import os, struct, tempfile, fastrec
+    >>> value = b"\\n\\x04loss\\x15" + struct.pack("<f", 0.5)
+    >>> summary = b"\\n" + bytes([len(value)]) + value
+    >>> event = b"\\t" + struct.pack("<d", 1.0) + b"\\x10\\x03*" + bytes([len(summary)]) + summary
+    >>> path = os.path.join(tempfile.mkdtemp(), "events.out.tfevents.1")
+    >>> with fastrec.Writer(path) as writer:
+    ...     writer.write(event)  # as the monitored program does
+    >>> list(tags(path).values())
+    [{'loss': 'scalars'}]
     """
     check_types(tags, {"on_error": on_error})
     log = _Log(source, on_error)
@@ -398,6 +423,11 @@ def histograms(
         ``run``, ``tag``, ``step`` and ``wall_time`` as in :func:`scalars`, and the
         :class:`~fastrec.Ragged` columns ``left``, ``right`` and ``count``: the edges of the
         buckets, and the number of values in each.
+
+    Examples
+    --------
+    >>> table = histograms("runs", "weights")  # doctest: +SKIP
+    >>> table["left"][0], table["right"][0], table["count"][0]  # doctest: +SKIP
     """
     check_types(histograms, locals())
     log = _Log(source, on_error)
@@ -429,6 +459,11 @@ def images(
     Table
         ``run``, ``tag``, ``step`` and ``wall_time`` as in :func:`scalars`, ``width`` and ``height``
         (int64), and ``image``, a :class:`~fastrec.Bytes` of encoded images, usually PNG.
+
+    Examples
+    --------
+    >>> table = images("runs", "samples")  # doctest: +SKIP
+    >>> Path("sample.png").write_bytes(table["image"][0])  # doctest: +SKIP
     """
     check_types(images, locals())
     log = _Log(source, on_error)

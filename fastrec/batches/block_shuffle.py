@@ -34,6 +34,17 @@ class BlockShuffle:
         at least the bytes between four checkpoints, 2 MiB.
     window : int
         Number of blocks that each virtual shard shuffles together.
+
+    Examples
+    --------
+    >>> import os, tempfile, fastrec
+    >>> path = os.path.join(tempfile.mkdtemp(), "numbers.tfrecord")
+    >>> with fastrec.Writer(path) as writer:
+    ...     writer.write_batch({"x": list(range(12))})
+    >>> features, order = {"x": fastrec.FixedLenFeature((), int)}, BlockShuffle(block=3, window=2)
+    >>> batcher = fastrec.Batcher(path, features, 4, shuffle=order, seed=0)
+    >>> sorted(x for batch in batcher for x in batch["x"].tolist()) == [*range(12)]
+    True
     """
 
     block: int | None = None

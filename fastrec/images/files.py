@@ -86,6 +86,15 @@ def find(
     ------
     OSError
         If `directory` itself is missing, is not a directory, or cannot be listed.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> for name in ("b.png", "a.JPG", "notes.txt", ".hidden.png"):
+    ...     (folder / name).touch()
+    >>> [path.name for path in find(folder)]
+    ['a.JPG', 'b.png']
     """
     check_types(find, locals())
     directory = os.fsdecode(local_path(directory))
@@ -139,6 +148,11 @@ def decode(
         If the file cannot be opened.
     ImportError
         If Pillow is not installed.
+
+    Examples
+    --------
+    >>> decode("cat.jpg").shape  # doctest: +SKIP
+    (480, 640, 3)
     """
     if isinstance(path, bytes) and value_content(path).name not in ("path", "text"):
         raise TypeError(
@@ -182,6 +196,11 @@ def inspect(
     ------
     ImageError
         As :func:`decode`.
+
+    Examples
+    --------
+    >>> inspect("cat.jpg", Path("cat.jpg").read_bytes())  # doctest: +SKIP
+    ('JPEG', (640, 480))
     """
     check_types(inspect, locals())
     check_int("max_pixels", max_pixels, 1, 2**40)

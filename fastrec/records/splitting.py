@@ -53,6 +53,15 @@ class FileRange:
     filesystem : object, optional
         A file system with ``open_input_file(path)``, as in pyarrow, or ``open(path)``, as in
         fsspec. None means a local file.
+
+    Examples
+    --------
+    >>> import os, tempfile, fastrec
+    >>> path = os.path.join(tempfile.mkdtemp(), "letters.tfrecord")
+    >>> with fastrec.Writer(path) as writer:
+    ...     writer.write_many([b"a", b"b", b"c"])
+    >>> list(fastrec.Reader(FileRange(path, 17, 51)))
+    [b'b', b'c']
     """
 
     path: Any

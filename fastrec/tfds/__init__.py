@@ -56,7 +56,16 @@ Directory = str | os.PathLike[str]
 
 
 def is_prepared(directory: Directory) -> bool:
-    """Return whether a directory holds a prepared dataset, or several versions of one."""
+    """Return whether a directory holds a prepared dataset, or several versions of one.
+
+    Examples
+    --------
+    >>> import tempfile, fastrec.tfds
+    >>> examples = [{"x": x} for x in (1, 2, 6)]
+    >>> path = fastrec.tfds.write(tempfile.mkdtemp(), "numbers", {"train": examples}, {"x": int})
+    >>> is_prepared(path), is_prepared(tempfile.mkdtemp())
+    (True, False)
+    """
     check_types(is_prepared, locals())
     return has_info(os.fsdecode(local_path(directory)))
 
@@ -67,7 +76,15 @@ def info(
 ) -> DatasetInfo:  # fmt: skip
     """Return the description of a prepared dataset: features, splits and record counts.
 
-    The parameters are those of :func:`load`. Only the metadata files are read.
+    It takes the same parameters as :func:`load`, and reads only the metadata files.
+
+    Examples
+    --------
+    >>> import tempfile, fastrec.tfds
+    >>> examples = [{"x": x} for x in (1, 2, 6)]
+    >>> path = fastrec.tfds.write(tempfile.mkdtemp(), "numbers", {"train": examples}, {"x": int})
+    >>> info(path).splits["train"].num_examples
+    3
     """
     check_types(info, locals())
     storage = StorageOptions.of(storage_options)
@@ -150,6 +167,14 @@ def load(
         If the metadata is damaged, or the records are in an unsupported format.
     ValueError
         If the dataset has no such split or feature.
+
+    Examples
+    --------
+    >>> import tempfile, fastrec.tfds
+    >>> examples = [{"x": x} for x in (1, 2, 6)]
+    >>> path = fastrec.tfds.write(tempfile.mkdtemp(), "numbers", {"train": examples}, {"x": int})
+    >>> [example["x"].item() for example in load(path, split="train")]
+    [1, 2, 6]
     """
     check_types(load, locals())
     found = info(directory, name=name, version=version, storage_options=storage_options)

@@ -252,7 +252,14 @@ def split_for_jax_process(
     process_count: int | None = None,
     drop_remainder: bool = False,
 ) -> Part:
-    """Return this JAX process's part of :func:`even_splits` over all processes."""
+    """Return this JAX process's part of :func:`even_splits` over all processes.
+
+    Examples
+    --------
+    >>> splits = Splits([SplitInfo("train", ("a",), (10,))])
+    >>> splits.resolve(split_for_jax_process("train", process_index=1, process_count=2))
+    [('train', 5, 10)]
+    """
     check_types(split_for_jax_process, locals())
     if process_index is None or process_count is None:
         jax: Any = sys.modules.get("jax")
