@@ -17,6 +17,7 @@ except ModuleNotFoundError as error:
 from .dataset import Dataset
 from .iterable import IterableDataset
 from .prefetch import Prefetch, prefetch_to
+from .report import report
 from .rows import Row, Rows, collate
 from .tensors import Batch, to_tensors
 
@@ -29,5 +30,6 @@ __all__ = [
     "Rows",
     "collate",
     "prefetch_to",
+    "report",
     "to_tensors",
 ]

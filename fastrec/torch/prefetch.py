@@ -156,6 +156,22 @@ def _record(tensor: torch.Tensor, stream: Any) -> None:
         part.record_stream(stream)
 
 
+def _block_of(values: list[Any]) -> torch.Tensor | None:
+    """Return the tensor that consecutive views divide, as in ``to_tensors(bytes="tensor")``."""
+    if len(values) < 2 or not isinstance(values[0], torch.Tensor) or values[0].is_sparse:
+        return None
+    end = values[0].data_ptr()
+    for each in values:
+        is_view = isinstance(each, torch.Tensor) and each.dtype == torch.uint8 and each.dim() == 1
+        # An empty tensor has no address.
+        if not is_view or not each.is_contiguous() or (len(each) and each.data_ptr() != end):
+            return None
+        end += len(each)
+    if not end or values[0].untyped_storage().data_ptr() != values[-1].untyped_storage().data_ptr():
+        return None
+    return values[0].as_strided((sum(map(len, values)),), (1,))
+
+
 def _map_tensors(value: Any, function: Any) -> Any:
     """Return a structure of tensors with a function applied to each tensor."""
     if isinstance(value, torch.Tensor):
@@ -164,6 +180,8 @@ def _map_tensors(value: Any, function: Any) -> Any:
         return {name: _map_tensors(each, function) for name, each in value.items()}
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         return type(value)(*(_map_tensors(each, function) for each in value))
+    if isinstance(value, list) and (block := _block_of(value)) is not None:
+        return list(torch.split(function(block), [len(each) for each in value]))
     if isinstance(value, (list, tuple)):
         return type(value)(_map_tensors(each, function) for each in value)
     return value

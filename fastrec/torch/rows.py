@@ -8,6 +8,7 @@ returns the columns.
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -17,7 +18,18 @@ from torch.nn.utils.rnn import pad_sequence
 from torch.utils.data import default_collate
 from torch.utils.data._utils.collate import default_collate_fn_map
 
-from .tensors import RAGGED, Batch, RaggedAs, add_length, collate_batches, is_jagged, to_tensors
+from .. import Bytes
+from .tensors import (
+    BYTES,
+    RAGGED,
+    Batch,
+    BytesAs,
+    RaggedAs,
+    add_length,
+    collate_batches,
+    is_jagged,
+    to_tensors,
+)
 
 __all__ = ["Row", "Rows", "collate"]
 
@@ -88,7 +100,13 @@ class Row(Mapping[str, Any]):
         return f"Row({dict(self)!r})"
 
 
-def collate(rows: Sequence[Any], *, ragged: RaggedAs = "nested", padding: Any = 0) -> Any:
+def collate(
+    rows: Sequence[Any],
+    *,
+    ragged: RaggedAs = "nested",
+    padding: Any = 0,
+    bytes: BytesAs = "list",
+) -> Any:
     """Collate samples into a batch of tensors: a ``collate_fn`` for DataLoader and Trainer.
 
     All rows of one batch, in order, become its columns without a copy. Other mappings are stacked
@@ -98,7 +116,7 @@ def collate(rows: Sequence[Any], *, ragged: RaggedAs = "nested", padding: Any = 
     Parameters
     ----------
     rows : sequence of mapping
-    ragged, padding
+    ragged, padding, bytes
         As in :func:`to_tensors`.
 
     Raises
@@ -116,9 +134,11 @@ def collate(rows: Sequence[Any], *, ragged: RaggedAs = "nested", padding: Any = 
     """
     if ragged not in RAGGED:
         raise ValueError(f"ragged must be one of {RAGGED}, got {ragged!r}")
+    if bytes not in BYTES:
+        raise ValueError(f"bytes must be one of {BYTES}, got {bytes!r}")
     batch = _whole(rows)
     if batch is not None:
-        out = to_tensors(batch.columns, ragged=ragged, padding=padding)
+        out = to_tensors(batch.columns, ragged=ragged, padding=padding, bytes=bytes)
         for name, lengths in batch.lengths.items():
             add_length(out, name, lengths, batch.columns)
         return out
@@ -130,6 +150,8 @@ def collate(rows: Sequence[Any], *, ragged: RaggedAs = "nested", padding: Any = 
     out = Batch()
     for name in first:
         _stack(out, name, rows, ragged, padding)
+        if bytes == "tensor" and isinstance(first[name], builtins.bytes):
+            out[name] = to_tensors(Bytes.from_list(out[name]), bytes="tensor")
     return out
 
 

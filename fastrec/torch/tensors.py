@@ -17,6 +17,8 @@ __all__ = ["Batch", "to_tensors"]
 
 RaggedAs = Literal["nested", "padded", "list"]
 RAGGED = get_args(RaggedAs)
+BytesAs = Literal["list", "tensor"]
+BYTES = get_args(BytesAs)
 
 
 class Batch(dict[str, Any]):
@@ -35,7 +37,9 @@ def collate_batches(batches: Sequence[Batch], *, collate_fn_map: Any = None) -> 
 default_collate_fn_map[Batch] = collate_batches
 
 
-def to_tensors(batch: Any, *, ragged: RaggedAs = "nested", padding: Any = 0) -> Any:
+def to_tensors(
+    batch: Any, *, ragged: RaggedAs = "nested", padding: Any = 0, bytes: BytesAs = "list"
+) -> Any:
     """Convert a batch of NumPy columns to tensors that share its memory.
 
     Parameters
@@ -50,11 +54,15 @@ def to_tensors(batch: Any, *, ragged: RaggedAs = "nested", padding: Any = 0) -> 
         ``"<name>_length"``; or a list of tensors.
     padding : scalar
         Padding value for ``ragged="padded"``.
+    bytes : {"list", "tensor"}
+        Representation of :class:`~fastrec.Bytes`: a list of bytes, or a list of uint8 tensors that
+        are views of one block of memory, such as encoded images for a decoder on an accelerator.
+        :func:`prefetch_to` copies the block with one transfer.
 
     Returns
     -------
     Batch or same structure
-        Byte strings become (nested) lists of bytes, a :class:`~fastrec.Sparse` of numbers becomes a
+        Byte strings become (nested) lists, a :class:`~fastrec.Sparse` of numbers becomes a
         sparse COO tensor, and arrays of different shapes become a list of tensors.
 
     Examples
@@ -67,7 +75,9 @@ def to_tensors(batch: Any, *, ragged: RaggedAs = "nested", padding: Any = 0) -> 
     """
     if ragged not in RAGGED:
         raise ValueError(f"ragged must be one of {RAGGED}, got {ragged!r}")
-    convert = partial(to_tensors, ragged=ragged, padding=padding)
+    if bytes not in BYTES:
+        raise ValueError(f"bytes must be one of {BYTES}, got {bytes!r}")
+    convert = partial(to_tensors, ragged=ragged, padding=padding, bytes=bytes)
     if isinstance(batch, Mapping):
         out = Batch()
         for name, column in batch.items():
@@ -83,7 +93,7 @@ def to_tensors(batch: Any, *, ragged: RaggedAs = "nested", padding: Any = 0) -> 
         return type(batch)(*map(convert, batch))
     if isinstance(batch, (list, tuple)):
         return type(batch)(map(convert, batch))
-    return _column(batch, ragged, padding)
+    return _column(batch, ragged, padding, bytes)
 
 
 def is_jagged(column: Any) -> bool:
@@ -112,24 +122,36 @@ def _of_array(array: np.ndarray[Any, Any]) -> Any:
     return array.tolist() if array.dtype.hasobject else torch.from_numpy(array)
 
 
-def _column(value: Any, ragged: RaggedAs, padding: Any) -> Any:
+def _column(value: Any, ragged: RaggedAs, padding: Any, strings: BytesAs) -> Any:
     if isinstance(value, np.ndarray):
         return _of_array(value)
     if isinstance(value, np.generic):
         return torch.as_tensor(value)
     if isinstance(value, Bytes):
-        return value.to_list()
+        return value.to_list() if strings == "list" else _views(value)
     if isinstance(value, Ragged):
         if ragged == "nested" and is_jagged(value):
             return _nested(value)
         if ragged == "padded" and is_jagged(value):  # lengths are only added in a mapping
             return torch.from_numpy(pad(value, value=padding))
-        return [_column(row, "list", padding) for row in value]
+        return [_column(row, "list", padding, strings) for row in value]
     if isinstance(value, Sparse):
         return _sparse(value)
     if isinstance(value, Arrays):
         return [torch.from_numpy(array) for array in value]
     return value
+
+
+def _views(column: Bytes) -> list[Any]:
+    """Return nested lists of tensors, one for each string, which are views of one block."""
+    begin, end = int(column.offsets[0]), int(column.offsets[-1])
+    data = column.data[begin:end]
+    if not data.flags.writeable:  # torch warns of memory that it cannot mark as read-only
+        data = data.copy()
+    views = torch.split(torch.from_numpy(data), np.diff(column.offsets).tolist())
+    if len(column.shape) == 1:
+        return list(views)
+    return np.fromiter(views, object, len(views)).reshape(column.shape).tolist()  # type: ignore[no-any-return]
 
 
 def _nested(column: Ragged) -> torch.Tensor:
