@@ -22,6 +22,7 @@ __all__ = [
     "RandomAccessError",
     "TruncatedFileError",
     "call_out",
+    "log_info",
     "one_line",
     "printable",
 ]
@@ -39,6 +40,27 @@ def call_out(function: Callable[..., _Result], *arguments: Any) -> _Result:
     except StopIteration as error:
         name = getattr(function, "__qualname__", type(function).__qualname__)
         raise RuntimeError(f"{name} raised StopIteration") from error
+
+
+def log_info(message: str, *arguments: Any) -> None:
+    """Write a message to the logger ``fastrec`` if the variable FASTREC_LOG requests it.
+
+    Without a handler, the logger writes to standard error.
+    """
+    name = os.environ.get("FASTREC_LOG")
+    if not name:
+        return
+    import logging
+
+    if name.upper() not in ("DEBUG", "INFO", "WARNING", "ERROR"):
+        raise ValueError(f"FASTREC_LOG must be debug, info, warning or error, got {name!a}")
+    logger = logging.getLogger("fastrec")
+    logger.setLevel(name.upper())
+    if not logger.hasHandlers():
+        handler = logging.StreamHandler()
+        handler.setFormatter(logging.Formatter("%(asctime)s fastrec %(levelname)s: %(message)s"))
+        logger.addHandler(handler)
+    logger.info(message, *arguments)
 
 
 class FastrecError(Exception):

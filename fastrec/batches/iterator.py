@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import _core
-from ..errors import FastrecError
+from ..errors import FastrecError, log_info
 from ..threads import Pipeline, Span, close_together, is_in_pipeline
 from .checkpoint import Position, Start
 from .progress import Progress
@@ -154,6 +154,7 @@ class Batches(Iterator[Any]):
             self._meter.end()
             self._audited(self._audit.finish)  # type: ignore[union-attr]
             self._finished = True
+            log_info("epoch %d has ended\n%s", self.epoch, self.report())
             for function in filter(None, (self._on_end, self._on_stats)):
                 function(self.report())
         self._show_progress(last=True)
@@ -171,6 +172,7 @@ class Batches(Iterator[Any]):
         self._due = began + self._every
         self._feed, self._audit = self._open_feed(self._run)
         self._feed_is_native = isinstance(self._feed, _core.Loader)
+        log_info("epoch %d begins in shard %d of %d", self._epoch, *self._run.spec.shard)
         if self._closed:  # another thread has closed it and did not find the feed
             self._feed.close()
         return began

@@ -28,25 +28,25 @@ _LOADING_LIMITS = 0.1  # of the time, if the loop waits longer than this for dat
 _LOCK_HELD_S = 1e-3  # a thread waits longer for the interpreter's lock if another holds it
 _POINTS = 512  # of the timeline
 
+_MORE_THREADS = "use more threads, or "
+_STARVED = "threads wait for a processor: use fewer threads, stop other programs, or "
 _REMEDIES = {
-    "consumer": "the training step takes longer than loading; faster loading would not help",
-    "parse": "use more threads, and request only the features that the step uses",
-    "decode": "use more threads, store smaller images, or hand encoded images to the accelerator",
-    "augment": "use more threads, or augment on the accelerator",
-    "batching": "use more threads, or prefetch more batches",
+    "parse": "request only the features that the step uses",
+    "decode": "store smaller images, or hand encoded images to the accelerator",
+    "augment": "augment on the accelerator",
+    "batching": "prefetch more batches",
+    "transform": "a cheaper transform",
+    "storage": "use shuffle='blocks' instead of a shuffle of all records, or a faster disk",
 }
-_STORAGE = {
-    True: "copy the objects with StorageOptions(cache=...), fetch further ahead with a larger "
-    "window_bytes, or read from a nearer region",
-    False: "use shuffle='blocks' instead of a shuffle of all records, more threads, which read "
-    "side by side, or a faster disk",
-}
-_TRANSFORM = {
-    True: "the transform holds the interpreter's lock, so that more threads do not help: use NumPy "
-    "operations on whole batches, which release it, or the worker processes of a DataLoader",
-    False: "use more threads, or a cheaper transform",
-}
-_STARVED = "the threads wait for a processor: use fewer threads, or stop other programs"
+_CONSUMER = "the training step takes longer than loading; faster loading would not help"
+_OBJECTS = (
+    "copy the objects with StorageOptions(cache=...), fetch further ahead with a larger "
+    "window_bytes, or read from a nearer region"
+)
+_LOCK = (
+    "the transform holds the interpreter's lock, so that more threads do not help: use NumPy "
+    "operations on whole batches, which release it, or the worker processes of a DataLoader"
+)
 
 
 @dataclass(frozen=True)
@@ -134,20 +134,19 @@ class Report:
 
     @property
     def remedy(self) -> str:
-        """What makes the loop faster."""
+        """How to make the loop faster."""
         stage = self.bottleneck
         if stage == "unknown":
             return "take more batches before the report"
-        if stage == "storage":
-            text = _STORAGE[self.requests.get("requests", 0) > 0]
-        elif stage == "transform":
-            text = _TRANSFORM[self._transform_holds_lock()]
-        else:
-            text = _REMEDIES[stage]
+        if stage == "consumer":
+            return _CONSUMER
+        if stage == "storage" and self.requests.get("requests", 0) > 0:
+            return _OBJECTS
+        if stage == "transform" and self._transform_holds_lock():
+            return _LOCK
         starved = sum(sum(group["starved_s"].values()) for group in self.work)
-        if stage != "consumer" and starved > 0.5 * sum(self.stages.values()):
-            return f"{_STARVED}; {text}"
-        return text
+        is_starved = starved > 0.5 * sum(self.stages.values())
+        return (_STARVED if is_starved else _MORE_THREADS) + _REMEDIES[stage]
 
     def _transform_holds_lock(self) -> bool:
         for group in self.work:

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
+from ..errors import log_info
 from .ahead import Ahead, Job, run_all
 from .options import StorageOptions
 from .stores import Location, Stat, StoreError, hides_something, locate
@@ -343,6 +344,7 @@ def retried(
         import random
 
         traffic.add("retries")
+        log_info("attempt %d failed and is repeated: %s", failures, failure.error)
         longest = min(_BACKOFF_S * 2.0 ** (failures - 1), _LONGEST_BACKOFF_S)
         pause(longest * random.uniform(0.5, 1.0))
 

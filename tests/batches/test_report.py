@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import io
 import json
+import logging
 import struct
 import sys
 import time
@@ -297,4 +298,42 @@ def test_threads_without_a_processor_are_said_to_wait_for_one() -> None:
     starving["starved_s"] |= {"parse": 19.0, "decode": 20.0}
     report = report_of(starving)
     assert report.bottleneck == "decode"
-    assert report.remedy.startswith("the threads wait for a processor")
+    assert report.remedy.startswith("threads wait for a processor")
+
+
+# --- FASTREC_LOG --------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def logger() -> Iterator[logging.Logger]:
+    logger = logging.getLogger("fastrec")
+    before = logger.level, list(logger.handlers)
+    yield logger
+    logger.setLevel(before[0])
+    logger.handlers[:] = before[1]
+
+
+def test_the_log_has_the_report_of_each_pass(
+    path: Path,
+    logger: logging.Logger,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    list(Batcher(path, NUMBER, 20))
+    assert not caplog.records
+    monkeypatch.setenv("FASTREC_LOG", "info")
+    batcher = Batcher(path, NUMBER, 20)
+    list(batcher)
+    begin, end = (record.getMessage() for record in caplog.records)
+    assert begin == "epoch 0 begins in shard 0 of 1"
+    assert end.startswith("epoch 0 has ended\n10 batches, 200 records")
+    caplog.clear()
+    monkeypatch.setenv("FASTREC_LOG", "error")
+    list(batcher)
+    assert not caplog.records
+
+
+def test_a_wrong_level_of_the_log_is_named(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FASTREC_LOG", "loud")
+    with pytest.raises(ValueError, match="FASTREC_LOG must be debug, info, warning or error"):
+        list(Batcher(path))
