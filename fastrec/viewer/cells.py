@@ -77,7 +77,8 @@ def cell(
     if len(values) > _MOST_VALUES:
         found["plot"] = _plot(values)
         side = math.isqrt(len(values))
-        if side * side == len(values) and side >= 8:
+        # Lists of integers are usually token ids, even if their number is a square.
+        if side * side == len(values) and side >= 8 and values.dtype.kind == "f":
             found["pixels"] = _pixels(values.reshape(side, side))
     return found
 

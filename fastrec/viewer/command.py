@@ -14,6 +14,7 @@ from fastrec.cli.report import Report, counted, shown
 from fastrec.viewer.model import Model
 from fastrec.viewer.page import single_html
 from fastrec.viewer.server import Server
+from fastrec.viewer.tokens import load_tokens
 
 __all__ = ["add_arguments", "run"]
 
@@ -34,6 +35,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--port", type=whole_number(0, 65535), default=0, metavar="N",
         help="the port on 127.0.0.1 (default: a free one)",
     )  # fmt: skip
+    parser.add_argument(
+        "--tokenizer", metavar="FILE",
+        help="decode lists of token ids: a tokenizer.json, or a vocabulary with one token per line",
+    )  # fmt: skip
     parser.add_argument("--no-browser", action="store_true", help="print the address only")
 
 
@@ -44,7 +49,7 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
         raise missing[0]
     if arguments.html:
         check_output(arguments.html, arguments.overwrite, files)
-    model = Model(files)
+    model = Model(files, load_tokens(arguments.tokenizer) if arguments.tokenizer else ())
     if arguments.html:
         data = {"summary": model.summary(), **model.page(0, arguments.limit, inline=True)}
         write_output(arguments.html, single_html(data), arguments.overwrite, files)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import io
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from fastrec import _core
@@ -18,26 +18,33 @@ from fastrec.columns import Bytes
 from fastrec.errors import FastrecError
 from fastrec.features.raw import RawFeature
 from fastrec.features.spec import SequenceFeatures
+from fastrec.parsing.conditions import WhereError
 from fastrec.parsing.feature_stats import unusual
 from fastrec.parsing.infer import infer_features
 from fastrec.parsing.where import parse
 from fastrec.storage.stores import public
 from fastrec.viewer.cells import cell, cells, frames_of_media
 from fastrec.viewer.source import Source
+from fastrec.viewer.tokens import decoded
 
 __all__ = ["Model"]
 
 _BINS = 24
 _SEARCH_S = 0.5
 _MOST_PAGE = 200
+_MOST_ORDERS = 4
+_MOST_DECODED = 400
+_SORT_BLOCK = 2048
 
 
 class Model:
     """The displayed files, with everything that the page needs as JSON."""
 
-    def __init__(self, files: Sequence[str]) -> None:
+    def __init__(self, files: Sequence[str], tokens: Sequence[str] = ()) -> None:
         self.files = [public(path) for path in files]
         self.source = Source(files)
+        self.tokens = tokens
+        self._orders: dict[tuple[str, str, bool, int], Sequence[int]] = {}
         self._shapes = self._array_shapes()
         self._summary: dict[str, Any] | None = None
 
@@ -83,11 +90,76 @@ class Model:
             ],
         }
 
-    def page(self, begin: int, count: int, *, inline: bool = False) -> dict[str, Any]:
-        """Return `count` records, starting at number `begin`."""
-        begin = max(0, min(begin, self.source.count))
-        numbers = range(begin, min(begin + min(count, _MOST_PAGE), self.source.count))
-        return {"begin": begin, "records": self.rows(numbers, inline=inline)}
+    def page(
+        self,
+        begin: int,
+        count: int,
+        *,
+        order: str = "file",
+        by: str = "",
+        descending: bool = False,
+        seed: int = 0,
+        inline: bool = False,
+    ) -> dict[str, Any]:
+        """Return `count` records of an order, starting at place `begin`.
+
+        Parameters
+        ----------
+        order : {"file", "random", "sort"}
+            Random and sorted orders contain all records, or a random sample of a large dataset.
+        by : str
+            The feature to sort by; records without a value come last.
+        """
+        numbers = self._order(order, by, descending, seed)
+        begin = max(0, min(begin, len(numbers)))
+        some = numbers[begin : begin + min(count, _MOST_PAGE)]
+        return {
+            "begin": begin,
+            "total": len(numbers),
+            "records": self.rows(some, inline=inline),
+        }
+
+    def _order(self, order: str, by: str, descending: bool, seed: int) -> Sequence[int]:
+        if order == "file":
+            return range(self.source.count)
+        if order not in ("random", "sort"):
+            raise WhereError(f"order must be file, random or sort, got {order!a}")
+        key = (order, by, descending, seed)
+        if key not in self._orders:
+            while len(self._orders) >= _MOST_ORDERS:
+                self._orders.pop(next(iter(self._orders)))
+            if order == "random":
+                self._orders[key] = self.source.sample(seed, shuffled=True)
+            else:
+                self._check_names([by])
+                self._orders[key] = self._sorted_by(by, descending)
+        return self._orders[key]
+
+    def _sorted_by(self, name: str, descending: bool) -> list[int]:
+        numbers = self.source.sample(0, shuffled=False)
+        keys: list[tuple[Any, int]] = []
+        missing = []
+        for begin in range(0, len(numbers), _SORT_BLOCK):
+            some = numbers[begin : begin + _SORT_BLOCK]
+            read = zip(some, self.source.read(some), strict=True)
+            sound = [(number, each) for number, each in read if isinstance(each, bytes)]
+            rows = rows_of(Bytes.from_list([each for _, each in sound]), [name])
+            for (number, _), row in zip(sound, rows, strict=True):
+                value = None if row is None else _sort_key(row.get(name))
+                if value is None:
+                    missing.append(number)
+                else:
+                    keys.append((value, number))
+        keys.sort(key=lambda each: each[0], reverse=descending)
+        return [number for _, number in keys] + missing
+
+    def _check_names(self, names: Iterable[str]) -> None:
+        """Raise an error for a feature that does not exist, with the names of those that do."""
+        known = [each["name"] for each in self.summary()["features"]]
+        for name in names:
+            if known and name not in known:
+                some = ", ".join(known[:8]) + (", ..." if len(known) > 8 else "")
+                raise WhereError(f"no record has a feature {name!a}; the features are {some}")
 
     def rows(self, numbers: Sequence[int], *, inline: bool, full: bool = False) -> list[Any]:
         """Return the cells of several records."""
@@ -104,7 +176,11 @@ class Model:
                     row["raw"] = cell(Bytes.from_list([each]), inline=inline, full=full)
                 else:
                     values = typed_row(path, values, named=True)
-                    row["cells"] = cells(values, self._shapes, inline=inline, full=full)
+                    found_cells = cells(values, self._shapes, inline=inline, full=full)
+                    for name, value in values.items() if self.tokens else ():
+                        if text := decoded(value, self.tokens):
+                            found_cells[name]["text"] = text if full else text[:_MOST_DECODED]
+                    row["cells"] = found_cells
             found.append(row)
         return found
 
@@ -117,6 +193,7 @@ class Model:
     def search(self, text: str, begin: int, count: int) -> dict[str, Any]:
         """Search for matching records for half a second; `next` is where to continue."""
         where = parse(text)
+        self._check_names(where.names)
         until = time.monotonic() + _SEARCH_S
         numbers, reached = [], begin
         for place, number in self.source.search(where, max(0, begin), min(count, _MOST_PAGE)):
@@ -171,6 +248,16 @@ def _feature(name: str, each: FeatureSummary, records: int) -> dict[str, Any]:
         "edges": [f"{edge:.4g}" for edge in edges],
         "top": top_text(each),
     }
+
+
+def _sort_key(values: Any) -> Any:
+    """Return the first value as a number, or the bytes of a string; None without values."""
+    if isinstance(values, Bytes):
+        return values[0] if len(values) else None
+    if values is None or not hasattr(values, "dtype") or not len(values):
+        return None
+    number = float(values[0]) if values.dtype.kind == "f" else int(values[0])
+    return None if number != number else number
 
 
 def _text(value: Any) -> str:

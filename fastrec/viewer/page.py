@@ -39,17 +39,23 @@ _PAGE = """<!doctype html>
 <section id="damage" hidden><h2>Damage</h2><ul></ul></section>
 <details id="features" open><summary>Features</summary><div class="table"></div></details>
 <form id="search" autocomplete="off">
-<input id="where" name="where" placeholder="label == 3" aria-label="condition" spellcheck="false">
+<input id="where" name="where" aria-label="condition" spellcheck="false">
 <button>Search</button>
 <button type="button" id="clear" hidden>Show all</button>
 </form>
 <p id="message" role="alert"></p>
 <nav><button id="first">First</button><button id="previous">Previous</button>
 <label>record <input id="number" type="number" min="0" value="0"></label>
-<button id="next">Next</button><button id="last">Last</button><span id="where-am-i"></span></nav>
+<button id="next">Next</button><button id="last">Last</button><span id="where-am-i"></span>
+<span id="show"><label>order <select id="order" aria-label="order">
+<option value="file">file</option><option value="random">random</option></select></label>
+<button id="gallery" aria-pressed="false">Gallery</button>
+<label id="sizes" hidden>size
+<input id="size" type="range" min="64" max="512" step="16" value="160"></label></span></nav>
 <div id="records"></div>
 </main>
-<dialog id="detail"><form method="dialog"><button>Close</button></form><div></div></dialog>
+<dialog id="detail"><form method="dialog"><button type="button" id="earlier">Previous</button>
+<button type="button" id="later">Next</button><button>Close</button></form><div></div></dialog>
 {script}
 </body>
 </html>

@@ -79,7 +79,14 @@ class _Handler(BaseHTTPRequestHandler):
         model = self.server.model
         answers: dict[str, Callable[[], Any]] = {
             "api/summary": model.summary,
-            "api/page": lambda: model.page(int(query["begin"]), int(query["count"])),
+            "api/page": lambda: model.page(
+                int(query["begin"]),
+                int(query["count"]),
+                order=query.get("order", "file"),
+                by=query.get("by", ""),
+                descending=query.get("down") == "1",
+                seed=int(query.get("seed", 0)) % 2**32,
+            ),
             "api/record": lambda: model.record(int(query["number"])),
             "api/search": lambda: model.search(
                 query.get("where", ""), int(query["begin"]), int(query["count"])

@@ -123,13 +123,18 @@ class Source:
         block = int(np.searchsorted(self._starts, number, "right")) - 1
         return self._blocks[block][number - int(self._starts[block])]
 
-    def some(self) -> Iterator[Bytes]:
-        """Yield blocks of a sample of the records, or of all if they are few."""
+    def sample(self, seed: int, *, shuffled: bool) -> list[int]:
+        """Return the numbers of a random sample of the records, or of all if they are few."""
+        draw = np.random.default_rng(seed)
         if self.count <= _SAMPLE:
             numbers = np.arange(self.count)
         else:
-            draw = np.random.default_rng(0)
             numbers = np.sort(draw.choice(self.count, _SAMPLE, replace=False))
+        return list((draw.permutation(numbers) if shuffled else numbers).tolist())
+
+    def some(self) -> Iterator[Bytes]:
+        """Yield blocks of a sample of the records, or of all if they are few."""
+        numbers = np.array(self.sample(0, shuffled=False), np.int64)
         for begin in range(0, len(numbers), _BLOCK):
             found = self.read(numbers[begin : begin + _BLOCK].tolist())
             for number, each in zip(numbers[begin:], found, strict=False):

@@ -3,11 +3,12 @@
 "use strict";
 
 const PAGE = 24;
-const HEADERS = ["feature", "kind", "present", "values", "range", "mean", "distinct", "histogram", "commonest"];
+const HEADERS = ["feature", "kind", "present", "values", "range", "mean", "distinct", "histogram", "most common"];
 const SVG = "http://www.w3.org/2000/svg";
 const $ = (id) => document.getElementById(id);
 const embedded = $("data") ? JSON.parse($("data").textContent) : null;
-const state = { total: 0, begin: 0, where: "", found: [], next: 0, end: false, turn: 0 };
+const state = { total: 0, all: 0, begin: 0, where: "", found: [], next: 0, end: false, turn: 0, seed: 0 };
+Object.assign(state, { rows: [], gallery: false, opened: -1, features: [] });
 
 async function ask(path, values) {
   const answer = await fetch(`${path}?${new URLSearchParams(values)}`);
@@ -29,7 +30,7 @@ function drawn(name, values) {
   return element;
 }
 
-function bars(heights, edges) {
+function bars(heights, edges, unit) {
   const [wide, high] = [144, 26];
   const svg = drawn("svg", { class: "bars", width: wide, height: high, role: "img" });
   const width = wide / heights.length;
@@ -37,7 +38,7 @@ function bars(heights, edges) {
     const height = each ? Math.max(1.5, each * high) : 0;
     const bar = drawn("rect", { x: i * width, y: high - height, width: width - 1, height });
     const title = drawn("title", {});
-    title.textContent = `${edges[i]} to ${edges[i + 1]}`;
+    title.textContent = `${edges[i]} to ${edges[i + 1]}${unit}`;
     bar.append(title);
     svg.append(bar);
   });
@@ -83,7 +84,9 @@ function media(cell, number, name) {
   }
   if (source) {
     element.src = source;
-    box.append(element);
+    const picture = make("span", undefined, "picture");
+    picture.append(element);
+    box.append(isImage ? picture : element);
   }
   const size = cell.w ? ` ${cell.w}x${cell.h}` : "";
   box.append(make("span", `${cell.kind}${size}, ${cell.n} bytes`, "faint"));
@@ -99,19 +102,86 @@ function show(cell, number, name) {
   } else if (cell.t === "bytes") {
     box.append(make("div", cell.v, "text"), make("span", `${cell.n} bytes`, "faint"));
   } else if (cell.t === "list") {
-    for (const each of cell.v) box.append(show(each, number, name));
+    const isStrip = cell.v.length > 1 && cell.v.every((each) => each.t === "image");
+    const list = isStrip ? make("div", undefined, "strip") : box;
+    for (const each of cell.v) list.append(show(each, number, name));
+    if (isStrip) box.append(player(list), list);
     if (cell.v.length < cell.n) box.append(make("span", `... ${cell.n} values`, "faint"));
   } else if (cell.t === "frames") {
     for (const each of cell.v) box.append(make("div", each, "text"));
     box.append(make("span", `${cell.n} frames`, "faint"));
   } else {
+    if (cell.text) box.append(make("div", cell.text, "text"));
     if (cell.pixels) box.append(pixels(cell.pixels));
-    if (cell.plot) box.append(plot(cell.plot));
+    if (cell.plot && !cell.text) box.append(plot(cell.plot));
     if (cell.v.length) box.append(make("div", cell.v.join(", ") + (cell.v.length < cell.n ? ", ..." : "")));
     const shape = cell.shape ? cell.shape.join("x") : `${cell.n} values`;
     if (cell.n > 1) box.append(make("span", shape, "faint"));
   }
   return box;
+}
+
+// Plays the images of a strip, one after the other, in place of the first.
+function player(strip) {
+  const button = make("button", "Play");
+  button.type = "button";
+  let timer = null;
+  button.addEventListener("click", (event) => {
+    event.stopPropagation();
+    if (timer !== null) {
+      clearInterval(timer);
+      timer = null;
+      button.textContent = "Play";
+      return;
+    }
+    const images = [...strip.querySelectorAll("img")];
+    const sources = images.map((each) => each.src);
+    let at = 0;
+    button.textContent = "Stop";
+    timer = setInterval(() => {
+      if (!strip.isConnected) return clearInterval(timer);
+      at = (at + 1) % sources.length;
+      images[0].src = sources[at];
+    }, 150);
+  });
+  return button;
+}
+
+// Boxes whose four sides are features such as image/object/bbox/xmin, from 0 to 1.
+function boxes(row, image) {
+  const sides = {};
+  for (const [name, cell] of Object.entries(row.cells || {})) {
+    const found = name.match(/(?:^|[/_])(xmin|ymin|xmax|ymax)$/);
+    if (found && cell.t === "numbers") sides[found[1]] = cell.v.map(Number);
+  }
+  const { xmin, ymin, xmax, ymax } = sides;
+  if (!xmin || !ymin || !xmax || !ymax) return null;
+  const [wide, high] = [image.w || 1, image.h || 1];
+  const svg = drawn("svg", { class: "boxes", viewBox: `0 0 ${wide} ${high}` });
+  xmin.forEach((x, i) => {
+    const [width, height] = [xmax[i] - x, ymax[i] - ymin[i]];
+    const valid = [x, ymin[i], width, height].every((each) => each >= 0 && each <= 1.001);
+    if (!valid) return;
+    const place = { x: x * wide, y: ymin[i] * high, width: width * wide, height: height * high };
+    svg.append(drawn("rect", place));
+  });
+  return svg.childNodes.length ? svg : null;
+}
+
+function imageOf(row) {
+  for (const [name, cell] of Object.entries(row.cells || {})) {
+    const image = cell.t === "image" ? cell : cell.t === "list" && cell.v.find((each) => each.t === "image");
+    if (image) return [name, image];
+  }
+  return ["", null];
+}
+
+function withBoxes(element, row) {
+  const [, image] = imageOf(row);
+  const picture = element.querySelector(".picture");
+  const found = image && picture && boxes(row, image);
+  if (found) picture.append(found);
+  return element;
 }
 
 function list(row) {
@@ -126,7 +196,31 @@ function list(row) {
     value.append(show(row.raw, row.number, ""));
     list.append(make("dt", "record"), value);
   }
-  return list;
+  return withBoxes(list, row);
+}
+
+// The first text or single number of a record, which is usually its class or name.
+function caption(row) {
+  const parts = [];
+  for (const [name, cell] of Object.entries(row.cells || {})) {
+    if (cell.t === "text" && cell.v.length < 40) parts.push(cell.v);
+    else if (cell.t === "numbers" && cell.n === 1) parts.push(`${name.split("/").pop()} ${cell.v[0]}`);
+  }
+  return parts.slice(0, 3).join(", ") || `record ${row.record}`;
+}
+
+function tile(row) {
+  const tile = make("article", undefined, row.error ? "card tile damaged" : "card tile");
+  tile.tabIndex = 0;
+  const [name, image] = imageOf(row);
+  if (image) {
+    const box = withBoxes(media(image, row.number, name), row);
+    if (box.querySelector(".picture")) tile.append(box.querySelector(".picture"));
+  }
+  const text = make("p", row.error || caption(row), row.error ? "bad" : "caption");
+  text.title = `${row.number}: record ${row.record} of ${row.path}`;
+  tile.append(text);
+  return activated(tile, row);
 }
 
 function place(row) {
@@ -140,6 +234,10 @@ function card(row) {
   card.append(place(row));
   if (row.error) card.append(make("p", row.error, "bad"));
   else card.append(list(row));
+  return activated(card, row);
+}
+
+function activated(card, row) {
   const open = () => detail(row);
   card.addEventListener("click", (event) => event.target.closest("audio") || open());
   card.addEventListener("keydown", (event) => event.key === "Enter" && open());
@@ -150,11 +248,21 @@ async function detail(row) {
   const full = embedded || row.error ? row : await ask("api/record", { number: row.number });
   const box = $("detail").lastElementChild;
   box.replaceChildren(place(full), full.error ? make("p", full.error, "bad") : list(full));
-  $("detail").showModal();
+  state.opened = state.rows.findIndex((each) => each.number === row.number);
+  $("earlier").disabled = state.opened < 1;
+  $("later").disabled = state.opened < 0 || state.opened + 1 >= state.rows.length;
+  if (!$("detail").open) $("detail").showModal();
+}
+
+function beside(step) {
+  const row = state.rows[state.opened + step];
+  if (row) detail(row);
 }
 
 function put(rows) {
-  $("records").replaceChildren(...rows.map(card));
+  state.rows = rows;
+  $("records").className = state.gallery ? "gallery" : "";
+  $("records").replaceChildren(...rows.map(state.gallery ? tile : card));
   const last = state.where ? state.begin + rows.length : Math.min(state.total, state.begin + rows.length);
   const of = state.where ? `${state.found.length}${state.end ? "" : " or more"} found` : `${state.total}`;
   $("where-am-i").textContent = rows.length ? `${state.begin + 1} to ${last} of ${of}` : `none of ${of}`;
@@ -172,13 +280,28 @@ async function go(begin) {
   try {
     if (state.where) return await goSearch(turn);
     state.begin = Math.min(state.begin, Math.max(0, state.total - 1));
+    const [order, by] = $("order").value.split(":", 2);
+    const options = { order: order === "down" ? "sort" : order, by: by || "", down: order === "down" ? 1 : 0 };
     const answer = embedded
-      ? { records: embedded.records.slice(state.begin, state.begin + PAGE) }
-      : await ask("api/page", { begin: state.begin, count: PAGE });
-    if (turn === state.turn) put(answer.records);
+      ? { records: embeddedRecords().slice(state.begin, state.begin + PAGE) }
+      : await ask("api/page", { begin: state.begin, count: PAGE, seed: state.seed, ...options });
+    if (turn !== state.turn) return;
+    if (answer.total !== undefined) state.total = answer.total;
+    put(answer.records);
   } catch (error) {
     if (turn === state.turn) $("message").textContent = error.message;
   }
+}
+
+// The records of a single page in the chosen order; a seed gives the same order again.
+function embeddedRecords() {
+  if ($("order").value !== "random") return embedded.records;
+  let value = state.seed + 1;
+  const keyed = embedded.records.map((row) => {
+    value = (value * 48271) % 2147483647;
+    return [value, row];
+  });
+  return keyed.sort((a, b) => a[0] - b[0]).map((each) => each[1]);
 }
 
 async function goSearch(turn) {
@@ -212,12 +335,12 @@ function features(found) {
       make("td", `${(100 * each.present).toPrecision(3)} %`),
       make("td", few === null ? "0" : few === many ? few : `${few} to ${many}`),
       make("td", [range && range + unit, each.unusual].filter(Boolean).join(", ")),
-      make("td", each.mean),
+      make("td", each.mean && each.mean + unit),
       make("td", each.distinct),
       make("td"),
       make("td", each.top, "top"),
     ];
-    if (each.histogram.length) cells[7].append(bars(each.histogram, each.edges));
+    if (each.histogram.length) cells[7].append(bars(each.histogram, each.edges, unit));
     cells.forEach((cell, i) => (cell.dataset.label = HEADERS[i]));
     row.append(...cells);
     body.append(row);
@@ -225,6 +348,24 @@ function features(found) {
   table.append(top, body);
   $("features").lastElementChild.replaceChildren(table);
   $("features").hidden = !found.features.length;
+}
+
+// Offers the dataset's own features: for sorting, and as an example of a condition.
+function prepare(found) {
+  const plain = found.features.filter((each) => each.lengths[1] === 1 && !Object.keys(each.formats).length);
+  for (const each of embedded ? [] : plain.slice(0, 50)) {
+    for (const [kind, arrow] of [["sort", "\u2191"], ["down", "\u2193"]]) {
+      const option = make("option", `${each.name} ${arrow}`);
+      option.value = `${kind}:${each.name}`;
+      $("order").append(option);
+    }
+  }
+  const first = plain.find((each) => each.kind !== "bytes") || plain[0] || found.features[0];
+  const word = first && (/^[\w/.:-]+$/.test(first.name) ? first.name : `\`${first.name}\``);
+  const value = first && (first.kind === "bytes" ? '"text"' : first.low || 0);
+  $("where").placeholder = !first ? "" : first.lengths[1] === 1 ? `${word} == ${value}` : `len(${word}) > 1`;
+  const hasImages = found.features.some((each) => Object.keys(each.formats).length);
+  $("gallery").hidden = !hasImages;
 }
 
 async function start() {
@@ -237,7 +378,9 @@ async function start() {
   if (embedded && state.total < found.records) parts.push(`the first ${state.total} are in this page`);
   if (found.note) parts.push(found.note);
   $("about").textContent = parts.join(" \u00b7 ");
+  state.all = state.total;
   features(found);
+  prepare(found);
   $("damage").hidden = !found.damage.length;
   for (const each of found.damage.slice(0, 100)) {
     const size = each.bytes === null ? "" : `; ${each.bytes} bytes are lost`;
@@ -247,6 +390,48 @@ async function start() {
   await go(0);
 }
 
+function toggleGallery() {
+  state.gallery = !state.gallery && !$("gallery").hidden;
+  $("gallery").setAttribute("aria-pressed", String(state.gallery));
+  $("sizes").hidden = !state.gallery;
+  put(state.rows);
+}
+
+function keyed(event) {
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  if (/^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName)) return;
+  const isOpen = $("detail").open;
+  const actions = {
+    ArrowLeft: () => (isOpen ? beside(-1) : $("previous").click()),
+    ArrowRight: () => (isOpen ? beside(1) : $("next").click()),
+    Home: () => isOpen || $("first").click(),
+    End: () => isOpen || $("last").click(),
+    "/": () => isOpen || $("where").focus(),
+    g: () => isOpen || toggleGallery(),
+    r: () => isOpen || shuffle(),
+  };
+  if (!Object.hasOwn(actions, event.key)) return;
+  event.preventDefault();
+  actions[event.key]();
+}
+
+function shuffle() {
+  state.seed = Math.floor(Math.random() * 1000000);
+  $("order").value = "random";
+  state.total = state.all;
+  go(0);
+}
+
+document.addEventListener("keydown", keyed);
+$("gallery").addEventListener("click", toggleGallery);
+$("size").addEventListener("input", () => $("records").style.setProperty("--tile", `${$("size").value}px`));
+$("order").addEventListener("change", () => {
+  if ($("order").value === "random") return shuffle();
+  state.total = state.all;
+  go(0);
+});
+$("earlier").addEventListener("click", () => beside(-1));
+$("later").addEventListener("click", () => beside(1));
 $("first").addEventListener("click", () => go(0));
 $("previous").addEventListener("click", () => go(state.begin - PAGE));
 $("next").addEventListener("click", () => go(state.begin + PAGE));

@@ -27,6 +27,7 @@ from fastrec.viewer.cells import media_of
 from fastrec.viewer.model import Model
 from fastrec.viewer.page import single_html
 from fastrec.viewer.server import Server
+from fastrec.viewer.tokens import load_tokens
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\u2028'\"&\u202e\x1b[31m"
 
@@ -131,6 +132,69 @@ def test_a_search_goes_on_where_it_ended(pets: Path) -> None:
         found += [row["number"] for row in answer["records"]]
         begin, end = answer["next"], answer["end"]
     assert found == [number for number in range(60) if number * 7 % 3 == 1]
+
+
+def test_a_search_for_an_unknown_feature_names_the_known_ones(server: Server) -> None:
+    answer, data = ask(server, "api/search?where=lable%20%3D%3D%201&begin=0&count=5")
+    assert answer.status == 400
+    assert json.loads(data)["error"].startswith("no record has a feature 'lable'; the features are")
+    answer, data = ask(server, "api/page?begin=0&count=5&order=sort&by=lable")
+    assert (answer.status, "'lable'" in json.loads(data)["error"]) == (400, True)
+    answer, data = ask(server, "api/page?begin=0&count=5&order=up")
+    assert (answer.status, "must be file" in json.loads(data)["error"]) == (400, True)
+
+
+def test_records_are_shown_in_random_and_sorted_order(pets: Path) -> None:
+    model = Model(["pets.tfrecord"])
+
+    def numbers(**options: Any) -> list[int]:
+        found = model.page(0, 100, **options)
+        assert found["total"] == 60
+        return [row["number"] for row in found["records"]]
+
+    assert numbers() == [*range(60)]
+    shuffled = numbers(order="random", seed=1)
+    assert sorted(shuffled) == [*range(60)] != shuffled
+    assert shuffled == numbers(order="random", seed=1) != numbers(order="random", seed=2)
+    assert numbers(order="sort", by="id", descending=True) == [*range(59, -1, -1)]
+    names = [pet(number)["name"] for number in numbers(order="sort", by="name")]
+    assert names == sorted(names)
+    tags = [number for number in numbers(order="sort", by="tags") if "tags" not in pet(number)]
+    assert numbers(order="sort", by="tags")[-len(tags) :] == tags  # records without a value
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "a\nb\n\u2581c\n",
+        json.dumps({"model": {"vocab": {"a": 0, "b": 1, "\u2581c": 2}}}),
+        json.dumps({"model": {"vocab": [["a", 0.0], ["b", -1.0], ["\u2581c", -2.0]]}}),
+        json.dumps({"a": 0, "b": 1, "\u0120c": 2}),
+    ],
+)
+def test_tokens_are_decoded_with_a_tokenizer_file(tmp_path: Path, content: str) -> None:
+    (tmp_path / "tokenizer").write_text(content, encoding="utf-8")
+    tokens = load_tokens(str(tmp_path / "tokenizer"))
+    rows = [{"tokens": [0, 1, 2, 0] * 100, "label": 1, "large": [0, 99], "x": [0.5, 1.5]}]
+    model = Model([str(write_examples(tmp_path / "a.tfrecord", rows))], tokens)
+    [row] = model.page(0, 1)["records"]
+    assert row["cells"]["tokens"]["text"].startswith("ab caab ca")
+    assert len(row["cells"]["tokens"]["text"]) == 400
+    assert len(model.record(0)["cells"]["tokens"]["text"]) == 500
+    assert "pixels" not in row["cells"]["tokens"]  # 400 ids are not an image
+    assert all("text" not in row["cells"][name] for name in ("label", "large", "x"))
+
+
+@pytest.mark.parametrize("content", ["{", "{}", '{"model": 3}', '{"a": "b"}', '{"a": -1}',
+                                     '{"a": 99999999999}'])  # fmt: skip
+def test_a_file_that_is_not_a_tokenizer_is_named(
+    pets: Path, content: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (pets / "t.json").write_text(content)
+    words = ["view", "--tokenizer", "t.json", "--html", "a.html", "pets.tfrecord"]
+    assert cli.main(words) == 2
+    assert "'t.json'" in capsys.readouterr().err
+    assert not (pets / "a.html").exists()
 
 
 def test_the_summary_has_each_feature(pets: Path) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from pets import write_pets
+from pets import png, write_pets
 from verbs import write_examples
 
 import fastrec
@@ -24,6 +24,7 @@ from fastrec.viewer.server import Server
 
 webdriver = pytest.importorskip("selenium.webdriver")
 By = pytest.importorskip("selenium.webdriver.common.by").By
+Keys = pytest.importorskip("selenium.webdriver.common.keys").Keys
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 DRIVER = shutil.which("chromedriver")
@@ -90,7 +91,8 @@ def search(browser: Any, condition: str) -> None:
 
 
 def places(browser: Any) -> list[str]:
-    return [each.text for each in browser.find_elements(By.CSS_SELECTOR, ".card .place")]
+    script = "return [...document.querySelectorAll('.card .place')].map((each) => each.textContent)"
+    return list(browser.execute_script(script))  # in one step, while the page may change
 
 
 def test_it_opens_pages_and_shows_images(browser: Any, tmp_path: Path) -> None:
@@ -125,6 +127,73 @@ def test_it_searches(browser: Any, tmp_path: Path) -> None:
         browser.find_element(By.ID, "clear").click()
         until(lambda: text(browser, "where-am-i") == "1 to 24 of 60")
         assert text(browser, "message") == ""
+
+
+def test_a_gallery_shows_many_images_in_a_row(browser: Any, tmp_path: Path) -> None:
+    write_pets(tmp_path)
+    browser.set_window_size(1200, 900)
+    with opened(browser, tmp_path / "pets.tfrecord"):
+        assert browser.find_element(By.ID, "where").get_attribute("placeholder") == "id == 0"
+        browser.find_element(By.ID, "gallery").click()
+        tiles = browser.find_elements(By.CSS_SELECTOR, ".tile")
+        assert len(tiles) == 24
+        first_row = [each for each in tiles if each.location["y"] == tiles[0].location["y"]]
+        assert len(first_row) >= 6
+        assert tiles[0].text == "id 0, label 0, Ada"
+        script = "arguments[0].value = 320; arguments[0].dispatchEvent(new Event('input'))"
+        browser.execute_script(script, browser.find_element(By.ID, "size"))
+        assert tiles[0].size["width"] >= 320
+        browser.set_window_size(400, 800)
+        assert browser.execute_script("return document.body.scrollWidth") <= 400
+        browser.set_window_size(1200, 900)
+
+
+def test_records_are_sorted_shuffled_and_browsed_by_keyboard(browser: Any, tmp_path: Path) -> None:
+    write_pets(tmp_path)
+    with opened(browser, tmp_path / "pets.tfrecord"):
+        body = browser.find_element(By.TAG_NAME, "body")
+        chosen = browser.find_element(By.ID, "order")
+        options = {each.text: each for each in chosen.find_elements(By.TAG_NAME, "option")}
+        before = places(browser)
+        options["id \u2193"].click()
+        until(lambda: places(browser) and places(browser)[0].startswith("59: "))
+        options["file"].click()
+        until(lambda: places(browser) == before)
+        body.send_keys("r")
+        until(lambda: places(browser) and places(browser) != before)
+        assert text(browser, "where-am-i") == "1 to 24 of 60"
+        options["file"].click()
+        until(lambda: places(browser) == before)
+        body.send_keys(Keys.ARROW_RIGHT)
+        until(lambda: text(browser, "where-am-i") == "25 to 48 of 60")
+        body.send_keys(Keys.HOME)
+        until(lambda: text(browser, "where-am-i") == "1 to 24 of 60")
+        browser.find_element(By.CSS_SELECTOR, ".card .place").click()
+        until(lambda: browser.find_element(By.ID, "detail").get_attribute("open"))
+        until(lambda: "0: record 0 " in text(browser, "detail"))
+        browser.find_element(By.ID, "later").send_keys(Keys.ARROW_RIGHT)
+        until(lambda: "1: record 1 " in text(browser, "detail"))
+
+
+def test_episodes_are_strips_that_play_and_boxes_are_drawn(browser: Any, tmp_path: Path) -> None:
+    images = [png(16, 12, shade) for shade in (0, 90, 200)]
+    sides = {"xmin": 0.25, "ymin": 0.25, "xmax": 0.5, "ymax": 0.75}
+    box_of = {f"object/bbox/{side}": [value] for side, value in sides.items()}
+    rows = [{"frames": images}, {"image": images[0], **box_of}]
+    with opened(browser, write_examples(tmp_path / "a.tfrecord", rows)):
+        assert len(browser.find_elements(By.CSS_SELECTOR, ".strip img")) == 3
+        first = browser.find_element(By.CSS_SELECTOR, ".strip img")
+        before = first.get_property("src")
+        [play] = browser.find_elements(By.CSS_SELECTOR, ".card button")
+        play.click()
+        assert play.text == "Stop"
+        until(lambda: first.get_property("src") != before)
+        play.click()
+        assert not browser.find_element(By.ID, "detail").get_attribute("open")
+        [box] = browser.find_elements(By.CSS_SELECTOR, ".boxes rect")
+        assert [box.get_attribute(name) for name in ("x", "y", "width", "height")] == [
+            "4", "3", "4", "6",
+        ]  # fmt: skip
 
 
 def test_damage_is_shown(browser: Any, tmp_path: Path) -> None:
