@@ -136,11 +136,11 @@ class _Clock:
         self.blocked_ns: dict[str, int] = {}
         self.starved_ns: dict[str, int] = {}
         self.lock_ns = self.lock_count = self.bytes = 0
-        self.spans: deque[Span] = deque(maxlen=_SPANS)
+        self.laps: deque[tuple[str, int, int]] = deque(maxlen=_SPANS)
 
-    def restart(self) -> None:
-        """Begin a stage now, on the thread that calls."""
-        self._usage = self._measure()
+    def start(self, clock: _Clock | None = None) -> None:
+        """Begin a stage now, on the thread that calls, which `clock` has measured before."""
+        self._usage = self._measure() if clock is None else clock._usage
         self._at = time.perf_counter_ns()
 
     def lap(self, stage: str) -> None:
@@ -148,7 +148,7 @@ class _Clock:
         now = time.perf_counter_ns()
         took = now - self._at
         self.ns[stage] = self.ns.get(stage, 0) + took
-        self.spans.append(Span(self.thread, stage, self._at, now))
+        self.laps.append((stage, self._at, now))
         if took >= _USAGE_EVERY_NS:
             cpu, waits, preemptions, lock = usage = self._measure()
             off = max(took - (cpu - self._usage[0]), 0)
@@ -234,7 +234,7 @@ class _Ring:
                     return None
             serial = self.claimed
             _here.clock = self.source_clock
-            self.source_clock.restart()
+            self.source_clock.start(own)
             try:
                 item = next(self.source)
             except StopIteration:
@@ -264,7 +264,7 @@ class _Ring:
         clock = _Clock(threading.current_thread().name)
         _here.ring, _here.clock = self, clock
         self.clocks.append(clock)
-        clock.restart()
+        clock.start()
         while (task := self.pull()) is not None:
             serial, item = task
             try:
@@ -272,7 +272,6 @@ class _Ring:
             except BaseException as error:
                 self.end_at(serial, error)
             else:
-                clock.lap("other")
                 with self.ready:
                     self.results[serial] = result
                     if serial == self.next:
@@ -372,7 +371,7 @@ class Pipeline(Iterator[Any]):
     def spans(self) -> list[Span]:
         """Return the last stages of each thread."""
         clocks = [self._ring.source_clock, *self._ring.clocks]
-        return [span for clock in clocks for span in list(clock.spans)]
+        return [Span(clock.thread, *each) for clock in clocks for each in list(clock.laps)]
 
     def close(self) -> None:
         """Stop the threads and wait for them. In a child made by fork(), do nothing."""

@@ -67,6 +67,9 @@ class Steps:
 
     def __init__(self, options: Options) -> None:
         self._options = options
+        self._is_batching = (
+            options.buckets is not None or options.packing is not None or options.batch_size is None
+        )
         self.images = options.images
         # The number of batches in use at a time: the ring, and two with the consumer.
         self._spares = {
@@ -175,7 +178,8 @@ class Steps:
 
     def transformed(self, batches: list[Any]) -> list[Any]:
         """Return the results of the caller's transform, or the batches without one."""
-        lap("batching")
+        if self._is_batching:
+            lap("batching")
         if self._options.transform is not None:
             batches = [self._options.transform(batch) for batch in batches]
             lap("transform")

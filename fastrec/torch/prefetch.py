@@ -163,7 +163,7 @@ def _block_of(values: list[Any]) -> torch.Tensor | None:
     end = values[0].data_ptr()
     for each in values:
         is_view = isinstance(each, torch.Tensor) and each.dtype == torch.uint8 and each.dim() == 1
-        # An empty tensor has no address.
+        # The address of an empty tensor is 0.
         if not is_view or not each.is_contiguous() or (len(each) and each.data_ptr() != end):
             return None
         end += len(each)

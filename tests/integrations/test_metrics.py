@@ -95,7 +95,7 @@ def test_a_trace_has_the_stages_of_each_thread(path: Path, tmp_path: Path, trans
     threads = {event["tid"] for event in events if event["ph"] == "M"}
     stages = [event for event in events if event["ph"] == "X"]
     assert {event["tid"] for event in stages} <= threads
-    expected = {"parse", "batching", "transform"} if transform else {"parse"}
+    expected = {"parse", "transform"} if transform else {"parse"}
     assert {event["name"] for event in stages} >= expected
     assert all(event["dur"] >= 0 for event in stages)
     counters = [event for event in events if event["ph"] == "C"]

@@ -106,7 +106,7 @@ def test_the_code_about_images_and_batches_runs(
     }
     code = [*blocks(ROOT / "docs" / "batches.md"), *blocks(ROOT / "docs" / "images.md")]
     ran = [each for each in code if "torch" not in each]
-    assert len(ran) == 5
+    assert len(ran) == 4
     for each in ran:
         exec(compile(each, "page", "exec"), names)
     assert names["images"].shape == (8, 3, 224, 224)

@@ -53,7 +53,7 @@ def test_the_code_about_scale_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 GUIDES = ["tokens.md", "tabular.md", "sequences.md", "many-machines.md", "damage.md",
-          "shuffling.md", "resuming.md", "writing.md"]  # fmt: skip
+          "shuffling.md", "resuming.md", "writing.md", "fast-loading.md"]  # fmt: skip
 
 
 @pytest.mark.parametrize("page", ["start.md", "coming-from.md", *GUIDES])
