@@ -27,6 +27,7 @@ LOOPS = {
     "parse-sequences": 200,
     "sparse-indices": 500,
     "iterate": 1000,
+    "schedule": 500,
     "encode-tabular": 500,
     "encode-tokens": 50,
     "encode-cifar": 200,

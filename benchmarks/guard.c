@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/task_ring.h"
 #include "example/encode.h"
 #include "example/sequence.h"
 #include "example/sparse_indices.h"
@@ -261,6 +262,27 @@ static void iterate(table *t) {
     if (count != t->rows) abort();
 }
 
+static int do_nothing(void *context, size_t member, size_t number, fr_error *err) {
+    (void)context;
+    (void)member;
+    (void)number;
+    (void)err;
+    return FR_OK;
+}
+
+/* Claims, times and delivers one task for each row, as for a batch: the cost of a report beside
+   that of parsing a batch. */
+static void schedule(table *t) {
+    fr_error err = {0};
+    const fr_task_ring_options options = {.task = do_nothing, .count = t->rows, .depth = 1};
+    fr_task_ring *ring;
+    check(fr_task_ring_start(&options, &ring, &err), &err);
+    size_t number;
+    for (size_t row = 0; row < t->rows; row++)
+        check(fr_task_ring_next(ring, 0, &number, &err), &err);
+    fr_task_ring_free(ring);
+}
+
 /* What CIFAR-10's distorted_inputs does. */
 static void distort(table *t) {
     fr_error err = {0};
@@ -288,6 +310,7 @@ static const struct {
     {"parse-sequences", make_steps, parse_sequences},
     {"sparse-indices", make_ragged_rows, index_sparse},
     {"iterate", make_tabular, iterate},
+    {"schedule", make_tabular, schedule},
     {"encode-tabular", make_tabular, NULL},
     {"encode-tokens", make_tokens, NULL},
     {"encode-cifar", make_cifar, NULL},

@@ -131,6 +131,8 @@ class _Clock:
         from ._core import thread_usage  # the extension imports this module
 
         self._measure = thread_usage
+        self._usage = (0, 0, 0, 0)
+        self._at = 0
         self.thread = thread
         self.ns: dict[str, int] = {}
         self.blocked_ns: dict[str, int] = {}
