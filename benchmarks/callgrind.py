@@ -25,7 +25,12 @@ LOOPS = {
     "parse-tokens": 50,
     "parse-ragged": 500,
     "parse-sequences": 200,
+    "parse-string-sequences": 200,
     "sparse-indices": 500,
+    "nested-indices": 480,
+    "pad-ragged": 500,
+    "join-cifar": 200,
+    "unfilter-cifar": 100,
     "iterate": 1000,
     "schedule": 500,
     "encode-tabular": 500,
@@ -63,7 +68,7 @@ def judged(counts: dict[str, float], baseline: dict[str, float], allowed: float)
     for loop, count in counts.items():
         before = baseline.get(loop)
         change = "new" if before is None else f"{count / before - 1:+.1%}"
-        print(f"{loop:16} {count:12,.0f} a record  {change:>8}")
+        print(f"{loop:22} {count:12,.0f} a record  {change:>8}")
         if before is None or count > before * allowed:
             over.append(loop)
     return over

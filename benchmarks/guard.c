@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/padding.h"
+#include "base/strings.h"
 #include "base/task_ring.h"
 #include "example/encode.h"
 #include "example/sequence.h"
@@ -18,6 +20,8 @@
 #include "files/index.h"
 #include "files/reader.h"
 #include "image/augment.h"
+#include "image/bmp.h"
+#include "image/png_unfilter.h"
 
 #define MAX_FIELDS 40
 #define BATCH 128
@@ -157,6 +161,19 @@ static void make_steps(table *t) {
     t->is_sequence = true;
 }
 
+/* Strings of 3 to 12 bytes, one in each step. */
+static void make_string_steps(table *t) {
+    const size_t records = t->rows;
+    t->rows = STEPS;
+    add_strings(t, "words");
+    int64_t *splits = (int64_t *)(uintptr_t)t->values[0].splits;
+    for (size_t step = 0; step <= STEPS; step++)
+        splits[step] = (int64_t)step;
+    t->rows = records;
+    t->features[0].frames = true;
+    t->is_sequence = true;
+}
+
 static void encode_sequences(table *t, fr_buffer *out) {
     fr_error err = {0};
     fr_buffer record = {0};
@@ -243,6 +260,74 @@ static void index_sparse(table *t) {
     free(indices);
 }
 
+/* The indices of the steps of records, each of STEPS steps of up to MOST elements. */
+static void index_nested(table *t) {
+    const int64_t records[] = {0, STEPS};
+    int64_t *indices = zeroed((size_t)STEPS * MOST * 3 * sizeof *indices), widest[2];
+    for (size_t i = 0; i < t->count; i++)
+        for (size_t row = 0; row + STEPS <= t->rows; row += STEPS)
+            fr_sparse_nested_indices(records, 1, t->values[i].splits + row, indices, widest);
+    free(indices);
+}
+
+/* Pads the rows of all columns, numbers and strings. */
+static void pad(table *t) {
+    const int64_t size = MOST;
+    int64_t *lengths = zeroed(t->rows * sizeof *lengths);
+    int64_t *begins = zeroed((t->rows * MOST + 1) * sizeof *begins);
+    uint8_t *out = zeroed(t->rows * MOST * sizeof(int64_t));
+    for (size_t i = 0; i < t->count; i++) {
+        const fr_value *v = &t->values[i];
+        const size_t item = fr_dtype_size(v->dtype);
+        if (v->offsets) {
+            if (!fr_strings_valid(v->offsets, 1, v->elements, v->size)) abort();
+            fr_strings_pad(v->values, v->offsets, v->splits, t->rows, MOST, (fr_span){0}, begins,
+                           NULL);
+            continue;
+        }
+        const fr_padding padding = {1, &size, &item, (const uint8_t *)&(int64_t){0}, item};
+        for (size_t row = 0; row < t->rows; row++)
+            lengths[row] = v->splits[row + 1] - v->splits[row];
+        if (!fr_padding_valid(&padding, v->splits, lengths, t->rows, v->elements)) abort();
+        fr_padding_fill(&padding, v->values, v->splits, lengths, t->rows, out);
+    }
+    free(lengths);
+    free(begins);
+    free(out);
+}
+
+/* Joins and fits the images as decode_raw() does with a list of strings. */
+static void join(table *t) {
+    fr_span *spans = zeroed(t->rows * sizeof *spans);
+    int64_t *begins = zeroed((t->rows + 1) * sizeof *begins);
+    uint8_t *out = zeroed(t->rows * PIXELS);
+    for (size_t row = 0; row < t->rows; row++)
+        spans[row] = (fr_span){t->values[0].values + row * PIXELS, PIXELS};
+    fr_strings_join(spans, t->rows, begins, out);
+    fr_strings_fit(spans, t->rows, PIXELS, out);
+    free(spans);
+    free(begins);
+    free(out);
+}
+
+/* Undoes each filter of PNGs, for rows of 32 pixels, and copies the images as rows of BMPs. */
+static void unfilter(table *t) {
+    enum { WIDTH = 32, CHANNELS = 3, PITCH = WIDTH * CHANNELS };
+    uint8_t above[PITCH] = {0}, *out = zeroed(PIXELS);
+    for (size_t row = 0; row < t->rows; row++) {
+        const uint8_t *image = t->values[0].values + row * PIXELS;
+        const fr_bmp_header header = {PIXELS / PITCH, WIDTH, image, PITCH};
+        for (size_t at = 0; at < PIXELS; at += PITCH) {
+            const uint8_t *before = at ? out + at - PITCH : above;
+            if (!fr_png_unfilter((int)(at / PITCH % 5), image + at, before, WIDTH, CHANNELS,
+                                 out + at))
+                abort();
+        }
+        fr_bmp_decode(&header, out);
+    }
+    free(out);
+}
+
 static void iterate(table *t) {
     fr_error err = {0};
     fr_reader reader = {.source = FR_SOURCE_FED, .options = {.verify = true}};
@@ -308,7 +393,12 @@ static const struct {
     {"parse-tokens", make_tokens, parse},
     {"parse-ragged", make_ragged_rows, parse},
     {"parse-sequences", make_steps, parse_sequences},
+    {"parse-string-sequences", make_string_steps, parse_sequences},
     {"sparse-indices", make_ragged_rows, index_sparse},
+    {"nested-indices", make_ragged_rows, index_nested},
+    {"pad-ragged", make_ragged_rows, pad},
+    {"join-cifar", make_cifar, join},
+    {"unfilter-cifar", make_cifar, unfilter},
     {"iterate", make_tabular, iterate},
     {"schedule", make_tabular, schedule},
     {"encode-tabular", make_tabular, NULL},

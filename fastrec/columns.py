@@ -142,12 +142,15 @@ class Bytes(_ArrowArray, Sequence[bytes]):
             )
         )
 
-    def _flat(self) -> list[bytes]:
+    def _objects(self) -> NDArray[np.object_]:
         from . import _core
 
-        return _core.list_strings(
+        return _core.string_objects(
             np.ascontiguousarray(self.data, np.uint8), np.ascontiguousarray(self.offsets, np.int64)
         )
+
+    def _flat(self) -> list[bytes]:
+        return self._objects().tolist()  # type: ignore[no-any-return]
 
     def __iter__(self) -> Iterator[bytes]:
         if len(self.shape) == 1:
@@ -162,8 +165,7 @@ class Bytes(_ArrowArray, Sequence[bytes]):
 
     def to_numpy(self) -> NDArray[np.object_]:
         """Return an object array of bytes."""
-        strings = self._flat()
-        return np.fromiter(strings, object, len(strings)).reshape(self.shape)
+        return self._objects().reshape(self.shape)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         if copy is False:

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "image/bmp.h"
+#include "image/tiff.h"
 
 struct fr_preprocessor {
     const fr_preprocess_options *options;
@@ -291,26 +292,41 @@ int fr_preprocessor_png(fr_preprocessor *preprocessor, fr_span data, uint64_t ke
     return fr_preprocessor_pixels(p, p->turned.data, h.height, h.width, key, out, err);
 }
 
-/* --- BMP
+/* --- images whose pixels are stored as they are
    ---------------------------------------------------------------------------------------- */
 
-int fr_preprocessor_bmp(fr_preprocessor *preprocessor, fr_span data, uint64_t key, uint8_t *out,
-                        fr_error *err) {
-    fr_preprocessor *p = preprocessor;
+static bool is_too_large(const fr_preprocess_options *o, size_t height, size_t width) {
+    return o->limits.pixels && width > o->limits.pixels / height;
+}
+
+static int convert_bmp(fr_preprocessor *p, const fr_bmp_header *h, uint64_t key, uint8_t *out,
+                       fr_error *err) {
     const fr_preprocess_options *o = p->options;
-    fr_bmp_header h;
     geometry g;
-    if (o->format.channels != 3 || !fr_bmp_read_header(data, &h)) return FR_AGAIN;
-    if (o->limits.pixels && h.width > o->limits.pixels / h.height) return FR_AGAIN;
-    FR_TRY(choose(o, h.height, h.width, key, &g, err));
-    if (h.height == o->format.height && h.width == o->format.width && is_verbatim(o, &g, key)) {
-        fr_bmp_decode(&h, out);
+    FR_TRY(choose(o, h->height, h->width, key, &g, err));
+    if (h->height == o->format.height && h->width == o->format.width && is_verbatim(o, &g, key)) {
+        fr_bmp_decode(h, out);
         return FR_OK;
     }
     p->turned.size = 0;
-    FR_TRY(fr_buffer_reserve(&p->turned, h.height * h.width * 3, err));
-    fr_bmp_decode(&h, p->turned.data);
-    return fr_preprocessor_pixels(p, p->turned.data, h.height, h.width, key, out, err);
+    FR_TRY(fr_buffer_reserve(&p->turned, h->height * h->width * 3, err));
+    fr_bmp_decode(h, p->turned.data);
+    return fr_preprocessor_pixels(p, p->turned.data, h->height, h->width, key, out, err);
+}
+
+int fr_preprocessor_stored(fr_preprocessor *preprocessor, fr_span data, uint64_t key, uint8_t *out,
+                           fr_error *err) {
+    fr_preprocessor *p = preprocessor;
+    const fr_preprocess_options *o = p->options;
+    fr_bmp_header bmp;
+    fr_tiff tiff;
+    if (o->format.channels == 3 && fr_bmp_read_header(data, &bmp) &&
+        !is_too_large(o, bmp.height, bmp.width))
+        return convert_bmp(p, &bmp, key, out, err);
+    if (fr_tiff_read(data, &tiff) && tiff.channels == o->format.channels &&
+        !is_too_large(o, tiff.height, tiff.width))
+        return fr_preprocessor_pixels(p, tiff.pixels, tiff.height, tiff.width, key, out, err);
+    return FR_AGAIN;
 }
 
 /* ---------------------------------------------------------------------------------------------- */

@@ -51,10 +51,10 @@ FR_NODISCARD int fr_preprocessor_jpeg(fr_preprocessor *preprocessor, fr_span dat
 FR_NODISCARD int fr_preprocessor_png(fr_preprocessor *preprocessor, fr_span data, uint64_t key,
                                      uint8_t *out, fr_error *err);
 
-/* Converts a BMP of the form in bmp.h. Returns FR_AGAIN for any other bytes, for one channel, and
-   for too many pixels. */
-FR_NODISCARD int fr_preprocessor_bmp(fr_preprocessor *preprocessor, fr_span data, uint64_t key,
-                                     uint8_t *out, fr_error *err);
+/* Converts a BMP or TIFF of the forms in bmp.h and tiff.h. Returns FR_AGAIN for any other bytes,
+   for another number of channels, and for too many pixels. */
+FR_NODISCARD int fr_preprocessor_stored(fr_preprocessor *preprocessor, fr_span data, uint64_t key,
+                                        uint8_t *out, fr_error *err);
 
 /* Converts decoded uint8 pixels, with the number of channels of the format. */
 FR_NODISCARD int fr_preprocessor_pixels(fr_preprocessor *preprocessor, const uint8_t *pixels,

@@ -931,6 +931,16 @@ cdef extern from "image/bmp.h" nogil:
     void fr_bmp_decode(const fr_bmp_header *header, uint8_t *out) noexcept
 
 
+cdef extern from "image/tiff.h" nogil:
+    ctypedef struct fr_tiff:
+        size_t height
+        size_t width
+        size_t channels
+        const uint8_t *pixels
+
+    bint fr_tiff_read(fr_span data, fr_tiff *tiff) noexcept
+
+
 cdef extern from "image/png.h" nogil:
     ctypedef struct fr_png_header:
         size_t height
@@ -1069,8 +1079,8 @@ cdef extern from "image/preprocess.h" nogil:
                              uint8_t *out, fr_error *err) noexcept
     int fr_preprocessor_png(fr_preprocessor *preprocessor, fr_span data, uint64_t key,
                             uint8_t *out, fr_error *err) noexcept
-    int fr_preprocessor_bmp(fr_preprocessor *preprocessor, fr_span data, uint64_t key,
-                            uint8_t *out, fr_error *err) noexcept
+    int fr_preprocessor_stored(fr_preprocessor *preprocessor, fr_span data, uint64_t key,
+                               uint8_t *out, fr_error *err) noexcept
     int fr_preprocessor_pixels(fr_preprocessor *preprocessor, const uint8_t *pixels, size_t height,
                                size_t width, uint64_t key, uint8_t *out, fr_error *err) noexcept
     void fr_preprocessor_free(fr_preprocessor *preprocessor) noexcept

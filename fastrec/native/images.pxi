@@ -3,7 +3,7 @@
 
 @cython.final
 cdef class _Decoder:
-    """Decodes JPEGs, PNGs and BMPs of any sizes in sequence, by the libraries that are built in."""
+    """Decodes images of any sizes in sequence, by the libraries that are built in."""
 
     cdef c.fr_jpeg *jpeg
     cdef int channels
@@ -18,6 +18,7 @@ cdef class _Decoder:
         cdef c.fr_jpeg_header jpeg
         cdef c.fr_png_header png
         cdef c.fr_bmp_header bmp
+        cdef c.fr_tiff tiff
         cdef int status = c.FR_AGAIN
         if self.has_jpeg and c.fr_jpeg_is(span):
             status = c.fr_jpeg_open(self.jpeg, span, &jpeg, err)
@@ -30,7 +31,14 @@ cdef class _Decoder:
         elif self.read_bmp(span, &bmp):
             shape[0], shape[1] = <int64_t>bmp.height, <int64_t>bmp.width
             status = c.FR_OK
+        elif self.read_tiff(span, &tiff):
+            shape[0], shape[1] = <int64_t>tiff.height, <int64_t>tiff.width
+            status = c.FR_OK
         return status
+
+    cdef bint read_tiff(self, c.fr_span span, c.fr_tiff *tiff) noexcept nogil:
+        return (c.fr_tiff_read(span, tiff) and tiff.channels == <size_t>self.channels
+                and tiff.width <= self.max_pixels // tiff.height)
 
     cdef bint read_bmp(self, c.fr_span span, c.fr_bmp_header *bmp) noexcept nogil:
         return (self.channels == 3 and c.fr_bmp_read_header(span, bmp)
@@ -49,11 +57,17 @@ cdef class _Decoder:
         cdef c.fr_png_header png
         cdef c.fr_png_format format
         cdef c.fr_bmp_header bmp
+        cdef c.fr_tiff tiff
         cdef int status
         if self.read_bmp(span, &bmp):
             if <int64_t>bmp.height != shape[0] or <int64_t>bmp.width != shape[1]:
                 return c.FR_AGAIN
             c.fr_bmp_decode(&bmp, out)
+            return c.FR_OK
+        if self.read_tiff(span, &tiff):
+            if <int64_t>tiff.height != shape[0] or <int64_t>tiff.width != shape[1]:
+                return c.FR_AGAIN
+            memcpy(out, tiff.pixels, tiff.height * tiff.width * tiff.channels)
             return c.FR_OK
         if not c.fr_jpeg_is(span):
             format.channels, format.bits = self.channels, 8
@@ -77,10 +91,10 @@ cdef class _Decoder:
 def decode_images(const uint8_t[::1] data, const int64_t[::1] offsets, int channels, *,
                   bint fast_dct=False, bint upright=False, uint64_t max_pixels=1 << 27,
                   bint jpeg=True, bint png=True):
-    """Decode JPEGs, PNGs and BMPs of any sizes, contiguously into one array.
+    """Decode images of any sizes, contiguously into one array.
 
     Image ``i`` is ``data[offsets[i]:offsets[i + 1]]``; `channels` is 1 or 3. `jpeg` and `png`
-    select the formats that the built-in libraries decode, in addition to BMPs.
+    select the formats that the built-in libraries decode, in addition to plain BMPs and TIFFs.
 
     Returns
     -------

@@ -58,7 +58,8 @@ cdef class Preprocessor:
         """Decode images from row `begin`, until an image has another format or fails.
 
         Image ``i`` is ``data[offsets[i]:offsets[i + 1]]``; `out` is the batch as bytes. `jpeg` and
-        `png` select the formats that the built-in libraries decode, in addition to BMPs.
+        `png` select the formats that the built-in libraries decode, in addition to plain BMPs and
+        TIFFs.
 
         Returns
         -------
@@ -93,7 +94,7 @@ cdef class Preprocessor:
                         status = c.fr_preprocessor_png(
                             self.preprocessor, span, keys[row], &out[row * self.size], &err)
                     else:
-                        status = c.fr_preprocessor_bmp(
+                        status = c.fr_preprocessor_stored(
                             self.preprocessor, span, keys[row], &out[row * self.size], &err)
                     if status != c.FR_OK:
                         break

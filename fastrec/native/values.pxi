@@ -232,8 +232,8 @@ def plain_rows(list rows not None):
     Returns
     -------
     (values, splits) or None
-        An ndarray of int64 or float64, or a list of bytes; and the start of each row, int64. None
-        also if there are no values, or an integer does not fit int64.
+        An ndarray of int64 or float64, or a list of bytes; and the start of each row, int64. The
+        result is also None without values, and with an integer that does not fit int64.
     """
     cdef Py_ssize_t count = 0, at = 0, row
     cdef int64_t[::1] splits = np.empty(len(rows) + 1, np.int64)

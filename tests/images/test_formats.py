@@ -137,7 +137,7 @@ for feature in (fastrec.ImageFeature(), fastrec.ImageFeature((2, 2), fit="resize
         raise SystemExit("decoded")
 written = image.write_directory(folder + "/in", folder + "/out.tfrecord")
 assert written.count == 0 and len(written.skipped) == 3, written
-raw = image.write_directory(folder + "/in", folder + "/raw.tfrecord", raw=True)
+raw = image.write_directory(folder + "/in", folder + "/raw.tfrecord", format="raw")
 assert raw.count == 0 and len(raw.skipped) == 3, raw
 """
     run_python(code, tmp_path)

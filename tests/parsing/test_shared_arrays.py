@@ -247,10 +247,12 @@ def _pad_strings(_: Path) -> Race:
     return Race(lambda: _core.pad_strings(data, offsets, splits, 40, b"-"), arrays)
 
 
-@race("list_strings")
-def _list_strings(_: Path) -> Race:
+@race("string_objects")
+def _string_objects(_: Path) -> Race:
     block = strings()
-    return Race(lambda: _core.list_strings(block.data, block.offsets), [block.data, block.offsets])
+    return Race(
+        lambda: _core.string_objects(block.data, block.offsets), [block.data, block.offsets]
+    )
 
 
 @race("RowPlan.__new__")
@@ -331,6 +333,7 @@ def of_images(kind: str) -> None:
 
 of_images("PNG")
 of_images("BMP")
+of_images("TIFF")
 
 
 @race("png_rows_of_16_bits")
