@@ -411,25 +411,25 @@ def file_row(name: str, data: bytes, kind: str) -> Row:
 
 TABLES = (example_rows, sequence_rows, raw_rows, encode_rows, column_rows, image_rows)
 
-FILES = "reads or writes whole files, which `fastrec bench` measures"
-NO_PEER = "the peers have no such function"
-ONCE = "is called once in a program"
+FILES = "work on whole files, which `fastrec bench` measures"
+NO_PEER = "have no counterpart in the peers"
+ONCE = "are called once in a program"
 INTERNAL = ("ImageFeature.decode_rows",)  # called by the workers of a Batcher
 UNMEASURED = {
     **dict.fromkeys(("count", "parse_many", "repair", "reshard", "verify"), FILES),
     **dict.fromkeys(("convert", "tables.scan", "image.write_directory"), FILES),
-    **dict.fromkeys(("crc32c", "masked_crc32c"), "`fastrec bench` has it beside google-crc32c"),
-    **dict.fromkeys(("arrow.batch", "arrow.table"), "wraps columns without a copy; " + NO_PEER),
+    **dict.fromkeys(("crc32c", "masked_crc32c"), "are measured by `fastrec bench`, next to google-crc32c"),
+    **dict.fromkeys(("arrow.batch", "arrow.table"), "wrap columns without a copy, and " + NO_PEER),
     **dict.fromkeys(("file_ranges", "infer_features", "headroom", "image.inspect"), NO_PEER),
     **dict.fromkeys(("crc32c_implementation", "find_shard", "show_versions"), ONCE),
     **dict.fromkeys(("image.decoders", "image.find"), ONCE),
     **dict.fromkeys(("Arrays.count", "Arrays.index", "Bytes.count", "Bytes.index"),
-                    "is a loop over the items, inherited from Sequence"),
+                    "loop over the items, as those of every Sequence"),
     **dict.fromkeys(("Ragged.count", "Ragged.index"),
-                    "is a loop over the items, inherited from Sequence"),
+                    "loop over the items, as those of every Sequence"),
     **dict.fromkeys(("events.follow", "events.histograms", "events.images", "events.scalars",
                      "events.tags"), FILES),
     **dict.fromkeys(("tfds.even_splits", "tfds.info", "tfds.is_prepared",
                      "tfds.split_for_jax_process"), ONCE),
-    **dict.fromkeys(("tfds.load", "tfds.write"), "measured by tfds_sets.py"),
+    **dict.fromkeys(("tfds.load", "tfds.write"), "are measured by tfds_sets.py"),
 }  # fmt: skip

@@ -65,8 +65,9 @@ def main(wanted: list[str]) -> None:
     print(f"\nBelow {GOAL} times the fastest peer:\n")
     print("\n".join(below) or "no row")
     print("\nWithout a row:\n")
-    for name, reason in UNMEASURED.items():
-        print(f"* `{name}` {reason}")
+    for reason in dict.fromkeys(UNMEASURED.values()):
+        names = [f"`{name}`" for name, each in UNMEASURED.items() if each == reason]
+        print(f"* {', '.join(names)} {reason}")
 
 
 if __name__ == "__main__":
