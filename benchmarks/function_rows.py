@@ -411,6 +411,7 @@ def file_row(name: str, data: bytes, kind: str) -> Row:
 
 TABLES = (example_rows, sequence_rows, raw_rows, encode_rows, column_rows, image_rows)
 
+MEASURED = "are measured by `fastrec bench`"
 FILES = "work on whole files, which `fastrec bench` measures"
 NO_PEER = "have no counterpart in the peers"
 ONCE = "are called once in a program"
@@ -418,7 +419,7 @@ INTERNAL = ("ImageFeature.decode_rows",)  # called by the workers of a Batcher
 UNMEASURED = {
     **dict.fromkeys(("count", "parse_many", "repair", "reshard", "verify"), FILES),
     **dict.fromkeys(("convert", "tables.scan", "image.write_directory"), FILES),
-    **dict.fromkeys(("crc32c", "masked_crc32c"), "are measured by `fastrec bench`, next to google-crc32c"),
+    **dict.fromkeys(("crc32c", "masked_crc32c"), MEASURED + ", next to google-crc32c"),
     **dict.fromkeys(("arrow.batch", "arrow.table"), "wrap columns without a copy, and " + NO_PEER),
     **dict.fromkeys(("file_ranges", "infer_features", "headroom", "image.inspect"), NO_PEER),
     **dict.fromkeys(("crc32c_implementation", "find_shard", "show_versions"), ONCE),
