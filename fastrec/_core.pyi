@@ -384,9 +384,9 @@ class Sampler:
     def numbers(self, serial: int) -> tuple[int, npt.NDArray[np.uint64]] | None: ...
     def take_left(self) -> npt.NDArray[np.uint64]: ...
 
-@final
 def thread_usage() -> tuple[int, int, int, int]: ...
 
+@final
 class Loader:
     def __new__(
         cls,

@@ -81,7 +81,7 @@ def test_a_bmp_is_transformed_as_its_png_is() -> None:
     pixels = np.random.default_rng(1).integers(0, 256, (23, 31, 3), np.uint8)
     out = io.BytesIO()
     Image.fromarray(pixels).save(out, "PNG")
-    transforms = [RandomCrop((9, 11)), Flip(), Normalize((0.5,) * 3, (0.25,) * 3)]
+    transforms: list[Any] = [RandomCrop((9, 11)), Flip(), Normalize((0.5,) * 3, (0.25,) * 3)]
     for feature in (
         fastrec.ImageFeature((12, 13), fit="resize"),
         fastrec.ImageFeature((20, 40), fit="crop_or_pad", channels_first=True),

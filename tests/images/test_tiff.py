@@ -44,7 +44,7 @@ def tiff(pixels: Any, changes: Fields, *, rows_per_strip: int = 99, order: str =
     """A TIFF whose pixels follow the header; `changes` replace fields, or remove them if empty."""
     begin = 8
     fields = {**fields_of(pixels, min(rows_per_strip, len(pixels)), begin), **changes}
-    body = pixels.tobytes()
+    body: bytes = pixels.tobytes()
     at = begin + len(body)
     entries, more = b"", b""
     fields = {tag: field for tag, field in fields.items() if field[1]}

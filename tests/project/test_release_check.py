@@ -50,8 +50,8 @@ def wheel(
 
 def test_a_sound_wheel_passes(tmp_path: Path, release_check: ModuleType) -> None:
     assert list(release_check.check(wheel(tmp_path, release_check))) == []
-    libraries = ("libdeflate-4d.so.0", "libjpeg-1a2b.so.62", "libpng16-3c.so.16", "libz-4d.so.1")
-    libraries += ("libisal-5e.so.2",)
+    libraries = ["libdeflate-4d.so.0", "libisal-5e.so.2", "libjpeg-1a2b.so.62"]
+    libraries += ["libpng16-3c.so.16", "libz-4d.so.1"]
     licences = ("isa-l", "libdeflate", "libjpeg-turbo", "libpng", "zlib")
     more = [f"fastrec_io.libs/{name}" for name in libraries]
     more += [f"{INFO}/licenses/LICENSE.{name}" for name in licences]
