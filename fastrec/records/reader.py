@@ -248,7 +248,7 @@ class Reader(_core.Indexed, Sequence[bytes]):
         self.close()
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__  # the records by number are not copied
+        return self.__dict__  # copies and pickles load the index again
 
     def __repr__(self) -> str:
         closed = ", closed" if self._files.closed else ""

@@ -49,7 +49,7 @@ Pause = Callable[[float], None]
 _BACKOFF_S = 0.1
 _LONGEST_BACKOFF_S = 10.0
 _CONNECT_RETRIES = 4  # retries for a server that has never answered, 1.5 seconds in all
-_PREFIX = 1 << 16  # the whole object may be requested for a range that ends below
+_PREFIX = 1 << 16  # bytes that may be read without range requests, from the whole object
 _PROGRESS = 1 << 16  # a failed request that returned this many bytes made progress
 _LEAST_PART, _MOST_PART = 1 << 20, 16 << 20
 # After a part that takes less or more time, in seconds, later parts are larger or smaller.

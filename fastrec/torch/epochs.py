@@ -153,7 +153,7 @@ def _change(epoch: int, *, is_state: bool) -> int:
 
 
 def new_pass() -> int:
-    """Return the key of a pass in this process alone."""
+    """Return a random key for a pass that no DataLoader worker shares."""
     return 2 * secrets.randbits(60) + 2
 
 

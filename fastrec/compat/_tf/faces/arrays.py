@@ -28,7 +28,7 @@ class Arrays(Faces):
     def _sizes(self, shape: Any, attr: str) -> Any:
         return self._version.integers(shape, "shape", attr)
 
-    # Shapes as values.
+    # Functions that return shapes and sizes.
 
     def shape(self, input: Any, out_type: Any = int32, name: str | None = None) -> Any:
         """Return the shape of a tensor as a vector."""
