@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 import fastrec
-from fastrec.demo.samples import Image, Images, UInt8Array, same
 from fastrec.cli.report import Failure
+from fastrec.demo.samples import Image, Images, UInt8Array, same
 from fastrec.image import ImageError
 
 __all__ = [
@@ -239,7 +239,8 @@ def load(
                 if ragged:
                     views(batch)
                 arrays = arrays or {name: described(batch[name]) for name in batch}
-                advance(len(batch["label"]))
+                if count == 1:  # progress counts the first pass only
+                    advance(len(batch["label"]))
 
     result = measured(passes, written.measured.records, written.measured.size)
     return Loaded(result, batches, arrays)

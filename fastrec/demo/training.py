@@ -15,9 +15,9 @@ import numpy as np
 
 import fastrec
 from fastrec.demo.classifier import Classifier, Float32Array, Int64Array, area_mean, scaled
+from fastrec.demo.contact_sheet import Tile, fitted
 from fastrec.demo.samples import UInt8Array
 from fastrec.demo.stages import Advance, Batch, Measured, Written, features_for, views
-from fastrec.demo.contact_sheet import Tile, fitted
 
 __all__ = [
     "Epoch",
@@ -140,8 +140,7 @@ def train(
     with fastrec.Batcher(test_paths, wanted, batch_size, transform=prepared) as batcher:
         held_out = list(batcher)
     x, y = (np.concatenate(parts) for parts in zip(*held_out, strict=True))
-    height, width, channels = features["image"].shape
-    classifier = Classifier(height * width * channels, _HIDDEN, classes, seed=seed)
+    classifier = Classifier(x[0].size, _HIDDEN, classes, seed=seed)
     history = []
     seconds, records = 0.0, 0
     with fastrec.Batcher(

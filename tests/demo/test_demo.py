@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import os
+import re
 import resource
 import signal
 import subprocess
@@ -73,8 +74,13 @@ def test_the_demo_writes_learns_and_proves(
     photos = [f"photos-{number:05d}-of-00002.tfrecord" for number in range(2)]
     assert sorted(os.listdir(out)) == sorted([*shards, *photos, "digits.png", "photos.png"])
     assert fastrec.verify([out / name for name in shards]).records == 1797
-    recognised = outcome(captured.out, "held-out images recognised").split()[0]
-    assert float(recognised.rstrip("%")) > 90
+    for what, least in (("images", 90), ("shapes", 80)):
+        recognised = outcome(captured.out, f"held-out {what} recognised").split()[0]
+        assert float(recognised.rstrip("%")) > least
+    assert "240 drawn JPEGs" in captured.out
+    outcome(captured.out, "a Python loop with Pillow")
+    # No stage reports more than all of its work.
+    assert all(int(share) <= 100 for share in re.findall(r"\((\d+)%\)", captured.err))
     assert "digits: 1,797 of 1,797 identical" in captured.out
     assert "photos: 2 of 2 identical" in captured.out
     for name, size in (("digits", (930, 620)), ("photos", (850, 484))):
