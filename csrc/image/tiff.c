@@ -36,22 +36,24 @@ static uint32_t value(const reader *r, int name, size_t index, uint32_t fallback
 }
 
 static bool read_entry(reader *r, const uint8_t *entry) {
+    static const uint8_t sizes[] = {0, 1, 1, 2, 4, 8, 1, 1, 2, 4, 8, 4, 8}; /* by type */
     const uint32_t tag = number(r, entry, 2), type = number(r, entry + 2, 2);
     const size_t count = number(r, entry + 4, 4);
     const bool changes_pixels = tag == 320 || (tag >= 322 && tag <= 325) || tag == 338;
     if (changes_pixels) return false; /* a colour map, tiles, or samples beside the colours */
+    if (type == 0 || type >= sizeof sizes || count == 0) return false;
+    const uint8_t *values = entry + 8;
+    if (count > 4 / sizes[type]) {
+        const size_t at = number(r, values, 4);
+        if (at > r->file.size || count > (r->file.size - at) / sizes[type]) return false;
+        values = r->file.data + at;
+    }
     for (int name = 0; name < FIELDS; name++) {
         field *f = &r->fields[name];
         if (tags[name] != tag) continue;
-        const unsigned size = type == SHORT ? 2 : 4;
-        if ((type != SHORT && type != LONG) || f->count || count == 0) return false;
-        const uint8_t *values = entry + 8;
-        if (count > 4 / size) {
-            const size_t at = number(r, values, 4);
-            if (at > r->file.size || count > (r->file.size - at) / size) return false;
-            values = r->file.data + at;
-        }
-        *f = (field){count, size, values};
+        const bool is_list = name == BITS || name == OFFSETS || name == SIZES || name == FORMAT;
+        if ((type != SHORT && type != LONG) || f->count || (!is_list && count != 1)) return false;
+        *f = (field){count, sizes[type], values};
     }
     return true;
 }
