@@ -118,7 +118,8 @@ static bool inflate_by_libdeflate(fr_span stream, uint8_t *out, size_t size) {
 /* Inflates a stream that consists mostly of literals, of which isal decodes up to three at once. */
 static bool inflate_by_isal(fr_span stream, uint8_t *out, size_t size) {
     const uint32_t header = (uint32_t)stream.data[0] << 8 | stream.data[1];
-    if (header % 31 || (stream.data[0] & 15) != 8 || header & 0x20) return false;
+    if (header % 31 || (stream.data[0] & 15) != 8 || stream.data[0] > 0x78 || header & 0x20)
+        return false;
     if (stream.size > UINT32_MAX || size > UINT32_MAX) return false;
     struct inflate_state *state = malloc(sizeof *state);
     if (!state) return false;
