@@ -69,7 +69,7 @@ def example_rows() -> list[Row]:
 
 
 def other_example_rows() -> list[Row]:
-    """Features of two keys, raw bytes, dtypes that TensorFlow casts to, and records in a Bytes."""
+    """Return rows of indexed and raw features, converted dtypes, and records in a Bytes."""
     draw = np.random.default_rng(2)
     records = [
         fastrec.encode_example({"at": list(range(4)), "x": values_of("float32", 4, draw)})
@@ -237,7 +237,7 @@ def raw_rows() -> list[Row]:
 
 
 def encode_rows() -> list[Row]:
-    """TensorFlow has no function of a batch here; its messages are made one by one."""
+    """Return rows of encoding. TensorFlow makes the messages of a batch one by one."""
     draw = np.random.default_rng(5)
     train = tf.train
     lists = {
@@ -290,7 +290,7 @@ def encode_sequence_rows() -> list[Row]:
 
 
 def column_rows() -> list[Row]:
-    """What a program does with the columns of a batch, beside the same with tensors."""
+    """Return rows of methods of columns, compared with those of tensors."""
     draw = np.random.default_rng(8)
     splits = np.concatenate([[0], np.cumsum(draw.integers(0, 64, RECORDS))])
     order = draw.permutation(RECORDS)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plain functions, beside TensorFlow's: every kind of feature, and every format of images.
+"""Compare each public function with its peers, for every kind of feature and format of images.
 
     pip install tensorflow opencv-python-headless pillow && python benchmarks/functions.py [NAME...]
 

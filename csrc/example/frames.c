@@ -22,8 +22,8 @@ enum {
     /* Longer runs of integers are counted before memory is reserved, because one element per byte
        would be far too much memory. */
     SHORT_RUN = 128,
-    /* Bytes that copy_run() copies at once, and therefore up to which it reads and writes beyond a
-       run. */
+    /* Bytes of one copy in copy_run(), which reads and writes up to this number of bytes beyond the
+       end of a run. */
     STEP = 16
 };
 

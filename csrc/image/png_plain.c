@@ -115,7 +115,7 @@ static bool inflate_by_libdeflate(fr_span stream, uint8_t *out, size_t size) {
 }
 
 #if defined(FASTREC_HAVE_ISAL)
-/* Inflates a stream that consists mostly of literals, of which isal decodes up to three at once. */
+/* Inflates a stream of mostly literals. isal decodes up to three of them in one step. */
 static bool inflate_by_isal(fr_span stream, uint8_t *out, size_t size) {
     const uint32_t header = (uint32_t)stream.data[0] << 8 | stream.data[1];
     if (header % 31 || (stream.data[0] & 15) != 8 || stream.data[0] > 0x78 || header & 0x20)

@@ -40,7 +40,7 @@ static bool read_entry(reader *r, const uint8_t *entry) {
     const uint32_t tag = number(r, entry, 2), type = number(r, entry + 2, 2);
     const size_t count = number(r, entry + 4, 4);
     const bool changes_pixels = tag == 320 || (tag >= 322 && tag <= 325) || tag == 338;
-    if (changes_pixels) return false; /* a colour map, tiles, or samples beside the colours */
+    if (changes_pixels) return false; /* a colour map, tiles, or extra samples */
     if (type == 0 || type >= sizeof sizes || count == 0) return false;
     const uint8_t *values = entry + 8;
     if (count > 4 / sizes[type]) {
