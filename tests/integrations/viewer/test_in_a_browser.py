@@ -179,7 +179,7 @@ def test_episodes_are_strips_that_play_and_boxes_are_drawn(browser: Any, tmp_pat
     images = [png(16, 12, shade) for shade in (0, 90, 200)]
     sides = {"xmin": 0.25, "ymin": 0.25, "xmax": 0.5, "ymax": 0.75}
     box_of = {f"object/bbox/{side}": [value] for side, value in sides.items()}
-    rows = [{"frames": images}, {"image": images[0], **box_of}]
+    rows: list[dict[str, Any]] = [{"frames": images}, {"image": images[0], **box_of}]
     with opened(browser, write_examples(tmp_path / "a.tfrecord", rows)):
         assert len(browser.find_elements(By.CSS_SELECTOR, ".strip img")) == 3
         first = browser.find_element(By.CSS_SELECTOR, ".strip img")
