@@ -152,27 +152,6 @@ def test_json_has_one_shape_for_any_number_of_values(tmp_path: Path, capsys: Cap
     assert [each["x"] for each in objects(capsys, "cat", "--json", path)] == [[1, 2], [1], ["text"]]
 
 
-def test_sql_queries_record_files(pets: Path, capsys: Captured) -> None:
-    pytest.importorskip("duckdb")
-    query = "select label, count(*) n from 'train-*' where id < 30 group by label order by label"
-    assert objects(capsys, "sql", "--json", query) == [
-        {"label": label, "n": 10} for label in range(3)
-    ]
-    assert printed(capsys, "sql", query)[0].split() == ["label", "n"]
-    join = "select count(*) n from 'pets.tfrecord' a join 'train-*' b on a.id = b.id"
-    assert objects(capsys, "sql", "--json", join) == [{"n": 60}]
-    assert cli.main(["sql", "select nope from 'train-*'"]) == 1
-    assert "query failed: Binder Error" in capsys.readouterr().err
-    assert cli.main(["sql", "select * from 'none.tfrecord'"]) == 74
-    assert "none.tfrecord" in capsys.readouterr().err
-
-
-def test_sql_names_its_extra(pets: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "duckdb", None)
-    assert cli.main(["sql", "select 1"]) == 2
-    assert "pip install 'fastrec-io[sql]'" in capsys.readouterr().err
-
-
 def test_feature_lists_are_shown(tmp_path: Path, capsys: Captured) -> None:
     frames = [train.Feature(int64_list=train.Int64List(value=[i] * i)) for i in range(3)]
     record = train.SequenceExample(
