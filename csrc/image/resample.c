@@ -276,7 +276,7 @@ static void lerp_across(const fr_resampler *r, const fr_pixels *source, size_t r
         lerp_bytes(&r->pairs, from, r->scale, out);
         if (paired < r->columns.count) {
             const size_t begin = r->columns.places[2 * paired] * r->channels;
-            const size_t count = size - begin < 6 ? size - begin : 6; /* two pixels */
+            const size_t count = size - begin < 6 ? size - begin : 6; /* samples of two pixels */
             bytes_to_floats(from + begin, r->scale, count, r->line + begin);
         }
     } else {

@@ -119,7 +119,7 @@ def dataset(source: Batcher | CompatDataset, *, element_spec: Any = None) -> tf.
 def selected(
     source: Any, select: Callable[[Any], Any] | None, element_spec: Any = None
 ) -> tf.data.Dataset:
-    """Return the dataset of what `select` makes of each element, and of the structure of specs."""
+    """Apply `select` to each element and to the element spec; return the new dataset."""
     _checked(source)
     spec = spec_of(source) if element_spec is None else element_spec
     cardinality = _cardinality(source)
