@@ -7,8 +7,10 @@ import argparse
 import os
 import shlex
 import sys
+import time
 from dataclasses import replace
 
+import fastrec
 from fastrec.bench import chart, suite
 from fastrec.bench.cases import CASES
 from fastrec.bench.data import DataFailed
@@ -23,6 +25,7 @@ from fastrec.threads import usable_cpus
 
 __all__ = ["add_arguments", "run"]
 
+_LOOP_STEPS, _LOOP_BATCH, _LONGEST_STEP_MS = 50, 128, 60_000
 _QUICK_SCALE, _QUICK = 0.1, Rules(rounds=3, budget_s=2.0, turn_s=0.02)
 
 
@@ -42,6 +45,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"only this job; repeat for more: {', '.join(JOBS)}",
     )
     parser.add_argument("--file", metavar="PATH", help="measure on this file instead")
+    parser.add_argument(
+        "--step-ms",
+        type=float,
+        metavar="X",
+        help="with --file: run a loop of steps of X milliseconds instead, and print how much "
+        "faster loading would help, and what limits it",
+    )
     parser.add_argument(
         "--peers",
         action="append",
@@ -80,6 +90,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, report: Report) -> int:
     """Print the tables; return 1 if the results of a peer differ from those of fastrec."""
+    if arguments.step_ms is not None:
+        return _run_loop(arguments, report)
     request = _request(arguments)
     for path in filter(None, (arguments.json, arguments.markdown, arguments.chart)):
         check_output(path, arguments.overwrite, [arguments.file] if arguments.file else [])
@@ -106,6 +118,29 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
         except chart.NothingToDraw as error:
             report.complain(f"no chart: {error}")
     return 1 if found.disagreements else 0
+
+
+def _run_loop(arguments: argparse.Namespace, report: Report) -> int:
+    """Print the headroom of a loop over a file, and the report of its loader."""
+    if not arguments.file:
+        raise Failure("--step-ms requires --file", 2)
+    if not 0 <= arguments.step_ms <= _LONGEST_STEP_MS:
+        raise Failure(f"--step-ms must be 0 to {_LONGEST_STEP_MS}, got {arguments.step_ms}", 2)
+    if arguments.threads < 1:
+        raise Failure("--threads must be at least 1", 2)
+    features = fastrec.infer_features(arguments.file)
+    reports: list[fastrec.Report] = []
+    batcher = fastrec.Batcher(
+        arguments.file, features, _LOOP_BATCH, epochs=None, threads=arguments.threads,
+        on_stats=reports.append, every=0.0,
+    )  # fmt: skip
+    measured = fastrec.headroom(batcher, batches=_LOOP_STEPS)
+    for _ in measured:
+        time.sleep(arguments.step_ms / 1e3)
+    report.line(measured.report())
+    for line in str(reports[-1]).splitlines():
+        report.line(line)
+    return 0
 
 
 def _peers(words: list[str]) -> dict[str, str]:

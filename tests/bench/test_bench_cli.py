@@ -91,3 +91,32 @@ def test_a_wrong_request_is_refused(
 def test_a_file_that_is_not_there_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert bench("--file", "nowhere.tfrecord") == 74
     assert "nowhere.tfrecord" in capsys.readouterr().err
+
+
+def test_a_loop_over_a_file_says_what_limits_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "own.tfrecord"
+    with fastrec.Writer(path) as writer:
+        writer.write_batch({"x": np.arange(300)})
+    assert bench("--file", str(path), "--step-ms", "1", "--threads", "1") == 0
+    headroom, counts, *_, bottleneck = capsys.readouterr().out.splitlines()
+    assert " ms per step with batches of the loader, " in headroom
+    assert counts.startswith("54 batches, ")
+    assert bottleneck.startswith("bottleneck: ")
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        (["--step-ms", "1"], "--step-ms requires --file"),
+        (["--file", "a", "--step-ms", "-1"], "--step-ms must be 0 to 60000"),
+        (["--file", "a", "--step-ms", "nan"], "--step-ms must be 0 to 60000"),
+        (["--file", "a", "--step-ms", "1", "--threads", "0"], "--threads must be at least 1"),
+    ],
+)
+def test_a_loop_requires_a_file_and_a_time(
+    words: list[str], error: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert bench(*words) == 2
+    assert error in capsys.readouterr().err
