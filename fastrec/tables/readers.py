@@ -240,6 +240,11 @@ class _Kinds:
             words: dict[Any, str] = {dict: "an object", list: "a list of lists of lists"}
             word = words.get(kind, "null in a list")
             raise ValueError(f"feature {name!a}: {word} cannot be stored")
+        if name not in self._kinds and value in NAMES_OF_FLOATS:
+            raise ValueError(
+                f"feature {name!a} begins with {value!r}, which is a float or text; features gives "
+                "its type"
+            )
         known = self._kinds.setdefault(name, kind)
         if known is float and kind is int:
             return float(value)

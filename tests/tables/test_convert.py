@@ -294,6 +294,11 @@ def test_damage_publishes_nothing_or_is_skipped(mixed: Path, tmp_path: Path) -> 
         ('{"a": {"b": 1}}\n', "line 1: feature 'a': an object cannot be stored"),
         ('{"a": [null]}\n', "line 1: feature 'a': null in a list"),
         ('{"a": 9999999999999999999}\n', "line 1: .*'a'"),
+        (
+            '{"a": "NaN"}\n{"a": 1.5}\n',
+            "line 1: feature 'a' begins with 'NaN', which is a float or",
+        ),
+        ('{"b": ["-Infinity"]}\n', "line 1: feature 'b' begins with '-Infinity'"),
     ],
 )
 def test_json_that_cannot_be_stored_is_refused_by_line(
