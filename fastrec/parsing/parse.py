@@ -109,7 +109,9 @@ def check_records(records: Any) -> Bytes | tuple[Any, ...]:
 def check_record(record: Any) -> None:
     """Raise TypeError unless one record is bytes-like."""
     if type(record) is not bytes and not is_bytes_like(record):
-        raise TypeError(f"record must be bytes-like, got {type(record).__name__}")
+        is_path = isinstance(record, (str, os.PathLike))
+        hint = "; if that is a file, pass a record of it, fastrec.Reader(...)[0]" if is_path else ""
+        raise TypeError(f"record must be bytes-like, got {type(record).__name__}{hint}")
 
 
 # Number and error of records that do not match the features.

@@ -139,6 +139,11 @@ MISTAKES: dict[str, tuple[Callable[[Path], Any], type[Exception], str]] = {
         TypeError,
         "record must be bytes-like, got list",
     ),
+    "a path as one record": (
+        lambda d: fastrec.parse_single_example("a.tfrecord", {"label": INT}),  # type: ignore[arg-type]
+        TypeError,
+        "record must be bytes-like, got str; if that is a file, pass a record of it",
+    ),
     "text to parse": (
         lambda d: fastrec.parse_example(["x"], {"label": INT}),  # type: ignore[list-item]
         TypeError,
