@@ -271,7 +271,7 @@ class Table:
         sequence = None
         if features is None:
             inferring = {name: options[name] for name in _OF_INFERRING if name in options}
-            features = columns_of(survey_features(source, None, measures=False, **inferring))
+            features = columns_of(survey_features(source, None, for_table=True, **inferring))
         self.description = features
         if isinstance(features, fastrec.SequenceFeatures):
             features, sequence = features.context, features.sequence

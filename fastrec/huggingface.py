@@ -85,7 +85,7 @@ class TFRecord(datasets.ArrowBasedBuilder):  # type: ignore[misc]
             description, sampled = self.config.description, False
             if description is None:
                 limit = _SAMPLE if dl_manager.is_streaming else None
-                found = survey_features(files, limit, measures=False, shards="any")
+                found = survey_features(files, limit, for_table=True, shards="any")
                 sampled = found.records == limit
                 description = arrow.columns_of(found)
             table = arrow.table(files, description, tensors=False, shards="any")

@@ -16,6 +16,7 @@ from fastrec.cli.grammar import USAGE
 from fastrec.cli.report import Failure, shown
 from fastrec.columns import Bytes
 from fastrec.errors import MissingRecordsError
+from fastrec.records.byte_sources import is_regular
 from fastrec.records.compression import Compression
 from fastrec.records.output_rules import check_replaceable
 from fastrec.records.paths import is_remote, resolve
@@ -34,6 +35,7 @@ __all__ = [
     "check_output",
     "expand",
     "is_empty",
+    "is_stream",
     "name_of",
     "open_output",
     "reader_of",
@@ -80,16 +82,29 @@ def expand(
 
 @contextlib.contextmanager
 def spooled(files: Sequence[str], suffix: str = ".tfrecord") -> Iterator[list[str]]:
-    """Replace ``-`` by a temporary file with all of standard input, to read it twice."""
-    if STDIN not in files:
+    """Replace standard input, pipes and devices by temporary files, to read them twice."""
+    once = [each for each in files if is_stream(each)]
+    if not once:
         yield [*files]
         return
+    copies: dict[str, str] = {}
     with tempfile.TemporaryDirectory(prefix="fastrec-") as folder:
-        path = os.path.join(folder, f"stdin{suffix}")
-        with contextlib.closing(open_writer(path, StorageOptions(), sync=False)) as copy:
-            while piece := sys.stdin.buffer.read(1 << 20):
-                copy.write_frames(piece, 0)
-        yield [path if each == STDIN else each for each in files]
+        for each in once:
+            copies[each] = os.path.join(folder, f"input{len(copies)}{suffix}")
+            with contextlib.ExitStack() as stack:
+                file = sys.stdin.buffer if each == STDIN else stack.enter_context(open(each, "rb"))
+                writer = open_writer(copies[each], StorageOptions(), sync=False)
+                copy = stack.enter_context(contextlib.closing(writer))
+                while piece := file.read(1 << 20):
+                    copy.write_frames(piece, 0)
+        yield [copies.get(each, each) for each in files]
+
+
+def is_stream(path: str) -> bool:
+    """Return whether a file can be read only once: standard input, a pipe or a device."""
+    if path == STDIN:
+        return True
+    return not is_remote(path, None) and os.path.exists(path) and not is_regular(path)
 
 
 def _meant_by(word: str, chosen: set[str]) -> list[str]:

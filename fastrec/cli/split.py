@@ -8,7 +8,7 @@ import bisect
 from typing import Any
 
 import fastrec
-from fastrec.cli.files import STDIN, expand
+from fastrec.cli.files import STDIN, expand, is_stream
 from fastrec.cli.grammar import USAGE, add_output, add_paths, add_selection, whole_number
 from fastrec.cli.report import Failure, Report, counted, shown
 from fastrec.cli.select import Selector
@@ -97,7 +97,12 @@ def _writer(arguments: argparse.Namespace, files: list[str]) -> ShardWriter:
     if shards is None:
         sizes = {"shard_records": arguments.shard_records, "shard_bytes": arguments.size}
         return ShardWriter(arguments.output, **sizes, **options)
-    if STDIN in files or arguments.where or arguments.skip_damage or arguments.span is not None:
+    if (
+        any(map(is_stream, files))
+        or arguments.where
+        or arguments.skip_damage
+        or arguments.span is not None
+    ):
         raise Failure(
             "--shards requires files, without --where, --records and --skip-damage; "
             "use --shard-records instead",

@@ -19,6 +19,7 @@ from ..errors import ExampleParseError
 from ..features.column_spec import Feature
 from ..features.raw import RawFeature
 from ..features.spec import FixedLenFeature, RaggedFeature, plan_context, plan_frames
+from ..records.byte_sources import check_rereadable
 from ..records.compression import Compression
 from ..records.content import message_content
 from ..records.reader import Reader, Source
@@ -318,11 +319,17 @@ def infer_features(
 
 
 def survey_features(
-    source: Source, limit: int | None, *, measures: bool = True, **options: Any
+    source: Source, limit: int | None, *, for_table: bool = False, **options: Any
 ) -> Features | InferredSequence:
-    """Infer as :func:`infer_features` does; without `measures`, skip ranges and formats."""
-    survey = _Survey(measures)
-    survey.read(Reader(source, **options)._files, limit)
+    """Infer as :func:`infer_features` does.
+
+    For a table, ranges and formats are not measured, and a source that can be read only once is
+    refused, because the table reads it again.
+    """
+    survey, files = _Survey(not for_table), Reader(source, **options)._files
+    if for_table:
+        check_rereadable(files, "its columns are inferred first, unless features describes them")
+    survey.read(files, limit)
     survey.check()
     total, seen = survey.total, survey.context
     for name in survey.lists:  # an empty list of a table is written without values

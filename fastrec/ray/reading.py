@@ -169,7 +169,7 @@ class TFRecordDatasource(Datasource):  # type: ignore[misc]
 
     def _inferred(self, sample: int | None) -> Any:
         storage = self._storage
-        return survey_features(self._files, sample, measures=False, storage_options=storage)
+        return survey_features(self._files, sample, for_table=True, storage_options=storage)
 
     def _ranges(self, size: int, *, exact: bool = False) -> list[fastrec.FileRange]:
         return fastrec.file_ranges(

@@ -10,23 +10,29 @@ import stat
 import sys
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import _core
-from ..errors import call_out
+from ..errors import RandomAccessError, call_out
 from .framing import HEADER_SIZE
 from .paths import PathLike, is_path
+
+if TYPE_CHECKING:
+    from .record_files import RecordFiles
 
 __all__ = [
     "NamedFile",
     "NamedPipe",
     "Patience",
     "Stream",
+    "StreamedFiles",
     "Summed",
     "binary_file",
+    "check_rereadable",
     "head_of",
     "is_regular",
     "regular_head",
+    "stream_name",
 ]
 
 _POLL_S = 0.05
@@ -55,6 +61,12 @@ def binary_file(source: Any) -> Any:
     if isinstance(source, io.IOBase) and not source.readable():
         raise ValueError("the file is open for writing only; open it with mode 'rb'")
     return source
+
+
+def stream_name(file: Any) -> PathLike:
+    """Return the name of a file object in messages: its path, or else its type."""
+    name = getattr(file, "name", None)
+    return name if is_path(name) else type(file).__name__
 
 
 class Socket:
@@ -141,6 +153,48 @@ class Stream:
             head, self.head = self.head, b""
             return head
         return call_out(self._read, size)  # type: ignore[no-any-return]
+
+
+class StreamedFiles:
+    """The files that a pass has read as streams: another pass would get nothing from them."""
+
+    def __init__(self) -> None:
+        self._numbers: set[int] = set()
+
+    def add(self, number: int, path: Any, head: bytes | None = None) -> None:
+        """Add a file that a pass opens; `head` are the first bytes of a file object.
+
+        Raises
+        ------
+        RandomAccessError
+            If an earlier pass has read the file, and a file object was not rewound since.
+        """
+        if number in self._numbers and not head:
+            raise _once(path, "a pass has read it")
+        if head != b"":
+            self._numbers.add(number)
+
+
+def check_rereadable(files: RecordFiles, reason: str) -> None:
+    """Raise if files cannot be read twice; `reason` says why they are read twice.
+
+    Raises
+    ------
+    RandomAccessError
+        For a file object, a pipe or a device.
+    """
+    if files.file is not None:
+        raise _once(stream_name(files.file), reason)
+    if len(files.remote) < len(files.paths):
+        for path, place in zip(files.paths, files.places, strict=True):
+            if isinstance(place, (str, bytes)) and not is_regular(place):
+                raise _once(path, reason)
+
+
+def _once(path: Any, reason: str) -> RandomAccessError:
+    return RandomAccessError(
+        f"{os.fsdecode(path)!a} can be read only once, and {reason}; save it to a file"
+    )
 
 
 class Summed:

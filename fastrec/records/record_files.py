@@ -31,10 +31,11 @@ from .byte_sources import (
     NamedPipe,
     Patience,
     Stream,
+    StreamedFiles,
     Summed,
     binary_file,
-    head_of,
     regular_head,
+    stream_name,
 )
 from .compression import Codec, Compression, detect, normalize
 from .dataset_index import DatasetFiles, DatasetIndex, DatasetNames
@@ -46,7 +47,7 @@ from .inflated_dataset import InflatedDataset
 from .numbering import dataset_of
 from .packed import has_checkpoints, inflate_whole
 from .passes import Pass
-from .paths import INDEX_SUFFIX, PathLike, expand, is_dataset_index, is_path
+from .paths import INDEX_SUFFIX, PathLike, expand, is_dataset_index
 from .recovery import Damage, OnError, Skipped, check_policy
 from .remote_dataset import RemoteDataset
 from .remote_indexes import save_index
@@ -153,13 +154,13 @@ class RecordFiles:
             "max_ratio": _limit("max_ratio", max_ratio),
         }
         self.on_error, self._max_bad = on_error, max_bad
-        self.index = index
+        self.index, self._follow = index, follow
         self._threads: int | None = None
-        self._follow = follow
         if follow is not False and self.compression not in ("auto", None):
             raise ValueError("follow requires uncompressed files")
         self.listed = None if manifest is None else self._list(manifest)
         self._skipped: dict[tuple[str, int], Skipped] = {}
+        self._streamed = StreamedFiles()
         self._dataset: _core.Dataset | RemoteDataset | None = None
         self.indexes: dict[int, _core.FileIndex] = {}
         self.begun: weakref.ref[Pass] | None = None
@@ -211,10 +212,9 @@ class RecordFiles:
                 return self._open_stream(file, path, options, number)
             place = file
         options["place"] = place
-        if self._ranges is not None:
-            part = self._ranges[number]
-            if part.end is not None or part.filesystem is not None:
-                return self._open_range(part, options)
+        part = None if self._ranges is None else self._ranges[number]
+        if part is not None and (part.end is not None or part.filesystem is not None):
+            return self._open_range(part, options)
         if self.is_followed:
             seconds = None if self._follow is True else float(self._follow)
             return _core.RecordReader(path, wait=Patience(seconds, lambda: self.closed), **options)
@@ -223,6 +223,7 @@ class RecordFiles:
         if kind == "auto":
             head = regular_head(place)
             if head is None:  # a pipe or a device, which can be read only once
+                self._streamed.add(number, path)
                 return self._open_stream(NamedPipe(place, path), path, {**options, "once": True})
             kind = detect(head)
         if kind is not None:
@@ -311,16 +312,16 @@ class RecordFiles:
     def _open_file(self, damage: Damage | None, views: bool) -> _core.RecordReader:
         if self.is_followed:
             raise ValueError("follow requires paths, got a file object")
-        name = getattr(self.file, "name", None)
-        path = name if is_path(name) else type(self.file).__name__
         options = {**self.options, "damage": damage, "views": views}
-        return self._open_stream(self.file, path, options)
+        return self._open_stream(self.file, stream_name(self.file), options)
 
     def _open_stream(
         self, file: Any, path: Any, options: dict[str, Any], number: int | None = None
     ) -> _core.RecordReader:
         """Open a stream of the remote file `number`, or of a file object."""
         read: Any = Stream(file)
+        if file is self.file:
+            self._streamed.add(0, path, read.head)
         kind = detect(read.head) if self.compression == "auto" else self.compression
         if kind is not None:
             seek = None if number is None else file.seek
@@ -440,7 +441,7 @@ class RecordFiles:
         for path, file in zip(self.places, self.listed, strict=True):
             if file.size:
                 assert not isinstance(path, RemoteFile)
-                return self._detect(head_of(path)) is None
+                return self._detect(regular_head(path) or b"") is None
         return True
 
     @property
@@ -461,7 +462,7 @@ class RecordFiles:
             return self.described.kind_of(self.paths.index(path))
         heads = self._remote_heads()
         name = public(os.fsdecode(path))
-        return detect(heads[name] if name in heads else head_of(path))
+        return detect(heads[name] if name in heads else regular_head(path) or b"")
 
     def _detect(self, head: bytes) -> Codec | None:
         """Return the compression of a file whose first bytes are `head`."""

@@ -13,6 +13,7 @@ from ..errors import FastrecError
 from ..storage.ahead import run_all
 from ..storage.options import StorageOptions
 from ..storage.remote import RemoteFile
+from .byte_sources import check_rereadable
 from .framing import FRAME_OVERHEAD
 from .reader import Reader
 from .record_files import RecordFiles
@@ -62,6 +63,7 @@ class Sources:
     def count(self) -> tuple[list[int], int]:
         """Return the number of records in each source, and the size of all records in bytes."""
         files = self._open()
+        check_rereadable(files, "its records are counted first")
         if self._may_have_indexes(files):
             counts = files.dataset().file_counts()
             size = sum(file.size for file in files.remote)

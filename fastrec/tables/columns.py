@@ -43,7 +43,7 @@ def columns_of(
         return {RECORD: arrow.Record()}, None
     if isinstance(features, (Mapping, fastrec.SequenceFeatures)):
         return features, None
-    described = survey_features(paths, None, measures=False, **options)
+    described = survey_features(paths, None, for_table=True, **options)
     if not described:
         name = os.fsdecode(paths[0])
         raise ValueError(f"{name!a} has no features: name the columns by features")
