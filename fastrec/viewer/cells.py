@@ -24,8 +24,9 @@ __all__ = ["MEDIA", "cell", "cells", "frames_of_media", "media_of"]
 MEDIA = {
     "JPEG": "image/jpeg", "PNG": "image/png", "GIF": "image/gif", "WebP": "image/webp",
     "BMP": "image/bmp", "WAV": "audio/wav", "FLAC": "audio/flac", "Ogg": "audio/ogg",
-    "MP3": "audio/mpeg",
+    "MP3": "audio/mpeg", "MP4": "video/mp4", "WebM": "video/webm",
 }  # fmt: skip
+_MP4_BRANDS = {b"isom", b"iso2", b"iso4", b"iso5", b"iso6", b"mp41", b"mp42", b"avc1", b"M4V "}
 _MOST_VALUES = 12
 _BESIDE_PLOT = 4
 _MOST_TEXT = 400
@@ -35,7 +36,7 @@ _MOST_MEDIA = 1 << 24
 
 
 def media_of(value: bytes) -> str | None:
-    """Return the media type of an image or sound that browsers support."""
+    """Return the format of an image, sound or video that browsers support."""
     kind = image_format(value)
     if kind in ("JPEG", "PNG", "GIF") or (kind and image_size(value)):
         return kind
@@ -43,6 +44,10 @@ def media_of(value: bytes) -> str | None:
         return "WAV"
     if value[:4] in (b"fLaC", b"OggS"):
         return "FLAC" if value[:1] == b"f" else "Ogg"
+    if value[4:8] == b"ftyp" and value[8:12] in _MP4_BRANDS:
+        return "MP4"
+    if value[:4] == b"\x1aE\xdf\xa3":
+        return "WebM"
     return "MP3" if value[:3] == b"ID3" else None
 
 

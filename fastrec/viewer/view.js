@@ -73,7 +73,7 @@ function pixels(found) {
 function media(cell, number, name) {
   const isImage = cell.t === "image";
   const box = make("div");
-  const element = make(isImage ? "img" : "audio");
+  const element = make(isImage ? "img" : cell.t);
   const source = cell.src || (cell.i === undefined ? "" : `media?${new URLSearchParams({ number, name, i: cell.i })}`);
   if (isImage) {
     element.alt = name;
@@ -95,7 +95,7 @@ function media(cell, number, name) {
 
 function show(cell, number, name) {
   const box = make("div");
-  if (cell.t === "image" || cell.t === "audio") box.append(media(cell, number, name));
+  if (["image", "audio", "video"].includes(cell.t)) box.append(media(cell, number, name));
   else if (cell.t === "text") {
     box.append(make("div", cell.v, "text"));
     if (cell.v.length < cell.n) box.append(make("span", `... ${cell.n} characters`, "faint"));
@@ -239,7 +239,7 @@ function card(row) {
 
 function activated(card, row) {
   const open = () => detail(row);
-  card.addEventListener("click", (event) => event.target.closest("audio") || open());
+  card.addEventListener("click", (event) => event.target.closest("audio, video") || open());
   card.addEventListener("keydown", (event) => event.key === "Enter" && open());
   return card;
 }

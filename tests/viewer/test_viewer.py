@@ -255,6 +255,7 @@ def test_arrays_become_pixels(tmp_path: Path) -> None:
     ("head", "kind"),
     [
         (b"RIFF\0\0\0\0WAVEfmt ", "WAV"), (b"fLaC\0", "FLAC"), (b"OggS", "Ogg"), (b"ID3\3", "MP3"),
+        (b"\0\0\0\x20ftypisom", "MP4"), (b"\0\0\0\x20ftypheic", None), (b"\x1aE\xdf\xa3", "WebM"),
         (png(2, 2, 0), "PNG"), (b"<svg onload=alert(1)>", None), (b"<html>", None), (b"", None),
         (b"BMx", None), (b"RIFF\0\0\0\0WEBPVP8X" + bytes(14), "WebP"),
     ],
