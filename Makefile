@@ -35,6 +35,7 @@ build/wheel/built: $(SOURCES) | $(BIN)/python
 	@mkdir -p build
 	find build -path 'build/lib.*' -type f ! -name '*.so' -delete
 	rm -rf $(@D)
+	@echo 'compiling fastrec, which takes about a minute'
 	FASTREC_WERROR=$(WERROR) $(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir $(@D) .
 	@touch $@
 
