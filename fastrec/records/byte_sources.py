@@ -65,7 +65,7 @@ def binary_file(source: Any) -> Any:
 
 def stream_name(file: Any) -> PathLike:
     """Return the name of a file object in messages: its path, or else its type."""
-    name = getattr(file, "name", None)
+    name: Any = getattr(file, "name", None)
     return name if is_path(name) else type(file).__name__
 
 
