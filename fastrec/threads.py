@@ -33,6 +33,7 @@ _WAIT_S = 0.1  # seconds per wait, so that Ctrl-C works
 _JOIN_S = 5.0  # seconds to wait for threads inside the caller's function, in total
 _NEXT_JOIN_S = 0.1  # the same, soon after a wait that timed out
 _USAGE_EVERY_NS = 100_000  # the system's counts of a thread are not read for a shorter stage
+_SLICE_NS = 3_000_000  # a thread waits so long for a processor that another has taken, as a rule
 _SPANS = 1024  # spans that each thread keeps
 
 
@@ -155,7 +156,9 @@ class _Clock:
             cpu, waits, preemptions, lock = usage = self._measure()
             off = max(took - (cpu - self._usage[0]), 0)
             waits, preemptions = waits - self._usage[1], preemptions - self._usage[2]
-            starved = off * preemptions // (waits + preemptions) if preemptions else 0
+            starved = off
+            if waits or not preemptions:
+                starved = min(off, preemptions * _SLICE_NS)
             self.starved_ns[stage] = self.starved_ns.get(stage, 0) + starved
             self.blocked_ns[stage] = self.blocked_ns.get(stage, 0) + off - starved
             self.lock_ns, self.lock_count = self.lock_ns + lock, self.lock_count + 1

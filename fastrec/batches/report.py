@@ -26,6 +26,7 @@ STAGES = {
 }
 _LOADING_LIMITS = 0.1  # of the time, if the loop waits longer than this for data
 _LOCK_HELD_S = 1e-3  # a thread waits longer for the interpreter's lock if another holds it
+_COMPUTES = 0.02  # of its time, if a transform does more than wait for other programs
 _POINTS = 512  # of the timeline
 
 _MORE_THREADS = "use more threads, or "
@@ -150,8 +151,9 @@ class Report:
 
     def _transform_holds_lock(self) -> bool:
         for group in self.work:
-            computing = group["stages"]["transform"] - group["blocked_s"]["transform"]
-            if computing > 0.5 * self.seconds and group["lock_s"] > _LOCK_HELD_S:
+            seconds = group["stages"]["transform"]
+            computing = seconds - group["blocked_s"]["transform"] - group["starved_s"]["transform"]
+            if computing > _COMPUTES * seconds and group["lock_s"] > _LOCK_HELD_S:
                 return True
         return False
 
