@@ -235,6 +235,129 @@ def test_interruptions_between_executions_of_several_steps(
     assert visits(resumed) == [3] * COUNT
 
 
+def noisy(seed: int | None) -> Any:
+    """Return a model whose training depends on the optimizer, on random numbers and on averages."""
+    keras.utils.set_random_seed(0)
+    layers = keras.layers
+    result = keras.Sequential(
+        [
+            keras.Input((5,)),
+            layers.Rescaling(0.01),
+            layers.Dropout(0.3, seed=seed),
+            layers.Dense(4),
+            layers.BatchNormalization(),
+            layers.Dense(1),
+        ]
+    )
+    result.compile(keras.optimizers.Adam(0.01), "mse")
+    return result
+
+
+def noisy_data(files: str, features: Any) -> Any:
+    source = batcher(files, features, transform=add_targets)
+    return fastrec.keras.dataset(source, "x", "near")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [None, 7])
+@pytest.mark.parametrize("every", [1, 3])
+def test_fit_interrupted_at_random_batches_repeats_every_weight(
+    tmp_path: Path, files: str, features: Any, seed: int | None, every: int
+) -> None:
+    whole = noisy(seed)
+    validation = noisy_data(files, features) if every > 1 else None
+    whole.fit(noisy_data(files, features), epochs=3, verbose=0, validation_data=validation)
+    stops = np.random.default_rng(10 * every + (seed or 0)).integers(every, 13, 4)
+    for stop in [*stops, 0]:
+        trained, source = noisy(seed), noisy_data(files, features)
+        # Keras's own backup restores the start of the epoch, and the one that follows its batch.
+        callbacks = [
+            keras.callbacks.BackupAndRestore(str(tmp_path / "keras")),
+            fastrec.keras.Backup(source, tmp_path / "fastrec", every),
+        ]
+        if every > 1:
+            del callbacks[0]
+        try:
+            trained.fit(
+                source,
+                epochs=3,
+                verbose=0,
+                callbacks=[*callbacks, Interrupt(int(stop))] if stop else callbacks,
+                validation_data=noisy_data(files, features) if every > 1 else None,
+            )
+        except KeyboardInterrupt:
+            continue
+        break
+    assert int(trained.optimizer.iterations) == int(whole.optimizer.iterations) == 3 * BATCHES
+    for one, other in zip(trained.get_weights(), whole.get_weights(), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.slow
+def test_a_callback_that_restores_another_state_is_refused(
+    tmp_path: Path, files: str, features: Any
+) -> None:
+    for stop in (15, 0):
+        trained, source = noisy(1), noisy_data(files, features)
+        callbacks = [
+            fastrec.keras.Backup(source, tmp_path / "fastrec", 1),
+            keras.callbacks.BackupAndRestore(str(tmp_path / "keras")),
+        ]
+        if stop:
+            with pytest.raises(KeyboardInterrupt):
+                trained.fit(source, epochs=3, verbose=0, callbacks=[*callbacks, Interrupt(stop)])
+        else:
+            with pytest.raises(ValueError, match=r"list fastrec\.keras\.Backup after"):
+                trained.fit(source, epochs=3, verbose=0, callbacks=callbacks)
+
+
+@pytest.mark.slow
+def test_other_callbacks_still_end_the_training_of_a_resumed_epoch(
+    tmp_path: Path, files: str, features: Any
+) -> None:
+    class End(keras.callbacks.Callback):  # type: ignore[misc,name-defined]
+        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+            self.model.stop_training = True
+
+    for after in (False, True):
+        source = noisy_data(files, features)
+        backup = fastrec.keras.Backup(source, tmp_path, 1)
+        with pytest.raises(KeyboardInterrupt):
+            noisy(1).fit(source, epochs=3, verbose=0, callbacks=[backup, Interrupt(5)])
+        trained, source = noisy(1), noisy_data(files, features)
+        backup = fastrec.keras.Backup(source, tmp_path, 1)
+        callbacks = [backup, End()] if after else [End(), backup]
+        history = trained.fit(source, epochs=3, verbose=0, callbacks=callbacks)
+        assert history.epoch == [0]
+        assert int(trained.optimizer.iterations) == BATCHES
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{",
+        "[]",
+        "{}",
+        '{"epoch": 0, "batch": 1, "weights": "../other.weights.h5", "seeds": [], "generators": [],'
+        ' "state": {}}',
+        '{"epoch": 0, "batch": 5, "weights": "0-5.weights.h5", "seeds": [], "generators": ["x"],'
+        ' "state": {}}',
+        '{"epoch": 0, "batch": 5, "weights": "0-5.weights.h5", "seeds": [], "generators": [],'
+        ' "state": {}}',
+    ],
+)
+def test_a_damaged_backup_is_named(tmp_path: Path, files: str, features: Any, text: str) -> None:
+    source = noisy_data(files, features)
+    backup = fastrec.keras.Backup(source, tmp_path, 1)
+    with pytest.raises(KeyboardInterrupt):
+        noisy(1).fit(source, verbose=0, callbacks=[backup, Interrupt(5)])
+    (tmp_path / "backup.json").write_text(text)
+    backup = fastrec.keras.Backup(source, tmp_path, 1)
+    with pytest.raises(fastrec.FastrecError, match=r"backup\.json' is .*delete the folder"):
+        noisy(1).fit(source, verbose=0, callbacks=[backup])
+
+
 @pytest.mark.slow
 def test_a_backup_of_whole_epochs(tmp_path: Path, files: str, features: Any) -> None:
     for stop in (15, 5, 0):
@@ -317,14 +440,29 @@ def test_the_exception_of_the_source_reaches_fit(tmp_path: Path, files: str, fea
     damaged[-6] ^= 1
     (tmp_path / "damaged").write_bytes(damaged)
     source = data(str(tmp_path / "damaged"), features, shuffle=False)
-    if BACKEND == "tensorflow":
-        from fastrec.tensorflow import original_errors
+    with pytest.raises(fastrec.CorruptRecordError):
+        model().fit(source, verbose=0)
 
-        with pytest.raises(fastrec.CorruptRecordError), original_errors():
-            model().fit(source, verbose=0)
-    else:
-        with pytest.raises(fastrec.CorruptRecordError):
-            model().fit(source, verbose=0)
+
+def test_the_exception_of_a_transform_reaches_fit(files: str, features: Any) -> None:
+    class OfUserError(Exception):
+        pass
+
+    def failing(batch: Any) -> Any:
+        if 50 in batch["id"]:
+            raise OfUserError("of the transform")
+        return add_targets(batch)
+
+    def source() -> Any:
+        return fastrec.keras.dataset(
+            batcher(files, features, transform=failing),
+            ["id", "x"],
+            {"visits": "far", "fit": "near"},
+        )
+
+    for call in (model().fit, model().evaluate, model().predict):
+        with pytest.raises(OfUserError, match=r"^of the transform$"):
+            call(source(), verbose=0)
 
 
 # --- backends -------------------------------------------------------------------------------------
