@@ -12,29 +12,24 @@ from __future__ import annotations
 
 import itertools
 import math
-import threading
 import time
-import weakref
 from collections.abc import Callable, Iterator, Sequence
-from types import TracebackType
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 from ..columns import Bytes
+from .failures import failed
 from .leaves import Leaf, leaves_of, walk
 
-__all__ = ["Feed", "SourceDataset", "original_errors"]
+__all__ = ["Feed", "SourceDataset"]
 
 _BLOCK_BATCHES = 16
 _BLOCK_TENSORS = 256  # in all batches of a block, which are arguments of a function
 _BLOCK_BYTES = 4 << 20
 _BLOCK_SECONDS = 1e-3
 _PACKED_BYTES = 256  # in one row of a column that is packed
-
-# Feeds whose source has raised an exception, for `original_errors`.
-_failures: weakref.WeakSet[Feed] = weakref.WeakSet()
 
 
 class _Pass:
@@ -77,11 +72,9 @@ class Feed:
         self._select = select
         self.spec = spec
         self.leaves: list[Leaf] = leaves_of(spec)
-        self.error: BaseException | None = None
         self._begin = begin
         self._passes: dict[int, _Pass] = {}
         self._numbers = itertools.count()
-        self._lock = threading.Lock()
         self._checks = not is_exact
         self._packing = Packing(self.leaves if is_exact else [])
         width = sum(len(leaf.parts) for leaf in self.leaves)
@@ -93,7 +86,10 @@ class Feed:
     def begin(self) -> Any:
         """Begin a pass, and return its number."""
         number = next(self._numbers)
-        self._passes[number] = _Pass(self._call(self._begin))
+        try:
+            self._passes[number] = _Pass(self._begin())
+        except BaseException as error:
+            raise failed(error) from error
         return np.int64(number)
 
     def take(self, number: Any) -> list[Any]:
@@ -129,8 +125,9 @@ class Feed:
             spare = arrays[:width] * (self.block - count)  # which TakeDataset leaves out
             return [np.int64(count), *arrays, *spare]
         if run.failure is not None:
-            self._failed(run.failure)
-            raise run.failure
+            # Once: a consumer that ignores errors would ask for ever.
+            error, run.failure, run.ended = run.failure, None, True
+            raise failed(error) from error
         raise StopIteration
 
     def end(self, number: Any) -> Any:
@@ -140,18 +137,6 @@ class Feed:
         if close is not None:
             close()
         return np.int64(0)
-
-    def _call(self, function: Callable[[], Any]) -> Any:
-        try:
-            return function()
-        except BaseException as error:
-            self._failed(error)
-            raise
-
-    def _failed(self, error: BaseException) -> None:
-        with self._lock:
-            self.error = error
-            _failures.add(self)
 
     def _arrays(self, element: Any) -> tuple[list[Any], int]:
         """Return the arrays of an element, and the size of its columns of strings in bytes."""
@@ -179,7 +164,8 @@ class Feed:
         parts = [part.dtype for leaf in self.leaves for part in leaf.parts]
         width = self._packing.pack_types(parts)
         types = [tf.int64, *width * self.block]
-        outputs = [leaf.output for leaf in self.leaves]
+        present = [leaf for leaf in self.leaves if leaf.parts]  # None is no tensor
+        outputs = [leaf.output for leaf in present]
         elements = {
             "output_types": [spec.dtype for spec in outputs],
             "output_shapes": [spec.shape for spec in outputs],
@@ -189,7 +175,7 @@ class Feed:
             encoded = []
             for start in range(0, len(tensors), len(width)):
                 remaining = iter(self._packing.unpack(tensors[start : start + len(width)]))
-                for leaf in self.leaves:
+                for leaf in present:
                     encoded.append(leaf.encode([next(remaining) for _ in leaf.parts]))
             whole = tf.raw_ops.ListDataset(tensors=encoded, **elements)
             return tf.raw_ops.TakeDataset(input_dataset=whole, count=count, **elements)
@@ -289,7 +275,7 @@ class Packing:
 
 
 class SourceDataset(tf.data.Dataset):  # type: ignore[misc]
-    """A dataset over a :class:`Feed`, whose iterators raise the exceptions of the source."""
+    """A dataset over a :class:`Feed`."""
 
     def __init__(
         self, feed: Feed, dataset: SourceDataset | None = None, *, length: int | None = None
@@ -317,63 +303,3 @@ class SourceDataset(tf.data.Dataset):  # type: ignore[misc]
     @property
     def element_spec(self) -> Any:
         return self._feed.spec
-
-    def __iter__(self) -> Any:
-        iterator = super().__iter__()
-        if tf.executing_eagerly():
-            iterator.__class__ = _raising(type(iterator))
-            iterator._feed = self._feed
-        return iterator
-
-
-_classes: dict[type, type] = {}
-
-
-def _raising(kind: type) -> type:
-    """Return the class of TensorFlow's iterators, raising the exceptions of their source."""
-    if kind not in _classes:
-
-        class Raising(kind):  # type: ignore[misc]
-            def __next__(self) -> Any:
-                with original_errors():
-                    return super().__next__()
-
-            def get_next(self) -> Any:
-                with original_errors():
-                    return super().get_next()
-
-        Raising.__name__ = Raising.__qualname__ = kind.__name__
-        _classes[kind] = Raising
-    return _classes[kind]
-
-
-class original_errors:
-    """Raise the exception of a source instead of the TensorFlow error that it became.
-
-    TensorFlow turns an exception of Python code into an ``UnknownError`` with the text of the
-    exception. Iterators of :func:`dataset` raise the exception itself; for iterators of datasets
-    derived from it, and for ``fit``, enter this context.
-
-    Examples
-    --------
-    >>> with original_errors():  # doctest: +SKIP
-    ...     model.fit(fastrec.tensorflow.dataset(batcher))
-    """
-
-    def __enter__(self) -> original_errors:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        if not isinstance(error, tf.errors.OpError):
-            return
-        for feed in list(_failures):
-            original = feed.error
-            if original is not None and str(original) in error.message:
-                feed.error = None
-                _failures.discard(feed)
-                raise original from None

@@ -21,7 +21,9 @@ __all__ = ["batches", "dataset", "spec_of"]
 
 
 def _is_compat(source: Any) -> bool:
-    return type(source).__module__.startswith("fastrec.compat.") and hasattr(source, "element_spec")
+    """Whether `source` is a dataset of fastrec.compat.v2, which those of version 1 are not."""
+    is_compat = type(source).__module__.startswith("fastrec.compat.")
+    return is_compat and hasattr(source, "element_spec") and hasattr(source, "cardinality")
 
 
 def _checked(source: Any) -> Any:
@@ -95,10 +97,10 @@ def dataset(source: Batcher | CompatDataset, *, element_spec: Any = None) -> tf.
     TypeError
         When `source` has another type, or its elements are not tensors.
     ValueError
-        When a feature has another shape in each record.
+        When a feature has another shape in each record, such as an ImageFeature without a shape.
     Exception
-        From iterating: the exception of `source`. See :class:`original_errors` for iterators of
-        datasets that are derived from this one.
+        From iterating, also over datasets that are derived from this one, and from ``fit``: the
+        exception of `source`. See :class:`original_errors` for sessions of TensorFlow 1.
 
     Examples
     --------

@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import tensorflow as tf
 
 from ..compat import v1 as compat
-from .leaves import as_array, pack, walk
+from .leaves import as_array
 
 __all__ = ["graph_tensors"]
 
@@ -27,19 +29,21 @@ def graph_tensors(tensors: Any, name: str | None = None) -> Any:
     Parameters
     ----------
     tensors : structure of tensors of fastrec.compat.v1
-        Dense tensors of one graph, such as the result of ``shuffle_batch``.
+        Dense and sparse tensors of one graph, in dicts, lists and tuples, such as the result of
+        ``shuffle_batch``.
     name : str, optional
         Name of the operation.
 
     Returns
     -------
-    structure of tf.Tensor
-        With the dtypes and static shapes of `tensors`.
+    structure of tf.Tensor and tf.SparseTensor
+        With the dtypes and static shapes of `tensors`. Each session of TensorFlow whose queue
+        runners are started reads the pipeline from its beginning.
 
     Raises
     ------
     TypeError
-        When one of `tensors` is not a dense tensor of fastrec.compat.v1.
+        When one of `tensors` is not a tensor of fastrec.compat.v1.
     RuntimeError
         When no graph is being built, as in eager execution.
     tf.errors.OutOfRangeError
@@ -58,20 +62,47 @@ def graph_tensors(tensors: Any, name: str | None = None) -> Any:
             "graph_tensors() requires a graph: call it within tf.Graph().as_default(), or use "
             "fastrec.tensorflow.dataset() in programs of TensorFlow 2"
         )
-    leaves = [leaf for _, leaf in walk(tensors)]
-    for path, leaf in walk(tensors):
-        if not isinstance(leaf, compat.Tensor) or not hasattr(leaf, "graph"):
-            raise TypeError(
-                f"{path} must be a dense tensor of fastrec.compat.v1, got {type(leaf).__name__}"
-            )
+    leaves = list(_dense_leaves(tensors))
     pipeline = _Pipeline(leaves)
     outputs = tf.numpy_function(
         pipeline.run, [], [tf.as_dtype(leaf.dtype.name) for leaf in leaves], name=name
     )
     for output, leaf in zip(outputs, leaves, strict=True):
         output.set_shape(leaf.shape.as_list() if leaf.shape.ndims is not None else None)
+    pipeline.describe(outputs[0].op)
     tf.compat.v1.add_to_collection(tf.compat.v1.GraphKeys.QUEUE_RUNNERS, pipeline)
-    return pack(tensors, iter(outputs))
+    return _packed(tensors, iter(outputs))
+
+
+def _dense_leaves(value: Any, name: str = "") -> Iterator[Any]:
+    """Yield the dense tensors of a structure, three for each sparse tensor."""
+    if isinstance(value, Mapping):
+        for key in value:
+            yield from _dense_leaves(value[key], f"{name}[{key!r}]")
+    elif isinstance(value, (list, tuple)) and not isinstance(value, compat.SparseTensor):
+        for number, each in enumerate(value):
+            yield from _dense_leaves(each, f"{name}[{number}]")
+    elif isinstance(value, compat.SparseTensor) and hasattr(value.values, "graph"):
+        yield from (value.indices, value.values, value.dense_shape)
+    elif isinstance(value, compat.Tensor) and hasattr(value, "graph"):
+        yield value
+    else:
+        raise TypeError(
+            f"{name or 'the element'} must be a dense or sparse tensor of fastrec.compat.v1, got "
+            f"{type(value).__name__}"
+        )
+
+
+def _packed(value: Any, tensors: Iterator[Any]) -> Any:
+    """Return a structure with its dense tensors replaced, in the order of :func:`_dense_leaves`."""
+    if isinstance(value, Mapping):
+        return {key: _packed(value[key], tensors) for key in value}
+    if isinstance(value, compat.SparseTensor):
+        return tf.SparseTensor(*itertools.islice(tensors, 3))
+    if isinstance(value, (list, tuple)):
+        parts = [_packed(each, tensors) for each in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
+    return next(tensors)
 
 
 class _Pipeline:
@@ -79,12 +110,24 @@ class _Pipeline:
 
     def __init__(self, tensors: list[Any]) -> None:
         self._tensors = tensors
+        self._owner: Any = None  # the session of TensorFlow that this session belongs to
         self._session: Any = None
         self._lock = threading.Lock()
         self.name = "fastrec"
 
-    def _opened(self) -> Any:
+    def describe(self, operation: Any) -> None:
+        """Set what TensorFlow stores of a queue runner with each checkpoint."""
+        self.queue = self.cancel_op = self.close_op = operation
+        self.enqueue_ops: list[Any] = []
+        self._queue_closed_exception_types = (tf.errors.OutOfRangeError,)
+
+    def _opened(self, owner: Any = None) -> Any:
         with self._lock:
+            is_other = None not in (owner, self._owner) and owner is not self._owner
+            if is_other and self._session is not None:
+                self._session.close()
+                self._session = None
+            self._owner = owner or self._owner
             if self._session is None:
                 graph = self._tensors[0].graph
                 self._session = compat.Session(graph=graph)
@@ -109,7 +152,7 @@ class _Pipeline:
         self, sess: Any, coord: Any = None, daemon: bool = False, start: bool = False
     ) -> list[threading.Thread]:
         """Return the threads that fill the queues of the pipeline, as a QueueRunner does."""
-        session = self._opened()
+        session = self._opened(sess)
         own = compat.train.Coordinator()
         with session.graph.as_default():
             threads = list(

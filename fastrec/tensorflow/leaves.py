@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from ..columns import Arrays, Bytes, Ragged, Sparse
 
+_NONE = tf.type_spec_from_value(None)
+
 # In bytes. TensorFlow's kernels abort the process if a tensor's memory is aligned to less.
 _ALIGNMENT = 64
 
@@ -45,6 +47,8 @@ class Leaf:
                 tf.TensorSpec((None,), spec.dtype),
                 tf.TensorSpec((rank,), tf.int64),
             ]
+        elif spec == _NONE:
+            self.parts = []
         elif isinstance(spec, (tf.TensorSpec, tf.RaggedTensorSpec)):
             self.parts = [tf.TensorSpec(spec.shape, spec.dtype)]
         else:
@@ -65,6 +69,10 @@ class Leaf:
             arrays = _sparse_arrays(value)
         elif len(self.parts) > 1:
             arrays = _ragged_arrays(value, self.spec)
+        elif not self.parts:
+            if value is not None:
+                raise TypeError(f"{self.name} must be None, got {type(value).__name__}")
+            arrays = []
         else:
             arrays = [as_array(value)]
         return arrays
@@ -117,11 +125,24 @@ def as_array(value: Any) -> NDArray[Any]:
             array = np.empty((), object)
             array[()] = value
             return array
-        value = np.asarray(value)
+        value = _dense(value)
     if value.dtype.kind in "US":
         strings = [s.encode() if isinstance(s, str) else s for s in value.reshape(-1).tolist()]
         return np.fromiter(strings, object, len(strings)).reshape(value.shape)
     return np.asarray(value, order="C")
+
+
+def _dense(value: Any) -> NDArray[Any]:
+    """Return what is not an array yet as one: a number, or a list, which is one tensor."""
+    if value is None:
+        raise TypeError("a dense value is required, got None")
+    try:
+        return np.asarray(value)
+    except ValueError as error:
+        raise ValueError(
+            f"a list must have the values of one tensor ({error}): put several columns into a "
+            "tuple or a dict"
+        ) from None
 
 
 def _ragged_arrays(value: Any, spec: Any) -> list[NDArray[Any]]:
@@ -221,6 +242,8 @@ def eager(value: Any) -> Any:
     TypeError
         For an :class:`~fastrec.Arrays`, whose arrays differ in shape.
     """
+    if value is None:
+        return None
     convert = _EAGER.get(type(value))
     if convert is not None:
         return convert(value)

@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
+import numpy as np
 import tensorflow as tf
 
 import fastrec
@@ -20,6 +22,7 @@ __all__ = ["make_batched_features_dataset", "parse_example_dataset", "read_examp
 _KINDS = (
     "FixedLenFeature", "FixedLenSequenceFeature", "RaggedFeature", "SparseFeature", "VarLenFeature"
 )  # fmt: skip
+_READERS = (tf.data.TFRecordDataset, tf.compat.v1.data.TFRecordDataset)
 _ROWS = 256  # Examples that are parsed together where single ones are delivered
 
 
@@ -51,8 +54,9 @@ def make_batched_features_dataset(
         As in TensorFlow; `features` are those of ``tf.io``.
     shuffle_seed, drop_final_batch
         As in TensorFlow.
-    reader : optional
-        ``tf.data.TFRecordDataset``, which is the default.
+    reader : callable, optional
+        Returns a ``tf.data.TFRecordDataset`` for the name of a file; that class is the default. If
+        it returns another dataset, TensorFlow reads and parses the files.
     reader_args : list of str, optional
         The compression of the files: ``["GZIP"]`` or ``["ZLIB"]``.
     reader_num_threads : int, optional
@@ -68,7 +72,7 @@ def make_batched_features_dataset(
     Raises
     ------
     TypeError, ValueError
-        When a feature is invalid, `label_key` is not in `features`, or `reader` is another class.
+        When a feature is invalid, or `label_key` is not in `features`.
     OSError, CorruptRecordError, ExampleParseError
         From iterating.
 
@@ -78,10 +82,24 @@ def make_batched_features_dataset(
     ...     "train-*.tfrecord", 32, {"x": tf.io.FixedLenFeature([4], tf.float32)}, label_key=None
     ... )
     """
-    if reader not in (None, tf.data.TFRecordDataset):
-        raise ValueError(
-            f"reader must be tf.data.TFRecordDataset or None, got {reader!r}: other files are read "
-            "by tf.data.experimental.make_batched_features_dataset"
+    ours = _native(features)
+    if not _reads_records(reader, reader_args or ()):
+        return tf.data.experimental.make_batched_features_dataset(
+            file_pattern,
+            batch_size,
+            dict(features),
+            reader,
+            label_key,
+            reader_args,
+            num_epochs,
+            shuffle,
+            shuffle_buffer_size,
+            shuffle_seed,
+            prefetch_buffer_size,
+            reader_num_threads,
+            parser_num_threads,
+            sloppy_ordering,
+            drop_final_batch,
         )
     if label_key and label_key not in features:
         raise ValueError(
@@ -89,18 +107,21 @@ def make_batched_features_dataset(
             f"{features.keys()}."
         )
     compression = reader_args[0] if reader_args else None
+    if reader not in (None, *_READERS):
+        compression = "auto"  # whatever the reader's own is
+    endless = num_epochs in (None, -1)
     threads = 1 if reader_num_threads in (None, tf.data.AUTOTUNE) else int(reader_num_threads or 1)
     batcher = Batcher(
-        file_pattern,
-        _native(features),
-        batch_size,
+        _paths(file_pattern),
+        ours,
+        int(batch_size),
         shuffle=(shuffle_buffer_size if compression else True) if shuffle else False,
         seed=shuffle_seed,
-        epochs=num_epochs,
+        epochs=None if endless else num_epochs,
         batch_across_epochs=True,
         drop_remainder=drop_final_batch or num_epochs is None,
         interleave=threads if threads > 1 and not shuffle else None,
-        compression=compression,
+        compression=compression or None,
     )
 
     def select(batch: Any) -> Any:
@@ -177,8 +198,8 @@ def read_examples(
 
     Parameters
     ----------
-    filenames : path, glob pattern, URL, or list of these
-        As `source` of :class:`~fastrec.Batcher`.
+    filenames : path, glob pattern, URL, list of these, tensor of strings, or dataset of them
+        As `source` of :class:`~fastrec.Batcher`. The names in a dataset are read once, here.
     features : mapping of str to a feature of tf.io
     batch_size : int, optional
         Examples in each element. None: elements are single Examples, which take much longer.
@@ -209,9 +230,30 @@ def read_examples(
     fixed = all(isinstance(feature, FixedLenFeature) for feature in ours.values())
     rows = _ROWS if fixed and batch_size is None else batch_size
     result = dataset(
-        Batcher(filenames, ours, rows, drop_remainder=drop_remainder, compression=compression)
+        Batcher(
+            _paths(filenames), ours, rows, drop_remainder=drop_remainder, compression=compression
+        )
     )
     return result.unbatch() if rows != batch_size else result
+
+
+def _reads_records(reader: Any, arguments: Sequence[Any]) -> bool:
+    """Whether a reader of TensorFlow's datasets returns the records of files, as they are."""
+    return reader in (None, *_READERS) or isinstance(reader("", *arguments), _READERS)
+
+
+def _paths(names: Any) -> Any:
+    """Return names of files in tensors, or in a dataset of TensorFlow, as a list of strings."""
+    if isinstance(names, tf.data.Dataset):
+        names = [name for each in names for name in np.ravel(each.numpy())]
+    elif isinstance(names, (tf.Tensor, np.ndarray)):
+        names = np.asarray(names).tolist()
+    if isinstance(names, bytes):
+        return os.fsdecode(names)
+    if not isinstance(names, (list, tuple)):
+        return names
+    names = [name.numpy() if isinstance(name, tf.Tensor) else name for name in names]
+    return [os.fsdecode(name) if isinstance(name, bytes) else name for name in names]
 
 
 # --- features of tf.io ----------------------------------------------------------------------------

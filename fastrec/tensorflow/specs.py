@@ -51,6 +51,14 @@ def spec_of_batcher(batcher: Any) -> Any:
         if augment.shape is not None:
             shape[-3:-1] = augment.shape
         specs[name] = tf.TensorSpec(shape, tf.float32 if augment.floats else specs[name].dtype)
+    for name, feature in features.items() if rows else ():
+        sizes = list(specs[name].shape)[-3:]
+        if isinstance(feature, ImageFeature) and sizes.count(None) > 1:
+            raise ValueError(
+                f"feature {name!a} must have a shape, because the images of a batch become one "
+                "tensor, got shape=None: pass shape=(height, width) and fit= to the ImageFeature, "
+                "or an Augment with a shape"
+            )
     if options.buckets is not None:
         for name, spec in list(specs.items()):
             if isinstance(spec, tf.RaggedTensorSpec) and _is_padded(spec):
@@ -147,6 +155,8 @@ def spec_of_value(value: Any, rows: int | None) -> Any:
 
 
 def _spec_of_leaf(value: Any, rows: int | None) -> Any:
+    if value is None:
+        return tf.type_spec_from_value(None)
     if isinstance(value, Ragged):
         rank, values = 1, value.values
         while isinstance(values, Ragged):
@@ -181,6 +191,8 @@ def spec_of_compat(spec: Any) -> Any:
 
 def _translated(name: str, spec: Any) -> Any:
     kind = type(spec).__name__
+    if kind == "NoneTensorSpec":
+        return tf.type_spec_from_value(None)
     if kind not in ("TensorSpec", "RaggedTensorSpec", "SparseTensorSpec"):
         raise TypeError(f"{name} must be a dense, ragged or sparse tensor, got {spec!r}")
     shape, dtype = _sizes(spec), tf.as_dtype(spec.dtype.name)

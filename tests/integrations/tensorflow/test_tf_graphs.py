@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow
+from tensorflow_values import plain
 
+import fastrec
 import fastrec.compat.v1 as ours
 from fastrec.tensorflow import graph_tensors
 
@@ -99,6 +101,72 @@ def test_a_monitored_session_starts_and_ends_the_pipeline() -> None:
     assert seen == list(range(5))
 
 
+def record_batches(files: str, epochs: int | None) -> Any:
+    """Return batches of 10 Examples as a program of TensorFlow 1 reads them."""
+    names = ours.train.string_input_producer(ours.gfile.Glob(files), epochs, shuffle=False)
+    parsed = ours.parse_single_example(
+        ours.TFRecordReader().read(names)[1],
+        {
+            "id": ours.FixedLenFeature([], ours.int64),
+            "tokens": ours.VarLenFeature(ours.int64),
+        },
+    )
+    return ours.train.batch(parsed, 10, allow_smaller_final_batch=True)
+
+
+def run_to_the_end(session: Any, tensors: Any) -> list[Any]:
+    coord, values = tf.train.Coordinator(), []
+    threads = tf.train.start_queue_runners(session, coord)
+    try:
+        while not coord.should_stop():
+            values.append(session.run(tensors))
+    except tf.errors.OutOfRangeError:
+        coord.request_stop()
+    coord.join(threads)
+    return values
+
+
+def test_sparse_tensors_and_lists_keep_their_structure(files: str) -> None:
+    with ours.Graph().as_default(), tf.Graph().as_default():
+        batch = record_batches(files, 1)
+        numbers, (tokens,) = graph_tensors([batch["id"], (batch["tokens"],)])
+        dense = tf.sparse.to_dense(tokens, -1)
+        with tf.Session() as session:
+            steps = run_to_the_end(session, [numbers, dense, tokens])
+    rows = [row[row >= 0].tolist() for _, step, _ in steps for row in step]
+    expected = fastrec.Batcher(files, {"tokens": fastrec.RaggedFeature(np.int64)}, 103)
+    assert rows == plain(next(iter(expected))["tokens"])
+    assert [n for step, _, _ in steps for n in step] == list(range(103))
+    assert isinstance(steps[0][2], tf.SparseTensorValue)
+
+
+def test_each_session_reads_the_pipeline_from_its_beginning(files: str) -> None:
+    with ours.Graph().as_default(), tf.Graph().as_default():
+        number = graph_tensors(record_batches(files, 1)["id"])
+        for _ in range(2):  # as the evaluation of CIFAR-10 does, again and again
+            with tf.Session() as session:
+                steps = run_to_the_end(session, number)
+            assert [n for step in steps for n in step] == list(range(103))
+
+
+def test_a_checkpoint_of_the_graph_has_no_warning(
+    tmp_path: Path, files: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with ours.Graph().as_default(), tf.Graph().as_default():
+        number = graph_tensors(record_batches(files, 1)["id"])
+        step = tf.train.get_or_create_global_step()
+        with tf.control_dependencies([number]):
+            update = step.assign_add(1)
+        saved = {"checkpoint_dir": str(tmp_path), "save_checkpoint_steps": 3}
+        with tf.train.MonitoredTrainingSession(**saved, save_summaries_steps=0) as session:
+            while not session.should_stop():
+                session.run(update)
+    assert tf.train.load_checkpoint(str(tmp_path)).get_tensor("global_step") == 11
+    assert "serializing" not in caplog.text
+    with tf.Graph().as_default():
+        tf.train.import_meta_graph(tf.train.latest_checkpoint(str(tmp_path)) + ".meta")
+
+
 def test_an_error_of_the_pipeline_has_its_text(tmp_path: Path) -> None:
     with ours.Graph().as_default(), tf.Graph().as_default():
         names = ours.train.string_input_producer([str(tmp_path / "missing")], num_epochs=1)
@@ -119,5 +187,5 @@ def test_other_values_and_eager_execution_are_refused() -> None:
             graph_tensors((number,))
     with tf.Graph().as_default():
         for wrong in (1, tf.constant(1), np.zeros(2)):
-            with pytest.raises(TypeError, match=r"\[0\] must be a dense tensor of fastrec\.compat"):
+            with pytest.raises(TypeError, match=r"\[0\] must be a dense or sparse tensor of"):
                 graph_tensors((wrong,))

@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import tensorflow as tf
 from tensorflow_values import plain
@@ -106,13 +108,69 @@ def test_compressed_files_are_named_as_for_tensorflow(tmp_path: Path, files: str
     )
 
 
-def test_another_reader_is_refused(files: str) -> None:
-    with pytest.raises(ValueError, match=r"reader must be tf\.data\.TFRecordDataset or None"):
-        ours.make_batched_features_dataset(files, 1, FEATURES, tf.data.TextLineDataset)
-    one = ours.make_batched_features_dataset(
-        files, 10, FEATURES, tf.data.TFRecordDataset, num_epochs=1, shuffle=False
+@pytest.mark.parametrize("name", ["make_batched_features_dataset", "parse_example_dataset"])
+def test_signatures_are_those_of_tensorflow(name: str) -> None:
+    one, other = (inspect.signature(getattr(module, name)) for module in (ours, theirs))
+    assert [(p.name, p.default, p.kind) for p in one.parameters.values()] == [
+        (p.name, p.default, p.kind) for p in other.parameters.values()
+    ]
+
+
+def test_readers_that_programs_pass(tmp_path: Path, files: str) -> None:
+    features = {"id": FEATURES["id"]}
+    arguments: Any = {"num_epochs": 1, "shuffle": False}
+    for reader in (tf.data.TFRecordDataset, tf.compat.v1.data.TFRecordDataset):
+        one = ours.make_batched_features_dataset(files, 10, features, reader, **arguments)
+        assert isinstance(one, fastrec.tensorflow.bridge.SourceDataset)
+        assert len(list(one)) == 11
+
+    with fastrec.Writer(tmp_path / "a.gz") as writer:
+        writer.write_many(list(fastrec.Reader(files)))
+
+    def compressed(names: Any) -> tf.data.Dataset:
+        return tf.data.TFRecordDataset(names, compression_type="GZIP")
+
+    path = str(tmp_path / "a.gz")
+    one = ours.make_batched_features_dataset(path, 10, features, compressed, **arguments)
+    assert isinstance(one, fastrec.tensorflow.bridge.SourceDataset)
+    assert_same(
+        one, theirs.make_batched_features_dataset(path, 10, features, compressed, **arguments)
     )
-    assert len(list(one)) == 11
+    mixed = ours.make_batched_features_dataset(path, 10, features, compressed, num_epochs=1)
+    assert sorted(n for batch in mixed for n in plain(batch["id"])) == list(range(103))
+
+
+def test_a_reader_of_other_files_is_left_to_tensorflow(files: str) -> None:
+    def every_second(names: Any) -> tf.data.Dataset:
+        return tf.data.TFRecordDataset(names).shard(2, 0)
+
+    arguments: Any = {"num_epochs": 1, "shuffle": False, "label_key": "id"}
+    assert_same(
+        ours.make_batched_features_dataset(files, 10, FEATURES, every_second, **arguments),
+        theirs.make_batched_features_dataset(files, 10, FEATURES, every_second, **arguments),
+    )
+
+
+def test_names_of_files_as_programs_have_them(files: str) -> None:
+    features = {"id": FEATURES["id"]}
+    expected = list(range(103))
+    for names in (
+        tf.constant(paths(files)),
+        tf.data.Dataset.list_files(files, shuffle=False),
+        np.array(paths(files)),
+        [path.encode() for path in paths(files)],
+        [tf.constant(path) for path in paths(files)],
+        tf.constant(files),
+    ):
+        one = ours.read_examples(names, features, 10)
+        assert [n for batch in one for n in plain(batch["id"])] == expected
+
+
+def test_an_endless_dataset_by_its_number_of_epochs(files: str) -> None:
+    one = ours.make_batched_features_dataset(files, 10, {"id": FEATURES["id"]}, num_epochs=-1)
+    assert one.cardinality() == tf.data.INFINITE_CARDINALITY
+    assert one.element_spec == {"id": tf.TensorSpec((None,), tf.int64)}
+    assert len(list(one.take(30))) == 30
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -71,6 +71,11 @@ def _sampled_by(
 
 _CHOICE = TensorSpec((), "int64")
 
+_NO_ARRAY = (
+    "a dataset of fastrec.compat is not an array: in fit(), evaluate() and predict() of Keras, use "
+    "fastrec.tensorflow.dataset(dataset)"
+)
+
 
 @with_room
 class Dataset(Chain):
@@ -88,6 +93,8 @@ class Dataset(Chain):
         return Dataset(node)
 
     def __getattr__(self, name: str) -> Any:
+        if name == "shape":  # Keras reads it from each object that has __array__
+            raise AttributeError(_NO_ARRAY, name=name, obj=self)
         if name in OF_VERSION_1:  # `tf.compat.v1.data.Dataset` has this property
             return OF_VERSION_1[name](self)
         raise AttributeError(
@@ -370,6 +377,9 @@ class Dataset(Chain):
     def cardinality(self, name: str | None = None) -> Any:
         """Return the number of elements; -1 if the dataset is endless, -2 if it is unknown."""
         return EagerTensor(np.asarray(self._node.cardinality(), np.int64))
+
+    def __array__(self, *arguments: object, **options: object) -> NoReturn:
+        raise TypeError(_NO_ARRAY)
 
     def __len__(self) -> int:
         count = self._node.cardinality()
