@@ -126,8 +126,8 @@ class Feed:
             return [np.int64(count), *arrays, *spare]
         if run.failure is not None:
             # Once: a consumer that ignores errors would ask for ever.
-            error, run.failure, run.ended = run.failure, None, True
-            raise failed(error) from error
+            failure, run.failure, run.ended = run.failure, None, True
+            raise failed(failure) from failure
         raise StopIteration
 
     def end(self, number: Any) -> Any:

@@ -6,6 +6,7 @@ The model counts the visits of each record in its weights, and another layer dep
 
 from __future__ import annotations
 
+import io
 import os
 import subprocess
 import sys
@@ -172,6 +173,35 @@ def test_a_transform_may_return_what_fit_takes(files: str, features: Any) -> Non
     source = batcher(files, features, transform=pair)
     with pytest.raises(TypeError, match="leave them out, and have the transform return"):
         trained.fit(fastrec.keras.dataset(source, "x"), verbose=0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", ["uint8", "float32"])
+def test_images_reach_fit_decoded_and_preprocessing_follows(tmp_path: Path, dtype: str) -> None:
+    image = pytest.importorskip("PIL.Image")
+    with fastrec.Writer(tmp_path / "images") as writer:
+        for number in range(20):
+            encoded = io.BytesIO()
+            image.new("RGB", (9, 8 + number), (number, 2, 3)).save(encoded, "PNG")
+            example = {"image": encoded.getvalue(), "label": float(number)}
+            writer.write(fastrec.encode_example(example))
+    features = {
+        "image": fastrec.ImageFeature((8, 8), fit="resize", dtype=np.dtype(dtype)),
+        "label": fastrec.FixedLenFeature((1,), np.float32),
+    }
+    source = fastrec.Batcher(tmp_path / "images", features, 8)
+    trained = keras.Sequential(
+        [
+            keras.Input((8, 8, 3), dtype=dtype),
+            keras.layers.Rescaling(1.0),
+            keras.layers.Resizing(4, 4),
+            keras.layers.GlobalAveragePooling2D(),
+        ]
+    )
+    trained.compile(loss="mse")
+    red = trained.predict(fastrec.keras.dataset(source, "image"), verbose=0)[:, 0]
+    trained.fit(fastrec.keras.dataset(source, "image", "label"), epochs=2, verbose=0)
+    np.testing.assert_allclose(red, np.arange(20), atol=1e-3)
 
 
 # --- interruptions --------------------------------------------------------------------------------

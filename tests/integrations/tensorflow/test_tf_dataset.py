@@ -504,7 +504,7 @@ def test_a_compat_dataset_keeps_its_cardinality(files: str) -> None:
     assert dataset(compat(files)).cardinality() == tf.data.UNKNOWN_CARDINALITY
     with pytest.raises(TypeError, match="must be a dense, ragged or sparse tensor"):
         dataset(numbers.window(2))
-    one = fastrec.compat.v1.data.Dataset.range(3)
+    one: Any = fastrec.compat.v1.data.Dataset.range(3)
     with pytest.raises(TypeError, match=r"source must be a fastrec\.Batcher or a dataset of"):
         dataset(one)
 
