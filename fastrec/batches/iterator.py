@@ -154,9 +154,10 @@ class Batches(Iterator[Any]):
             self._meter.end()
             self._audited(self._audit.finish)  # type: ignore[union-attr]
             self._finished = True
-            log_info("epoch %d has ended\n%s", self.epoch, self.report())
+            report = self.report()
+            log_info("epoch %d has ended\n%s", self.epoch, report)
             for function in filter(None, (self._on_end, self._on_stats)):
-                function(self.report())
+                function(report)
         self._show_progress(last=True)
 
     def _audited(self, check: Callable[..., None], *arguments: Any) -> None:
