@@ -79,6 +79,7 @@ static int find_or_add(fr_infer *infer, fr_span key, uint32_t *number, fr_error 
                            FR_INFER_MAX);
         fr_sighting fresh = {.key = infer->keys.size,
                              .key_size = key.size,
+                             .number = (uint32_t)count,
                              .fewest = UINT64_MAX,
                              .least_frames = UINT64_MAX};
         FR_TRY(fr_buffer_append(&infer->sightings, &fresh, sizeof fresh, err));
@@ -97,17 +98,16 @@ static bool is_same(const fr_tally *a, const fr_tally *b) {
 }
 
 /* Records one more entry; the last entry of a key replaces earlier ones of the same record. */
-static int note(fr_infer *infer, fr_span key, const fr_tally *tally, fr_sighting **previous,
-                fr_error *err) {
-    uint32_t number = *previous ? (*previous)->next : 0;
+static int note(fr_infer *infer, fr_span key, const fr_tally *tally, fr_sighting *previous,
+                fr_sighting **noted, fr_error *err) {
+    uint32_t number = previous ? previous->next : 0;
     if (number >= fr_infer_count(infer) ||
         !fr_span_equal(key_of(infer, sighting(infer, number)), key)) {
-        size_t place = *previous ? (size_t)(*previous - sighting(infer, 0)) : 0;
+        const size_t place = previous ? previous->number : 0;
         FR_TRY(find_or_add(infer, key, &number, err));
-        if (*previous) sighting(infer, place)->next = number;
+        if (previous) sighting(infer, place)->next = number;
     }
-    fr_sighting *seen = sighting(infer, number);
-    *previous = seen;
+    fr_sighting *seen = *noted = sighting(infer, number);
     const bool replaces = seen->repeats && seen->stamp == infer->records;
     seen->repeats -= replaces;
     if (!replaces && seen->repeats && is_same(&seen->last, tally)) {
@@ -138,7 +138,12 @@ static uint64_t count_values(fr_kind kind, fr_span list) {
     return count;
 }
 
+/* Returns whether a run, which has at least eight bytes before it, is exactly one varint. */
 static bool is_varint(fr_span run) {
+    if (FR_LIKELY(run.size - 1 < 8)) {
+        const uint64_t word = fr_load_u64(run.data + run.size - 8) >> (64 - 8 * run.size);
+        return fr_wire_is_varint(word, (unsigned)run.size);
+    }
     if (run.size == 0 || run.size > FR_VARINT_MAX) return false;
     for (size_t i = 0; i + 1 < run.size; i++)
         if (run.data[i] < 0x80) return false;
@@ -232,42 +237,68 @@ static int malformed(fr_error *err) {
     return fr_fail(err, FR_ERR_MALFORMED, "not a valid tf.train.Example");
 }
 
-/* Compares a few bytes as memcmp() does, without a call. */
-static bool begins_with(const uint8_t *data, const uint8_t *head, size_t size) {
-    uint64_t a, b;
-    if (size < sizeof a) return memcmp(data, head, size) == 0;
-    for (size_t i = 0; i < size; i += sizeof a) {
-        const size_t at = i + sizeof a <= size ? i : size - sizeof a;
-        memcpy(&a, data + at, sizeof a);
-        memcpy(&b, head + at, sizeof b);
-        if (a != b) return false;
-    }
-    return true;
+/* Size of the bytes of an entry between its key and its values: the tag and the size of the
+   Feature, of its list, and of the values. */
+#define SIZES 6
+
+/* Returns whether `data` begins with the head of a sighting, whose last eight bytes are `tail`. */
+static bool begins_with(const uint8_t *data, const fr_sighting *seen, uint64_t tail) {
+    const size_t before = seen->head_size - sizeof tail;
+    size_t i = 0;
+    if (fr_load_u64(data + before) != tail) return false;
+    for (; i + sizeof tail <= before; i += sizeof tail)
+        if (fr_load_u64(data + i) != fr_load_u64(seen->head + i)) return false;
+    const uint64_t difference = fr_load_u64(data + i) ^ fr_load_u64(seen->head + i);
+    return (difference & ((UINT64_C(1) << 8 * (before - i)) - 1)) == 0;
 }
 
-/* Records an entry that differs from an earlier one only in the bytes of its values. */
-static bool note_alike(fr_infer *infer, fr_span entry, fr_sighting **previous) {
-    const uint32_t number = *previous ? (*previous)->next : 0;
-    if (number >= fr_infer_count(infer)) return false;
-    fr_sighting *seen = sighting(infer, number);
+/* Returns the sighting that last followed another one, or the first of a record. */
+static fr_sighting *following(fr_infer *infer, fr_sighting *previous) {
+    if (!previous) return fr_infer_count(infer) ? sighting(infer, 0) : NULL;
+    /* A processor predicts this branch, but it would have to wait for `next` to find the other
+       address. */
+    if (FR_LIKELY(previous->next == previous->number + 1)) return previous + 1;
+    return sighting(infer, previous->next);
+}
+
+/* Records an entry that differs from an earlier one only in the bytes of its values; otherwise
+   returns NULL. */
+static fr_sighting *note_alike(fr_infer *infer, fr_span entry, fr_sighting *previous) {
+    fr_sighting *seen = following(infer, previous);
+    if (!seen) return NULL;
     const size_t size = seen->head_size;
-    if (!size || entry.size != seen->entry_size || !seen->repeats || seen->stamp == infer->records)
-        return false;
-    if (!begins_with(entry.data, seen->head, size)) return false;
+    if (!size || !seen->repeats || seen->stamp == infer->records) return NULL;
+    if (seen->slope ? entry.size < size || entry.size >= 0x80 : entry.size != seen->entry_size)
+        return NULL;
+    if (!begins_with(entry.data, seen, seen->tail + seen->slope * entry.size)) return NULL;
     if (seen->last.kinds[FR_KIND_INT64] &&
         !is_varint((fr_span){entry.data + size, entry.size - size}))
-        return false;
+        return NULL;
     seen->repeats++;
     seen->stamp = infer->records;
-    *previous = seen;
-    return true;
+    return seen;
+}
+
+/* Returns the change of the last eight bytes of a head with the size of its entry, or 0 if an entry
+   of another size may have another number of values. */
+static uint64_t slope_of(const fr_sighting *seen, const uint8_t *values, size_t value_size) {
+    const uint8_t *sizes = values - SIZES;
+    if (seen->last.kinds[FR_KIND_FLOAT] || seen->last.most != 1 || seen->entry_size >= 0x80)
+        return 0;
+    if (sizes[0] != TAG_2 || sizes[1] != value_size + 4 || sizes[3] != value_size + 2 ||
+        sizes[4] != TAG_1 || sizes[5] != value_size)
+        return 0;
+    return UINT64_C(1) << 24 | UINT64_C(1) << 40 | UINT64_C(1) << 56;
 }
 
 static void set_head(fr_sighting *seen, fr_span entry, fr_span run) {
     const size_t size = run.data ? (size_t)(run.data - entry.data) : 0;
-    seen->head_size = size <= sizeof seen->head ? (uint8_t)size : 0;
+    seen->head_size = size >= sizeof seen->tail && size <= sizeof seen->head ? (uint8_t)size : 0;
+    if (!seen->head_size) return;
     seen->entry_size = entry.size;
-    memcpy(seen->head, entry.data, seen->head_size);
+    memcpy(seen->head, entry.data, size);
+    seen->slope = slope_of(seen, run.data, run.size);
+    seen->tail = fr_load_u64(seen->head + size - sizeof seen->tail) - seen->slope * entry.size;
 }
 
 /* Walks the entries of a map, and records them unless `infer` is NULL. */
@@ -279,11 +310,14 @@ static int walk(fr_infer *infer, bool lists, fr_span map, fr_error *err) {
         fr_span key, run;
         fr_tally tally;
         if (field.tag != TAG_1) continue;
-        if (infer && note_alike(infer, field.bytes, &previous)) continue;
-        if (!read_entry(field.bytes, lists, &key, &tally, &run)) return malformed(err);
-        if (!infer) continue;
-        FR_TRY(note(infer, key, &tally, &previous, err));
-        set_head(previous, field.bytes, run);
+        fr_sighting *seen = infer ? note_alike(infer, field.bytes, previous) : NULL;
+        if (!seen) {
+            if (!read_entry(field.bytes, lists, &key, &tally, &run)) return malformed(err);
+            if (!infer) continue;
+            FR_TRY(note(infer, key, &tally, previous, &seen, err));
+            set_head(seen, field.bytes, run);
+        }
+        previous = seen;
     }
     return fr_wire_malformed(&fields) ? malformed(err) : FR_OK;
 }

@@ -33,12 +33,17 @@ typedef struct {
     fr_tally last;
     uint64_t repeats;      /* number of these records; 0 if they are in the sums */
     uint64_t begin, stamp; /* first and last of them, counted from 1 */
+    uint32_t number;       /* of this sighting */
     uint32_t next;         /* number of the sighting that last followed this one */
-    /* An entry of this size that begins with `head` has the same tally: only the bytes of its
-       values differ. A `head_size` of 0 marks an entry in another encoding. */
+    /* The bytes of the last entry before its values. An entry of the same size that begins with
+       them has the same tally: only the bytes of its values differ. With a `slope`, this is also
+       true for an entry of another size if the last eight bytes of its head, as a number, are
+       `tail` + `slope` x its size: each of its sizes is one byte. A `head_size` of 0 marks an entry
+       in another encoding. */
     uint8_t head_size;
     uint8_t head[48];
     size_t entry_size;
+    uint64_t tail, slope;
 } fr_sighting;
 
 /* All zeros is a valid fr_infer of no records. */

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fastrec import _core
@@ -79,8 +79,14 @@ def survey_of(block: list[bytes], start: int = 0) -> _core.Survey:
     return survey
 
 
-# Records of one form differ in the bytes of their values alone.
-RUNS = [[b"\x05", b"\x85"], [b"\x05\x06", b"\x85\x01", b"\x85\x86"], [b"abcd", b"\x80\x80\x80\x01"]]
+# Records of one form differ in the bytes of their values, and in the sizes of these.
+RUNS = [
+    [b"\x05", b"\x85"],
+    [b"\x05\x06", b"\x85\x01", b"\x85\x86"],
+    [b"abcd", b"\x80\x80\x80\x01"],
+    [b"\x05", b"\x85\x01", b"\x85\x86\x87\x01", b"\x80" * 8 + b"\x01", b"\x80" * 9 + b"\x01"],
+    [b"", b"a", b"b" * 12, b"c" * 60, b"d" * 108, b"e" * 119, b"f" * 130],
+]
 
 
 @st.composite
@@ -103,12 +109,39 @@ def alike(draw: st.DrawFn) -> list[bytes]:
     ]
 
 
+@st.composite
+def damaged(draw: st.DrawFn) -> list[bytes]:
+    block = draw(alike())
+    number = draw(st.integers(0, len(block) - 1))
+    record = bytearray(block[number])
+    at = draw(st.integers(0, len(record) - 1))
+    record[at] = (record[at] + draw(st.sampled_from([-8, -2, -1, 1, 2, 8, 128]))) % 256
+    block[number] = bytes(record)
+    return block
+
+
 mixed = st.lists(records, min_size=1, max_size=3).flatmap(
     lambda kinds: st.lists(st.sampled_from(kinds), max_size=30)
 )
 
 
-@given(alike() | mixed)
+def plain(key: bytes, kind: int, run: bytes) -> bytes:
+    return sized(1, sized(1, sized(1, key) + sized(2, sized(kind, sized(1, run)))))
+
+
+@given(alike() | damaged() | mixed)
+@example([plain(b"a", 1, b"b" * size) for size in (0, 1, 60, 108, 115, 116, 117, 118, 119, 130)])
+@example([plain(b"a", 2, bytes(size)) for size in (4, 8, 4, 7, 6)])
+@example([plain(b"a", 3, run) for run in (b"\x05", b"\x85\x01", b"\x05", b"\x05\x06", b"\x85")])
+# Sizes in two bytes, which end where sizes in one byte would.
+@example(
+    [
+        plain(b"a", 1, b"?"),
+        sized(1, sized(1, sized(1, b"a") + b"\x12\x85\x00\x0a\x82\x00\x0a\x00")),
+        sized(1, sized(1, sized(1, b"a") + b"\x12\x87\x00\x0a\x84\x00\x0a\x02??")),
+        sized(1, sized(1, sized(1, b"a") + b"\x12\x88\x00\x0a\x85\x00\x0a\x03???")),
+    ]
+)
 def test_records_count_the_same_together_as_one_by_one(block: list[bytes]) -> None:
     alone: list[_core.Survey] = []
     refused = None
