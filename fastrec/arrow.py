@@ -195,19 +195,39 @@ class ColumnParser:
         """Whether a column holds whole records."""
         return bool(self._whole)
 
-    def __call__(self, records: fastrec.Bytes) -> dict[str, Any]:
-        """Parse records; the columns are in the order of the features."""
-        return self.finish(self._parsed(records), records)
+    def __call__(
+        self, records: fastrec.Bytes, failures: list[fastrec.ExampleParseError] | None = None
+    ) -> dict[str, Any]:
+        """Parse records; the columns are in the order of the features.
 
-    def _parsed(self, records: fastrec.Bytes) -> dict[str, Any]:
-        if self.sequence is not None:
-            context, lists, _ = fastrec.parse_sequence_example(
-                records, self.features, self.sequence
+        Without `failures`, a record that does not match the features raises an error. Otherwise it
+        is left out, and `failures` receives the error.
+        """
+        columns = self._parsed(records, failures)
+        if failures and self._whole:
+            failed = [error.record for error in failures]
+            records = records.take(np.delete(np.arange(len(records)), failed))
+        return self.finish(columns, records)
+
+    def _parsed(
+        self, records: fastrec.Bytes, failures: list[fastrec.ExampleParseError] | None = None
+    ) -> dict[str, Any]:
+        on_error: Any = "raise" if failures is None else failures.append
+        try:
+            if self.sequence is not None:
+                context, lists, _ = fastrec.parse_sequence_example(
+                    records, self.features, self.sequence, on_error=on_error
+                )
+                return {**context, **lists}
+            if not self.features:
+                return {}
+            return fastrec.parse_example(
+                records, self.features, threads=self._threads, on_error=on_error
             )
-            return {**context, **lists}
-        if not self.features:
-            return {}
-        return fastrec.parse_example(records, self.features, threads=self._threads)
+        except fastrec.ExampleParseError:
+            if not failures or len(failures) < len(records):
+                raise
+            return self._parsed(fastrec.Bytes.from_list([]))  # all of this block is left out
 
     def finish(
         self, columns: Mapping[str, Any], records: fastrec.Bytes | None = None
@@ -228,25 +248,51 @@ class ColumnParser:
         """Read files in order, in blocks of up to `batch_size` records or 32 MiB.
 
         `where` returns the numbers, within a block, of the records to parse. `inspect` may raise an
-        :class:`fastrec.ExampleParseError` about a block before it is parsed.
+        :class:`fastrec.ExampleParseError` about a block before it is parsed. Records that do not
+        match the features are left out and listed in `files.skipped` if the policy of the files
+        allows it, but not all records of the files.
         """
-        for reader in files.readers():
+        damage = files.policy()
+        failures: list[fastrec.ExampleParseError] = []
+        first: fastrec.ExampleParseError | None = None
+        left_out = kept = 0
+        for reader in files.readers(damage):
             done = 0
             while (block := reader.take(batch_size)) is not None:
                 rows = None
+                failures.clear()
                 try:
                     if inspect is not None:
                         inspect(block)
-                    if where is None:
-                        yield self(block)
-                    elif len(rows := where(block)):
-                        yield self(block.take(rows))
+                    if where is not None:
+                        rows = where(block)
+                    chosen = block if rows is None else block.take(rows)
+                    columns = self(chosen, None if damage is None else failures)
                 except fastrec.ExampleParseError as error:
                     if error.record is None:
                         raise
-                    row = error.record if rows is None else int(rows[error.record])
-                    raise error.in_record(done + row, reader.path) from None
+                    raise _located(error, reader.path, done, rows) from None
+                for error in failures:
+                    failure = _located(error, reader.path, done, rows)
+                    damage.leave_out(failure)  # type: ignore[union-attr]
+                    first = first or failure
+                left_out += len(failures)
+                kept += len(chosen) - len(failures)
+                if len(chosen) > len(failures):
+                    yield columns
                 done += len(block)
+        if first is not None and not kept and not files.reads_ranges:
+            raise fastrec.ExampleParseError(
+                f"no record can be used: all {left_out} were left out. The first: {first}"
+            ) from first
+
+
+def _located(
+    error: fastrec.ExampleParseError, path: Any, done: int, rows: NDArray[Any] | None
+) -> fastrec.ExampleParseError:
+    """Return an error about a row of a block as an error about a record of a file."""
+    row = error.record or 0
+    return error.in_record(done + (row if rows is None else int(rows[row])), path)
 
 
 class Table:
@@ -321,6 +367,13 @@ class Table:
                     )
                     error.record = min(number for number in first if number >= 0)
                     raise error
+
+    @property
+    def skipped(self) -> list[fastrec.Skipped]:
+        """Regions and records left out so far, in any pass; see the option ``on_error``."""
+        source = self._files if self._batcher is None else self._batcher
+        skipped: list[fastrec.Skipped] = source.skipped
+        return skipped
 
     def empty(self) -> RecordBatch:
         """Return a batch without rows."""

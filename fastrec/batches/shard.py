@@ -122,7 +122,7 @@ def _environment() -> _Rank | None:
     for rank, size in VARIABLES:
         if rank not in os.environ or size not in os.environ:
             continue
-        if rank.startswith("SLURM") and os.environ.get("SLURM_STEP_ID") in _SINGLE_STEPS:
+        if rank == "SLURM_PROCID" and _is_single_step(size):
             return None
         try:
             index, count = int(os.environ[rank]), int(os.environ[size])
@@ -135,3 +135,11 @@ def _environment() -> _Rank | None:
             )
         return _Rank(index, count, f"{rank} and {size}")
     return None
+
+
+def _is_single_step(size: str) -> bool:
+    """Return whether this Slurm process is alone in its step, whatever `size` says of the job."""
+    step = os.environ.get("SLURM_STEP_ID", os.environ.get("SLURM_STEPID"))
+    # srun numbers its steps. Without a number, process 0 is the batch script, and others are not.
+    is_batch = size == "SLURM_NTASKS" and step is None and os.environ["SLURM_PROCID"] == "0"
+    return is_batch or step in _SINGLE_STEPS

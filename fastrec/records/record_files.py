@@ -15,6 +15,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
+from multiprocessing.context import get_spawning_popen
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, Union
 
 from .. import _core
@@ -408,6 +409,11 @@ class RecordFiles:
             name = look.first_packed
         return None if name is None else f"{os.fsdecode(name)!a}"
 
+    @property
+    def reads_ranges(self) -> bool:
+        """Whether the source consists of byte ranges, which are parts of files."""
+        return self._ranges is not None
+
     def _look(self) -> _Look:
         """Return a summary of the files from their first bytes."""
         if self._looked is None and self.opens_late:
@@ -581,7 +587,11 @@ class RecordFiles:
     def __getstate__(self) -> dict[str, Any]:
         if self.file is not None:
             raise TypeError("a reader of a file object cannot be pickled; pass the file's path")
-        return {**self.__dict__, "_lock": None, "_dataset": None, "indexes": {}, "begun": None}
+        dataset = self._dataset
+        is_shared = get_spawning_popen() is not None and not self.is_local
+        is_kept = is_shared and isinstance(dataset, RemoteDataset) and dataset.kept.fits
+        unshared = {"_lock": None, "_dataset": dataset if is_kept else None, "begun": None}
+        return {**self.__dict__, **unshared, "indexes": {}}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)

@@ -6,9 +6,6 @@ from __future__ import annotations
 import contextlib
 import mmap
 import os
-import threading
-import warnings
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import pairwise
@@ -22,6 +19,7 @@ from ..columns import Bytes
 from ..errors import IndexMismatchError
 from ..storage.ahead import Ahead, Job, run_all
 from ..storage.options import StorageOptions
+from .kept_objects import KeptObjects, fetch
 
 __all__ = ["Extract", "IndexList", "RemoteDataset", "index_mismatch", "reserve"]
 
@@ -29,9 +27,6 @@ _GAP = 1 << 17  # maximum bytes of a gap between two records that are fetched to
 _LONG = 1 << 16  # minimum bytes without gaps for a separate request
 _MOST_RANGE = 8 << 20
 _RUN = 1 << 20  # bytes of records without gaps that are planned together
-_MANY_REQUESTS = 1000  # random requests before a warning
-_BATCH = 16  # records per call from which further such calls are expected
-_FEW_REQUESTS = 4  # ranges of one file, fetched by calls for fewer records
 _IN_MEMORY = 64 << 20  # maximum bytes of an extract in memory; a larger one is a temporary file
 
 
@@ -72,6 +67,12 @@ class IndexList:
     def __getitem__(self, number: int, /) -> _core.FileIndex:
         return self._indexes[number]
 
+    def __getstate__(self) -> list[bytes]:
+        return [bytes(memoryview(index.save())) for index in self._indexes]
+
+    def __setstate__(self, state: list[bytes]) -> None:
+        self.__init__([*map(_core.FileIndex.load, state)])  # type: ignore[misc]
+
 
 class RemoteDataset:
     """The records of remote files under one numbering, like ``_core.Dataset`` for local files.
@@ -105,7 +106,7 @@ class RemoteDataset:
                 if indexes[number].size != file.size:
                     raise index_mismatch(file, indexes[number])
         self.size = sum(file.size for file in files) if size is None else size
-        self._kept = _KeptFiles(files, storage, self.size)
+        self.kept = KeptObjects(files, storage, self.size)
         self._firsts = np.concatenate([[0], np.cumsum(indexes.counts)]).astype(np.int64)
 
     def __len__(self) -> int:
@@ -188,11 +189,11 @@ class RemoteDataset:
     def jobs(self, plan: Plan) -> Iterator[Job]:
         """Yield the jobs that fetch the ranges of a plan."""
         for file, begin, end in plan.ranges:
-            yield Job(partial(_fetch, self.files[file], begin, end), end - begin)
+            yield Job(partial(fetch, self.files[file], begin, end), end - begin)
 
     def take_jobs(self, plan: Plan) -> Iterator[Job]:
         """Yield the jobs for one of many calls to :meth:`take`."""
-        return self._kept.jobs(plan)
+        return self.kept.jobs(plan)
 
     def take(self, numbers: NDArray[np.uint64]) -> Bytes:
         """Return the records with these numbers as one block."""
@@ -212,7 +213,7 @@ class RemoteDataset:
     def _extract(self, numbers: NDArray[np.uint64]) -> Extract:
         plan = self.plan(numbers)
         extract = Extract(self, plan, self.ahead(self.take_jobs(plan)))
-        self.check_version({file for file, _, _ in plan.ranges if file not in self._kept})
+        self.check_version({file for file, _, _ in plan.ranges if file not in self.kept})
         return extract
 
     def ahead(self, jobs: Iterator[Job]) -> Ahead[Any]:
@@ -223,71 +224,6 @@ class RemoteDataset:
         """Check the versions of files in stores whose responses omit the version."""
         if silent := [self.files[number] for number in files if self.files[number].silent]:
             run_all(file.identify for file in silent)
-
-
-class _KeptFiles:
-    """Files from which calls request records repeatedly, kept whole if all fit into the window.
-
-    A call for a batch of records fetches the whole file if it is not the first range of the file.
-    A call for fewer records does so after four ranges.
-    """
-
-    def __init__(self, files: Sequence[RangedFile], storage: StorageOptions, size: int) -> None:
-        self._files, self._size = files, size
-        self._fits = size <= storage.window_bytes
-        self._reset()
-
-    def _reset(self) -> None:
-        self._whole: dict[int, memoryview] = {}
-        self._used: Counter[int] = Counter()  # number of ranges fetched from each file
-        self._locks = [threading.Lock() for _ in self._files] if self._fits else []
-        self._requests = 0
-        self._pid = os.getpid()
-
-    def __contains__(self, number: int) -> bool:
-        return number in self._whole
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {"_files": self._files, "_size": self._size, "_fits": self._fits}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._reset()
-
-    def jobs(self, plan: Plan) -> Iterator[Job]:
-        """Yield one job for each range of a plan."""
-        if self._pid != os.getpid():  # another thread may have held a lock during fork()
-            self._pid, self._locks = os.getpid(), [threading.Lock() for _ in self._locks]
-        self._warn_of_requests(len(plan.ranges))
-        self._used.update(file for file, _, _ in plan.ranges)
-        few = 1 if len(plan.numbers) >= _BATCH else _FEW_REQUESTS
-        for file, begin, end in plan.ranges:
-            whole = self._fits and self._used[file] > few
-            fetch = partial(self._part, file) if whole else partial(_fetch, self._files[file])
-            yield Job(partial(fetch, begin, end), end - begin)
-
-    def _part(self, number: int, begin: int, end: int, pause: Any) -> memoryview:
-        with self._locks[number]:
-            data = self._whole.get(number)
-            if data is None:
-                file = self._files[number]
-                data = self._whole[number] = _fetch(file, 0, file.size, pause)
-        return data[begin:end]
-
-    def _warn_of_requests(self, count: int) -> None:
-        before, self._requests = self._requests, self._requests + count
-        if not self._fits and before < _MANY_REQUESTS <= self._requests:
-            warnings.warn(
-                f"{self._requests} requests were made for records of {len(self._files)} objects in "
-                f"random order; a Batcher, StorageOptions(cache=...) or a window_bytes of at least "
-                f"{self._size} makes one or two for each object",
-                RuntimeWarning,
-                stacklevel=5,
-            )
-
-
-def _fetch(file: RangedFile, begin: int, end: int, pause: Any) -> memoryview:
-    return memoryview(file.read(begin, end, pause))
 
 
 class Plan:

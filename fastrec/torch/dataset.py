@@ -14,6 +14,7 @@ import torch.utils.data
 from .. import Bytes, ExampleParseError, Reader, parse_sequence_example
 from ..arguments import check_int
 from ..images.keyed import KeyedParser
+from ..records.remote_dataset import RemoteDataset
 from .rows import Rows
 
 __all__ = ["Dataset"]
@@ -72,7 +73,7 @@ class Dataset(torch.utils.data.Dataset):  # type: ignore[misc,type-arg,unused-ig
         self.features = dict(features or {})
         self.sequence_features = None if sequence_features is None else dict(sequence_features)
         self.transform = transform
-        self._has_warned = False
+        self._is_prepared = False
         both = self.features.keys() & (self.sequence_features or {}).keys()
         if both:
             raise ValueError(f"{min(both)!r} is in features and in sequence_features")
@@ -105,8 +106,8 @@ class Dataset(torch.utils.data.Dataset):  # type: ignore[misc,type-arg,unused-ig
     def _read(self, indices: Sequence[int]) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return columns, and the frame counts of padded feature lists."""
         worker = torch.utils.data.get_worker_info()
-        if worker is not None:
-            self._warn_of(worker)
+        if not self._is_prepared:
+            self._prepare(worker)
         if self.sequence_features is None:
             threads = None if worker is None else 1
             return self._parse(self.reader, indices, int(self._epoch), threads), {}
@@ -119,15 +120,20 @@ class Dataset(torch.utils.data.Dataset):  # type: ignore[misc,type-arg,unused-ig
             path, record = self.reader._files.dataset().place_of(number)
             raise error.in_record(record, path) from None
 
-    def _warn_of(self, worker: Any) -> None:
+    def _prepare(self, worker: Any) -> None:
+        """Prepare for requests for all records, which are single ranges of objects at first."""
+        self._is_prepared = True
         files = self.reader._files
-        if self._has_warned or worker.id or files.is_local or files.storage.cache is not None:
+        dataset = files.dataset()
+        if files.is_local or not isinstance(dataset, RemoteDataset):
             return
-        self._has_warned = True
+        dataset.kept.expect_all()
+        if worker is None or worker.id or not dataset.kept.fits or dataset.kept.are_shared:
+            return
         warnings.warn(
-            f"each of the {worker.num_workers} DataLoader workers fetches all {len(files.paths)} "
-            "objects for itself: num_workers=0 fetches each once, and with "
-            "StorageOptions(cache=...) the workers share the copies",
+            f"each of the {worker.num_workers} DataLoader workers fetches all "
+            f"{len(dataset.files)} objects for itself: num_workers=0 or spawned workers fetch each "
+            "once, and with StorageOptions(cache=...) the workers share the copies",
             RuntimeWarning,
             stacklevel=3,
         )
@@ -137,6 +143,9 @@ class Dataset(torch.utils.data.Dataset):  # type: ignore[misc,type-arg,unused-ig
             records, self.features, self.sequence_features
         )
         return {**context, **lists}, lengths
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_is_prepared": False}
 
     def __repr__(self) -> str:
         return f"<fastrec.torch.Dataset of {self.reader!r}>"

@@ -319,3 +319,77 @@ def test_datafusion_takes_it(words: Path) -> None:
     datafusion = pytest.importorskip("datafusion")
     frame = datafusion.SessionContext().from_arrow(arrow.table(words, tensors=False))
     assert frame.count() == 1000
+
+
+# -- Records that do not match the features ------------------------------------------------------
+
+FEATURES = {
+    "id": fastrec.FixedLenFeature((), np.int64),
+    "pair": fastrec.FixedLenFeature((2,), np.float32),
+}
+BAD: list[dict[str, Any]] = [
+    {"pair": [1.0, 2.0]},
+    {"id": "a", "pair": [1.0, 2.0]},
+    {"id": 1, "pair": [1.0]},
+]
+
+
+def file_of(path: Path, rows: list[Any]) -> Path:
+    with fastrec.Writer(path) as writer:
+        for row in rows:
+            writer.write(row)
+    return path
+
+
+def good(number: int) -> dict[str, Any]:
+    return {"id": number, "pair": [1.0, 2.0]}
+
+
+@pytest.mark.parametrize("batch_size", [1, 4, 8192])
+def test_records_that_do_not_match_are_left_out_and_listed(tmp_path: Path, batch_size: int) -> None:
+    rows: list[Any] = [good(n) if n % 5 else BAD[n // 5 % 3] for n in range(30)]
+    rows[7] = b"\xff\xff"
+    file = file_of(tmp_path / "a.tfrecord", rows)
+    kept = [n for n in range(30) if n % 5 and n != 7]
+    table = arrow.table(file, FEATURES, on_error="skip", batch_size=batch_size)
+    for _ in range(2):
+        assert pa.table(table)["id"].to_pylist() == kept
+        assert [lost.record for lost in table.skipped] == sorted({*range(30)} - {*kept})
+    seen: list[int] = []
+    table = arrow.table(
+        file, {**FEATURES, "whole": arrow.Record()}, batch_size=batch_size,
+        on_error=lambda error: seen.append(error.record or 0),
+    )  # fmt: skip
+    whole = pa.table(table)["whole"].to_pylist()
+    assert [int(row["id"]) for row in map(one_of, whole)] == kept
+    assert seen == sorted({*range(30)} - {*kept})
+    few = arrow.table(file, FEATURES, on_error="skip", max_bad=3)
+    with pytest.raises(pa.ArrowInvalid, match=r"record 10 in .*a\.tfrecord"):
+        pa.table(few)
+
+
+def one_of(record: bytes) -> dict[str, Any]:
+    return fastrec.parse_single_example(record, FEATURES)
+
+
+def test_a_table_without_any_record_that_matches_is_an_error(tmp_path: Path) -> None:
+    files = [file_of(tmp_path / f"{n}.tfrecord", BAD) for n in range(2)]
+    with pytest.raises(
+        pa.ArrowInvalid, match=r"no record can be used: all 6 .*'id': it is missing"
+    ):
+        pa.table(arrow.table(files, FEATURES, on_error="skip"))
+    assert pa.table(arrow.table(files, {"id": arrow.Optional(bytes)}, on_error="skip")).num_rows
+
+
+def test_sequences_that_do_not_match_are_left_out(tmp_path: Path) -> None:
+    features = fastrec.SequenceFeatures(
+        {"id": FEATURES["id"]}, {"steps": fastrec.RaggedFeature(np.int64)}
+    )
+    records = [
+        fastrec.encode_sequence_example({"id": n} if n % 3 else {}, {"steps": [[n], [n, n]]})
+        for n in range(7)
+    ]
+    file = file_of(tmp_path / "a.tfrecord", records)
+    table = arrow.table(file, features, on_error="skip")
+    assert pa.table(table)["id"].to_pylist() == [1, 2, 4, 5]
+    assert [lost.record for lost in table.skipped] == [0, 3, 6]

@@ -171,6 +171,8 @@ def test_the_environment_says_which_shard_it_is(
         # A batch script, without srun: one process.
         ({"SLURM_NTASKS": "4", "SLURM_PROCID": "0", "SLURM_STEP_NUM_TASKS": "1"}, (0, 1)),
         ({"SLURM_NTASKS": "4", "SLURM_PROCID": "0", "SLURM_STEP_ID": "4294967291"}, (0, 1)),
+        ({"SLURM_NTASKS": "4", "SLURM_PROCID": "0", "SLURM_STEPID": "4294967291"}, (0, 1)),
+        ({"SLURM_NTASKS": "4", "SLURM_PROCID": "0"}, (0, 1)),
         # The shell of an interactive job, on the first node or where it was asked for.
         ({"SLURM_NTASKS": "4", "SLURM_PROCID": "0", "SLURM_STEP_ID": "4294967290"}, (0, 1)),
         ({"SLURM_NTASKS": "4"}, (0, 1)),
@@ -178,6 +180,8 @@ def test_the_environment_says_which_shard_it_is(
         ({"SLURM_NTASKS": "4", "SLURM_PROCID": "3", "SLURM_STEP_NUM_TASKS": "4"}, (3, 4)),
         ({"SLURM_NTASKS": "4", "SLURM_PROCID": "0", "SLURM_STEP_NUM_TASKS": "2"}, (0, 2)),
         ({"SLURM_NTASKS": "1", "SLURM_PROCID": "5", "SLURM_STEP_NUM_TASKS": "8"}, (5, 8)),
+        ({"SLURM_NTASKS": "4", "SLURM_PROCID": "0", "SLURM_STEP_ID": "0"}, (0, 4)),
+        ({"SLURM_NTASKS": "4", "SLURM_PROCID": "2"}, (2, 4)),
         # What a launcher within the job says comes first.
         (
             {"SLURM_NTASKS": "4", "SLURM_PROCID": "0", "SLURM_STEP_NUM_TASKS": "1"}

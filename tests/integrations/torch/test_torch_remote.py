@@ -41,7 +41,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectServer]:
         with fastrec.Writer(folder / f"{number}.tfrecord", index=True) as writer:
             ids = np.arange(ROWS) + number * ROWS
             writer.write_batch({"id": ids, "x": np.zeros((ROWS, 512), np.float32)})
-    with ObjectServer(Objects({p.name: p.read_bytes() for p in folder.iterdir()})) as server:
+    objects = {p.name: p.read_bytes() for p in folder.iterdir()}
+    with ObjectServer(Objects(objects)) as server:
         yield server
 
 
@@ -75,17 +76,52 @@ def test_objects_that_do_not_fit_the_window_cause_a_warning(server: ObjectServer
         assert most_requests_of_an_epoch(server, loader) > 2
 
 
-@pytest.mark.parametrize("cached", [False, True])
-def test_workers_that_fetch_the_objects_each_for_itself_warn(
-    cached: bool, server: ObjectServer, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("batch_size", [1, 8])
+def test_small_batches_take_two_requests_at_most(batch_size: int, server: ObjectServer) -> None:
+    loader = DataLoader(dataset_of(server), batch_size, shuffle=True)
+    counts = [most_requests_of_an_epoch(server, loader) for _ in range(2)]
+    assert counts[0] <= 2
+    assert counts[1] == 0
+
+
+@pytest.mark.parametrize(
+    ("cached", "method"),
+    [
+        pytest.param(False, "spawn", id="shared"),
+        pytest.param(False, "forkserver", id="shared, forkserver", marks=pytest.mark.slow),
+        pytest.param(True, "spawn", id="cached", marks=pytest.mark.slow),
+    ],
+)
+def test_spawned_workers_fetch_an_object_once(
+    cached: bool, method: str, server: ObjectServer, tmp_path: Path
 ) -> None:
     dataset = dataset_of(server, **({"cache": tmp_path / "cache"} if cached else {}))
     loader = DataLoader(
-        dataset, 32, shuffle=True, num_workers=2, multiprocessing_context="spawn",
-        persistent_workers=True,
+        dataset, 32, shuffle=True, num_workers=2, multiprocessing_context=method
     )  # fmt: skip
-    first, second = (most_requests_of_an_epoch(server, loader) for _ in range(2))
-    del loader
-    assert first <= 2 * 3  # of a worker: the size, the first bytes, the whole object
-    assert second == 0
-    assert ("each of the 2 DataLoader workers" in capfd.readouterr().err) != cached
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        counts = [most_requests_of_an_epoch(server, loader) for _ in range(2)]
+    assert counts[0] <= (2 * 2 if cached else 1)
+    assert counts[1] == 0
+
+
+def test_forked_workers_that_fetch_for_themselves_warn(server: ObjectServer) -> None:
+    fsspec = pytest.importorskip("fsspec", reason="fsspec is not installed")
+    files = fsspec.filesystem("memory")
+    assert isinstance(server.backend, Objects)
+    for name in server.backend.names():
+        files.pipe(f"/objects/{name}", server.backend.get(name))
+    reader = fastrec.Reader(
+        [f"objects/{number}.tfrecord" for number in range(OBJECTS)],
+        storage_options=StorageOptions(filesystem=files),
+    )
+    loader = DataLoader(
+        fastrec.torch.Dataset(reader, FEATURES), 32, num_workers=2, multiprocessing_context="fork"
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(RuntimeWarning, match="each of the 2 DataLoader workers"):
+            list(loader)
+        warnings.simplefilter("ignore")
+        assert sorted(int(i) for batch in loader for i in batch["id"]) == ALL
