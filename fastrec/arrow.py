@@ -205,7 +205,7 @@ class ColumnParser:
         """
         columns = self._parsed(records, failures)
         if failures and self._whole:
-            failed = [error.record for error in failures]
+            failed = np.array([failure.record for failure in failures], np.int64)
             records = records.take(np.delete(np.arange(len(records)), failed))
         return self.finish(columns, records)
 
@@ -272,8 +272,8 @@ class ColumnParser:
                     if error.record is None:
                         raise
                     raise _located(error, reader.path, done, rows) from None
-                for error in failures:
-                    failure = _located(error, reader.path, done, rows)
+                for each in failures:
+                    failure = _located(each, reader.path, done, rows)
                     damage.leave_out(failure)  # type: ignore[union-attr]
                     first = first or failure
                 left_out += len(failures)
