@@ -325,7 +325,7 @@ static int walk(fr_infer *infer, bool lists, fr_span map, fr_error *err) {
 static int add_record(fr_infer *context, fr_infer *lists, fr_span record, fr_error *err) {
     fr_wire_fields fields = fr_wire_begin(record);
     fr_wire_field field;
-    while (fr_wire_next(&fields, &field)) {
+    while (fr_wire_next_sized(&fields, TAG_1, &field)) {
         if (field.tag == TAG_1) FR_TRY(walk(context, false, field.bytes, err));
         if (field.tag == TAG_2 && lists && walk(NULL, true, field.bytes, NULL) == FR_OK)
             FR_TRY(walk(lists, true, field.bytes, err));

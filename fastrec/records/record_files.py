@@ -119,6 +119,7 @@ class RecordFiles:
         self.storage = StorageOptions.of(storage_options)
         self.file: Any = binary_file(source)
         self._ranges = ranges_of(source)
+        self.reads_ranges = self._ranges is not None  # parts of files
         self.described: DatasetIndex | None = None
         found: Sequence[str | bytes | RemoteFile] = []
         if self._ranges is not None:
@@ -409,11 +410,6 @@ class RecordFiles:
             name = look.first_packed
         return None if name is None else f"{os.fsdecode(name)!a}"
 
-    @property
-    def reads_ranges(self) -> bool:
-        """Whether the source consists of byte ranges, which are parts of files."""
-        return self._ranges is not None
-
     def _look(self) -> _Look:
         """Return a summary of the files from their first bytes."""
         if self._looked is None and self.opens_late:
@@ -587,11 +583,10 @@ class RecordFiles:
     def __getstate__(self) -> dict[str, Any]:
         if self.file is not None:
             raise TypeError("a reader of a file object cannot be pickled; pass the file's path")
-        dataset = self._dataset
-        is_shared = get_spawning_popen() is not None and not self.is_local
-        is_kept = is_shared and isinstance(dataset, RemoteDataset) and dataset.kept.fits
-        unshared = {"_lock": None, "_dataset": dataset if is_kept else None, "begun": None}
-        return {**self.__dict__, **unshared, "indexes": {}}
+        dataset = None if get_spawning_popen() is None or self.is_local else self._dataset
+        if not (isinstance(dataset, RemoteDataset) and dataset.kept.fits):
+            dataset = None
+        return {**self.__dict__, "_lock": None, "_dataset": dataset, "indexes": {}, "begun": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
