@@ -281,7 +281,7 @@ class ColumnParser:
                 if len(chosen) > len(failures):
                     yield columns
                 done += len(block)
-        if first is not None and not kept and not files.reads_ranges:
+        if first is not None and not kept and files.ranges is None:
             raise fastrec.ExampleParseError(
                 f"no record can be used: all {left_out} were left out. The first: {first}"
             ) from first

@@ -15,7 +15,6 @@ import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
-from multiprocessing.context import get_spawning_popen
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, Union
 
 from .. import _core
@@ -50,7 +49,7 @@ from .packed import has_checkpoints, inflate_whole
 from .passes import Pass
 from .paths import INDEX_SUFFIX, PathLike, expand, is_dataset_index
 from .recovery import Damage, OnError, Skipped, check_policy
-from .remote_dataset import RemoteDataset
+from .remote_dataset import RemoteDataset, for_spawned
 from .remote_indexes import save_index
 from .shard_sets import Shards
 from .splitting import FileRange, open_range, ranges_of
@@ -118,12 +117,11 @@ class RecordFiles:
         self.counts_damaged = counts_damaged
         self.storage = StorageOptions.of(storage_options)
         self.file: Any = binary_file(source)
-        self._ranges = ranges_of(source)
-        self.reads_ranges = self._ranges is not None  # parts of files
+        self.ranges = ranges_of(source)
         self.described: DatasetIndex | None = None
         found: Sequence[str | bytes | RemoteFile] = []
-        if self._ranges is not None:
-            found = [r.path if r.end is None else os.fspath(r.path) for r in self._ranges]
+        if self.ranges is not None:
+            found = [r.path if r.end is None else os.fspath(r.path) for r in self.ranges]
         elif is_dataset_index(source):
             self.described = DatasetIndex.open(source, storage_options=self.storage)  # type: ignore[arg-type]
             found = self.described.checked_files()
@@ -141,7 +139,7 @@ class RecordFiles:
             self.paths = [os.fspath(p) for p in found]
             self.places = [p if isinstance(p, RemoteFile) else os.path.abspath(p) for p in found]
             self.remote = [p for p in self.places if isinstance(p, RemoteFile)]
-        if self._ranges is not None and follow is not False:
+        if self.ranges is not None and follow is not False:
             raise ValueError("follow and ranges are mutually exclusive")
         if self.remote and follow is not False:
             raise ValueError("follow requires local files")
@@ -178,7 +176,7 @@ class RecordFiles:
         for name, given in (
             ("on_error", self.on_error != "raise"),
             ("follow", self.is_followed),
-            ("ranges", self._ranges is not None),
+            ("ranges", self.ranges is not None),
         ):
             if given:
                 raise ValueError(f"manifest and {name} are mutually exclusive")
@@ -214,7 +212,7 @@ class RecordFiles:
                 return self._open_stream(file, path, options, number)
             place = file
         options["place"] = place
-        part = None if self._ranges is None else self._ranges[number]
+        part = None if self.ranges is None else self.ranges[number]
         if part is not None and (part.end is not None or part.filesystem is not None):
             return self._open_range(part, options)
         if self.is_followed:
@@ -402,8 +400,8 @@ class RecordFiles:
         """Return the name of the first source without random access, for messages, or None."""
         if self.file is not None:
             return repr(self.file)
-        if self._ranges is not None:
-            return f"{str(self._ranges[0])!a}"
+        if self.ranges is not None:
+            return f"{str(self.ranges[0])!a}"
         look = self._look()
         name = look.irregular
         if name is None and look.packed and (look.packed < len(self.paths) or not self.is_local):
@@ -548,7 +546,7 @@ class RecordFiles:
         RandomAccessError
         """
         run = None if self.begun is None or self._dataset is not None else self.begun()
-        if run is None or run.started or self._ranges is not None:
+        if run is None or run.started or self.ranges is not None:
             return
         if self.are_packed:
             raise RandomAccessError(
@@ -583,10 +581,8 @@ class RecordFiles:
     def __getstate__(self) -> dict[str, Any]:
         if self.file is not None:
             raise TypeError("a reader of a file object cannot be pickled; pass the file's path")
-        dataset = None if get_spawning_popen() is None or self.is_local else self._dataset
-        if not (isinstance(dataset, RemoteDataset) and dataset.kept.fits):
-            dataset = None
-        return {**self.__dict__, "_lock": None, "_dataset": dataset, "indexes": {}, "begun": None}
+        unshared: dict[str, Any] = {"_lock": None, "indexes": {}, "begun": None}
+        return {**self.__dict__, **unshared, "_dataset": for_spawned(self._dataset)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)

@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import pairwise
+from multiprocessing.context import get_spawning_popen
 from typing import Any, Protocol
 
 import numpy as np
@@ -21,7 +22,7 @@ from ..storage.ahead import Ahead, Job, run_all
 from ..storage.options import StorageOptions
 from .kept_objects import KeptObjects, fetch
 
-__all__ = ["Extract", "IndexList", "RemoteDataset", "index_mismatch", "reserve"]
+__all__ = ["Extract", "IndexList", "RemoteDataset", "for_spawned", "index_mismatch", "reserve"]
 
 _GAP = 1 << 17  # maximum bytes of a gap between two records that are fetched together
 _LONG = 1 << 16  # minimum bytes without gaps for a separate request
@@ -224,6 +225,13 @@ class RemoteDataset:
         """Check the versions of files in stores whose responses omit the version."""
         if silent := [self.files[number] for number in files if self.files[number].silent]:
             run_all(file.identify for file in silent)
+
+
+def for_spawned(dataset: object) -> RemoteDataset | None:
+    """Return a dataset that a process which ``multiprocessing`` spawns now shares, or None."""
+    if type(dataset) is not RemoteDataset or get_spawning_popen() is None:
+        return None
+    return dataset if dataset.kept.fits else None
 
 
 class Plan:
