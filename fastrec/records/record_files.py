@@ -197,9 +197,8 @@ class RecordFiles:
     ) -> _core.RecordReader:
         """Open file `number`; its records are read in order.
 
-        `damage` is a :meth:`policy` that the files of one pass share. With `views`, records are
-        memoryviews. `remote` contains streams of the remote files of this pass; this call takes
-        one. `ahead` contains the compressed files of this pass.
+        `damage` is the :meth:`policy` of the pass, and `views` requests memoryviews. This call
+        takes one of the streams in `remote`; `ahead` contains the compressed files of the pass.
         """
         path, place, read = self.paths[number], self.places[number], None
         options = {**self.options, "damage": damage, "views": views}
