@@ -33,6 +33,7 @@ _WAIT_S = 0.1  # seconds per wait, so that Ctrl-C works
 _JOIN_S = 5.0  # seconds to wait for threads inside the caller's function, in total
 _NEXT_JOIN_S = 0.1  # the same, soon after a wait that timed out
 _USAGE_EVERY_NS = 100_000  # the system's counts of a thread are not read for a shorter stage
+_LOCK_EVERY_NS = 50_000_000  # time between two measurements of the wait for the lock
 _SLICE_NS = 3_000_000  # a thread waits so long for a processor that another has taken, as a rule
 _SPANS = 1024  # spans that each thread keeps
 
@@ -129,10 +130,11 @@ class _Clock:
     """
 
     def __init__(self, thread: str) -> None:
-        from ._core import thread_usage  # the extension imports this module
+        from ._core import lock_wait_ns, thread_usage  # the extension imports this module
 
-        self._measure = thread_usage
-        self._usage = (0, 0, 0, 0)
+        self._measure, self._wait_for_lock = thread_usage, lock_wait_ns
+        self._usage = (0, 0, 0)
+        self._lock_at = 0  # when the wait for the lock is measured next
         self._at = 0
         self.thread = thread
         self.ns: dict[str, int] = {}
@@ -153,7 +155,7 @@ class _Clock:
         self.ns[stage] = self.ns.get(stage, 0) + took
         self.laps.append((stage, self._at, now))
         if took >= _USAGE_EVERY_NS:
-            cpu, waits, preemptions, lock = usage = self._measure()
+            cpu, waits, preemptions = usage = self._measure()
             off = max(took - (cpu - self._usage[0]), 0)
             waits, preemptions = waits - self._usage[1], preemptions - self._usage[2]
             starved = off
@@ -161,9 +163,13 @@ class _Clock:
                 starved = min(off, preemptions * _SLICE_NS)
             self.starved_ns[stage] = self.starved_ns.get(stage, 0) + starved
             self.blocked_ns[stage] = self.blocked_ns.get(stage, 0) + off - starved
-            self.lock_ns, self.lock_count = self.lock_ns + lock, self.lock_count + 1
-            self._usage = usage
             now = time.perf_counter_ns()
+            if stage not in _IDLE and now >= self._lock_at:
+                self.lock_ns += self._wait_for_lock()
+                self.lock_count += 1
+                usage, now = self._measure(), time.perf_counter_ns()
+                self._lock_at = now + _LOCK_EVERY_NS
+            self._usage = usage
         self._at = now
 
 

@@ -145,4 +145,7 @@ typedef struct {
 
 void fr_thread_get_usage(fr_thread_usage *usage);
 
+/* Pauses the calling thread for at least `us` microseconds, or a little less after a signal. */
+void fr_thread_pause(uint32_t us);
+
 #endif

@@ -430,4 +430,9 @@ void fr_thread_get_usage(fr_thread_usage *usage) {
     usage->disk_faults = (uint64_t)used.ru_majflt;
 }
 
+void fr_thread_pause(uint32_t us) {
+    const struct timespec time = {.tv_sec = us / 1000000, .tv_nsec = (long)(us % 1000000) * 1000};
+    (void)nanosleep(&time, NULL);
+}
+
 #endif

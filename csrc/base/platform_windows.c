@@ -583,4 +583,8 @@ void fr_thread_get_usage(fr_thread_usage *usage) {
     usage->cpu_ns = ticks * 100;
 }
 
+void fr_thread_pause(uint32_t us) {
+    Sleep((us + 999) / 1000);
+}
+
 #endif

@@ -72,6 +72,7 @@ class Batches(Iterator[Any]):
         on_end: Callable[[Report], Any] | None = None,
     ) -> None:
         self._meter = Meter()
+        self._final: Report | None = None  # at the end of the pass, when no thread works any more
         self._wait_s = 0.0
         self._on_stats, self._every, self._on_end = on_stats, every, on_end
         self._due = 0.0  # when on_stats is called next
@@ -154,10 +155,10 @@ class Batches(Iterator[Any]):
             self._meter.end()
             self._audited(self._audit.finish)  # type: ignore[union-attr]
             self._finished = True
-            report = self.report()
-            log_info("epoch %d has ended\n%s", self.epoch, report)
+            self._final = self._meter.report(self._feed)
+            log_info("epoch %d has ended\n%s", self.epoch, self._final)
             for function in filter(None, (self._on_end, self._on_stats)):
-                function(report)
+                function(self._final)
         self._show_progress(last=True)
 
     def _audited(self, check: Callable[..., None], *arguments: Any) -> None:
@@ -259,7 +260,7 @@ class Batches(Iterator[Any]):
         ``print(batches.report())`` names the bottleneck and the remedy.
         """
         self._check_process()
-        return self._meter.report(self._feed)
+        return self._final or self._meter.report(self._feed)
 
     @property
     def data_wait_ms(self) -> float:

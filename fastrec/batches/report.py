@@ -25,7 +25,9 @@ STAGES = {
     "transform": "the transform",
 }
 _LOADING_LIMITS = 0.1  # of the time, if the loop waits longer than this for data
-_LOCK_HELD_S = 1e-3  # a thread waits longer for the interpreter's lock if another holds it
+# A thread waits longer than this for the interpreter's lock, on average, if others hold it: they
+# give it up after 5 ms (sys.getswitchinterval()). Otherwise it waits for microseconds.
+_LOCK_HELD_S = 1e-3
 _COMPUTES = 0.02  # of its time, if a transform does more than wait for other programs
 _POINTS = 512  # of the timeline
 

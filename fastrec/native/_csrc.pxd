@@ -57,6 +57,7 @@ cdef extern from "base/platform.h" nogil:
         uint64_t preemptions
 
     void fr_thread_get_usage(fr_thread_usage *usage) noexcept
+    void fr_thread_pause(uint32_t us) noexcept
     uint64_t fr_clock_ns() noexcept
     int fr_file_rename(const char *old, const char *new_, bint replace) noexcept
 

@@ -8,14 +8,23 @@ def thread_usage():
     """Return what the calling thread has used so far.
 
     The result is (nanoseconds on a processor, times that it waited, times that its processor was
-    given to another thread, nanoseconds to get the interpreter's lock back after this measurement).
+    given to another thread).
     """
     cdef c.fr_thread_usage usage
-    cdef uint64_t released
+    c.fr_thread_get_usage(&usage)
+    return usage.cpu_ns, usage.waits, usage.preemptions
+
+
+def lock_wait_ns():
+    """Release the interpreter's lock for 50 microseconds; return how long it then takes to get it.
+
+    Without the pause, this thread would get the lock back before a waiting thread wakes up.
+    """
+    cdef uint64_t began
     with nogil:
-        c.fr_thread_get_usage(&usage)
-        released = c.fr_clock_ns()
-    return usage.cpu_ns, usage.waits, usage.preemptions, c.fr_clock_ns() - released
+        c.fr_thread_pause(50)
+        began = c.fr_clock_ns()
+    return c.fr_clock_ns() - began
 
 
 @cython.final
