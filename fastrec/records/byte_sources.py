@@ -185,7 +185,8 @@ def check_rereadable(files: RecordFiles, reason: str) -> None:
     """
     if files.file is not None:
         raise _once(stream_name(files.file), reason)
-    if len(files.remote) < len(files.paths):
+    # Ranges are of regular files, of objects, or of a file system's files.
+    if files.ranges is None and len(files.remote) < len(files.paths):
         for path, place in zip(files.paths, files.places, strict=True):
             if isinstance(place, (str, bytes)) and not is_regular(place):
                 raise _once(path, reason)

@@ -137,3 +137,14 @@ def test_a_command_that_counts_first_refuses_a_pipe(
     with pytest.raises(SystemExit):
         sys.exit(cli.main(["split", "fifo", "--shards", "2", "-o", "b.tfrecord"]))
     assert "--shards requires files" in capsys.readouterr().err
+
+
+def test_columns_of_ranges_in_a_file_system_are_inferred(tmp_path: Path) -> None:
+    fs = pytest.importorskip("pyarrow.fs")
+    with fastrec.Writer(tmp_path / "a.tfrecord") as writer:
+        writer.write({"x": 1})
+        writer.write({"x": 2})
+    home = fs.SubTreeFileSystem(str(tmp_path), fs.LocalFileSystem())
+    ranges = fastrec.file_ranges("a.tfrecord", 1 << 20, filesystem=home)
+    table = pytest.importorskip("pyarrow").table(fastrec.arrow.table(ranges))
+    assert table["x"].to_pylist() == [1, 2]

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import io
-import time
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -18,24 +16,9 @@ import fastrec
 torch = pytest.importorskip("torch")
 
 from rank_pool import RankPool  # noqa: E402
+from slow_rank import run_rank  # noqa: E402
 
 import fastrec.torch  # noqa: E402
-
-
-class SlowFile(io.RawIOBase):
-    """A file of which each read waits, and returns at most 400 bytes."""
-
-    def __init__(self, data: bytes, delay_s: float) -> None:
-        self._file, self._delay_s = io.BytesIO(data), delay_s
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        time.sleep(self._delay_s)
-        data = self._file.read(min(len(buffer), 400))
-        buffer[: len(data)] = data
-        return len(data)
 
 
 @pytest.fixture
@@ -51,21 +34,6 @@ def pool() -> Iterator[RankPool]:
     pool = RankPool(2)
     yield pool
     pool.close()
-
-
-def run_rank(rank: int, data: bytes, slow: int) -> tuple[int, str, str, list[str]]:
-    """Run a loop whose steps take 50 ms; the reads of rank `slow` take 100 ms per batch."""
-    file = SlowFile(data, 0.1 if rank == slow else 0.0)
-    batcher = fastrec.Batcher(file, None, 15, threads=1, prefetch=10)
-    batches = iter(batcher)
-    next(batches)
-    if rank != slow:
-        time.sleep(0.5)  # all batches are ready after the first step
-    for _ in batches:
-        time.sleep(0.01 if rank == slow else 0.05)
-    report = fastrec.torch.report(batcher)
-    bottlenecks = [each["bottleneck"] for each in report.ranks]
-    return report.rank, report.bottleneck, str(report).splitlines()[0], bottlenecks
 
 
 @pytest.mark.parametrize("slow", [0, 1])
