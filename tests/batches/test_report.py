@@ -88,6 +88,7 @@ def test_slow_reads_of_a_file_are_the_bottleneck(
 
 
 def test_a_slow_link_is_the_bottleneck(path: Path) -> None:
+    pytest.importorskip("obstore")
     server = pytest.importorskip("object_server")
     data = path.read_bytes()
     objects = server.Objects({f"{number}.tfrecord": data for number in range(4)})
