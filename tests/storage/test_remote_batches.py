@@ -271,11 +271,12 @@ def test_a_pass_that_is_left_ends_its_threads(sets: Any) -> None:
     import time
 
     _, urls = sets
+    others = set(threading.enumerate())  # an earlier test may have kept an iterator
     batches = iter(fastrec.Batcher(urls, FEATURES, 8, shuffle="blocks", seed=0))
     next(batches)
     batches.close()
-    ends = time.monotonic() + 5
-    while any(thread.name == "fastrec-fetch" for thread in threading.enumerate()):
+    ends = time.monotonic() + 60
+    while any(t.name == "fastrec-fetch" and t not in others for t in threading.enumerate()):
         assert time.monotonic() < ends
         time.sleep(0.01)
 
