@@ -26,7 +26,7 @@ _SEEN_BY = 1000  # records before a similar feature name counts as the intended 
 
 
 class AuditLog:
-    """The warnings of a Batcher, each of which is given in one pass only."""
+    """Warnings of a Batcher; a Batcher gives each warning in one pass only."""
 
     def __init__(self, schemas: Sequence[_core.Schema]) -> None:
         self.schemas = schemas

@@ -73,7 +73,7 @@ class Headroom:
 
     @property
     def speedup(self) -> float:
-        """Factor by which the loop runs faster with batches from memory.
+        """Time of a step with batches of the loader, divided by the time with batches from memory.
 
         Raises
         ------

@@ -40,7 +40,7 @@ class Mixture:
         End of an epoch: when the first source is exhausted, when the last source is, or after this
         number of global steps. With a number, which `schedule` requires, there is only one epoch.
     schedule : sequence of (int, sequence of numbers)
-        Later weights, each with the global step at which they start, in ascending order. A global
+        Pairs of a global step and the weights from this step on, in ascending order. A global
         step is a batch of all shards. A weight may be 0.
     linear : bool
         Whether to change the weights evenly from one entry of `schedule` to the next, in 32 stages,

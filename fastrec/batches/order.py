@@ -52,7 +52,7 @@ class OrderSpec:
         Number of epochs per pass; 0 for no end.
     shard : (index, count)
     batch_size : int
-        Number of records that are parsed together: those of a batch, or of a window of buckets.
+        Number of records to parse together: a batch, or a window of buckets.
     interleave : int or None
         Number of interleaved files.
     by_row : bool

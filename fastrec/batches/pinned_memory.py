@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Allocate page-locked memory, from which an accelerator copies directly."""
+"""Allocate page-locked memory, so that an accelerator can copy from it directly."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ class Plans(Generic[_Plan]):
     window : int
         Number of records in a window.
     names : sequence of Name
-        The columns from which plans are made.
+        The columns that plans read.
     option : str
         The option that needs the columns, for messages.
     """

@@ -90,7 +90,7 @@ class Steps:
 
     @property
     def are_none(self) -> bool:
-        """Whether there are no steps, so that columns are batches without processing."""
+        """Whether the list of steps is empty: the parsed columns are the batches."""
         dealt = self._options.transform or self._options.buckets or self._options.batch_size is None
         return not dealt and not self.need_keys
 

@@ -97,7 +97,7 @@ class Chain:
         return self._of(mapped(self._node, map_func, _parallel(num_parallel_calls)))
 
     def filter(self, predicate: Callable[..., Any], name: str | None = None) -> Dataset:
-        """Keep the elements for which `predicate` returns True."""
+        """Drop the elements if `predicate` returns False for them."""
         return self._of(Filter(self._node, predicate))
 
     def flat_map(self, map_func: Callable[..., Dataset], name: str | None = None) -> Dataset:
@@ -339,7 +339,7 @@ class Chain:
         return self._of(_flow.Enumerate(self._node, _whole("start", start)))
 
     def take_while(self, predicate: Callable[..., Any], name: str | None = None) -> Dataset:
-        """Keep the elements before the first for which `predicate` returns False."""
+        """End the dataset as soon as `predicate` returns False; this element is dropped."""
         return self._of(_flow.TakeWhile(self._node, Predicate(predicate, self._node)))
 
     def ignore_errors(self, log_warning: bool = False, name: str | None = None) -> Dataset:

@@ -35,7 +35,7 @@ _QUOTE = b'"'
 
 
 class _Damaged(list[Any]):
-    """Row in which each malformed field is replaced by an exception."""
+    """Row that has an exception in place of each malformed field."""
 
 
 Row = list[bytes] | _Damaged

@@ -57,7 +57,7 @@ def _seeds_of(seed: int | None, rerandomize: bool | None) -> Callable[[], tuple[
 def _sampled_by(
     datasets: Sequence[Dataset], weights: Dataset, seed: int | None, stop: bool
 ) -> Dataset:
-    """Sample from datasets with weights that are read anew for each draw."""
+    """Sample from datasets; each draw reads the current weights."""
     nodes = _nodes_of(datasets)
     pair = get_seed(seed)
 

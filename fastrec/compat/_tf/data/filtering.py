@@ -63,7 +63,7 @@ class Predicate:
 
 
 class Filter(Node):
-    """Node that keeps the elements for which a function returns True."""
+    """Node that drops the elements if a function returns False for them."""
 
     def __init__(self, node: Node, function: Callable[..., Any]) -> None:
         super().__init__(node)

@@ -222,7 +222,7 @@ class IgnoreErrors(Node):
 
 
 class TakeWhile(Node):
-    """Node that ends before the first element for which a function returns False."""
+    """Node that ends as soon as a function returns False, without that element."""
 
     def __init__(self, node: Node, keeps: Callable[[Value], bool]) -> None:
         super().__init__(node)
