@@ -21,6 +21,7 @@ from .arguments import check_path, check_types, shown
 from .records.byte_sources import NamedFile
 from .records.paths import expand, is_remote
 from .storage.remote import RemoteFile
+from .storage.sequential import stream_of
 from .storage.urls import local_path
 
 __all__ = ["Table", "follow", "histograms", "images", "scalars", "tags"]
@@ -104,7 +105,7 @@ class _Log:
             yield from self._read(path, Reader(file, compression=None, on_error=self._on_error))
             return
         if isinstance(file, RemoteFile):
-            rest: Any = file.stream(begin)
+            rest: Any = stream_of(file, begin)
             yield from self._read(path, Reader(rest, compression=None, on_error=self._on_error))
             return
         with NamedFile(file) as rest:

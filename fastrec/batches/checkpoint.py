@@ -64,11 +64,16 @@ def source_identity(files: RecordFiles) -> dict[str, Any]:
 
     digest, size = hashlib.sha256(), 0
     if files.listed is not None:
-        for file in files.listed:
+        entries = files.listed.entries
+        for file in entries:
             name = os.fsencode(file.name)
             digest.update(b"%d:%s%d:%08x" % (len(name), name, file.size, file.crc32c))
             size += file.size
-        return {"files": len(files.listed), "bytes": size, "manifest": digest.hexdigest()[:32]}
+        return {
+            "files": len(entries),
+            "bytes": size,
+            "manifest": digest.hexdigest()[:32],
+        }
     if files.described is not None:
         described = files.described
         size = int(described.sizes.sum())

@@ -17,6 +17,7 @@ from ..arguments import check_int, check_types
 from ..errors import IndexMismatchError, RandomAccessError
 from ..storage.options import StorageOptions
 from ..storage.remote import find_files
+from ..storage.sequential import stream_of
 from ..storage.urls import local_path
 from .byte_sources import NamedFile, head_of
 from .checkpoints import MAGIC, Checkpoints, Marks, Stamp, ends_crc32c, mismatch
@@ -114,7 +115,7 @@ class Index:
             [file] = find_files([os.fsdecode(path)], StorageOptions())
             limit = max_record_bytes or 0
             reader = _core.RecordReader(
-                file.name, read=file.stream().read, verify=False, max_record=limit
+                file.name, read=stream_of(file).read, verify=False, max_record=limit
             )
             return cls(path, reader.index())
         if (kind := detect(head_of(os.fspath(path)))) is not None:

@@ -57,7 +57,7 @@ def dataset_of(files: RecordFiles) -> _core.Dataset | RemoteDataset:
         return make(listed=listed, beside=None if files.index is False else _warn)
     if files.opens_late:
         assert files.listed is not None
-        listed = np.array([(file.size, file.records) for file in files.listed], np.uint64)
+        listed = np.array([(file.size, file.records) for file in files.listed.entries], np.uint64)
         return make(listed=listed, beside=None if files.index is False else _warn)
     if files.on_error != "raise" and files.counts_damaged:
         return _make_by_headers(files, places, make)

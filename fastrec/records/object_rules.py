@@ -9,9 +9,10 @@ from functools import partial
 from typing import Any
 
 from ..storage.ahead import run_all
+from ..storage.locations import locate
 from ..storage.options import StorageOptions
 from ..storage.remote import Pause, RemoteFile, retried
-from ..storage.stores import Location, locate
+from ..storage.stores import Location
 from .output_rules import (
     HEAD,
     INDEXED,

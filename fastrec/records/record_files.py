@@ -19,11 +19,12 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple, Union
 
 from .. import _core
 from ..arguments import check_int
-from ..errors import CorruptRecordError, MissingRecordsError, RandomAccessError
+from ..errors import CorruptRecordError, RandomAccessError
 from ..storage.ahead import run_all
 from ..storage.cache import ObjectCache, index_place
 from ..storage.options import StorageOptions
-from ..storage.remote import RemoteFile, streams_of
+from ..storage.remote import RemoteFile
+from ..storage.sequential import streams_of
 from ..storage.stores import public
 from ..threads import usable_cpus
 from .byte_sources import (
@@ -44,6 +45,7 @@ from .index import Index
 from .inflated import Inflated
 from .inflated_ahead import InflatedAhead
 from .inflated_dataset import InflatedDataset
+from .listed_files import ListedFiles
 from .numbering import dataset_of
 from .packed import has_checkpoints, inflate_whole
 from .passes import Pass
@@ -55,7 +57,7 @@ from .shard_sets import Shards
 from .splitting import FileRange, open_range, ranges_of
 
 if TYPE_CHECKING:
-    from .manifest import Manifest, ManifestFile
+    from .manifest import Manifest
 
 __all__ = ["RecordFiles", "Source"]
 
@@ -80,8 +82,8 @@ class RecordFiles:
         Read once instead of `paths`.
     described : DatasetIndex or None
         The source if it is a dataset index, which has the sizes and counts of all files.
-    listed : list of ManifestFile or None
-        The manifest's entry for each file; the files must agree with it.
+    listed : ListedFiles or None
+        The manifest's entries, with which the files must agree.
     options, limits : dict
         Options of the native readers, and limits for inflating.
     compression, on_error, index, storage, cache
@@ -169,10 +171,8 @@ class RecordFiles:
         self._lock, self._pid = threading.Lock(), os.getpid()
         self.closed = False
 
-    def _list(self, manifest: Manifest | PathLike) -> list[ManifestFile]:
-        """Return the entry of each file in the manifest."""
-        from .manifest import Manifest
-
+    def _list(self, manifest: Manifest | PathLike) -> ListedFiles:
+        """Return the files with their entries in the manifest."""
         for name, given in (
             ("on_error", self.on_error != "raise"),
             ("follow", self.is_followed),
@@ -182,7 +182,7 @@ class RecordFiles:
                 raise ValueError(f"manifest and {name} are mutually exclusive")
         if self.file is not None:
             raise ValueError("manifest requires paths, got a file object")
-        return Manifest.of(manifest, self.storage)._entries(self.paths)
+        return ListedFiles(manifest, self.storage, self.paths, self.places)
 
     # -- In sequence -----------------------------------------------------------------------------
 
@@ -203,8 +203,8 @@ class RecordFiles:
         path, place, read = self.paths[number], self.places[number], None
         options = {**self.options, "damage": damage, "views": views}
         if self.listed is not None:
-            self.check_size(number)
-            options["listed"] = self.listed[number].records
+            self.listed.check_size(number)
+            options["listed"] = self.listed.entries[number].records
         if isinstance(place, RemoteFile):
             file = next(self.streams([place]) if remote is None else remote)
             if not isinstance(file, str):
@@ -251,20 +251,6 @@ class RecordFiles:
         )
         error.path, error.kind = name, "changed"
         raise error
-
-    def check_size(self, number: int) -> None:
-        """Raise unless a file's size agrees with the manifest."""
-        assert self.listed is not None
-        place, there = self.places[number], self.listed[number].size
-        here = place.size if isinstance(place, RemoteFile) else os.stat(place).st_size
-        if here != there:
-            raise self._differs(number, f"has {here} bytes, the manifest says {there}")
-
-    def _differs(self, number: int, how: str) -> MissingRecordsError:
-        name = os.fsdecode(self.paths[number])
-        error = MissingRecordsError(f"{name!a} {how}")
-        error.path = name
-        return error
 
     @property
     def threads(self) -> int:
@@ -437,7 +423,7 @@ class RecordFiles:
         """
         if self.listed is None or self.remote or not (self.index is False or self.index == "auto"):
             return False
-        for path, file in zip(self.places, self.listed, strict=True):
+        for path, file in zip(self.places, self.listed.entries, strict=True):
             if file.size:
                 assert not isinstance(path, RemoteFile)
                 return self._detect(regular_head(path) or b"") is None
@@ -521,18 +507,9 @@ class RecordFiles:
             if self._dataset is None:
                 dataset = dataset_of(self)
                 if self.listed is not None and not self.opens_late:
-                    self._check_counts(dataset.file_counts())
+                    self.listed.check_counts(dataset.file_counts())
                 self._dataset = dataset
             return self._dataset
-
-    def _check_counts(self, counts: list[int]) -> None:
-        """Raise unless the files agree with the manifest."""
-        assert self.listed is not None
-        for number, (count, there) in enumerate(zip(counts, self.listed, strict=True)):
-            self.check_size(number)
-            if count != there.records:
-                text = f"has {count} records, the manifest says {there.records}"
-                raise self._differs(number, text)
 
     def check_length(self) -> None:
         """Raise if ``len()`` would inflate files although only a length hint is needed.

@@ -15,7 +15,8 @@ from ..errors import IndexMismatchError
 from ..storage.ahead import run_all
 from ..storage.cache import index_place
 from ..storage.options import StorageOptions
-from ..storage.remote import RemoteFile, streams_of
+from ..storage.remote import RemoteFile
+from ..storage.sequential import streams_of
 from .index import Index
 from .paths import INDEX_SUFFIX
 from .remote_dataset import index_mismatch, reserve

@@ -15,8 +15,8 @@ import numpy as np
 from ..arguments import check_types
 from ..columns import Bytes
 from ..errors import FastrecError
+from ..storage.locations import locate
 from ..storage.options import StorageOptions
-from ..storage.stores import locate
 from ..storage.urls import local_path
 from .compression import Compression
 from .dealing import Buckets, picked

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 from .. import _core
 from ..arguments import check_int
+from ..storage.locations import locate
 from ..storage.options import StorageOptions
-from ..storage.stores import locate
 from .compression import Codec
 from .object_rules import (
     OBJECT_EXISTS,

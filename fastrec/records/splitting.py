@@ -20,6 +20,7 @@ from ..errors import IndexMismatchError
 from ..storage.ahead import run_all
 from ..storage.options import StorageOptions
 from ..storage.remote import Pause, RemoteFile
+from ..storage.sequential import stream_of
 from ..storage.urls import local_path
 from . import compression as streams
 from .byte_sources import head_of, is_regular
@@ -123,7 +124,7 @@ def open_range(part: FileRange) -> tuple[Any, bytes]:
         The first bytes of a whole file; empty for a part.
     """
     if isinstance(part.path, RemoteFile):
-        return part.path.stream(part.begin, part.end), b""
+        return stream_of(part.path, part.begin, part.end), b""
     opened = getattr(part.filesystem, "open_input_file", None)
     name = os.fsdecode(part.path)
     file = OwnedFile(part.filesystem.open(name, "rb") if opened is None else opened(name))

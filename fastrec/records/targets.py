@@ -12,9 +12,9 @@ from typing import Any, Protocol
 
 from .. import _core
 from ..storage.ahead import Stopped, run_all
+from ..storage.locations import locate
 from ..storage.options import StorageOptions
 from ..storage.remote import Pause, RemoteFile, find_files, retried
-from ..storage.stores import locate
 from ..storage.urls import local_path
 from .byte_sources import NamedFile
 from .object_rules import OBJECT_EXISTS, are_there, check_object

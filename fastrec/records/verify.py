@@ -13,8 +13,8 @@ from typing import Any
 
 from ..arguments import check_types
 from ..errors import CorruptRecordError
+from ..storage.locations import locate
 from ..storage.options import StorageOptions
-from ..storage.stores import locate
 from ..storage.urls import local_path
 from .compression import Compression
 from .content import LINE_ENDS

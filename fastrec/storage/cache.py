@@ -15,7 +15,8 @@ with contextlib.suppress(ImportError):  # missing on Windows, where StorageOptio
     import fcntl
 
 from .options import StorageOptions
-from .remote import RemoteFile, RemoteStream, streams_of, traffic
+from .remote import RemoteFile, traffic
+from .sequential import RemoteStream, stream_of, streams_of
 
 __all__ = ["ObjectCache", "index_place"]
 
@@ -186,7 +187,7 @@ class ObjectCache:
             if hold.take(fcntl.LOCK_EX) and hold.is_current():
                 if not _is_sound(place, file.size):
                     try:
-                        self._fetch(file, place, stream or file.stream())
+                        self._fetch(file, place, stream or stream_of(file))
                     except BaseException:
                         hold.close()  # the error's traceback refers to this lock
                         raise

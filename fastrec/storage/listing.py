@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from .ahead import run_all
+from .locations import locate
 from .options import StorageOptions
 from .remote import Pause, RemoteFile, find_files, retried
-from .stores import Location, Stat, locate
+from .stores import Location, Stat
 
 __all__ = ["expand_urls"]
 

@@ -13,8 +13,8 @@ import pytest
 
 import fastrec
 from fastrec import Batcher
+from fastrec.storage.locations import locate
 from fastrec.storage.options import StorageOptions
-from fastrec.storage.stores import locate
 
 FEATURES = {"i": fastrec.FixedLenFeature((), np.int64)}
 COUNT = 10

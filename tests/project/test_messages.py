@@ -17,7 +17,7 @@ EDITS = {
     "replace", "removeprefix", "removesuffix", "partition", "rpartition", "split", "rsplit",
     "strip",
 }  # fmt: skip
-ALLOWED = {"errors.py", "storage/stores.py", "cli/convert.py"}
+ALLOWED = {"errors.py", "storage/adapters.py", "cli/convert.py"}
 """Texts of other libraries as one line, without credentials, and options named as a command has."""
 
 

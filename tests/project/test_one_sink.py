@@ -19,7 +19,7 @@ SINK = {
     "records/output_folder.py",
     "records/output_rules.py",
     "records/targets.py",
-    "storage/stores.py",  # objects: what a library of a store calls a file
+    "storage/adapters.py",  # objects: what a library of a store calls a file
 }
 # Modules that write otherwise, each for a reason that the sink cannot serve.
 REASONS = {

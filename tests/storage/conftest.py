@@ -14,12 +14,12 @@ import pytest
 def small_and_quick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Parts that make small objects have many, and pauses that nobody notices."""
     pytest.importorskip("obstore")
-    from fastrec.storage import remote
+    from fastrec.storage import remote, sequential
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home-cache"))
     monkeypatch.setattr(remote, "_BACKOFF_S", 0.001)
     monkeypatch.setattr(remote, "_LONGEST_BACKOFF_S", 0.005)
-    monkeypatch.setattr(remote, "_LEAST_PART", 1 << 14)
+    monkeypatch.setattr(sequential, "_LEAST_PART", 1 << 14)
 
 
 @pytest.fixture
@@ -27,8 +27,8 @@ def memory() -> Any:
     """``put(key, bytes)`` into a fresh ``memory://`` store, and its URL."""
     import obstore
 
+    from fastrec.storage.locations import locate
     from fastrec.storage.options import StorageOptions
-    from fastrec.storage.stores import locate
 
     root = f"memory://{uuid.uuid4().hex}"
     store = locate(f"{root}/", StorageOptions()).store

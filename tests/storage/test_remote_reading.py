@@ -22,8 +22,9 @@ from object_server import Fault, Link, Objects, ObjectServer, Request
 
 import fastrec
 from fastrec import _core
-from fastrec.storage import remote
+from fastrec.storage import remote, sequential
 from fastrec.storage.options import StorageOptions
+from fastrec.storage.sequential import stream_of
 
 RECORDS = [random.Random(n).randbytes(n * 37 % 5000) for n in range(200)]
 DATA = b"".join(map(_core.frame, RECORDS))
@@ -190,9 +191,9 @@ def test_a_failure_is_not_taken_for_a_change() -> None:
 
 
 def test_an_attempt_goes_on_at_the_byte(monkeypatch: pytest.MonkeyPatch) -> None:
-    from fastrec.storage import stores
+    from fastrec.storage import adapters
 
-    monkeypatch.setattr(stores, "_PIECE", 1000)
+    monkeypatch.setattr(adapters, "_PIECE", 1000)
     data = random.Random(0).randbytes(16000)
     fault = first_gets(1, Fault("truncate", 12_345))
     with ObjectServer(Objects({"b": data}), fault) as server:
@@ -322,7 +323,7 @@ def test_small_objects_are_fetched_ahead_of_each_other() -> None:
 
 def test_memory_is_that_of_the_window(memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is fetched that has no room, however slow the consumer is."""
-    monkeypatch.setattr(remote, "_LEAST_PART", 1 << 18)
+    monkeypatch.setattr(sequential, "_LEAST_PART", 1 << 18)
     url = memory.put("b.tfrecord", _core.frame(bytes(30 << 20)) * 2)
     file = remote.RemoteFile.open(url, StorageOptions(window_bytes=4 << 20))
     fetched = []
@@ -333,7 +334,7 @@ def test_memory_is_that_of_the_window(memory: Any, monkeypatch: pytest.MonkeyPat
         return whole(self, begin, end, pause)
 
     monkeypatch.setattr(remote.RemoteFile, "read", counted)
-    stream = file.stream()
+    stream = stream_of(file)
     taken = 0
     for _ in range(30):
         taken += len(stream.read())

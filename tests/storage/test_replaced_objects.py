@@ -12,7 +12,7 @@ import pytest
 
 import fastrec
 from fastrec import StorageOptions
-from fastrec.storage.stores import locate
+from fastrec.storage.locations import locate
 
 
 @pytest.fixture(params=["arrow", "fsspec", "memory", "local"])

@@ -18,7 +18,7 @@ import pytest
 
 import fastrec
 from fastrec import _core
-from fastrec.storage import remote
+from fastrec.storage import remote, sequential
 from fastrec.storage.options import StorageOptions
 
 XML = '<?xml version="1.0" encoding="utf-8"?>\n<Error><Code>{}</Code><Message>{}</Message></Error>'
@@ -159,15 +159,15 @@ def test_the_environment_may_allow_http(server: Server, monkeypatch: pytest.Monk
 
 
 def test_the_environments_client_settings_are_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    from fastrec.storage import stores
+    from fastrec.storage import locations
 
     monkeypatch.setenv("AWS_USER_AGENT", "mine")
     monkeypatch.setenv("GOOGLE_PROXY_URL", "http://127.0.0.1:1")
     monkeypatch.setenv("AZURE_TIMEOUT", "7s")
-    assert stores._client_environment("s3") == {"user_agent": "mine"}
-    assert stores._client_environment("gs") == {"proxy_url": "http://127.0.0.1:1"}
-    assert stores._client_environment("az") == {"timeout": "7s"}
-    assert stores._client_environment("https") == {}
+    assert locations._client_environment("s3") == {"user_agent": "mine"}
+    assert locations._client_environment("gs") == {"proxy_url": "http://127.0.0.1:1"}
+    assert locations._client_environment("az") == {"timeout": "7s"}
+    assert locations._client_environment("https") == {}
 
 
 @pytest.mark.parametrize("source", SOURCES)
@@ -197,7 +197,7 @@ READERS: dict[str, Callable[[Any], list[bytes]]] = {
 def test_a_server_without_ranges_is_read_in_one_pass(
     server: Server, how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(remote, "_LEAST_PART", 1 << 20)
+    monkeypatch.setattr(sequential, "_LEAST_PART", 1 << 20)
     server.objects = {f"/{name}": FRAMES for name in "abc"}
     reader = fastrec.Reader([f"{server.url}/{name}" for name in "abc"])
     assert READERS[how](reader) == RECORDS * 3

@@ -1,0 +1,329 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Give obstore, fsspec and pyarrow file systems the interface of a store."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from .stores import Stat, StoreError, without_credentials
+
+__all__ = ["CREDENTIALS", "ArrowStore", "FsspecStore", "ObstoreStore", "describe"]
+
+_STATUS = re.compile(r"status(?: code)?:? (\d{3})")
+_ERROR_BODY = re.compile(r"<\?xml.*|<Error>.*|\{.*", re.DOTALL)
+_ERROR_CODE = re.compile(r"<Code>([^<]{1,100})</Code>|\"(?:status|reason)\": *\"([^\"]{1,100})\"")
+_ERROR_TEXT = re.compile(r"<Message>([^<]{1,300})|\"message\": *\"([^\"]{1,300})\"")
+# URLs of servers that provide credentials.
+_METADATA = re.compile(r"//(169\.254\.16\d\.\d+|metadata[^/]*)/")
+CREDENTIALS = (
+    "no credentials: set the store's environment variables (AWS_ACCESS_KEY_ID and "
+    "AWS_SECRET_ACCESS_KEY for S3), pass credential_provider, or skip_signature=True for a public "
+    "bucket"
+)
+_PIECE = 1 << 18  # bytes passed on per piece; a broken connection can lose one piece
+_PART = 8 << 20  # part size of a multipart upload, in bytes
+
+
+def describe(error: BaseException, secrets: list[str]) -> str:
+    """Return a library's error message as one line, without credentials.
+
+    Only the code and the message are kept from the body of a server's response.
+    """
+    text = str(error).partition("\n\nDebug source:")[0]
+    if _STATUS.search(text) and (body := _ERROR_BODY.search(text)):
+        found = (pattern.search(body[0]) for pattern in (_ERROR_CODE, _ERROR_TEXT))
+        parts = [next(filter(None, match.groups())) for match in found if match]
+        text = text[: body.start()] + (": ".join(parts) or body[0])
+    text = " ".join(text.partition("\n")[0].split()) or type(error).__name__
+    text = without_credentials(text)
+    for secret in secrets:
+        text = text.replace(secret, "***")
+    return text[:500]
+
+
+_PROCESS: list[int] = []  # the process that obstore's threads belong to
+
+
+class ObstoreStore:
+    """A store that obstore serves.
+
+    obstore's threads belong to one process. In a child made by ``fork()``, obstore would wait
+    forever, and would take socket events away from the parent.
+    """
+
+    def __init__(self, reader: Any, writer: Any, secrets: list[str]) -> None:
+        import obstore
+
+        if _PROCESS and _PROCESS[0] != os.getpid():
+            raise RuntimeError(
+                "a child made by fork() cannot use object stores that its parent has used; start "
+                "processes with 'spawn' or 'forkserver'"
+            )
+        _PROCESS[:] = [os.getpid()]
+        self.answered, self.ranged = False, True
+        self._library = obstore
+        self._reader, self._writer = reader, writer  # only the writer retries
+        self._secrets = secrets
+
+    def key_of(self, url: str) -> str:
+        if base := getattr(self._reader, "url", None):  # HTTPStore
+            return url.removeprefix(str(base)).lstrip("/")
+        host, _, rest = url.partition("://")[2].partition("/")
+        config = getattr(self._reader, "config", {})
+        is_own = host in (config.get("bucket"), config.get("container_name"))
+        return rest if is_own else url.partition("://")[2]
+
+    def path_of(self, key: str) -> str | None:
+        is_local = type(self._reader).__name__ == "LocalStore"
+        return os.path.join(self._reader.prefix or "/", key) if is_local else None
+
+    def stat(self, key: str) -> Stat:
+        try:
+            return _stat_of(self._library.head(self._reader, key))
+        except (FileNotFoundError, ValueError):
+            raise
+        except Exception:
+            if type(self._reader).__name__ != "HTTPStore":
+                raise
+        # Some servers, and URLs that are signed for GET, do not support HEAD.
+        found = self._library.get(self._reader, key, options={"range": (0, 1)})
+        return _stat_of(found.meta)
+
+    def read(self, key: str, begin: int, end: int) -> tuple[Stat | None, Iterable[Any]]:
+        try:
+            found = self._library.get(self._reader, key, options={"range": (begin, end)})
+        except Exception as error:
+            if type(error).__name__ == "NotSupportedError" or "non-partial" in str(error):
+                self.ranged = False
+            raise
+        if tuple(found.range) != (begin, end):
+            raise OSError(errno.EIO, f"asked for bytes {begin} to {end}, got {found.range}")
+        return _stat_of(found.meta), found.stream(min_chunk_size=_PIECE)
+
+    def read_all(self, key: str) -> tuple[Stat | None, Iterable[Any]]:
+        found = self._library.get(self._reader, key)
+        return _stat_of(found.meta), found.stream(min_chunk_size=_PIECE)
+
+    def list(self, folder: str, deep: bool) -> Iterator[tuple[str, Stat]]:
+        prefix = folder.rstrip("/") or None
+        if deep:
+            batches: Iterable[Any] = self._library.list(self._reader, prefix)
+        else:
+            batches = [self._library.list_with_delimiter(self._reader, prefix)["objects"]]
+        for batch in batches:
+            for meta in batch:
+                yield meta["path"], _stat_of(meta)
+
+    def put(self, key: str, pieces: Iterator[bytes], size: int, *, exclusive: bool) -> None:
+        data = b"".join(pieces) if size <= _PART else None
+        if exclusive and (data is None or not self._create(key, data)):
+            with contextlib.suppress(FileNotFoundError):
+                self._library.head(self._reader, key)
+                raise FileExistsError(errno.EEXIST, "the object exists")
+        elif exclusive:
+            return
+        if data is not None:
+            self._library.put(self._writer, key, data, use_multipart=False)
+        else:
+            self._library.put(self._writer, key, pieces, chunk_size=_PART, max_concurrency=8)
+
+    def _create(self, key: str, data: bytes) -> bool:
+        """Create an object; return False if the store does not support exclusive creation.
+
+        Plain HTTP servers do not support it, and neither do multipart uploads.
+        """
+        try:
+            self._library.put(self._writer, key, data, mode="create", use_multipart=False)
+        except Exception as error:
+            is_missing = type(error).__name__ == "NotSupportedError"
+            if not is_missing and "not yet implemented" not in str(error):
+                raise
+            return False
+        return True
+
+    def delete(self, key: str) -> None:
+        self._library.delete(self._writer, key)
+
+    def failed(self, error: BaseException, name: str) -> StoreError:
+        kind, text = type(error).__name__, describe(error, self._secrets)
+        status = _STATUS.search(str(error))
+        if "NoSuchBucket" in text or (kind == "GenericError" and status and status[1] == "404"):
+            return StoreError(FileNotFoundError(errno.ENOENT, text, name), False)
+        if isinstance(error, FileNotFoundError):
+            return _missing(name)
+        if isinstance(error, FileExistsError) or kind == "AlreadyExistsError":
+            return StoreError(FileExistsError(errno.EEXIST, "the object exists", name), False)
+        if _METADATA.search(text):
+            return StoreError(PermissionError(errno.EACCES, CREDENTIALS, name), not status)
+        refused = status and status[1] in ("401", "403")
+        if refused or kind in ("PermissionDeniedError", "UnauthenticatedError"):
+            return StoreError(PermissionError(errno.EACCES, text, name), False)
+        if kind in ("NotSupportedError", "InvalidPathError", "UnknownConfigurationKeyError"):
+            return StoreError(OSError(errno.EOPNOTSUPP, text, name), False)
+        if "timed out" in str(error) or "TimedOut" in str(error):
+            return StoreError(TimeoutError(errno.ETIMEDOUT, text, name), True)
+        if "kind: Builder" in str(error):
+            if "BadScheme" in str(error):
+                text += "; an endpoint of http:// requires allow_http=True or AWS_ALLOW_HTTP=true"
+            return StoreError(OSError(errno.EINVAL, text, name), False)
+        again = status is None or status[1] in ("408", "429") or status[1][0] == "5"
+        unreachable = "kind: Connect" in str(error)
+        return StoreError(OSError(errno.EIO, text, name), again, unreachable)
+
+
+def _stat_of(meta: Any) -> Stat:
+    version, changed = meta["e_tag"] or meta["version"], meta["last_modified"]
+    if meta["e_tag"] and not version.endswith('"'):
+        version = f'"{version}"'  # Azure's listings omit the quotation marks
+    if version is None and changed is not None and changed.timestamp() > 0:
+        version = changed.isoformat()
+    return Stat(meta["size"], version)
+
+
+class FsspecStore:
+    """A file system of fsspec."""
+
+    def __init__(self, filesystem: Any, secrets: list[str]) -> None:
+        self.answered = self.ranged = True  # fsspec's library decides what to retry
+        self._fs = filesystem
+        self._secrets = secrets
+
+    def key_of(self, url: str) -> str:
+        return str(self._fs._strip_protocol(url))
+
+    def path_of(self, key: str) -> str | None:
+        return key if "file" in self._fs.protocol else None
+
+    def stat(self, key: str) -> Stat:
+        self._fs.invalidate_cache(self._fs._parent(key))
+        info = self._fs.info(key)
+        if info["type"] == "directory":
+            raise FileNotFoundError(errno.ENOENT, "a directory")
+        if info.get("size") is None:
+            raise ValueError("the server does not say how long it is")
+        names = ("ETag", "etag", "md5", "md5Hash", "generation", "mtime", "LastModified",
+                 "last_modified", "created")  # fmt: skip
+        version = next((info[name] for name in names if info.get(name)), None)
+        return Stat(info["size"], None if version is None else str(version))
+
+    def read(self, key: str, begin: int, end: int) -> tuple[Stat | None, Iterable[Any]]:
+        return None, [self._fs.cat_file(key, start=begin, end=end)]
+
+    def read_all(self, key: str) -> tuple[Stat | None, Iterable[Any]]:
+        return None, [self._fs.cat_file(key)]
+
+    def list(self, folder: str, deep: bool) -> Iterator[tuple[str, Stat]]:
+        self._fs.invalidate_cache()
+        try:
+            if deep:
+                found = self._fs.find(folder, detail=True).values()
+            else:
+                found = self._fs.ls(folder, detail=True)
+        except FileNotFoundError:
+            return
+        for info in found:
+            if info["type"] == "file":
+                name: str = info["name"]
+                if name.startswith(f"/{folder}"):  # memory:// adds a slash before every name
+                    name = name[1:]
+                yield name, Stat(info["size"], None)
+
+    def put(self, key: str, pieces: Iterator[bytes], size: int, *, exclusive: bool) -> None:
+        if exclusive and self._fs.exists(key):
+            raise FileExistsError(errno.EEXIST, "the object exists")
+        target = self._fs.open(key, "wb", autocommit=False)
+        try:
+            for piece in pieces:
+                target.write(piece)
+            target.close()
+            target.commit()
+        except BaseException:
+            target.discard()
+            raise
+        self._fs.invalidate_cache(self._fs._parent(key))
+
+    def delete(self, key: str) -> None:
+        self._fs.rm_file(key)
+
+    def failed(self, error: BaseException, name: str) -> StoreError:
+        return _failed(error, name, self._secrets)
+
+
+def _missing(name: str) -> StoreError:
+    return StoreError(FileNotFoundError(errno.ENOENT, "no such object", name), False)
+
+
+def _failed(error: BaseException, name: str, secrets: list[str]) -> StoreError:
+    if isinstance(error, FileNotFoundError):
+        return _missing(name)
+    text = describe(error, secrets)
+    final = (PermissionError, FileExistsError, IsADirectoryError)
+    if isinstance(error, OSError):
+        refused = error.errno == errno.EINVAL  # s3fs reports an unavailable range this way
+        number = errno.EIO if refused else error.errno or errno.EIO
+        kind = type(error) if isinstance(error, final) else OSError
+        text = describe(OSError(error.strerror or text), secrets)
+        return StoreError(kind(number, text, name), not (refused or isinstance(error, final)))
+    again = not isinstance(error, (ValueError, TypeError, NotImplementedError, AttributeError))
+    number = errno.EIO if again else errno.EOPNOTSUPP
+    return StoreError(OSError(number, f"{type(error).__name__}: {text}", name), again)
+
+
+class ArrowStore:
+    """A file system of ``pyarrow.fs``."""
+
+    def __init__(self, filesystem: Any) -> None:
+        self.answered = self.ranged = True
+        self._fs = filesystem
+
+    def key_of(self, url: str) -> str:
+        return url.partition("://")[2]
+
+    def path_of(self, key: str) -> str | None:
+        return key if self._fs.type_name == "local" else None
+
+    def stat(self, key: str) -> Stat:
+        info = self._fs.get_file_info(key)
+        if not info.is_file:
+            raise FileNotFoundError(errno.ENOENT, "no such file")
+        return Stat(info.size, None if info.mtime_ns is None else str(info.mtime_ns))
+
+    def read(self, key: str, begin: int, end: int) -> tuple[Stat | None, Iterable[Any]]:
+        with self._fs.open_input_file(key) as file:
+            return None, [file.read_at(end - begin, begin)]
+
+    def read_all(self, key: str) -> tuple[Stat | None, Iterable[Any]]:
+        return self.read(key, 0, self.stat(key).size)
+
+    def list(self, folder: str, deep: bool) -> Iterator[tuple[str, Stat]]:
+        from pyarrow.fs import FileSelector
+
+        selector = FileSelector(folder.rstrip("/"), recursive=deep, allow_not_found=True)
+        for info in self._fs.get_file_info(selector):
+            if info.is_file:
+                yield info.path, Stat(info.size, None)
+
+    def put(self, key: str, pieces: Iterator[bytes], size: int, *, exclusive: bool) -> None:
+        if exclusive and self._fs.get_file_info(key).is_file:
+            raise FileExistsError(errno.EEXIST, "the object exists")
+        hidden = f"{key}.{os.urandom(8).hex()}.part"  # closing a stream publishes its data
+        try:
+            with self._fs.open_output_stream(hidden) as target:
+                for piece in pieces:
+                    target.write(piece)
+            self._fs.move(hidden, key)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                self._fs.delete_file(hidden)
+            raise
+
+    def delete(self, key: str) -> None:
+        self._fs.delete_file(key)
+
+    def failed(self, error: BaseException, name: str) -> StoreError:
+        return _failed(error, name, [])
