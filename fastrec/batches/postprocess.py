@@ -135,7 +135,7 @@ class Steps:
                         raise failure from error
                     bad.setdefault(row, failure)
 
-                columns[name] = feature._decode_rows(
+                columns[name] = feature._decoder.decode(
                     columns[name], keys, run.spec.seed, failed, self._spares[name]
                 )
         return bad

@@ -78,5 +78,5 @@ class KeyedParser:
                 path, record, offset = reader._files.dataset().position_of(int(numbers[row]))
                 raise failure.in_record(record, path, offset) from error
 
-            columns[name] = feature._decode_rows(columns[name], keys, self._seed, fail)
+            columns[name] = feature._decoder.decode(columns[name], keys, self._seed, fail)
         return columns
