@@ -54,7 +54,7 @@ class Audit:
         self._left_out = 0
         self._causes: Counter[str] = Counter()
         self._examples: dict[str, FastrecError] = {}  # the first failure of each cause
-        self._give_up_at = FEW
+        self._give_up_at = _MANY if run.ordering.streams else FEW
         self.is_open = run.damage is not None or not log.checked_features
 
     def settle(self, failures: Sequence[FastrecError], kept: int) -> None:
@@ -85,7 +85,7 @@ class Audit:
     def finish(self) -> None:
         """Check the whole pass, at its end."""
         regions = [] if self._damage is None else self._damage.regions
-        if self._is_whole and not self._kept and regions:
+        if self._is_whole and not self._kept and regions and not self._stage.is_any_usable():
             raise self._useless(len(regions), "")
         if self._is_whole and regions:
             self._judge(max(len(regions), self._left_out), self._kept)
@@ -97,16 +97,8 @@ class Audit:
 
     def _give_up(self) -> None:
         """Raise unless some record elsewhere in the source can be used."""
-        records, numbers = self._stage.sample(FEW)
-        if numbers is None and self._left_out < _MANY:
-            self._give_up_at = _MANY
-            return
-        others = ""
-        if numbers is not None:
-            if self._stage.usable(records, numbers):
-                return
-            others = f", and so would be {len(records)} others from all over the source"
-        raise self._useless(self._left_out, others)
+        if not self._stage.is_any_usable():
+            raise self._useless(self._left_out, ", and so would be others from all over the source")
 
     def _useless(self, count: int, others: str) -> FastrecError:
         """Return the error for a source without any usable record."""

@@ -364,15 +364,18 @@ class Ordering:
             first += count
         return parts
 
-    def sample(self, count: int) -> tuple[list[bytes], NDArray[np.uint64]]:
-        """Return up to `count` valid records from all parts of the source, and their numbers."""
-        dataset = self.dataset
+    def spread(self, count: int) -> NDArray[np.uint64]:
+        """Return the numbers of up to `count` records from all parts of the source."""
         total, selected = self.record_count, self.selected.numbers
         numbers = np.unique(np.linspace(0, max(total - 1, 0), count).astype(np.uint64))[:total]
+        return numbers if selected is None else selected[numbers]
+
+    def valid(self, numbers: NDArray[np.uint64]) -> tuple[list[bytes], NDArray[np.uint64]]:
+        """Return the undamaged records among some records, and their numbers."""
         records, sound = [], []
-        for number in numbers if selected is None else selected[numbers]:
+        for number in numbers:
             try:
-                records += list(dataset.take(np.array([number], np.uint64)))
+                records += list(self.dataset.take(np.array([number], np.uint64)))
             except CorruptRecordError:
                 continue
             sound.append(number)

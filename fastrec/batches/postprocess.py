@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -11,12 +13,14 @@ from numpy.typing import NDArray
 
 from .. import _core
 from ..columns import Arrays, Bytes, Ragged, take_rows
-from ..errors import ExampleParseError, FastrecError
+from ..errors import ExampleParseError, FastrecError, RandomAccessError
 from ..features.image import encoded_images
 from ..features.image_errors import reason
 from ..images.augment import Augment
 from ..parsing.sequence import SequenceParser
-from ..records.recovery import skips_records
+from ..records.byte_sources import check_rereadable
+from ..records.recovery import Damage, skips_records
+from ..records.remote_dataset import RemoteDataset
 from ..threads import lap
 from .bucket_plans import BucketStep
 from .buckets import Buckets
@@ -30,6 +34,7 @@ from .stream import EPOCH_BITS, Block
 __all__ = ["NativeFeed", "Stage", "Steps"]
 
 _HEAD = 32  # first records of a stream that are kept, to list their features
+_SAMPLED = 1000  # records that represent a source
 
 
 Failures = list[FastrecError]
@@ -310,7 +315,39 @@ class Stage:
         """
         if self._run.ordering.streams:
             return self._head, None
-        return self._run.ordering.sample(count)
+        ordering = self._run.ordering
+        return ordering.valid(ordering.spread(count))
+
+    def is_any_usable(self) -> bool:
+        """Return whether any record of the source is usable, also outside this shard.
+
+        Records by number are represented by a sample; a stream is read again until a record is
+        usable. If a stream can be read only once, its other shards count as usable.
+        """
+        ordering = self._run.ordering
+        if ordering.streams:
+            return self._is_any_streamed_usable()
+        # Each remote record takes a request.
+        is_remote = isinstance(ordering.dataset, RemoteDataset)
+        numbers = ordering.spread(_HEAD if is_remote else _SAMPLED)
+        steps = -(-len(numbers) // _HEAD)
+        parts = (ordering.valid(numbers[first::steps]) for first in range(steps))
+        return any(self.usable(*part) for part in parts)
+
+    def _is_any_streamed_usable(self) -> bool:
+        files = self._run.ordering.files
+        try:
+            check_rereadable(files, "")
+        except RandomAccessError:
+            return self._run.spec.shard[1] > 1
+        damage = Damage("skip", None, {})
+        records = _core.RecordChain(copy.copy(files).readers(damage))
+        first = 0
+        while block := list(islice(records, _HEAD)):
+            if self.usable(block, np.arange(first, first + len(block), dtype=np.uint64)):
+                return True
+            first += len(block)
+        return False
 
     def usable(self, records: Any, numbers: NDArray[np.uint64]) -> int:
         """Return the number of usable records among some records."""

@@ -90,12 +90,13 @@ def _dealt(
         if place < (index + 1) * rows:
             kept.append((number, record))
         place += 1
-        if place % min(rows, _PRUNED) == 0:
-            least = index * rows if place == count * rows else _own_places(spec, place)[0]
+        is_complete = place == count * rows
+        if is_complete or place % _PRUNED == 0:
+            least = index * rows if is_complete else _own_places(spec, place)[0]
             while begin < least and kept:
                 kept.popleft()
                 begin += 1
-        if place == count * rows:
+        if is_complete:
             yield from kept
             kept.clear()
             rows, begin, place = spec.deal, 0, 0

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gzip
 import pickle
 import subprocess
 import sys
@@ -12,6 +13,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from verbs import write_examples
 
 import fastrec
@@ -39,6 +42,43 @@ def be_rank(patch: pytest.MonkeyPatch, rank: int, size: int) -> None:
 
 def drawn(batcher: Batcher) -> list[int]:
     return [i for batch in batcher for i in batch["i"].tolist()]
+
+
+# --- compressed files ---------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """A plain and a compressed file of the same 2,500 records."""
+    folder = tmp_path_factory.mktemp("many")
+    plain = write_examples(folder / "plain", ({"i": i} for i in range(2500)))
+    packed = folder / "packed"
+    packed.write_bytes(gzip.compress(plain.read_bytes(), 1))
+    return [plain, packed]
+
+
+@given(
+    size=st.sampled_from([1, 7, 255, 256, 257, 300, 512, 1000, 1100, 3000]),
+    count=st.integers(1, 4),
+    uneven=st.sampled_from(["longer", "drop", "pad"]),
+    epochs=st.integers(1, 2),
+    across=st.booleans(),
+)
+@settings(max_examples=25)
+def test_shards_of_a_compressed_file_have_the_records_of_the_plain_one(
+    many: list[Path], size: int, count: int, uneven: Any, epochs: int, across: bool
+) -> None:
+    for shard in range(count):
+        plain, packed = (
+            drawn(
+                Batcher(
+                    path, FEATURES, size, shard=(shard, count), uneven=uneven, epochs=epochs,
+                    batch_across_epochs=across,
+                )
+            )
+            for path in many
+        )  # fmt: skip
+        assert plain == packed
 
 
 # --- seeds --------------------------------------------------------------------------------------

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import gzip
 import io
 import json
@@ -137,10 +136,7 @@ def test_exactly_the_records_that_cannot_be_used_are_left_out(
             paths, FEATURES, options["size"], shuffle=shuffle, seed=3, shard=(shard, shards),
             threads=options["threads"], transform=options["transform"], on_error=on_error,
         )  # fmt: skip
-        own: dict[int, Any] = {}
-        # Only a shard can be without a record that can be used.
-        with contextlib.suppress(fastrec.FastrecError) if shards > 1 else contextlib.nullcontext():
-            own = equal_rows(list(batcher))
+        own = equal_rows(list(batcher))
         assert not rows.keys() & own.keys()
         rows |= own
         own_skipped = [(lost.path, lost.record) for lost in batcher.skipped]
@@ -270,6 +266,33 @@ def test_features_that_no_record_fits_are_an_error(
     for _ in range(2):
         with pytest.raises(fastrec.ExampleParseError, match=r"no record can be used.*'pair'"):
             next(batches)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_shard_is_not_judged_by_itself(tmp_path: Path, packed: bool) -> None:
+    def source(name: str, faults: list[str]) -> Path:
+        path = make(tmp_path / name, faults)
+        if packed:
+            path.write_bytes(gzip.compress(path.read_bytes(), 1))
+        return path
+
+    for count in (5, 40, 1100):
+        path = source(f"first-{count}", ["count"] * count + [""] * count)
+        ids, skipped = [], 0
+        for shard in range(2):
+            batcher = Batcher(path, FEATURES, count, shard=(shard, 2), on_error="skip")
+            ids += [int(number) for batch in batcher for number in batch["id"]]
+            skipped += len(batcher.skipped)
+        assert sorted(ids) == list(range(count, 2 * count))
+        assert skipped == count
+    path = source("dropped", ["count"] * 8 + [""] * 4)
+    batcher = Batcher(path, FEATURES, 8, drop_remainder=True, on_error="skip")
+    assert list(batcher) == []
+    path = source("useless", ["count"] * 10)
+    for shard in range(2):
+        batcher = Batcher(path, FEATURES, 2, shard=(shard, 2), on_error="skip")
+        with pytest.raises(fastrec.ExampleParseError, match="no record can be used"):
+            list(batcher)
 
 
 def test_an_endless_run_without_a_record_that_fits_ends(tmp_path: Path) -> None:
