@@ -80,6 +80,18 @@ def make_table(folder: Path) -> list[str]:
     return [str(path)]
 
 
+def make_pairs(folder: Path, draw: np.random.Generator) -> list[str]:
+    """Raw images of any size and their masks, as PASCAL VOC's."""
+
+    def pair(number: int) -> dict[str, Any]:
+        height, width = 300 + number % 60, 500 - number % 70
+        image = draw.integers(0, 256, (height, width, 3), np.uint8).tobytes()
+        mask = draw.integers(0, 21, (height, width, 1), np.uint8).tobytes()
+        return {"height": [height], "width": [width], "image": image, "mask": mask}
+
+    return written(folder, "pairs", map(pair, range(PHOTOS)))
+
+
 def make_files(folder: Path) -> Files:
     draw = np.random.default_rng(3)
     photos = [photo(draw, 240 + 8 * (n % 7), 320 - 8 * (n % 5)) for n in range(PHOTOS)]
@@ -138,6 +150,7 @@ def make_files(folder: Path) -> Files:
             ),
         ),
         "videos": make_videos(folder, draw),
+        "pairs": make_pairs(folder, draw),
         "census": make_table(folder),
         "rows": written(
             folder,
@@ -253,6 +266,26 @@ def grey_statistics(tf: Any, files: Files) -> Any:
         return tf.image.resize_with_crop_or_pad(grey, 224, 224), tf.reduce_mean(image, [0, 1])
 
     return tf.data.TFRecordDataset(files["photos"]).map(parse, AUTOTUNE).batch(32)
+
+
+def segmentation(tf: Any, files: Files) -> Any:
+    features = {
+        **{name: tf.io.FixedLenFeature([], tf.int64) for name in ("height", "width")},
+        **{name: tf.io.FixedLenFeature([], tf.string) for name in ("image", "mask")},
+    }
+
+    def parse(record: Any) -> tuple[Any, Any]:
+        found = tf.io.parse_single_example(record, features)
+        sizes = [tf.cast(found[name], tf.int32) for name in ("height", "width")]
+
+        def pixels(name: str, channels: int) -> Any:
+            flat = tf.io.decode_raw(found[name], tf.uint8)
+            image = tf.reshape(flat, tf.stack([*sizes, channels]))
+            return tf.image.resize_with_crop_or_pad(image, 224, 224)
+
+        return pixels("image", 3), pixels("mask", 1)
+
+    return tf.data.TFRecordDataset(files["pairs"]).map(parse, AUTOTUNE).batch(8)
 
 
 # Small images, as CIFAR's.
@@ -498,6 +531,7 @@ PROGRAMS: dict[str, Program] = {
     "contrastive colours and crops": ("2", True, contrastive),
     "detection, padded boxes": ("2", False, detection),
     "greys, flips and means": ("2", False, grey_statistics),
+    "segmentation, raw images": ("2", False, segmentation),
     "CIFAR, evaluation": ("2", False, cifar_eval),
     "CIFAR, training": ("2", True, cifar_train),
     "translation, padded": ("2", False, translation),

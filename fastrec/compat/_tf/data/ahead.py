@@ -99,9 +99,6 @@ class Prefetch(Node):
         self._size = 2 if size is None or size < 0 else size
 
     def values(self, fast: bool = True) -> Values:
-        ready = self.inputs[0].ahead() if fast and self._size else None
-        if ready is not None:
-            return ready
         stream = self.inputs[0].stream(fast)
         return _Ahead(stream, self._size) if self._size and fast else stream
 

@@ -54,17 +54,13 @@ class Grouped(Node):
         )
 
     @property
-    def _source(self) -> Node:
-        return self.inputs[0]
-
-    @property
     def _padded(self) -> Mapping[int, Padded]:
         """Return the padded shape of each part whose shape is known in advance, by part number."""
         return {}
 
     def _chunks(self) -> Blocks | None:
         """Return the elements as columns, or None if they must be made one at a time."""
-        node = self._source
+        node = self.inputs[0]
         blocks = node.fast_blocks(batched_rows(node.specs, self._size))
         if blocks is not None or not isinstance(node, (Map, EagerMap)):
             return blocks
@@ -149,12 +145,6 @@ class Batch(Grouped, Parsable):
         if blocks is None:
             return None
         return ((n, node.trace.run_block(n, columns, parsed=True)) for n, columns in blocks)
-
-    def ahead(self) -> Values | None:
-        node = self.inputs[0]
-        if not isinstance(node, Map) or not node.trace.is_cheap or self._native_blocks() is None:
-            return None
-        return self.values()
 
     def parsed(self, trace: Trace) -> Values | None:
         """Return the batches as `trace` parses them."""

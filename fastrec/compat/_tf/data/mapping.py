@@ -89,11 +89,6 @@ class Map(Node):
         """Return the same function applied to another node."""
         return Map(node, self.trace, self._structure, self.parallel, self._name)
 
-    def of_large(self) -> Map:
-        """Return the same node with the knowledge that its results are large."""
-        trace = self.trace.of_large()
-        return Map(self.inputs[0], trace, self._structure, self.parallel, self._name)
-
     def _workers(self) -> int:
         return workers(self.parallel, self.trace.is_waiting)
 
@@ -157,9 +152,6 @@ class Map(Node):
         """Return natively parsed batches, if the input can parse records."""
         batch = self.inputs[0]
         return batch.parsed(self.trace) if isinstance(batch, Parsable) else None
-
-    def ahead(self) -> Values | None:
-        return self.values() if self.trace.is_cheap and self._parsed() is not None else None
 
     def blocks(self, count: int) -> Blocks | None:
         if not self.pure or self.trace.is_large:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import functools
 import itertools
-import math
 from collections.abc import Sequence
 from typing import Any, cast
 
@@ -19,9 +18,7 @@ from .. import errors as _errors
 from ..columns import flat_values, joined, padded_strings, rows_of, rows_of_shapes, shapes_of
 from ..specs import TensorSpec, TypeSpec
 from ..tensor import as_array
-from ..tracing.trace import LARGE
 from .batching import Grouped
-from .mapping import Map
 from .pipeline import Node
 from .rooms import SPARE, Padded
 from .streams import Block, Value, Values, rechunked
@@ -79,14 +76,6 @@ class PaddedBatch(Grouped):
                 if None not in known and (wanted is None or len(wanted) == len(sizes)):
                     found[number] = cast("tuple[int, ...]", tuple(known)), filler or 0
         return found
-
-    @functools.cached_property
-    def _source(self) -> Node:
-        node = self.inputs[0]
-        largest = max((math.prod(sizes) for sizes, _ in self._padded.values()), default=0)
-        if largest < LARGE or not isinstance(node, Map) or node.trace.is_large or not node.pure:
-            return node
-        return node.of_large()
 
     def values(self, fast: bool = True) -> Values:
         blocks = self._chunks() if fast else None

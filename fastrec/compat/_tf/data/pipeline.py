@@ -131,10 +131,6 @@ class Node(ABC):
         """Whether TensorFlow fuses this step with a following repetition."""
         return False
 
-    def ahead(self) -> Values | None:
-        """Return elements if they are computed ahead of time anyway, or else None."""
-        return None
-
     def stream(self, fast: bool = True) -> Values:
         """Iterate over the elements in the fastest available way."""
         blocks = self.fast_blocks(AHEAD) if fast else None

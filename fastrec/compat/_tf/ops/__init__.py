@@ -75,9 +75,6 @@ class Op:
         Whether the parts of the operation process images of considerable size.
     draws : Choosing, optional
         The random draws of the parts, if each part receives only some of the elements.
-    passes : callable, optional
-        Takes the value of the first input. Returns for each output the index of the input that it
-        equals, or None for a computed output.
     only : callable, optional
         Takes indices of outputs. Returns an operation that computes only these outputs, and the
         indices of its inputs.
@@ -99,14 +96,13 @@ class Op:
         parsing: Parsing | None = None,
         large: bool = False,
         draws: Choosing | None = None,
-        passes: Callable[[Any], list[int | None]] | None = None,
         only: Callable[[Sequence[int]], tuple[Op, list[int]]] | None = None,
         kinds: str = "",
         into: Callable[..., Any] | None = None,
     ) -> None:
         self.name, self.kernel, self.infer, self.block = name, kernel, infer, block
         self.pure, self.cheap, self.parsing, self.only = pure, cheap, parsing, only
-        self.large, self.draws, self.passes, self.kinds = large, draws, passes, kinds
+        self.large, self.draws, self.kinds = large, draws, kinds
         self.into = into
 
     def but(self: Self, **changes: Any) -> Self:

@@ -53,7 +53,6 @@ class _Choice:
             pure=all(part.is_pure for part in self._parts),
             large=any(part.is_large for part in self._parts),
             draws=self if any(part.draws for part in self._parts) else None,
-            passes=self.passes,
             only=self.only,
         )
 
@@ -77,12 +76,6 @@ class _Choice:
 
     def _at(self, value: Any) -> int:
         return self._numbers.get(int(value), len(self._parts) - 1)
-
-    def passes(self, value: Any) -> list[int | None]:
-        """Return the number of the input that each output passes on; see :class:`Op`."""
-        at = self._at(value)
-        places = dict(zip(self._parts[at].given, self._places[at], strict=True))
-        return [places.get(slot) if late else None for late, slot in self._parts[at].outputs]
 
     def infer(self, *_: Any) -> list[TypeSpec]:
         first, *others = [part.specs for part in self._parts]

@@ -16,7 +16,6 @@ from ..ops import Block, Op, invalid
 from ..specs import TensorArraySpec, TensorSpec, TypeSpec, batched, common, unbatched
 from ..tensor import as_array, convert_to_tensor
 from .calls import Unfit
-from .counting import counted
 from .parts import Part, noted, tracing
 from .recording import raw_of, spec_of
 from .running import as_column, part_of
@@ -25,7 +24,6 @@ from .trace import Trace
 __all__ = ["folded_rows", "looped", "mapped_rows"]
 
 _FEW = 4  # minimum number of elements to run at once
-_MANY = 32  # minimum if rounds may be skipped for each element
 
 
 def _stacked(rows: Any, spec: TypeSpec) -> Any:
@@ -173,9 +171,6 @@ class _While:
 
     def __init__(self, test: Part, body: Part, specs: Sequence[TypeSpec]) -> None:
         self._test, self._body, self._specs = test, body, specs
-        self._counted = counted(test.trace, body.trace, len(specs))
-        skips = self._counted is not None and self._counted.skips
-        self._least = _MANY if skips else _FEW
         self._alone = any(p.trace.is_large or not p.trace.is_pure for p in (test, body))
 
     def kernel(self, most: Any, *values: Any) -> tuple[Any, ...]:
@@ -184,8 +179,6 @@ class _While:
         outer = values[count:]
         of_test = len(self._test.trace.given) - count
         left = int(most)
-        if self._counted is not None:
-            left, state = self._counted.run(left, state, outer[:of_test], outer[of_test:])
         while left and bool(self._test.trace([*state, *outer[:of_test]])[0]):
             state = self._body.trace([*state, *outer[of_test:]], together=True)
             left -= 1
@@ -193,7 +186,7 @@ class _While:
 
     def block(self, count: int, *blocks: Block) -> tuple[Block, ...] | None:
         """Run each round at once for all elements that are still in the loop."""
-        if count < self._least or self._alone:
+        if count < _FEW or self._alone:
             return None
         width, test, body = len(self._specs), self._test.trace, self._body.trace
         rows, left, of_body = np.arange(count), list(blocks), 1 + len(test.given)

@@ -23,10 +23,10 @@ from .recording import Node, Recording, raw_of, reference, spec_of
 from .rules import enabled
 from .running import as_column, blocks_of, columns_of, run_node
 
-__all__ = ["LARGE", "Into", "Trace", "sketched", "traced"]
+__all__ = ["Into", "Trace", "sketched", "traced"]
 
 _LARGE_PIXELS = 1 << 14
-LARGE = 1 << 16  # elements
+_LARGE = 1 << 16  # elements
 _PARTS = {"CentralCrop", "CropToBoundingBox", "RandomCrop", "Slice", "StridedSlice"}  # of images
 _MOST_QUESTIONS = 64  # with constant answers; more mean a loop
 
@@ -98,13 +98,6 @@ class Trace:
         found = copy.copy(self)
         found.nodes, found.given, found.outputs = list(nodes), list(given), list(outputs)
         found.specs = [self._specs[ref] if is_slot else spec_of(ref) for is_slot, ref in outputs]
-        found._fuse()
-        return found
-
-    def of_large(self) -> Trace:
-        """Return a copy whose elements are known to be large."""
-        found = copy.copy(self)
-        found.is_large = True
         found._fuse()
         return found
 
@@ -284,11 +277,6 @@ class Trace:
         alone = first.inputs == ((True, 0),) and (True, 0) not in uses
         return first.op.parsing if alone else None
 
-    @property
-    def is_cheap(self) -> bool:
-        """Whether the operations other than parsing take almost no time."""
-        return all(node.op.cheap or node.op.parsing is not None for node in self.nodes)
-
     def __call__(
         self,
         values: Sequence[Any],
@@ -381,7 +369,7 @@ class Trace:
 
 def _is_large(spec: TypeSpec) -> bool:
     count = None if spec.dtype.name == "string" else spec.shape.num_elements()
-    return _is_image(spec) or (count is not None and count >= LARGE)
+    return _is_image(spec) or (count is not None and count >= _LARGE)
 
 
 def _is_image(spec: TypeSpec) -> bool:
