@@ -80,16 +80,23 @@ def make_table(folder: Path) -> list[str]:
     return [str(path)]
 
 
-def make_pairs(folder: Path, draw: np.random.Generator) -> list[str]:
-    """Raw images of any size and their masks, as PASCAL VOC's."""
+def raw_photo(draw: np.random.Generator, number: int) -> dict[str, Any]:
+    """A raw image of any size, as PASCAL VOC's."""
+    height, width = 300 + number % 60, 500 - number % 70
+    pixels = draw.integers(0, 256, (height, width, 3), np.uint8)
+    return {"height": [height], "width": [width], "image": pixels.tobytes()}
 
-    def pair(number: int) -> dict[str, Any]:
-        height, width = 300 + number % 60, 500 - number % 70
-        image = draw.integers(0, 256, (height, width, 3), np.uint8).tobytes()
-        mask = draw.integers(0, 21, (height, width, 1), np.uint8).tobytes()
-        return {"height": [height], "width": [width], "image": image, "mask": mask}
 
-    return written(folder, "pairs", map(pair, range(PHOTOS)))
+def pair_of_texts(draw: np.random.Generator, number: int) -> dict[str, Any]:
+    sizes = {"inputs": number % 60 + 4, "targets": number % 50 + 4}
+    return {name: draw.integers(2, 9000, size) for name, size in sizes.items()}
+
+
+def sentences(draw: np.random.Generator, number: int) -> dict[str, Any]:
+    ids = {"input_ids": draw.integers(0, 30000, 128), "masked_lm_ids": draw.integers(0, 30000, 20)}
+    masks = {"input_mask": np.ones(128, int), "segment_ids": np.zeros(128, int)}
+    weights = np.ones(20, np.float32)
+    return {**ids, **masks, "masked_lm_weights": weights, "next_sentence_labels": [number % 2]}
 
 
 def make_files(folder: Path) -> Files:
@@ -123,34 +130,10 @@ def make_files(folder: Path) -> Files:
                 for n in range(SMALL)
             ),
         ),
-        "texts": written(
-            folder,
-            "texts",
-            (
-                {
-                    "inputs": draw.integers(2, 9000, n % 60 + 4),
-                    "targets": draw.integers(2, 9000, n % 50 + 4),
-                }
-                for n in range(TEXTS)
-            ),
-        ),
-        "tokens": written(
-            folder,
-            "tokens",
-            (
-                {
-                    "input_ids": draw.integers(0, 30000, 128),
-                    "input_mask": np.ones(128, np.int64),
-                    "segment_ids": np.zeros(128, np.int64),
-                    "masked_lm_ids": draw.integers(0, 30000, 20),
-                    "masked_lm_weights": np.ones(20, np.float32),
-                    "next_sentence_labels": [n % 2],
-                }
-                for n in range(TEXTS)
-            ),
-        ),
+        "texts": written(folder, "texts", (pair_of_texts(draw, n) for n in range(TEXTS))),
+        "tokens": written(folder, "tokens", (sentences(draw, n) for n in range(TEXTS))),
         "videos": make_videos(folder, draw),
-        "pairs": make_pairs(folder, draw),
+        "raw": written(folder, "raw", (raw_photo(draw, number) for number in range(PHOTOS))),
         "census": make_table(folder),
         "rows": written(
             folder,
@@ -269,23 +252,17 @@ def grey_statistics(tf: Any, files: Files) -> Any:
 
 
 def segmentation(tf: Any, files: Files) -> Any:
-    features = {
-        **{name: tf.io.FixedLenFeature([], tf.int64) for name in ("height", "width")},
-        **{name: tf.io.FixedLenFeature([], tf.string) for name in ("image", "mask")},
-    }
+    kinds = {"height": tf.int64, "width": tf.int64, "image": tf.string}
 
     def parse(record: Any) -> tuple[Any, Any]:
+        features = {name: tf.io.FixedLenFeature([], kind) for name, kind in kinds.items()}
         found = tf.io.parse_single_example(record, features)
-        sizes = [tf.cast(found[name], tf.int32) for name in ("height", "width")]
+        height, width = (tf.cast(found[name], tf.int32) for name in ("height", "width"))
+        flat = tf.io.decode_raw(found["image"], tf.uint8)
+        image = tf.reshape(flat, tf.stack([height, width, 3]))
+        return tf.image.resize_with_crop_or_pad(image, 224, 224), height
 
-        def pixels(name: str, channels: int) -> Any:
-            flat = tf.io.decode_raw(found[name], tf.uint8)
-            image = tf.reshape(flat, tf.stack([*sizes, channels]))
-            return tf.image.resize_with_crop_or_pad(image, 224, 224)
-
-        return pixels("image", 3), pixels("mask", 1)
-
-    return tf.data.TFRecordDataset(files["pairs"]).map(parse, AUTOTUNE).batch(8)
+    return tf.data.TFRecordDataset(files["raw"]).map(parse, AUTOTUNE).batch(8)
 
 
 # Small images, as CIFAR's.

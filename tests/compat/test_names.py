@@ -19,6 +19,7 @@ import pytest
 
 import fastrec.compat.v1 as v1
 import fastrec.compat.v2 as v2
+from fastrec.compat._tf import names as TABLE
 
 ROOT = Path(__file__).resolve().parents[2]
 STUBS = runpy.run_path(str(ROOT / "tests" / "tools" / "compat_stubs.py"))
@@ -26,8 +27,7 @@ VERSIONS: dict[str, Any] = {"v1": v1, "v2": v2}
 
 
 def names_of(version: str) -> dict[str, list[str]]:
-    table = importlib.import_module(f"fastrec.compat.{version}._names").NAMES
-    return {space: text.split() for space, text in table.items()}
+    return {space: list(names) for space, names in TABLE.names_of(version).items() if names}
 
 
 def public(version: str) -> Iterator[tuple[str, Any]]:

@@ -3,8 +3,8 @@
 
     python tests/tools/compat_stubs.py
 
-``fastrec/compat/v1/_names.py`` and ``v2/_names.py`` list the names; parameters, their defaults and
-annotations are those of the functions. tests/compat/test_names.py compares the stubs with this.
+``fastrec/compat/_tf/names.py`` lists the names; parameters, their defaults and annotations are
+those of the functions. tests/compat/test_names.py compares the stubs with this.
 """
 
 from __future__ import annotations
@@ -17,13 +17,15 @@ from pathlib import Path
 from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
+from fastrec.compat._tf.names import names_of
+
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "fastrec" / "compat"
 BUILTINS = ["bool", "bytes", "dict", "float", "int", "list", "object", "str", "tuple", "type"]
 KNOWN = {*BUILTINS, "None", "Any", "Callable", "Iterable", "Iterator", "Mapping", "Sequence"}
 GENERIC = "Callable|Iterable|Iterator|Mapping|Sequence|dict|list|tuple|type"
 # Modules whose sources have all types.
-AS_THEY_ARE = {"v1": ("compat", "contrib"), "v2": ("compat",)}
+AS_THEY_ARE = {"v1": ("contrib",), "v2": ()}
 HEAD = """# SPDX-License-Identifier: Apache-2.0
 # Written by tests/tools/compat_stubs.py. A name space is a class; tensors are of type Any.
 import builtins as _b
@@ -74,8 +76,7 @@ class Stub:
     def __init__(self, version: str) -> None:
         self._version = version
         self._package = importlib.import_module(f"fastrec.compat.{version}")
-        names = importlib.import_module(f"fastrec.compat.{version}._names").NAMES
-        self._names: dict[str, list[str]] = {space: text.split() for space, text in names.items()}
+        self._names = {space: sorted(names) for space, names in names_of(version).items()}
         self._imports: dict[tuple[str, str], str] = {}
 
     def text(self) -> str:

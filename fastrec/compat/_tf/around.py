@@ -4,13 +4,15 @@
 from __future__ import annotations
 
 import contextlib
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import logging
 
-__all__ = ["device", "get_logger", "jit_scope", "name_scope", "version", "xla"]
+__all__ = ["device", "get_logger", "jit_scope", "name_scope"]
+
+VERSION = "2.21.0"  # the version whose names and results version 2 follows
+GIT_VERSION = COMPILER_VERSION = ""
 
 
 def device(device_name: Any) -> contextlib.AbstractContextManager[None]:
@@ -35,7 +37,3 @@ def jit_scope(
 ) -> contextlib.AbstractContextManager[None]:
     """Return a context without effect, because nothing is compiled."""
     return contextlib.nullcontext()
-
-
-xla = SimpleNamespace(experimental=SimpleNamespace(jit_scope=jit_scope))
-version = SimpleNamespace(VERSION="2.21.0", GIT_VERSION="", COMPILER_VERSION="")

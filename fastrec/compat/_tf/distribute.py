@@ -5,12 +5,9 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Any
 
-from .uncovered import uncovered
-
-__all__ = ["Distribute", "InputContext", "Strategy"]
+__all__ = ["InputContext", "Strategy", "TPUClusterResolver", "get_strategy", "has_strategy"]
 
 
 class InputContext:
@@ -111,22 +108,3 @@ class TPUClusterResolver:
     def connect(tpu: Any = None, *_: Any, **__: Any) -> TPUClusterResolver:
         """Raise ValueError, as TensorFlow does without a TPU."""
         return TPUClusterResolver(tpu)
-
-
-class Distribute:
-    """``tf.distribute``.
-
-    Parameters
-    ----------
-    version : {"v1", "v2"}
-    """
-
-    InputContext, Strategy = InputContext, Strategy
-    get_strategy, has_strategy = staticmethod(get_strategy), staticmethod(has_strategy)
-    cluster_resolver = SimpleNamespace(TPUClusterResolver=TPUClusterResolver)
-
-    def __init__(self, version: str) -> None:
-        self._version = version
-
-    def __getattr__(self, name: str) -> Any:
-        raise uncovered(self._version, "distribute", name)

@@ -25,6 +25,7 @@ __all__ = [
     "exists",
     "glob_files",
     "isdir",
+    "join",
     "listdir",
     "makedirs",
     "mkdir",
@@ -342,3 +343,8 @@ def walk(
 ) -> Iterator[tuple[str, list[str], list[str]]]:
     """Yield each directory below `top`, with the names of its directories and files."""
     yield from os.walk(path_of(top), topdown, onerror)
+
+
+def join(path: Any, *paths: Any) -> Any:
+    """Join the parts of a path."""
+    return os.path.join(path, *paths)

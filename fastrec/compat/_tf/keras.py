@@ -3,21 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from .faces import Functions
-from .faces.late import Names
 
-__all__ = ["keras_of"]
-
-_SAME = """
-    abs arange=range cos equal exp eye gather greater greater_equal less less_equal log maximum
-    minimum not_equal one_hot ones ones_like pow reverse round shape sigmoid sign sin sqrt square
-    stack tanh tile zeros zeros_like
-"""
+__all__ = ["Backend", "normalize", "pad_sequences", "to_categorical"]
 
 
 class Backend(Functions):
@@ -32,10 +25,6 @@ class Backend(Functions):
     def __init__(self, tf: Any) -> None:
         super().__init__()
         self._tf = tf
-        for pair in _SAME.split():
-            name, _, other = pair.partition("=")
-            home = tf if hasattr(tf, other or name) else tf.math
-            setattr(self, name, getattr(home, other or name))
 
     def floatx(self) -> str:
         """Return the name of the default type of floats."""
@@ -228,34 +217,3 @@ def pad_sequences(
             place = slice(length - len(part), None) if padding == "pre" else slice(len(part))
             row[place] = part
     return result
-
-
-def keras_of(tf: Any, found: Callable[[str, str], Any]) -> Names:
-    """Return ``tf.keras`` for one version.
-
-    Parameters
-    ----------
-    tf : module
-    found : callable
-        A function that returns the error for an unsupported name.
-    """
-
-    package = tf.__name__
-
-    def space(where: str, **names: Any) -> Names:
-        path = f"{package}.{where}"  # the name that import statements use
-        return Names(found, where, __name__=path, __path__=[], __spec__=None, **names)
-
-    backend = {name: each for name, each in vars(Backend(tf)).items() if name[0] != "_"}
-    sequence = space("keras.preprocessing.sequence", pad_sequences=pad_sequences)
-    return space(
-        "keras",
-        backend=space("keras.backend", **backend),
-        preprocessing=space("keras.preprocessing", sequence=sequence),
-        utils=space(
-            "keras.utils",
-            normalize=normalize,
-            pad_sequences=pad_sequences,
-            to_categorical=to_categorical,
-        ),
-    )

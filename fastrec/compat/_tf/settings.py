@@ -4,10 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Any
-
-__all__ = ["autograph", "config"]
 
 
 class LogicalDeviceConfiguration:
@@ -174,46 +171,3 @@ def enable_check_numerics(stack_height_limit: int = 30, path_length_limit: int =
 
 def disable_check_numerics() -> None:
     """Do nothing: `tf.debugging.check_numerics` checks single tensors."""
-
-
-config = SimpleNamespace(
-    list_physical_devices=list_physical_devices,
-    list_logical_devices=list_logical_devices,
-    get_visible_devices=get_visible_devices,
-    set_visible_devices=set_visible_devices,
-    set_soft_device_placement=set_soft_device_placement,
-    get_soft_device_placement=get_soft_device_placement,
-    LogicalDeviceConfiguration=LogicalDeviceConfiguration,
-    set_logical_device_configuration=set_logical_device_configuration,
-    get_logical_device_configuration=get_logical_device_configuration,
-    run_functions_eagerly=run_functions_eagerly,
-    functions_run_eagerly=functions_run_eagerly,
-    experimental_run_functions_eagerly=experimental_run_functions_eagerly,
-    experimental_functions_run_eagerly=experimental_functions_run_eagerly,
-    threading=SimpleNamespace(
-        get_intra_op_parallelism_threads=get_intra_op_parallelism_threads,
-        get_inter_op_parallelism_threads=get_inter_op_parallelism_threads,
-        set_intra_op_parallelism_threads=set_intra_op_parallelism_threads,
-        set_inter_op_parallelism_threads=set_inter_op_parallelism_threads,
-    ),
-    optimizer=SimpleNamespace(
-        set_jit=set_jit,
-        get_jit=get_jit,
-        set_experimental_options=set_experimental_options,
-        get_experimental_options=get_experimental_options,
-    ),
-    experimental=SimpleNamespace(
-        list_physical_devices=list_physical_devices,
-        get_memory_growth=get_memory_growth,
-        set_memory_growth=set_memory_growth,
-        VirtualDeviceConfiguration=LogicalDeviceConfiguration,
-        set_virtual_device_configuration=set_virtual_device_configuration,
-        get_visible_devices=get_visible_devices,
-        set_visible_devices=set_visible_devices,
-        enable_op_determinism=enable_op_determinism,
-    ),
-)
-autograph = SimpleNamespace(
-    experimental=SimpleNamespace(do_not_convert=do_not_convert, set_loop_options=set_loop_options),
-    set_verbosity=set_verbosity,
-)

@@ -45,6 +45,7 @@ from fastrec.compat._tf.features import RaggedFeature as _RaggedFeature
 from fastrec.compat._tf.features import SparseFeature as _SparseFeature
 from fastrec.compat._tf.features import VarLenFeature as _VarLenFeature
 from fastrec.compat._tf.files import GFile as _GFile
+from fastrec.compat._tf.names import Namespace as _Namespace
 from fastrec.compat._tf.record_options import TFRecordCompressionType as _TFRecordCompressionType
 from fastrec.compat._tf.record_options import TFRecordOptions as _TFRecordOptions
 from fastrec.compat._tf.record_writer import TFRecordWriter as _TFRecordWriter
@@ -69,15 +70,11 @@ from fastrec.compat.v1._graph import Graph as _Graph
 from fastrec.compat.v1._graph import GraphKeys as _GraphKeys
 from fastrec.compat.v1._nodes import Operation as _Operation
 from fastrec.compat.v1._nodes import Tensor as _Tensor
+from fastrec.compat.v1.command_flags import Flags as _Flags
 from fastrec.compat.v1.coordinator import Coordinator as _Coordinator
 from fastrec.compat.v1.coordinator import LooperThread as _LooperThread
-from fastrec.compat.v1.flags import Flags as _Flags
 from fastrec.compat.v1.image_sizes import ResizeMethod as _ResizeMethod
 from fastrec.compat.v1.iterators import Iterator as _Iterator
-from fastrec.compat.v1.lookup import MutableDenseHashTable as _MutableDenseHashTable
-from fastrec.compat.v1.lookup import MutableHashTable as _MutableHashTable
-from fastrec.compat.v1.lookup import StaticHashTable as _StaticHashTable
-from fastrec.compat.v1.lookup import StaticVocabularyTable as _StaticVocabularyTable
 from fastrec.compat.v1.optional import Optional as _Optional
 from fastrec.compat.v1.queue_base import QueueBase as _QueueBase
 from fastrec.compat.v1.queues import FIFOQueue as _FIFOQueue
@@ -105,7 +102,12 @@ from fastrec.compat.v1.session import InteractiveSession as _InteractiveSession
 from fastrec.compat.v1.session import RunMetadata as _RunMetadata
 from fastrec.compat.v1.session import RunOptions as _RunOptions
 from fastrec.compat.v1.session import Session as _Session
-from fastrec.compat.v1.summary import FileWriter as _FileWriter
+from fastrec.compat.v1.summaries import FileWriter as _FileWriter
+from fastrec.compat.v1.summaries import ModeKeys as _ModeKeys
+from fastrec.compat.v1.tables import DenseHashTable as _DenseHashTable
+from fastrec.compat.v1.tables import MutableHashTable as _MutableHashTable
+from fastrec.compat.v1.tables import StaticHashTable as _StaticHashTable
+from fastrec.compat.v1.tables import StaticVocabularyTable as _StaticVocabularyTable
 from fastrec.compat.v1.tensor_array import TensorArray as _TensorArray
 from fastrec.compat.v1.variables import Variable as _Variable
 from fastrec.train import BytesList as _BytesList
@@ -117,7 +119,6 @@ from fastrec.train import Features as _Features
 from fastrec.train import FloatList as _FloatList
 from fastrec.train import Int64List as _Int64List
 from fastrec.train import SequenceExample as _SequenceExample
-from . import compat as compat
 from . import contrib as contrib
 
 AUTO_REUSE: _b.str
@@ -176,6 +177,7 @@ def add_to_collection(name: Any, value: Any) -> None: ...
 def all_variables() -> _b.list[Any]: ...
 def angle(input: Any, name: _b.str | None = ...) -> Any: ...
 class _app:
+    flags: _Namespace
     @staticmethod
     def run(main: Callable[[_b.list[_b.str]], Any] | None = ..., argv: Sequence[_b.str] | None = ...) -> None: ...
 app = _app
@@ -256,6 +258,30 @@ def check_numerics(tensor: Any, message: _b.str, name: _b.str | None = ...) -> A
 def cholesky(input: Any, name: _b.str | None = ...) -> Any: ...
 def clip_by_norm(t: Any, clip_norm: Any, axes: Any = ..., name: _b.str | None = ...) -> Any: ...
 def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: _b.str | None = ...) -> Any: ...
+class _compat:
+    @staticmethod
+    def as_bytes(bytes_or_text: Any, encoding: _b.str = ...) -> _b.bytes: ...
+    @staticmethod
+    def as_str(bytes_or_text: Any, encoding: _b.str = ...) -> _b.str: ...
+    @staticmethod
+    def as_str_any(value: Any, encoding: _b.str = ...) -> _b.str: ...
+    @staticmethod
+    def as_text(bytes_or_text: Any, encoding: _b.str = ...) -> _b.str: ...
+    bytes_or_text_types: _b.tuple
+    complex_types: _b.tuple
+    @staticmethod
+    def dimension_at_index(shape: Any, index: _b.int) -> Any: ...
+    @staticmethod
+    def dimension_value(dimension: Any) -> _b.int | None: ...
+    @staticmethod
+    def forward_compatible(year: _b.int, month: _b.int, day: _b.int) -> _b.bool: ...
+    integral_types: _b.tuple
+    @staticmethod
+    def path_to_str(path: Any) -> Any: ...
+    real_types: _b.tuple
+    v1: Any
+    v2: Any
+compat = _compat
 def complex(real: Any, imag: Any, name: _b.str | None = ...) -> Any: ...
 complex128: _DType
 complex64: _DType
@@ -265,6 +291,8 @@ class _config:
     LogicalDeviceConfiguration: TypeAlias = _LogicalDeviceConfiguration
     class experimental:
         VirtualDeviceConfiguration: TypeAlias = _LogicalDeviceConfiguration
+        @staticmethod
+        def enable_op_determinism() -> None: ...
         @staticmethod
         def get_memory_growth(device: Any) -> _b.bool: ...
         @staticmethod
@@ -623,6 +651,9 @@ class _errors:
     @staticmethod
     def exception_type_from_error_code(error_code: _b.int) -> Any: ...
 errors = _errors
+class _estimator:
+    ModeKeys: TypeAlias = _ModeKeys
+estimator = _estimator
 def executing_eagerly() -> _b.bool: ...
 def exp(x: Any, name: _b.str | None = ...) -> Any: ...
 def expand_dims(input: Any, axis: Any = ..., name: _b.str | None = ..., dim: Any = ...) -> Any: ...
@@ -643,6 +674,12 @@ class _flags:
     def DEFINE_integer(name: _b.str, default: Any, help: _b.str = ..., **others: Any) -> None: ...
     @staticmethod
     def DEFINE_list(name: _b.str, default: Any, help: _b.str = ..., **others: Any) -> None: ...
+    @staticmethod
+    def DEFINE_multi_float(name: _b.str, default: Any, help: _b.str = ..., **others: Any) -> None: ...
+    @staticmethod
+    def DEFINE_multi_integer(name: _b.str, default: Any, help: _b.str = ..., **others: Any) -> None: ...
+    @staticmethod
+    def DEFINE_multi_string(name: _b.str, default: Any, help: _b.str = ..., **others: Any) -> None: ...
     @staticmethod
     def DEFINE_string(name: _b.str, default: Any, help: _b.str = ..., **others: Any) -> None: ...
     FLAGS: _Flags
@@ -843,6 +880,24 @@ class _image:
     def ssim(img1: Any, img2: Any, max_val: Any, filter_size: _b.int = ..., filter_sigma: _b.float = ..., k1: _b.float = ..., k2: _b.float = ..., return_index_map: _b.bool = ...) -> Any: ...
     @staticmethod
     def ssim_multiscale(img1: Any, img2: Any, max_val: Any, power_factors: Sequence[_b.float] = ..., filter_size: _b.int = ..., filter_sigma: _b.float = ..., k1: _b.float = ..., k2: _b.float = ...) -> Any: ...
+    @staticmethod
+    def stateless_random_brightness(image: Any, max_delta: _b.float, seed: Any = ...) -> Any: ...
+    @staticmethod
+    def stateless_random_contrast(image: Any, lower: _b.float, upper: _b.float, seed: Any = ...) -> Any: ...
+    @staticmethod
+    def stateless_random_crop(value: Any, size: Any, seed: Any = ..., name: _b.str | None = ...) -> Any: ...
+    @staticmethod
+    def stateless_random_flip_left_right(image: Any, seed: Any = ...) -> Any: ...
+    @staticmethod
+    def stateless_random_flip_up_down(image: Any, seed: Any = ...) -> Any: ...
+    @staticmethod
+    def stateless_random_hue(image: Any, max_delta: _b.float, seed: Any = ...) -> Any: ...
+    @staticmethod
+    def stateless_random_jpeg_quality(image: Any, min_jpeg_quality: _b.int, max_jpeg_quality: _b.int, seed: Any = ...) -> Any: ...
+    @staticmethod
+    def stateless_random_saturation(image: Any, lower: _b.float, upper: _b.float, seed: Any = ...) -> Any: ...
+    @staticmethod
+    def stateless_sample_distorted_bounding_box(image_size: Any, bounding_boxes: Any, seed: Any, min_object_covered: Any = ..., aspect_ratio_range: Any = ..., area_range: Any = ..., max_attempts: _b.int | None = ..., use_image_if_no_bounding_boxes: _b.bool | None = ..., name: _b.str | None = ...) -> Any: ...
     @staticmethod
     def total_variation(images: Any, name: _b.str | None = ...) -> Any: ...
     @staticmethod
@@ -1213,7 +1268,7 @@ class _lookup:
     TextFileIndex: TypeAlias = _TextFileIndex
     TextFileInitializer: TypeAlias = _TextFileInitializer
     class experimental:
-        DenseHashTable: TypeAlias = _MutableDenseHashTable
+        DenseHashTable: TypeAlias = _DenseHashTable
         MutableHashTable: TypeAlias = _MutableHashTable
     @staticmethod
     def index_table_from_file(vocabulary_file: Any = ..., num_oov_buckets: _b.int = ..., vocab_size: _b.int | None = ..., default_value: _b.int = ..., hasher_spec: Any = ..., key_dtype: Any = ..., name: _b.str | None = ..., key_column_index: _b.int = ..., value_column_index: _b.int = ..., delimiter: _b.str = ...) -> Any: ...
@@ -1354,7 +1409,7 @@ class _math:
     @staticmethod
     def log_sigmoid(x: Any, name: _b.str | None = ...) -> Any: ...
     @staticmethod
-    def log_softmax(logits: Any, axis: _b.int | None = ..., name: _b.str | None = ...) -> Any: ...
+    def log_softmax(logits: Any, axis: Any = ..., name: Any = ..., dim: Any = ...) -> Any: ...
     @staticmethod
     def logical_and(x: Any, y: Any, name: _b.str | None = ...) -> Any: ...
     @staticmethod
@@ -1442,7 +1497,7 @@ class _math:
     @staticmethod
     def sinh(x: Any, name: _b.str | None = ...) -> Any: ...
     @staticmethod
-    def softmax(logits: Any, axis: _b.int | None = ..., name: _b.str | None = ...) -> Any: ...
+    def softmax(logits: Any, axis: Any = ..., name: Any = ..., dim: Any = ...) -> Any: ...
     @staticmethod
     def softplus(features: Any, name: _b.str | None = ...) -> Any: ...
     @staticmethod
@@ -1652,6 +1707,8 @@ class _random:
     def stateless_categorical(logits: Any, num_samples: Any, seed: Any, dtype: Any = ..., name: _b.str | None = ...) -> Any: ...
     @staticmethod
     def stateless_normal(shape: Any, seed: Any, mean: Any = ..., stddev: Any = ..., dtype: Any = ..., name: _b.str | None = ..., alg: _b.str = ...) -> Any: ...
+    @staticmethod
+    def stateless_shuffle(value: Any, seed: Any, alg: _b.str = ..., name: _b.str | None = ...) -> Any: ...
     @staticmethod
     def stateless_truncated_normal(shape: Any, seed: Any, mean: Any = ..., stddev: Any = ..., dtype: Any = ..., name: _b.str | None = ..., alg: _b.str = ...) -> Any: ...
     @staticmethod

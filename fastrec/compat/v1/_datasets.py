@@ -32,6 +32,8 @@ from .._tf.structure import LEAF, flatten, map_leaves, pack
 from .._tf.uncovered import uncovered
 from ._composites import (
     COMPOSITES,
+    RaggedTensorValue,
+    SparseTensorValue,
     class_of,
     eager,
     parts_of,
@@ -44,8 +46,6 @@ from ._functions import GraphFunction, captured_values
 from ._nodes import Operation, Tensor
 from .constants import constant_value, convert_to_tensor
 from .graph import create_op, get_seed
-from .ragged import RaggedTensorValue
-from .sparse import SparseTensorValue
 
 __all__ = ["AUTOTUNE", "Dataset", "adapted"]
 

@@ -1,14 +1,64 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Image functions that version 2 has, too; here they add operations to graphs."""
+"""The functions of each topic that version 2 has, too; here they add operations to graphs."""
 
 from __future__ import annotations
 
-from typing import ClassVar
+import functools
+import inspect
+import sys
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any, ClassVar
 
+from .._tf.faces import functions_of, in_order
 from .._tf.faces.images import Images
+from .._tf.faces.late import topic
+from ._composites import RaggedTensor
 from ._ops import GRAPHS
+from .array_ops import arrays, picking, products
+from .math_ops import (
+    activations,
+    bitwise,
+    math,
+    matrices,
+    ordering,
+    pixels,
+    reductions,
+    segments,
+)
+from .parsing_ops import parsers
+from .ragged_tensors import functions as ragged
+from .sparse_tensors import functions as sparse
+from .string_ops import encodings, strings
 
-__all__ = ["images"]
+__all__ = [
+    "activations",
+    "arrays",
+    "bitwise",
+    "encodings",
+    "images",
+    "math",
+    "matrices",
+    "ordering",
+    "parsers",
+    "picking",
+    "pixels",
+    "products",
+    "ragged",
+    "reductions",
+    "segments",
+    "sparse",
+    "strings",
+]
+
+# Parameters that differ from those of version 2.
+_ORDERS = {
+    "confusion_matrix": "labels predictions num_classes dtype name weights",
+    "extract_patches": "images ksizes=sizes strides rates padding name",
+    "in_top_k": "predictions targets k name",
+    "to_hash_bucket": "string_tensor=input num_buckets name",
+}
+_REST = ("data", "summarize", "message", "name")  # the last parameters of a check
 
 
 class _Images(Images):
@@ -22,3 +72,29 @@ class _Images(Images):
 
 
 images = _Images(GRAPHS)
+
+
+def _as_before(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function with the parameters of version 1."""
+    order, known = _ORDERS.get(function.__name__), inspect.signature(function).parameters
+    if order is None and set(_REST) <= set(known):
+        order = " ".join([*(name for name in known if name not in _REST), *_REST])
+    return function if order is None else in_order(function, order)
+
+
+@functools.cache
+def __getattr__(name: str) -> Any:
+    if name == "keras":
+        from .._tf.keras import Backend
+
+        return Backend(sys.modules[__package__])
+    if name == "experimental":
+        from .._tf.data.experimental import Experimental
+        from ._dataset_methods import Dataset
+        from ._datasets import adapted
+        from ._file_datasets import CsvDataset, TFRecordDataset
+
+        kinds = Dataset, TFRecordDataset, CsvDataset
+        return Experimental(*kinds, parsers.parse_example, Dataset._made, adapted)
+    functions = functions_of(topic(name, GRAPHS, RaggedTensor))
+    return SimpleNamespace(**{name: _as_before(each) for name, each in functions.items()})

@@ -222,7 +222,7 @@ def tensors_of(values: Sequence[Any], dtype: DType | None = None) -> list[Tensor
 @functools.cache
 def _ragged() -> Any:
     # That module depends on this one.
-    return importlib.import_module(".ragged", __package__).functions
+    return importlib.import_module("._faces", __package__).ragged
 
 
 GRAPHS = Version(

@@ -10,7 +10,6 @@ import numpy as np
 
 from .._tf.arrays import make_array
 from .._tf.dtypes import DType, as_dtype, bool_, float32, int32, string
-from .._tf.faces import functions_of
 from .._tf.faces.arrays import Arrays
 from .._tf.faces.math import Products
 from .._tf.faces.picking import Picking
@@ -151,12 +150,4 @@ def _alike(specs: Sequence[Any], *_: Any) -> list[Any]:
 _SELECT = Op("Select", _by_rows, _alike)
 
 arrays, picking, products = _Arrays(GRAPHS), _Picking(GRAPHS), Products(GRAPHS)
-FUNCTIONS = functions_of(arrays, picking, products)
-FUNCTIONS |= {
-    "lin_space": arrays.linspace,
-    "pack": arrays.stack,
-    "reverse_v2": arrays.reverse,
-    "unpack": arrays.unstack,
-}
-globals().update(FUNCTIONS)
 operators["stack"] = _stack

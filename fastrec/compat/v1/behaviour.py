@@ -10,6 +10,7 @@ from .._tf.methods import Methods
 from ._nodes import Tensor
 
 __all__ = [
+    "VERSION",
     "control_flow_v2_enabled",
     "disable_control_flow_v2",
     "disable_eager_execution",
@@ -25,6 +26,8 @@ __all__ = [
     "is_tensor",
     "resource_variables_enabled",
 ]
+
+VERSION = "1.15.0"
 
 
 def disable_v2_behavior() -> None:

@@ -26,7 +26,7 @@ from .graph import (
     get_default_graph,
     name_scope,
 )
-from .math_ops import FUNCTIONS as MATH
+from .math_ops import math
 
 __all__ = [
     "Assert",
@@ -43,7 +43,7 @@ __all__ = [
     "with_dependencies",
 ]
 
-equal, identity = MATH["equal"], MATH["identity"]
+equal, identity = math.equal, math.identity
 
 Assert = Checks(GRAPHS).Assert
 

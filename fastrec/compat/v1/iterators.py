@@ -19,13 +19,12 @@ from .._tf.seeds import running
 from .._tf.shape import TensorShape
 from .._tf.specs import SparseTensorSpec, TypeSpec
 from .._tf.structure import flatten, map_leaves, pack
-from ._composites import class_of, parts_of, put_together, specs_of
+from ._composites import SparseTensor, class_of, parts_of, put_together, specs_of
 from ._datasets import Dataset
 from ._nodes import Operation, Tensor
 from ._runtime import Step
 from .constants import convert_to_tensor
 from .graph import create_op
-from .sparse import SparseTensor
 
 __all__ = ["Iterator"]
 
@@ -246,3 +245,30 @@ def _signature(types: Any, shapes: Any, classes: Any) -> tuple[Any, list[TypeSpe
 def _begun(dataset: Dataset, step: Any, captures: dict[Tensor, Any]) -> DatasetIterator:
     with running_with(step, captures) as run:
         return DatasetIterator(dataset._build()._node, lambda raw: raw, run)
+
+
+def make_one_shot_iterator(dataset: Any) -> Iterator:
+    """Return an iterator over `dataset` that needs no initialization."""
+    found: Iterator = dataset.make_one_shot_iterator()
+    return found
+
+
+def make_initializable_iterator(dataset: Any, shared_name: str | None = None) -> Iterator:
+    """Return an iterator over `dataset` that each run of its ``initializer`` restarts."""
+    found: Iterator = dataset.make_initializable_iterator(shared_name)
+    return found
+
+
+def get_output_types(dataset_or_iterator: Any) -> Any:
+    """Return the types of the components of an element."""
+    return dataset_or_iterator.output_types
+
+
+def get_output_shapes(dataset_or_iterator: Any) -> Any:
+    """Return the shapes of the components of an element."""
+    return dataset_or_iterator.output_shapes
+
+
+def get_output_classes(dataset_or_iterator: Any) -> Any:
+    """Return the classes of the components of an element."""
+    return dataset_or_iterator.output_classes

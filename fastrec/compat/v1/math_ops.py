@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 from .._tf.dtypes import as_dtype, bool_, int64
-from .._tf.faces import Version, functions_of, one_of
+from .._tf.faces import Version, one_of
 from .._tf.faces.math import Activations, Bitwise, Math
 from .._tf.faces.matrices import Matrices
 from .._tf.faces.ordering import Ordering
@@ -77,32 +77,34 @@ class _Reductions(Reductions):
         return found
 
 
+class _Activations(Activations):
+    """Activation functions with version 1's arguments."""
+
+    _orders: ClassVar[dict[str, str]] = {
+        "log_softmax": "logits axis name dim=axis",
+        "softmax": "logits axis name dim=axis",
+    }
+
+
 math, reductions, segments = _Math(GRAPHS), _Reductions(GRAPHS), Segments(GRAPHS)
 bitwise, matrices = Bitwise(GRAPHS), Matrices(GRAPHS)
-activations, pixels = Activations(GRAPHS), Pixels(GRAPHS)
+activations, pixels = _Activations(GRAPHS), Pixels(GRAPHS)
 ordering = Ordering(GRAPHS)
-# Names in ``tf``.
-FUNCTIONS = functions_of(math, reductions, segments, ordering)
-_ELSEWHERE = ("divide_no_nan", "multiply_no_nan", "reduce_std", "reduce_variance", "l2_normalize")
-# Names in ``tf.math``.
-IN_MATH = FUNCTIONS | functions_of(activations)
-for _name in (*_ELSEWHERE, "top_k"):
-    del FUNCTIONS[_name]
-FUNCTIONS |= {
-    "div_no_nan": math.divide_no_nan,
-    "floor_div": math.floordiv,
-    "floor_mod": math.floormod,
-    "realdiv": math.truediv,
-    "stop_gradient": math.identity,
-    "matrix_band_part": matrices.band_part,
-    "matrix_determinant": matrices.det,
-    "matrix_diag": matrices.diag,
-    "matrix_diag_part": matrices.diag_part,
-    "matrix_inverse": matrices.inv,
-    "trace": matrices.trace,
-    **functions_of(pixels),
-}
-globals().update(FUNCTIONS)
+
+
+def moments(
+    x: Any,
+    axes: Any,
+    shift: Any = None,
+    name: str | None = None,
+    keep_dims: bool | None = None,
+    keepdims: bool | None = None,
+) -> tuple[Any, Any]:
+    """Compute means and variances along dimensions."""
+    keep = bool(one_of("keep_dims", keep_dims, "keepdims", keepdims))
+    mean = reductions.reduce_mean(x, axes, keepdims=True)
+    variance = reductions.reduce_mean(math.square(x - mean), axes, keepdims=keep)
+    return mean if keep else reductions.reduce_mean(x, axes), variance
 
 
 def _both_kinds(on_bool: Callable[..., Any], on_bits: Callable[..., Any]) -> Callable[..., Any]:

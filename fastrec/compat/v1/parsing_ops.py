@@ -8,36 +8,13 @@ from typing import Any, ClassVar
 
 from .._tf.dtypes import string
 from .._tf.faces.parsing import Parsers
-from .._tf.features import (
-    FixedLenFeature,
-    FixedLenSequenceFeature,
-    RaggedFeature,
-    SparseFeature,
-    VarLenFeature,
-)
 from .._tf.ops import Op
 from ._composites import applied
 from ._nodes import Tensor
 from ._ops import GRAPHS
 from .constants import convert_to_tensor
 
-__all__ = [
-    "FixedLenFeature",
-    "FixedLenSequenceFeature",
-    "RaggedFeature",
-    "SparseFeature",
-    "VarLenFeature",
-    "decode_json_example",
-    "deserialize_many_sparse",
-    "parse_example",
-    "parse_sequence_example",
-    "parse_single_example",
-    "parse_single_sequence_example",
-    "parse_tensor",
-    "serialize_many_sparse",
-    "serialize_sparse",
-    "serialize_tensor",
-]
+__all__ = ["decode_raw", "parsers"]
 
 
 class _GraphParsers(Parsers):
@@ -66,13 +43,20 @@ class _GraphParsers(Parsers):
 
 
 parsers = _GraphParsers(GRAPHS)
-decode_json_example = parsers.decode_json_example
-deserialize_many_sparse = parsers.deserialize_many_sparse
-parse_example = parsers.parse_example
-parse_sequence_example = parsers.parse_sequence_example
-parse_single_example = parsers.parse_single_example
-parse_single_sequence_example = parsers.parse_single_sequence_example
-parse_tensor = parsers.parse_tensor
-serialize_many_sparse = parsers.serialize_many_sparse
-serialize_sparse = parsers.serialize_sparse
-serialize_tensor = parsers.serialize_tensor
+
+
+def decode_raw(
+    input_bytes: Any = None,
+    out_type: Any = None,
+    little_endian: bool = True,
+    name: str | None = None,
+    bytes: Any = None,
+    *,
+    fixed_length: int | None = None,
+) -> Tensor:
+    """Decode bytes as the elements of arrays, which adds one dimension."""
+    if out_type is None:
+        raise ValueError("decode_raw_v1() missing 1 positional argument: 'out_type'")
+    given = bytes if input_bytes is None else input_bytes
+    found: Tensor = parsers.decode_raw(given, out_type, little_endian, fixed_length, name)
+    return found

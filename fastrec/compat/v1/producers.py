@@ -9,13 +9,13 @@ from typing import Any
 from .._tf.dtypes import int64, string
 from .._tf.shape import TensorShape
 from ._nodes import Tensor
-from .array_ops import FUNCTIONS as ARRAYS
+from .array_ops import arrays, picking
 from .constants import constant, convert_to_tensor
 from .control_flow import Assert
+from .draws import draws
 from .graph import GraphKeys, control_dependencies, name_scope
-from .math_ops import FUNCTIONS as MATH
+from .math_ops import math
 from .queues import FIFOQueue, QueueBase
-from .random_ops import random_shuffle
 from .runners import QueueRunner, add_queue_runner
 from .variables import Variable, count_up_to
 
@@ -28,12 +28,12 @@ __all__ = [
 ]
 
 gather, shape, size, range_tensor = (
-    ARRAYS["gather"],
-    ARRAYS["shape"],
-    ARRAYS["size"],
-    ARRAYS["range"],
+    picking.gather,
+    arrays.shape,
+    arrays.size,
+    arrays.range,
 )
-greater, identity = MATH["greater"], MATH["identity"]
+greater, identity = math.greater, math.identity
 
 
 def limit_epochs(tensor: Any, num_epochs: int | None = None, name: str | None = None) -> Any:
@@ -75,7 +75,7 @@ def input_producer(
                 "be specified"
             )
         if shuffle:
-            tensor = random_shuffle(tensor, seed)
+            tensor = draws.shuffle(tensor, seed)
         tensor = limit_epochs(tensor, num_epochs)
         queue = FIFOQueue(
             capacity,

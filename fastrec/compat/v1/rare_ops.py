@@ -12,12 +12,10 @@ import numpy as np
 
 from .._tf.dtypes import as_dtype
 from ..extra.boxes import GLIMPSE
-from . import sparse
+from . import sparse_tensors as sparse
 from ._ops import record
 from .constants import convert_to_tensor
 from .image_sizes import ResizeMethod
-
-__all__ = ["RARE"]
 
 
 def _tf() -> Any:
@@ -235,15 +233,3 @@ def extract_glimpse(
 
 
 #: By path.
-RARE: dict[str, Any] = {
-    "batch_gather": batch_gather,
-    "diag": diag,
-    "diag_part": diag_part,
-    "distributions.Beta": Beta,
-    "edit_distance": edit_distance,
-    "image.extract_glimpse": extract_glimpse,
-    "image.resize_image_with_pad": resize_image_with_pad,
-    "nn.embedding_lookup": embedding_lookup,
-    "space_to_batch": space_to_batch,
-    "verify_tensor_all_finite": verify_tensor_all_finite,
-}

@@ -10,10 +10,10 @@ from typing import Any
 from .._tf.dtypes import as_dtype, float32, string
 from .._tf.shape import as_shape
 from ._nodes import Tensor
-from .array_ops import FUNCTIONS as ARRAYS
+from .array_ops import arrays
 from .constants import constant, convert_to_tensor
+from .draws import draws
 from .graph import GraphKeys, get_default_graph, name_scope
-from .random_ops import random_normal, random_uniform, truncated_normal
 from .variables import Variable
 
 __all__ = [
@@ -31,7 +31,7 @@ __all__ = [
     "zeros_initializer",
 ]
 
-ones, zeros = ARRAYS["ones"], ARRAYS["zeros"]
+ones, zeros = arrays.ones, arrays.zeros
 
 AUTO_REUSE = "AUTO_REUSE"
 
@@ -184,7 +184,7 @@ class random_uniform_initializer(_Initializer):
     def __init__(
         self, minval: Any = -0.05, maxval: Any = 0.05, seed: int | None = None, dtype: Any = float32
     ) -> None:
-        super().__init__(lambda shape, t: random_uniform(shape, minval, maxval, t, seed))
+        super().__init__(lambda shape, t: draws.uniform(shape, minval, maxval, t, seed))
 
 
 class random_normal_initializer(_Initializer):
@@ -193,7 +193,7 @@ class random_normal_initializer(_Initializer):
     def __init__(
         self, mean: Any = 0.0, stddev: Any = 0.05, seed: int | None = None, dtype: Any = float32
     ) -> None:
-        super().__init__(lambda shape, t: random_normal(shape, mean, stddev, t, seed))
+        super().__init__(lambda shape, t: draws.normal(shape, mean, stddev, t, seed))
 
 
 class truncated_normal_initializer(_Initializer):
@@ -202,4 +202,4 @@ class truncated_normal_initializer(_Initializer):
     def __init__(
         self, mean: Any = 0.0, stddev: Any = 0.05, seed: int | None = None, dtype: Any = float32
     ) -> None:
-        super().__init__(lambda shape, t: truncated_normal(shape, mean, stddev, t, seed))
+        super().__init__(lambda shape, t: draws.truncated_normal(shape, mean, stddev, t, seed))

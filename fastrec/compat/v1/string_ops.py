@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from .._tf.dtypes import int64, string
-from .._tf.faces import functions_of
 from .._tf.faces.strings import Encodings, Strings
 from .._tf.ops.cutting import SPLIT, Cut
 from .._tf.ops.ragged_forms import SPARSE_PARTS
@@ -109,14 +108,3 @@ def _of_result_type(rows: RaggedTensor, wanted: str) -> Any:
 
 
 strings, encodings = _Strings(GRAPHS), Encodings(GRAPHS)
-# Names in ``tf``.
-FUNCTIONS = functions_of(encodings) | {
-    "as_string": strings.as_string,
-    "reduce_join": strings.reduce_join,
-    "regex_full_match": strings.regex_full_match,
-    "regex_replace": strings.regex_replace,
-    "string_split": string_split,
-    "substr": strings.substr,
-}
-_NAMED = ("join", "length", "lower", "strip", "to_hash_bucket_fast", "to_number", "upper")
-FUNCTIONS |= {f"string_{name}": getattr(strings, name) for name in _NAMED}

@@ -69,13 +69,14 @@ from fastrec.compat._tf.tensor import Tensor as _Tensor
 from fastrec.compat._tf.tensor import TensorShape as _TensorShape
 from fastrec.compat._tf.vocabulary import TextFileIndex as _TextFileIndex
 from fastrec.compat.v1._graph import Graph as _Graph
-from fastrec.compat.v2.data_experimental import TFRecordWriter as _TFRecordWriter
+from fastrec.compat.v2._version1 import Version1 as _Version1
+from fastrec.compat.v2.dataset_files import TFRecordWriter as _TFRecordWriter
+from fastrec.compat.v2.draws import Generator as _Generator
 from fastrec.compat.v2.image_sizes import ResizeMethod as _ResizeMethod
-from fastrec.compat.v2.lookup import DenseHashTable as _DenseHashTable
-from fastrec.compat.v2.lookup import MutableHashTable as _MutableHashTable
-from fastrec.compat.v2.lookup import StaticHashTable as _StaticHashTable
-from fastrec.compat.v2.lookup import StaticVocabularyTable as _StaticVocabularyTable
-from fastrec.compat.v2.random import Generator as _Generator
+from fastrec.compat.v2.tables import DenseHashTable as _DenseHashTable
+from fastrec.compat.v2.tables import MutableHashTable as _MutableHashTable
+from fastrec.compat.v2.tables import StaticHashTable as _StaticHashTable
+from fastrec.compat.v2.tables import StaticVocabularyTable as _StaticVocabularyTable
 from fastrec.compat.v2.tensor_array import TensorArray as _TensorArray
 from fastrec.train import BytesList as _BytesList
 from fastrec.train import Example as _Example
@@ -86,7 +87,6 @@ from fastrec.train import Features as _Features
 from fastrec.train import FloatList as _FloatList
 from fastrec.train import Int64List as _Int64List
 from fastrec.train import SequenceExample as _SequenceExample
-from . import compat as compat
 
 def Assert(condition: Any, data: Any, summarize: _b.int | None = ..., name: _b.str | None = ...) -> Any: ...
 DType: TypeAlias = _DType
@@ -161,6 +161,30 @@ def case(pred_fn_pairs: Any, default: Callable[[], Any] | None = ..., exclusive:
 def cast(x: Any, dtype: Any, name: _b.str | None = ...) -> Any: ...
 def clip_by_norm(t: Any, clip_norm: Any, axes: Any = ..., name: _b.str | None = ...) -> Any: ...
 def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: _b.str | None = ...) -> Any: ...
+class _compat:
+    @staticmethod
+    def as_bytes(bytes_or_text: Any, encoding: _b.str = ...) -> _b.bytes: ...
+    @staticmethod
+    def as_str(bytes_or_text: Any, encoding: _b.str = ...) -> _b.str: ...
+    @staticmethod
+    def as_str_any(value: Any, encoding: _b.str = ...) -> _b.str: ...
+    @staticmethod
+    def as_text(bytes_or_text: Any, encoding: _b.str = ...) -> _b.str: ...
+    bytes_or_text_types: _b.tuple
+    complex_types: _b.tuple
+    @staticmethod
+    def dimension_at_index(shape: Any, index: _b.int) -> Any: ...
+    @staticmethod
+    def dimension_value(dimension: Any) -> _b.int | None: ...
+    @staticmethod
+    def forward_compatible(year: _b.int, month: _b.int, day: _b.int) -> _b.bool: ...
+    integral_types: _b.tuple
+    @staticmethod
+    def path_to_str(path: Any) -> Any: ...
+    real_types: _b.tuple
+    v1: _Version1
+    v2: Any
+compat = _compat
 def complex(real: Any, imag: Any, name: _b.str | None = ...) -> Any: ...
 complex128: _DType
 complex64: _DType
@@ -479,6 +503,9 @@ errors = _errors
 def executing_eagerly() -> _b.bool: ...
 def exp(x: Any, name: _b.str | None = ...) -> Any: ...
 def expand_dims(input: Any, axis: Any = ..., name: _b.str | None = ..., dim: Any = ...) -> Any: ...
+class _experimental:
+    Optional: TypeAlias = _Optional
+experimental = _experimental
 def eye(num_rows: _b.int, num_columns: _b.int | None = ..., batch_shape: Any = ..., dtype: Any = ..., name: _b.str | None = ...) -> Any: ...
 def fill(dims: Any, value: Any, name: _b.str | None = ...) -> Any: ...
 float16: _DType
@@ -1336,6 +1363,8 @@ class _random:
     def stateless_categorical(logits: Any, num_samples: Any, seed: Any, dtype: Any = ..., name: _b.str | None = ...) -> Any: ...
     @staticmethod
     def stateless_normal(shape: Any, seed: Any, mean: Any = ..., stddev: Any = ..., dtype: Any = ..., name: _b.str | None = ..., alg: _b.str = ...) -> Any: ...
+    @staticmethod
+    def stateless_shuffle(value: Any, seed: Any, alg: _b.str = ..., name: _b.str | None = ...) -> Any: ...
     @staticmethod
     def stateless_truncated_normal(shape: Any, seed: Any, mean: Any = ..., stddev: Any = ..., dtype: Any = ..., name: _b.str | None = ..., alg: _b.str = ...) -> Any: ...
     @staticmethod

@@ -163,7 +163,7 @@ def _apply_asserted(*how: Any, **attributes: Any) -> Any:
 @functools.cache
 def _ragged() -> Any:
     # That module depends on this one.
-    return importlib.import_module(".ragged", __package__).functions
+    return importlib.import_module("._faces", __package__).ragged
 
 
 EAGER = Version(

@@ -3,29 +3,24 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+import functools
+import sys
+from typing import Any
 
+from .._tf.composite import RaggedTensor, SparseTensor
 from .._tf.dtypes import as_dtype, int32
 from .._tf.faces.arrays import Arrays
+from .._tf.faces.late import topic
 from .._tf.faces.math import Bitwise, Math, Products
 from .._tf.faces.picking import Picking
+from .._tf.faces.ragged import RaggedFunctions
 from .._tf.faces.reductions import Reductions
+from .._tf.faces.sparse import SparseFunctions
 from .._tf.ops import picking as rows
 from .._tf.ops.arithmetic import SELECT
 from .._tf.tensor import Tensor
 from .._tf.tracing.recording import run
 from ._eager import EAGER, checked, pair
-
-if TYPE_CHECKING:
-    from .._tf.faces.codecs import ImageCodecs
-    from .._tf.faces.images import Images
-    from .._tf.faces.math import Activations
-    from .._tf.faces.matrices import Matrices
-    from .._tf.faces.ordering import Ordering
-    from .._tf.faces.parsing import Parsers
-    from .._tf.faces.segments import Pixels, Segments
-    from .._tf.faces.strings import Encodings, Strings
 
 
 class _Arrays(Arrays):
@@ -66,38 +61,23 @@ class _Picking(Picking):
 
 arrays, picking = _Arrays(EAGER), _Picking(EAGER)
 math, products, reductions = Math(EAGER), Products(EAGER), Reductions(EAGER)
-bitwise = Bitwise(EAGER)
-
-# Classes that are imported on first use: module and class.
-_LATE = {
-    "activations": ("math", "Activations"),
-    "codecs": ("codecs", "ImageCodecs"),
-    "encodings": ("strings", "Encodings"),
-    "images": ("images", "Images"),
-    "matrices": ("matrices", "Matrices"),
-    "parsers": ("parsing", "Parsers"),
-    "ordering": ("ordering", "Ordering"),
-    "pixels": ("segments", "Pixels"),
-    "segments": ("segments", "Segments"),
-    "strings": ("strings", "Strings"),
-}
-
-if TYPE_CHECKING:
-    activations: Activations
-    codecs: ImageCodecs
-    encodings: Encodings
-    images: Images
-    matrices: Matrices
-    parsers: Parsers
-    ordering: Ordering
-    pixels: Pixels
-    segments: Segments
-    strings: Strings
+bitwise, ragged = Bitwise(EAGER), RaggedFunctions(RaggedTensor)
 
 
+@functools.cache
 def __getattr__(name: str) -> Any:
-    if name not in _LATE:
-        raise AttributeError(name)
-    module, kind = _LATE[name]
-    faces = importlib.import_module(f"fastrec.compat._tf.faces.{module}")
-    return globals().setdefault(name, getattr(faces, kind)(EAGER))
+    if name == "sparse":
+        return SparseFunctions(SparseTensor)
+    if name == "keras":
+        from .._tf.keras import Backend
+
+        return Backend(sys.modules[__package__])
+    if name == "experimental":
+        from .._tf.data.csv import CsvDataset
+        from .._tf.data.dataset import Dataset
+        from .._tf.data.experimental import Experimental
+        from .._tf.data.file_datasets import TFRecordDataset
+
+        parse = topic("parsers", EAGER, RaggedTensor).parse_example
+        return Experimental(Dataset, TFRecordDataset, CsvDataset, parse)
+    return topic(name, EAGER, RaggedTensor)

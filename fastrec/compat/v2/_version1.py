@@ -19,12 +19,12 @@ from types import ModuleType
 from typing import Any
 
 from .._tf.data.version1 import OF_VERSION_1
-from .._tf.faces.late import Names
 from .._tf.seeds import get_seed
 from .._tf.structure import flatten, pack
 from .._tf.tensor import Tensor
+from .draws import draws
 
-__all__ = ["Version1"]
+__all__ = ["Version1", "v1"]
 
 _GRAPHS = "fastrec.compat.v1"
 _HERE = "fastrec.compat.v2"
@@ -119,7 +119,7 @@ def _multinomial(
     output_dtype: Any = None,
 ) -> Any:
     """Draw class numbers, as ``tf.random.categorical`` does."""
-    return _v2("random.draws").categorical(logits, num_samples, output_dtype, seed, name)
+    return draws.categorical(logits, num_samples, output_dtype, seed, name)
 
 
 def _distorted_box(
@@ -131,7 +131,6 @@ def _distorted_box(
     **named: Any,
 ) -> Any:
     """Draw a part of an image: its start, its size and its box. The seeds are used as given."""
-    draws = _v2("random.draws")
     source = draws.of_seed((seed or 0, seed2 or 0))
     return draws.distorted_box(source, image_size, bounding_boxes, *options, **named)
 
@@ -261,7 +260,7 @@ class Version1(ModuleType):
         if path in _ADAPTED:
             return _ADAPTED[path]
         found = self._of_version_2(path)
-        if isinstance(found, (ModuleType, Names)):
+        if isinstance(found, ModuleType):
             return Version1(path)
         if found is not None and not _is_function(found):
             return found
@@ -283,3 +282,6 @@ class Version1(ModuleType):
     def _disable() -> None:
         """Build graphs from now on."""
         Version1.graphs = True
+
+
+v1 = Version1()

@@ -3,24 +3,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from .._tf.dtypes import bool_, int16, int32, int64
-from .._tf.faces import functions_of
 from .._tf.ops import picking as rows
 from .._tf.tensor import OPERATORS, EagerTensor, Tensor, TensorShape, convert_to_tensor
 from .._tf.tracing.recording import Symbol, run
 from ._eager import refused_type
-from ._faces import arrays, picking, products
+from ._faces import arrays, picking
 
-FUNCTIONS = functions_of(arrays, picking, products)
-globals().update(FUNCTIONS)
-
-if TYPE_CHECKING:
-
-    def __getattr__(name: str) -> Any: ...
+newaxis = None
 
 
 def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None = None) -> Any:

@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from .._tf.data.dataset import Dataset
 from .._tf.dtypes import as_dtype, short_name
 from .._tf.errors import of_python
 from .._tf.ops import Op
-from .._tf.specs import TensorSpec, TypeSpec
+from .._tf.specs import DatasetSpec, TensorSpec, TypeSpec
 from .._tf.tensor import EagerTensor, Tensor, convert_to_tensor
 from .._tf.tracing.calls import Unfit, apart
 from .._tf.tracing.recording import Symbol, run, wrap
@@ -27,6 +28,7 @@ __all__ = [
     "numpy_function",
     "print_",
     "py_function",
+    "type_spec_from_value",
 ]
 
 
@@ -145,3 +147,10 @@ def print_(*inputs: Any, output_stream: Any = None, end: str = "\n", **_: Any) -
         raise TypeError("what a function prints has to be there")
     shown = [str(v.numpy()) if isinstance(v, EagerTensor) else str(v) for v in inputs]
     builtins.print(*shown, end=end, file=output_stream)
+
+
+def type_spec_from_value(value: Any) -> Any:
+    """Return the spec of a value."""
+    if isinstance(value, Dataset):
+        return DatasetSpec.from_value(value)
+    return TypeSpec.from_value(value)

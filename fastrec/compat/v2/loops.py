@@ -18,7 +18,7 @@ from .._tf.tensor import EagerTensor, convert_to_tensor
 from .._tf.tracing.calls import Unfit, current_call, repeated
 from .._tf.tracing.parts import as_part
 from .._tf.tracing.recording import Recording, Symbol
-from .array_ops import stack
+from ._faces import arrays
 
 __all__ = ["foldl", "foldr", "map_fn", "scan", "vectorized_map", "while_loop"]
 
@@ -70,7 +70,7 @@ def _of_type(value: Any, wanted: Any) -> Any:
 
 
 def _stacked(made: Sequence[Sequence[Any]], structure: Any) -> Any:
-    return pack(structure, [stack(list(part)) for part in zip(*made, strict=True)])
+    return pack(structure, [arrays.stack(list(part)) for part in zip(*made, strict=True)])
 
 
 def vectorized_map(fn: Callable[..., Any], elems: Any, **_: Any) -> Any:

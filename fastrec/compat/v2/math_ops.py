@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``tf.math``, and Python's operators on tensors."""
+"""Python's operators on tensors, and a few functions of tensors."""
 
 from __future__ import annotations
 
@@ -15,10 +15,7 @@ from .._tf.ops import arithmetic as rows
 from .._tf.tensor import OPERATORS, Tensor
 from .._tf.tracing.recording import run
 from ._eager import pair
-from ._faces import bitwise, math, reductions
-
-FUNCTIONS = functions_of(math, reductions)
-globals().update(FUNCTIONS)
+from ._faces import bitwise, math, products, reductions
 
 
 def _compared(row: Op, unequal: bool) -> Callable[[Any, Any], Any]:
@@ -63,11 +60,17 @@ OPERATORS.update(
 )
 
 
-def __getattr__(name: str) -> Any:
-    if name.startswith("__"):
-        raise AttributeError(name)
-    from . import _faces
-    from ._late import found
+def moments(
+    x: Any, axes: Any, shift: Any = None, keepdims: bool = False, name: str | None = None
+) -> tuple[Any, Any]:
+    """Compute means and variances along dimensions."""
+    return (
+        reductions.reduce_mean(x, axes, keepdims),
+        reductions.reduce_variance(x, axes, keepdims),
+    )
 
-    late = functions_of(_faces.segments, _faces.activations, _faces.ordering)
-    return late[name] if name in late else found("math", name)
+
+def matvec(a: Any, b: Any, transpose_a: bool = False, name: str | None = None, **_: Any) -> Any:
+    """Multiply matrices by vectors."""
+    letters = "...ji,...j->...i" if transpose_a else "...ij,...j->...i"
+    return products.einsum(letters, a, b)

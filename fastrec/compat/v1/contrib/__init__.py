@@ -7,7 +7,6 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from ..._tf.uncovered import uncovered
-from .. import lookup as lookup
 
 if TYPE_CHECKING:
     from . import data as data
@@ -20,4 +19,6 @@ if TYPE_CHECKING:
 def __getattr__(name: str) -> Any:
     if name in ("data", "framework", "learn", "slim", "training"):
         return importlib.import_module(f".{name}", __name__)
+    if name == "lookup":
+        return importlib.import_module("fastrec.compat.v1").lookup
     raise uncovered("v1", "contrib", name)

@@ -5,9 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..._tf.names import found
 from ..._tf.uncovered import uncovered
-from .. import data as _data
-from .. import data_experimental as _later
 
 __all__ = [
     "batch_and_drop_remainder",
@@ -68,7 +67,7 @@ def read_batch_features(
     capacity: int = 10000,
 ) -> Any:
     """Return tensors of the next batch of parsed Examples from the files of a pattern."""
-    dataset = _later.make_batched_features_dataset(
+    dataset = found("v1", "data.experimental", "make_batched_features_dataset")(
         file_pattern,
         batch_size,
         features,
@@ -84,7 +83,7 @@ def read_batch_features(
 
 def __getattr__(name: str) -> Any:
     if name in _SAME.split():
-        return getattr(_later, name)
+        return found("v1", "data.experimental", name)
     if name in _CLASSES:
-        return getattr(_data, name)
+        return found("v1", "data", name)
     raise uncovered("v1", "contrib.data", name)

@@ -9,7 +9,7 @@ from typing import Any
 from ..._tf.uncovered import uncovered
 from ..batching import batch_join, shuffle_batch_join
 from ..file_ops import match_filenames_once
-from ..parsing_ops import parse_example
+from ..parsing_ops import parsers
 from ..producers import string_input_producer
 
 __all__ = ["read_batch_examples", "read_batch_features"]
@@ -84,7 +84,7 @@ def read_batch_features(
         parse_fn,
         name,
     )
-    return parse_example(records, features)
+    return parsers.parse_example(records, features)
 
 
 def __getattr__(name: str) -> Any:

@@ -10,12 +10,12 @@ import numpy as np
 
 from ..._tf.dtypes import float32, int32, int64
 from .._nodes import Tensor
-from ..array_ops import FUNCTIONS as _arrays
+from ..array_ops import arrays, picking
 from ..batching import batch, maybe_batch
 from ..constants import convert_to_tensor
+from ..draws import draws
 from ..graph import name_scope
 from ..math_ops import math, reductions
-from ..random_ops import random_uniform
 from ..variables import Variable
 
 __all__ = ["rejection_sample", "stratified_sample"]
@@ -72,9 +72,9 @@ def stratified_sample(
             queue_capacity,
             enqueue_many,
         )
-        example = [_arrays["squeeze"](each, [0]) for each in alone]
-        number = _arrays["squeeze"](label, [0])
-        keep = math.less(random_uniform([]), _arrays["gather"](chances, number))
+        example = [arrays.squeeze(each, [0]) for each in alone]
+        number = arrays.squeeze(label, [0])
+        keep = math.less(draws.uniform([]), picking.gather(chances, number))
         *found, kept = maybe_batch([*example, number], keep, batch_size, threads_per_queue)
         return list(found), kept
 
@@ -83,7 +83,7 @@ def _shares_so_far(classes: Tensor, count: int) -> Tensor:
     """Return the share of each class in the examples so far."""
     start = np.full(count, _SMOOTHING, np.int64)
     seen = Variable(start, trainable=False, name="class_count")
-    now = _arrays["one_hot"](_arrays["reshape"](classes, [-1]), count, dtype=int64)
+    now = picking.one_hot(arrays.reshape(classes, [-1]), count, dtype=int64)
     total = seen.assign_add(reductions.reduce_sum(now, 0))
     share = math.truediv(total, reductions.reduce_sum(total))
     found: Tensor = math.cast(share, float32)
@@ -105,7 +105,7 @@ def rejection_sample(
     with name_scope(name, "rejection_sample"):
         alone = batch(list(tensors), 1, prebatch_threads, prebatch_capacity, enqueue_many)
         listed = list(alone) if isinstance(alone, (list, tuple)) else [alone]
-        example = [_arrays["squeeze"](each, [0]) for each in listed]
-        keep = math.less(random_uniform([]), accept_prob_fn(example))
+        example = [arrays.squeeze(each, [0]) for each in listed]
+        keep = math.less(draws.uniform([]), accept_prob_fn(example))
         found = maybe_batch(example, keep, batch_size, queue_threads)
         return list(found) if isinstance(found, (list, tuple)) else [found]

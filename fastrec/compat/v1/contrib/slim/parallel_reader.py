@@ -11,7 +11,7 @@ from typing import Any
 from ...._tf.dtypes import string
 from ..._nodes import Tensor
 from ...graph import name_scope
-from ...math_ops import FUNCTIONS as MATH
+from ...math_ops import math
 from ...producers import string_input_producer
 from ...queues import FIFOQueue, QueueBase, RandomShuffleQueue
 from ...readers import ReaderBase
@@ -19,7 +19,7 @@ from ...runners import QueueRunner, add_queue_runner
 
 __all__ = ["ParallelReader", "get_data_files", "parallel_read", "single_pass_read"]
 
-add_n = MATH["add_n"]
+add_n = math.add_n
 
 
 class ParallelReader(ReaderBase):

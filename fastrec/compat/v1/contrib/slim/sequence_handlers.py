@@ -11,14 +11,14 @@ import numpy as np
 from ...._tf.dtypes import int64
 from ..._nodes import Tensor
 from ..._ops import Array, pure
-from ...array_ops import FUNCTIONS as ARRAYS
+from ...array_ops import arrays, picking
 from ...constants import convert_to_tensor
-from ...sparse import SparseTensor, sparse_tensor_to_dense
+from ...sparse_tensors import SparseTensor, sparse_tensor_to_dense
 from .item_handler import ItemHandler, Tensors, is_sparse
 
 __all__ = ["BoundingBoxSequence", "KeypointsSequence", "NumBoxesSequence"]
 
-concat, expand_dims, gather = ARRAYS["concat"], ARRAYS["expand_dims"], ARRAYS["gather"]
+concat, expand_dims, gather = arrays.concat, arrays.expand_dims, picking.gather
 
 
 class _Together(ItemHandler):

@@ -7,24 +7,20 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...._tf.dtypes import as_dtype, int64, uint8
+from ...._tf.features import FixedLenFeature, FixedLenSequenceFeature
 from ...._tf.kernels import codecs
 from ...._tf.ops.raw import raw_array
 from ...._tf.shape import TensorShape
 from ..._nodes import Tensor as GraphTensor
 from ..._ops import Array, pure
-from ...array_ops import FUNCTIONS as ARRAYS
+from ...array_ops import arrays, picking
 from ...constants import convert_to_tensor
 from ...control_flow import cond, map_fn
-from ...math_ops import FUNCTIONS as MATH
-from ...parsing_ops import (
-    FixedLenFeature,
-    FixedLenSequenceFeature,
-    parse_single_example,
-    parse_single_sequence_example,
-)
-from ...sparse import SparseTensor as GraphSparseTensor
-from ...sparse import functions as sparse_functions
-from ...sparse import sparse_tensor_to_dense
+from ...math_ops import math, reductions
+from ...parsing_ops import parsers
+from ...sparse_tensors import SparseTensor as GraphSparseTensor
+from ...sparse_tensors import functions as sparse_functions
+from ...sparse_tensors import sparse_tensor_to_dense
 from .data_decoder import DataDecoder
 from .item_handler import ItemHandler, ItemHandlerCallback, Tensors, is_sparse
 from .sequence_handlers import BoundingBoxSequence, KeypointsSequence, NumBoxesSequence
@@ -46,16 +42,16 @@ __all__ = [
 ]
 
 concat, expand_dims, gather, reshape, shape, stack, transpose, range_tensor = (
-    ARRAYS["concat"],
-    ARRAYS["expand_dims"],
-    ARRAYS["gather"],
-    ARRAYS["reshape"],
-    ARRAYS["shape"],
-    ARRAYS["stack"],
-    ARRAYS["transpose"],
-    ARRAYS["range"],
+    arrays.concat,
+    arrays.expand_dims,
+    picking.gather,
+    arrays.reshape,
+    arrays.shape,
+    arrays.stack,
+    arrays.transpose,
+    arrays.range,
 )
-cast, equal, reduce_prod = MATH["cast"], MATH["equal"], MATH["reduce_prod"]
+cast, equal, reduce_prod = math.cast, math.equal, reductions.reduce_prod
 
 
 def _dense(value: Any, default: Any = 0) -> Any:
@@ -321,7 +317,7 @@ class TFExampleDecoder(_Decoder):
         self._keys_to_features = dict(keys_to_features)
 
     def _parsed(self, serialized: Any) -> dict[str, Any]:
-        found = parse_single_example(serialized, self._keys_to_features)
+        found = parsers.parse_single_example(serialized, self._keys_to_features)
         for key, feature in self._keys_to_features.items():
             if isinstance(feature, FixedLenFeature):
                 found[key] = reshape(found[key], TensorShape(feature.shape).as_list() or [])
@@ -358,7 +354,9 @@ class TFSequenceExampleDecoder(_Decoder):
         self._sequence = dict(keys_to_sequence_features)
 
     def _parsed(self, serialized: Any) -> dict[str, Any]:
-        context, sequence = parse_single_sequence_example(serialized, self._context, self._sequence)
+        context, sequence = parsers.parse_single_sequence_example(
+            serialized, self._context, self._sequence
+        )
         for key, feature in self._context.items():
             if isinstance(feature, FixedLenFeature):
                 context[key] = reshape(context[key], feature.shape)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``tf.io``: record files, Examples, images, lines and whole files."""
+"""Read and write whole files, and match file names."""
 
 from __future__ import annotations
 
@@ -11,35 +11,10 @@ import numpy as np
 
 from .._tf import errors as _errors
 from .._tf import files as _files
-from .._tf import gfile as gfile
-from .._tf.faces import functions_of as _functions_of
-from .._tf.features import FixedLenFeature as FixedLenFeature
-from .._tf.features import FixedLenSequenceFeature as FixedLenSequenceFeature
-from .._tf.features import RaggedFeature as RaggedFeature
-from .._tf.features import SparseFeature as SparseFeature
-from .._tf.features import VarLenFeature as VarLenFeature
-from .._tf.naming import renamed
 from .._tf.ops import Op, invalid
-from .._tf.records import TFRecordOptions as TFRecordOptions
-from .._tf.records import TFRecordWriter as TFRecordWriter
 from .._tf.specs import TensorSpec
 from .._tf.tensor import as_array, convert_to_tensor
 from .._tf.tracing.recording import run
-from .._tf.uncovered import uncovered
-from ._faces import codecs as _codecs
-from ._faces import parsers as _parsers
-
-__path__: list[str] = []  # submodules are attributes, not files
-
-globals().update(_functions_of(_codecs, _parsers))
-
-
-def __getattr__(name: str) -> Any:
-    from ._faces import encodings
-
-    if name in (late := _functions_of(encodings)):
-        return late[name]
-    raise uncovered("v2", "io", name)
 
 
 def _text(value: Any) -> str:
@@ -87,6 +62,3 @@ def matching_files(pattern: Any, name: str | None = None) -> Any:
     patterns = convert_to_tensor(pattern, "string").array.reshape(-1).tolist()
     names = sorted({name for each in patterns for name in glob.glob(each)})
     return convert_to_tensor(names or np.empty(0, object), "string")
-
-
-match_filenames_once = renamed(matching_files, "match_filenames_once")

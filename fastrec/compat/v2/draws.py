@@ -18,38 +18,24 @@ import numpy as np
 from .._tf.faces.draws import Draws
 from .._tf.faces.image_draws import functions
 from .._tf.kernels import philox
-from .._tf.naming import renamed
 from .._tf.ops.draws import NORMAL, TRUNCATED_NORMAL, CountedStarts, Drawing, Starts
 from .._tf.ops.joining import PACK
-from .._tf.seeds import generator, graph_seed, set_seed
+from .._tf.seeds import generator, graph_seed
 from .._tf.tensor import convert_to_tensor
 from .._tf.tracing.calls import Called, DrawOfPart, current_call
 from .._tf.tracing.recording import Recording, Symbol, raw_of, run
-from .._tf.uncovered import uncovered
 from ._eager import EAGER, integers
 
 __path__: list[str] = []  # submodules are attributes, not files
 
 __all__ = [
     "Generator",
-    "categorical",
-    "experimental",
-    "fold_in",
-    "gamma",
+    "create_rng_state",
+    "draws",
     "get_global_generator",
-    "normal",
+    "image_draws",
+    "sample_distorted_bounding_box",
     "set_global_generator",
-    "set_seed",
-    "shuffle",
-    "split",
-    "stateless_categorical",
-    "stateless_normal",
-    "stateless_shuffle",
-    "stateless_truncated_normal",
-    "stateless_uniform",
-    "truncated_normal",
-    "uniform",
-    "uniform_candidate_sampler",
 ]
 
 
@@ -110,23 +96,7 @@ def _no_scope(name: str | None, default: str) -> Any:
 
 
 draws = Draws(EAGER, _drawn, _sizes, _no_scope)
-image_functions = functions(EAGER, draws)
-
-categorical = draws.categorical
-fold_in = draws.fold_in
-gamma = draws.gamma
-log_uniform_candidate_sampler = draws.log_uniform_candidate_sampler
-normal = draws.normal
-shuffle = draws.shuffle
-split = draws.split
-stateless_categorical = draws.stateless_categorical
-stateless_normal = draws.stateless_normal
-stateless_shuffle = draws.stateless_shuffle
-stateless_truncated_normal = draws.stateless_truncated_normal
-stateless_uniform = draws.stateless_uniform
-truncated_normal = draws.truncated_normal
-uniform = draws.uniform
-uniform_candidate_sampler = draws.uniform_candidate_sampler
+image_draws = SimpleNamespace(**functions(EAGER, draws))
 
 
 class Generator:
@@ -259,16 +229,27 @@ def create_rng_state(seed: int, alg: Any = None) -> Any:
     return np.array([int(seed), 0, 0], np.int64)
 
 
-experimental = SimpleNamespace(
-    Generator=Generator,
-    create_rng_state=create_rng_state,
-    get_global_generator=get_global_generator,
-    set_global_generator=set_global_generator,
-    stateless_fold_in=renamed(fold_in, "stateless_fold_in"),
-    stateless_shuffle=stateless_shuffle,
-    stateless_split=renamed(split, "stateless_split"),
-)
-
-
-def __getattr__(name: str) -> Any:
-    raise uncovered("v2", "random", name)
+def sample_distorted_bounding_box(
+    image_size: Any,
+    bounding_boxes: Any,
+    seed: int = 0,
+    min_object_covered: Any = 0.1,
+    aspect_ratio_range: Any = None,
+    area_range: Any = None,
+    max_attempts: int | None = None,
+    use_image_if_no_bounding_boxes: bool | None = None,
+    name: str | None = None,
+) -> Any:
+    """Draw a random part of an image: its start, its size, and its bounding box."""
+    source = draws.of_seed(seed or (0, 0))
+    return draws.distorted_box(
+        source,
+        image_size,
+        bounding_boxes,
+        min_object_covered,
+        aspect_ratio_range,
+        area_range,
+        max_attempts,
+        use_image_if_no_bounding_boxes,
+        name,
+    )

@@ -1,27 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-# ruff: noqa: F403
-"""``tf.data.experimental``, as far as it concerns records."""
+"""The functions of ``tf.data.experimental`` that write and read files of elements."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from .._tf.data import experimental as _shared
-from .._tf.data.csv import CsvDataset as CsvDataset
 from .._tf.data.dataset import Dataset
-from .._tf.data.experimental import *
-from .._tf.data.file_datasets import TFRecordDataset
-from .._tf.faces import functions_of
 from .._tf.record_options import as_path
 from .._tf.record_writer import TFRecordWriter as _Writer
 from .._tf.specs import TensorSpec
 from .._tf.tensor import EagerTensor
-from .._tf.uncovered import uncovered
-from ._faces import parsers
-
-globals().update(
-    functions_of(_shared.Experimental(Dataset, TFRecordDataset, CsvDataset, parsers.parse_example))
-)
 
 
 def _plain(value: Any) -> Any:
@@ -63,11 +51,3 @@ def load(
 def cardinality(dataset: Any) -> Any:
     """Return the number of elements; -1 for an infinite dataset, -2 if it is unknown."""
     return dataset.cardinality()
-
-
-def __getattr__(name: str) -> Any:
-    if name in ("Optional", "OptionalSpec", "get_next_as_optional"):
-        from .._tf.data import optional
-
-        return getattr(optional, name)
-    raise uncovered("v2", "data.experimental", name)

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from .._tf.dtypes import string
-from .._tf.uncovered import uncovered
 from ._nodes import Tensor
 from .constants import convert_to_tensor
 from .graph import GraphKeys, create_op, get_default_graph
@@ -105,5 +104,9 @@ class FileWriter:
         pass
 
 
-def __getattr__(name: str) -> Any:
-    raise uncovered("v1", "summary", name)
+class ModeKeys:
+    """The purposes of a dataset's elements."""
+
+    TRAIN = "train"
+    EVAL = "eval"
+    PREDICT = "infer"

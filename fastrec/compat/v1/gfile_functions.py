@@ -9,7 +9,6 @@ from typing import Any
 from .._tf import files as _files
 from .._tf.files import GFile as GFile
 from .._tf.naming import named, renamed
-from .._tf.uncovered import uncovered
 
 __all__ = [
     "Copy",
@@ -60,7 +59,3 @@ def Rename(oldname: Any, newname: Any, overwrite: bool = False) -> None:
 def Walk(top: Any, in_order: bool = True) -> Iterator[tuple[str, list[str], list[str]]]:
     """Yield each directory below `top`, with the names of its directories and files."""
     return _files.walk(top, in_order)
-
-
-def __getattr__(name: str) -> Any:
-    raise uncovered("v1", "gfile", name)

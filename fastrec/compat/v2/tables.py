@@ -3,25 +3,11 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-from typing import Any
-
 from .._tf.faces import lookup as _tables
 from .._tf.faces import mutable_tables as _mutable
-from .._tf.faces.lookup import KeyValueTensorInitializer, TextFileIndex, TextFileInitializer
-from .._tf.uncovered import uncovered
 from ._eager import EAGER
 
-__path__: list[str] = []  # submodules are attributes, not files
-
-__all__ = [
-    "KeyValueTensorInitializer",
-    "StaticHashTable",
-    "StaticVocabularyTable",
-    "TextFileIndex",
-    "TextFileInitializer",
-    "experimental",
-]
+__all__ = ["DenseHashTable", "MutableHashTable", "StaticHashTable", "StaticVocabularyTable"]
 
 
 class StaticHashTable(_tables.StaticHashTable):
@@ -48,10 +34,3 @@ class DenseHashTable(_mutable.DenseHashTable):
 
     _version = EAGER
     _done = staticmethod(lambda _: None)
-
-
-experimental = SimpleNamespace(MutableHashTable=MutableHashTable, DenseHashTable=DenseHashTable)
-
-
-def __getattr__(name: str) -> Any:
-    raise uncovered("v2", "lookup", name)

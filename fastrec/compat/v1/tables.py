@@ -18,18 +18,15 @@ from .._tf.faces.lookup import (
     TextFileInitializer,
     known,
 )
-from .._tf.uncovered import uncovered
 from ._nodes import Operation
 from ._ops import GRAPHS
 from .control_flow import group, no_op
 from .graph import get_default_graph
 
-__path__: list[str] = []  # submodules are attributes, not files
-
 __all__ = [
+    "DenseHashTable",
     "HashTable",
     "KeyValueTensorInitializer",
-    "MutableDenseHashTable",
     "MutableHashTable",
     "StaticHashTable",
     "StaticVocabularyTable",
@@ -85,16 +82,14 @@ class MutableHashTable(_mutable.MutableHashTable):
     _done = staticmethod(lambda count: count.op)
 
 
-class MutableDenseHashTable(_mutable.DenseHashTable):
+class DenseHashTable(_mutable.DenseHashTable):
     """Values by key, except for two reserved keys."""
 
     _version = GRAPHS
     _done = staticmethod(lambda count: count.op)
 
 
-experimental = SimpleNamespace(
-    MutableHashTable=MutableHashTable, DenseHashTable=MutableDenseHashTable
-)
+experimental = SimpleNamespace(MutableHashTable=MutableHashTable, DenseHashTable=DenseHashTable)
 
 
 def TextFileIdTableInitializer(
@@ -197,7 +192,3 @@ def index_to_string_table_from_tensor(
 def tables_initializer(name: str = "init_all_tables") -> Operation:
     """Return an operation without effect, because tables are initialized when they are created."""
     return group(*get_default_graph().get_collection(_COLLECTION), name=name)
-
-
-def __getattr__(name: str) -> Any:
-    raise uncovered("v1", "lookup", name)

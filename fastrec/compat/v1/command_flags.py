@@ -7,12 +7,8 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from .._tf.naming import renamed
-from .._tf.uncovered import uncovered
-
 __all__ = [
     "FLAGS",
-    "DEFINE_bool",
     "DEFINE_boolean",
     "DEFINE_enum",
     "DEFINE_float",
@@ -151,9 +147,6 @@ def DEFINE_boolean(name: str, default: Any, help: str = "", **others: Any) -> No
     FLAGS.define(name, default, _truth, help, toggles=True)
 
 
-DEFINE_bool = renamed(DEFINE_boolean, "DEFINE_bool")
-
-
 def DEFINE_list(name: str, default: Any, help: str = "", **others: Any) -> None:
     """Define a flag of a comma-separated list of texts."""
     given = default.split(",") if isinstance(default, str) else default
@@ -204,5 +197,9 @@ def mark_flag_as_required(flag_name: str, flag_values: Any = None) -> None:
     FLAGS._flags[flag_name].required = True
 
 
-def __getattr__(name: str) -> Any:
-    raise uncovered("v1", "flags", name)
+def run(main: Callable[[list[str]], Any] | None = None, argv: Sequence[str] | None = None) -> None:
+    """Call `main`, or the program's own, with the arguments that are not flags."""
+    given = list(sys.argv if argv is None else argv)
+    rest = FLAGS(given)
+    function: Any = main or sys.modules["__main__"].main
+    sys.exit(function(rest))

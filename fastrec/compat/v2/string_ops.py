@@ -10,15 +10,11 @@ import numpy as np
 import fastrec
 
 from .._tf.composite import RaggedTensor
-from .._tf.faces import functions_of as _functions_of
 from .._tf.ops import Op
 from .._tf.ops.cutting import SPLIT_ONE, Cut
 from .._tf.specs import RaggedTensorSpec, TypeSpec
 from .._tf.tensor import as_array, convert_to_tensor
 from .._tf.tracing.recording import run
-from ._faces import strings as _strings
-
-globals().update(_functions_of(_strings))
 
 
 def _rows_of_parts(texts: Any, *, sep: bytes, cut: Cut) -> fastrec.Ragged:
@@ -55,9 +51,3 @@ def _of_values(found: RaggedTensor, outer: RaggedTensor) -> RaggedTensor:
     for splits in reversed(outer.nested_row_splits):
         found = RaggedTensor.from_row_splits(found, splits)
     return found
-
-
-def __getattr__(name: str) -> Any:
-    from ._late import found
-
-    return found("strings", name)

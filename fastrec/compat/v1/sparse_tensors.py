@@ -11,9 +11,7 @@ import numpy as np
 from .._tf.arrays import make_array
 from .._tf.dtypes import int64
 from .._tf.faces.sparse import SparseFunctions
-from .._tf.naming import renamed, under_own_names
 from .._tf.ops.sparse import dense_array
-from .._tf.uncovered import uncovered
 from ._composites import SparseTensor, SparseTensorValue
 from ._nodes import Tensor
 from ._ops import pure
@@ -29,31 +27,7 @@ __all__ = [
 ]
 
 functions = SparseFunctions(SparseTensor)
-sparse_tensor_to_dense = to_dense = functions.to_dense
-
-# By name in ``tf``.
-SPARSE: dict[str, Any] = {
-    f"sparse_{name}": getattr(functions, name)
-    for name in (
-        "add",
-        "concat",
-        "fill_empty_rows",
-        "mask",
-        "maximum",
-        "minimum",
-        "reduce_max",
-        "reduce_sum",
-        "reorder",
-        "reset_shape",
-        "reshape",
-        "retain",
-        "slice",
-        "split",
-        "to_indicator",
-        "transpose",
-    )
-} | {"sparse_tensor_dense_matmul": functions.sparse_dense_matmul}
-under_own_names(SPARSE)
+sparse_tensor_to_dense = functions.to_dense
 
 
 def sparse_placeholder(
@@ -70,9 +44,6 @@ def sparse_placeholder(
         _placeholder(dtype, [None], f"{stem}/values"),
         sizes,
     )
-
-
-placeholder = renamed(sparse_placeholder, "placeholder")
 
 
 def sparse_to_dense(
@@ -94,9 +65,3 @@ def sparse_to_dense(
         return dense_array(i, s, np.asarray(v), d, validate_indices)
 
     return pure("SparseToDense", kernel, inputs, values.dtype, shape_value(sizes), name)
-
-
-def __getattr__(name: str) -> Any:
-    if name.startswith("_") or not hasattr(functions, name):
-        raise uncovered("v1", "sparse", name)
-    return getattr(functions, name)

@@ -4,10 +4,6 @@
 from __future__ import annotations
 
 import logging as _logging
-from typing import Any
-
-from .._tf.naming import under_own_names
-from .._tf.uncovered import uncovered
 
 DEBUG, INFO, WARN, ERROR, FATAL = (
     _logging.DEBUG,
@@ -21,7 +17,6 @@ _logger = _logging.getLogger("fastrec.compat")
 log, debug, info, error = _logger.log, _logger.debug, _logger.info, _logger.error
 warn = warning = _logger.warning
 fatal = _logger.critical
-under_own_names(globals())
 
 
 def set_verbosity(v: int) -> None:
@@ -32,7 +27,3 @@ def set_verbosity(v: int) -> None:
 def get_verbosity() -> int:
     """Return the lowest level of shown messages."""
     return _logger.getEffectiveLevel()
-
-
-def __getattr__(name: str) -> Any:
-    raise uncovered("v1", "logging", name)

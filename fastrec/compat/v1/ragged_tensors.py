@@ -8,7 +8,6 @@ from typing import Any
 from .._tf.dtypes import int64
 from .._tf.faces.ragged import RaggedFunctions, parts_of_lists
 from .._tf.shape import TensorShape
-from .._tf.uncovered import uncovered
 from ._composites import RaggedTensor, RaggedTensorValue, ragged_of
 from .constants import placeholder as _placeholder
 
@@ -38,9 +37,3 @@ def placeholder(
     sizes = None if value_shape is None else TensorShape(value_shape).sizes
     flat = _placeholder(dtype, [None, *(sizes or ())], name)
     return ragged_of(flat, *[_placeholder(int64, [None]) for _ in range(ragged_rank)])
-
-
-def __getattr__(name: str) -> Any:
-    if name.startswith("_") or not hasattr(functions, name):
-        raise uncovered("v1", "ragged", name)
-    return getattr(functions, name)

@@ -1,0 +1,556 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The public names of both versions: what each is, and in which versions.
+
+For each name space, a text lists its names after the module that defines them. A module begins with
+a dot if each version has its own, and ``module:object`` are the attributes of an object. ``@math:``
+are functions of the topic ``math``, see :mod:`.faces.late`, and ``.:`` are names of ``tf`` itself.
+``name=other`` is defined under another name. ``/1`` or ``/2`` after a name space or a module
+restricts it to one version.
+
+``tests/tools/compat_stubs.py`` writes the types of these names to ``__init__.pyi``.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from types import ModuleType
+from typing import Any
+
+from .naming import renamed
+from .uncovered import uncovered
+
+__all__ = ["NAMES", "Namespace", "found", "names_of"]
+
+NAMES = {
+    "": """
+    @math: abs acos add add_n asin atan atan2 cast clip_by_value cos cosh divide equal exp floor
+        greater greater_equal identity less less_equal logical_and logical_not logical_or matmul
+        maximum minimum multiply negative not_equal pow round saturate_cast sigmoid sign sin
+        sinh sqrt square stop_gradient=identity subtract tan tanh truediv truncatediv
+    @arrays: broadcast_to concat expand_dims fill linspace ones ones_like pad range rank reshape
+        reverse shape size split squeeze stack tile transpose unstack zeros zeros_like
+    _tf.dtypes: DType as_dtype bfloat16 bool=bool_ complex128 complex64 double=float64 float16
+        float32 float64 half=float16 int16 int32 int64 int8 resource string uint16 uint32 uint64
+        uint8
+    @reductions: argmax argmin cumsum histogram_fixed_width norm reduce_all reduce_any
+        reduce_logsumexp reduce_max reduce_mean reduce_min reduce_prod reduce_sum
+    @various: acosh asinh atanh broadcast_dynamic_shape broadcast_static_shape clip_by_norm
+        identity_n tensor_scatter_nd_max tensor_scatter_nd_min tensor_scatter_nd_sub timestamp
+        truncatemod
+    @picking: boolean_mask gather gather_nd one_hot sequence_mask slice tensor_scatter_nd_add
+        tensor_scatter_nd_update unique where
+    @checks: Assert assert_equal assert_greater assert_less assert_rank ensure_shape
+    @segments: dynamic_partition dynamic_stitch reverse_sequence scatter_nd searchsorted
+        unique_with_counts
+    _tf.specs: RaggedTensorSpec SparseTensorSpec TensorSpec TypeSpec
+    @ordering: argsort repeat roll sort
+    @special: bitcast complex scalar_mul unravel_index
+    @products: einsum eye meshgrid tensordot
+    .loops: foldl foldr scan while_loop
+    _tf.tensor_messages: make_ndarray make_tensor_proto
+    _tf.faces.sparse: IndexedSlices
+    .tensor_array: TensorArray
+    @strings: as_string
+    _tf.around: get_logger
+    @math/1: ceil div div_no_nan=divide_no_nan erf expm1 floor_div=floordiv floordiv floormod
+        is_finite is_inf is_nan log log1p logical_xor mod realdiv=divide reciprocal rint rsqrt
+        squared_difference to_double to_float to_int32 to_int64
+    @special/1: accumulate_n angle betainc confusion_matrix conj cumprod digamma erfc igamma
+        igammac imag is_non_decreasing is_strictly_increasing lbeta lgamma log_sigmoid polygamma
+        real unsorted_segment_sqrt_n zeta
+    .variables/1: Variable all_variables assert_variables_initialized assign assign_add
+        assign_sub count_up_to global_variables global_variables_initializer
+        initialize_all_variables initialize_local_variables initialize_variables
+        is_variable_initialized local_variables local_variables_initializer
+        report_uninitialized_variables trainable_variables variables_initializer
+    @checks/1: assert_greater_equal assert_integer assert_less_equal assert_near assert_negative
+        assert_non_negative assert_non_positive assert_none_equal assert_positive
+        assert_proper_iterable assert_rank_at_least assert_rank_in assert_same_float_dtype
+        assert_scalar assert_type check_numerics is_numeric_tensor
+    @sparse/1: sparse_add=add sparse_concat=concat sparse_fill_empty_rows=fill_empty_rows
+        sparse_mask=mask sparse_maximum=maximum sparse_minimum=minimum
+        sparse_reduce_max=reduce_max sparse_reduce_sum=reduce_sum sparse_reorder=reorder
+        sparse_reset_shape=reset_shape sparse_reshape=reshape sparse_retain=retain
+        sparse_slice=slice sparse_split=split sparse_tensor_dense_matmul=sparse_dense_matmul
+        sparse_tensor_to_dense=to_dense sparse_to_indicator=to_indicator
+        sparse_transpose=transpose
+    .scopes/1: AUTO_REUSE VariableScope constant_initializer get_local_variable get_variable
+        get_variable_scope ones_initializer random_normal_initializer random_uniform_initializer
+        truncated_normal_initializer variable_scope zeros_initializer
+    .behaviour/1: control_flow_v2_enabled disable_control_flow_v2 disable_eager_execution
+        disable_resource_variables disable_tensor_equality disable_v2_behavior
+        disable_v2_tensorshape enable_control_flow_v2 enable_eager_execution
+        enable_resource_variables executing_eagerly function is_tensor
+        resource_variables_enabled
+    @segments/1: bincount invert_permutation segment_max segment_mean segment_min segment_prod
+        segment_sum setdiff1d unsorted_segment_max unsorted_segment_mean unsorted_segment_min
+        unsorted_segment_prod unsorted_segment_sum
+    @parsers/1: decode_csv decode_json_example deserialize_many_sparse parse_example
+        parse_sequence_example parse_single_example parse_single_sequence_example parse_tensor
+        serialize_many_sparse serialize_sparse serialize_tensor
+    @strings/1: reduce_join regex_full_match regex_replace string_join=join string_length=length
+        string_lower=lower string_strip=strip string_to_hash_bucket_fast=to_hash_bucket_fast
+        string_to_number=to_number string_upper=upper substr
+    .graph/1: Graph add_to_collection control_dependencies get_collection get_collection_ref
+        get_default_graph get_seed name_scope reset_default_graph set_random_seed
+    .control_flow/1: Print case cond device group map_fn no_op print=print_v2 switch_case
+    .session/1: ConfigProto GPUOptions InteractiveSession RunMetadata RunOptions Session
+        get_default_session
+    .readers/1: FixedLengthRecordReader IdentityReader ReaderBase TFRecordReader TextLineReader
+        WholeFileReader
+    .rare_ops/1: batch_gather diag diag_part edit_distance space_to_batch
+        verify_tensor_all_finite
+    @matrices/1: matrix_band_part=band_part matrix_determinant=det matrix_diag=diag
+        matrix_diag_part=diag_part matrix_inverse=inv trace
+    _tf.features/1: FixedLenFeature FixedLenSequenceFeature RaggedFeature SparseFeature
+        VarLenFeature
+    @rare_matrices/1: cholesky cross matrix_set_diag=set_diag matrix_solve=solve
+        matrix_transpose
+    .constants/1: constant convert_to_tensor get_static_value placeholder
+        placeholder_with_default
+    @arrays/1: lin_space=linspace pack=stack reverse_v2=reverse shape_n unpack=unstack
+    .queues/1: FIFOQueue PaddingFIFOQueue PriorityQueue RandomShuffleQueue
+    ._composites/1: RaggedTensor RaggedTensorValue SparseTensor SparseTensorValue
+    @encodings/1: decode_base64 decode_compressed encode_base64
+    .file_ops/1: matching_files read_file write_file
+    .script_ops/1: numpy_function py_func py_function
+    .sparse_tensors/1: sparse_placeholder sparse_to_dense
+    _tf.shape/1: Dimension TensorShape
+    ._nodes/1: Operation Tensor
+    @pixels/1: depth_to_space space_to_depth
+    .tables/1: initialize_all_tables=tables_initializer tables_initializer
+    .draws:draws/1: random_gamma=gamma random_normal=normal random_shuffle=shuffle
+        random_uniform=uniform truncated_normal
+    .draws/1: multinomial
+    .indexing/1: newaxis strided_slice
+    @characters/1: string_to_hash_bucket=to_hash_bucket
+        string_to_hash_bucket_strong=to_hash_bucket_strong
+    .coordinator/1: Coordinator
+    ._graph/1: GraphKeys
+    .queue_base/1: QueueBase
+    .behaviour/1: VERSION
+    @reductions/1: count_nonzero
+    .parsing_ops/1: decode_raw
+    @measures/1: extract_image_patches=extract_patches
+    .draws:image_draws/1: random_crop
+    .string_ops/1: string_split
+    .control_flow/1: tuple=tuple_
+    .functions/2: cond executing_eagerly function get_static_value is_tensor numpy_function
+        print=print_ py_function type_spec_from_value
+    .control/2: case control_dependencies group no_op switch_case
+    _tf.tensor/2: Tensor TensorShape convert_to_tensor
+    _tf.composite/2: RaggedTensor SparseTensor
+    .array_ops/2: constant newaxis
+    _tf.around/2: device name_scope
+    .loops/2: map_fn vectorized_map
+    @various/2: realdiv shape_n
+    _tf.specs/2: NoneTensorSpec TensorArraySpec
+    v1.graph/2: Graph
+    _tf.data.optional/2: OptionalSpec
+    """,
+    "app/1": """
+    .command_flags: run
+    .: flags
+    """,
+    "audio": "@audio: decode_wav",
+    "autograph": "_tf.settings: set_verbosity",
+    "autograph.experimental": "_tf.settings: do_not_convert set_loop_options",
+    "bitwise": "@bitwise: bitwise_and bitwise_or bitwise_xor invert left_shift right_shift",
+    "compat": """
+    _tf.texts: as_bytes as_str as_str_any as_text bytes_or_text_types complex_types
+        dimension_at_index dimension_value forward_compatible integral_types path_to_str
+        real_types
+    fastrec.compat: v2
+    fastrec.compat/1: v1
+    ._version1/2: v1
+    """,
+    "config": """
+    _tf.settings: LogicalDeviceConfiguration experimental_functions_run_eagerly
+        experimental_run_functions_eagerly functions_run_eagerly
+        get_logical_device_configuration get_soft_device_placement get_visible_devices
+        list_logical_devices list_physical_devices run_functions_eagerly
+        set_logical_device_configuration set_soft_device_placement set_visible_devices
+    """,
+    "config.experimental": """
+    _tf.settings: enable_op_determinism get_memory_growth get_visible_devices
+        list_physical_devices set_memory_growth set_virtual_device_configuration
+        set_visible_devices
+    _tf.settings: VirtualDeviceConfiguration=LogicalDeviceConfiguration
+    """,
+    "config.optimizer": """
+    _tf.settings: get_experimental_options get_jit set_experimental_options set_jit
+    """,
+    "config.threading": """
+    _tf.settings: get_inter_op_parallelism_threads get_intra_op_parallelism_threads
+        set_inter_op_parallelism_threads set_intra_op_parallelism_threads
+    """,
+    "contrib/1": "",
+    "data": """
+    _tf.data.options: Options ThreadingOptions
+    _tf.data.pipeline: INFINITE_CARDINALITY=INFINITE UNKNOWN_CARDINALITY=UNKNOWN
+    .iterators/1: Iterator get_output_classes get_output_shapes get_output_types
+        make_initializable_iterator make_one_shot_iterator
+    ._file_datasets/1: FixedLengthRecordDataset TFRecordDataset TextLineDataset
+    _tf.data.dataset: AUTOTUNE
+    ._dataset_methods/1: Dataset
+    _tf.data.file_datasets/2: FixedLengthRecordDataset TFRecordDataset TextLineDataset
+    _tf.data.dataset/2: Dataset
+    _tf.data.iterating/2: Iterator=DatasetIterator
+    _tf.specs/2: DatasetSpec
+    _tf.data.pipeline/2: set_lowering
+    """,
+    "data.experimental": """
+    _tf.data.transformations: bucket_by_sequence_length copy_to_device dense_to_ragged_batch
+        dense_to_sparse_batch enumerate_dataset get_structure group_by_window ignore_errors
+        map_and_batch pad_to_cardinality parallel_interleave prefetch_to_device
+        rejection_resample scan shuffle_and_repeat snapshot take_while unbatch unique
+    _tf.data.options: AutoShardPolicy AutotuneAlgorithm AutotuneOptions DistributeOptions
+        ExternalStatePolicy OptimizationOptions ThreadingOptions
+    _tf.data.reducing: Reducer
+    @experimental: Counter RandomDataset assert_cardinality choose_from_datasets from_list
+        get_single_element group_by_reducer make_batched_features_dataset make_csv_dataset
+        parse_example_dataset sample_from_datasets
+    _tf.data.pipeline: INFINITE_CARDINALITY=INFINITE UNKNOWN_CARDINALITY=UNKNOWN
+    _tf.data.dataset: AUTOTUNE
+    _tf.data.experimental: SHARD_HINT
+    _tf.data.transformations/1: map_and_batch_with_legacy_function=map_and_batch
+    .optional/1: Optional get_next_as_optional
+    ._file_datasets/1: CsvDataset
+    .dataset_files/2: TFRecordWriter cardinality load save
+    _tf.data.optional/2: Optional get_next_as_optional
+    _tf.data.csv/2: CsvDataset
+    """,
+    "debugging": """
+    @checks: Assert assert_all_finite assert_equal assert_greater assert_greater_equal
+        assert_integer assert_less assert_less_equal assert_near assert_negative
+        assert_non_negative assert_non_positive assert_none_equal assert_positive
+        assert_proper_iterable assert_rank assert_rank_at_least assert_rank_in
+        assert_same_float_dtype assert_scalar assert_shapes assert_type check_numerics
+        disable_check_numerics disable_traceback_filtering enable_check_numerics
+        enable_traceback_filtering is_numeric_tensor set_log_device_placement
+    @math/1: is_finite is_inf is_nan
+    @special/1: is_non_decreasing is_strictly_increasing
+    """,
+    "distribute": "_tf.distribute: InputContext Strategy get_strategy has_strategy",
+    "distribute.cluster_resolver": "_tf.distribute: TPUClusterResolver",
+    "distributions/1": ".rare_ops: Beta",
+    "dtypes": """
+    _tf.dtypes: DType as_dtype bfloat16 bool=bool_ complex128 complex64 double=float64 float16
+        float32 float64 half=float16 int16 int32 int64 int8 resource string uint16 uint32 uint64
+        uint8
+    @math: cast saturate_cast
+    @special: complex
+    @strings/1: as_string
+    """,
+    "errors": """
+    _tf.errors: ABORTED ALREADY_EXISTS AbortedError AlreadyExistsError CANCELLED CancelledError
+        DATA_LOSS DEADLINE_EXCEEDED DataLossError DeadlineExceededError FAILED_PRECONDITION
+        FailedPreconditionError INTERNAL INVALID_ARGUMENT InternalError InvalidArgumentError
+        NOT_FOUND NotFoundError OK OUT_OF_RANGE OpError OutOfRangeError PERMISSION_DENIED
+        PermissionDeniedError RESOURCE_EXHAUSTED ResourceExhaustedError UNAUTHENTICATED
+        UNAVAILABLE UNIMPLEMENTED UNKNOWN UnauthenticatedError UnavailableError
+        UnimplementedError UnknownError
+    _tf.errors/1: error_code_from_exception_type exception_type_from_error_code
+    """,
+    "estimator/1": ".summaries: ModeKeys",
+    "experimental/2": "_tf.data.optional: Optional",
+    "flags/1": """
+    .command_flags: DEFINE_bool=DEFINE_boolean DEFINE_boolean DEFINE_enum DEFINE_float
+        DEFINE_integer DEFINE_list DEFINE_multi_float DEFINE_multi_integer DEFINE_multi_string
+        DEFINE_string FLAGS Flags mark_flag_as_required
+    """,
+    "gfile/1": """
+    .gfile_functions: Copy DeleteRecursively Exists FastGFile Glob IsDirectory ListDirectory
+        MakeDirs MkDir Open Remove Rename Stat Walk
+    _tf.files: GFile
+    """,
+    "image": """
+    @images: adjust_brightness adjust_contrast adjust_gamma adjust_hue adjust_jpeg_quality
+        adjust_saturation central_crop convert_image_dtype crop_and_resize crop_to_bounding_box
+        draw_bounding_boxes flip_left_right flip_up_down grayscale_to_rgb hsv_to_rgb
+        non_max_suppression pad_to_bounding_box per_image_standardization
+        resize_with_crop_or_pad rgb_to_grayscale rgb_to_hsv rot90 transpose
+    @measures: combined_non_max_suppression extract_patches image_gradients
+        non_max_suppression_overlaps non_max_suppression_padded non_max_suppression_with_scores
+        psnr rgb_to_yiq rgb_to_yuv sobel_edges ssim ssim_multiscale total_variation yiq_to_rgb
+        yuv_to_rgb
+    @codecs: decode_and_crop_jpeg decode_bmp decode_gif decode_image decode_jpeg decode_png
+        encode_jpeg encode_png extract_jpeg_shape is_jpeg
+    .draws:image_draws: random_brightness random_contrast random_crop random_flip_left_right
+        random_flip_up_down random_hue random_jpeg_quality random_saturation
+    .image_sizes: ResizeMethod resize
+    .image_sizes/1: resize_area resize_bicubic resize_bilinear resize_images
+        resize_nearest_neighbor
+    .draws: sample_distorted_bounding_box
+    @images/1: per_image_whitening=per_image_standardization
+        resize_image_with_crop_or_pad=resize_with_crop_or_pad transpose_image=transpose
+    .rare_ops/1: extract_glimpse resize_image_with_pad
+    @measures/1: extract_image_patches=extract_patches
+    .draws:image_draws: stateless_random_brightness stateless_random_contrast
+        stateless_random_crop stateless_random_flip_left_right stateless_random_flip_up_down
+        stateless_random_hue stateless_random_jpeg_quality stateless_random_saturation
+    .image_sizes/2: resize_with_pad
+    .draws:draws: stateless_sample_distorted_bounding_box
+    """,
+    "initializers/1": """
+    .scopes: constant=constant_initializer ones=ones_initializer
+        random_normal=random_normal_initializer random_uniform=random_uniform_initializer
+        truncated_normal=truncated_normal_initializer zeros=zeros_initializer
+    .variables: global_variables=global_variables_initializer
+        local_variables=local_variables_initializer variables=variables_initializer
+    """,
+    "io": """
+    @parsers: decode_csv decode_json_example deserialize_many_sparse parse_example
+        parse_sequence_example parse_single_example parse_single_sequence_example parse_tensor
+        serialize_many_sparse serialize_sparse serialize_tensor
+    @codecs: decode_and_crop_jpeg decode_bmp decode_gif decode_image decode_jpeg decode_png
+        encode_jpeg encode_png extract_jpeg_shape is_jpeg
+    _tf.features: FixedLenFeature FixedLenSequenceFeature RaggedFeature SparseFeature
+        VarLenFeature
+    .file_ops: matching_files read_file write_file
+    .file_ops/1: match_filenames_once
+    .file_ops/2: match_filenames_once=matching_files
+    @encodings: decode_base64 decode_compressed encode_base64
+    _tf.record_options: TFRecordOptions
+    _tf.record_writer: TFRecordWriter
+    .queues/1: PaddingFIFOQueue PriorityQueue RandomShuffleQueue
+    .queue_base/1: QueueBase
+    _tf.record_options/1: TFRecordCompressionType
+    .parsing_ops/1: decode_raw
+    _tf.records/1: tf_record_iterator
+    @parsers/2: decode_raw
+    """,
+    "io.gfile": """
+    _tf.files: GFile copy exists glob=glob_files isdir join listdir makedirs mkdir remove rename
+        rmtree stat walk
+    """,
+    "keras": "",
+    "keras.backend": """
+    @keras: all any argmax argmin cast cast_to_floatx clip concatenate constant dot dtype
+        epsilon expand_dims flatten floatx image_data_format int_shape is_sparse is_tensor max
+        mean min ndim permute_dimensions prod reshape squeeze sum transpose
+    @arrays: arange=range
+    @math: abs cos equal exp greater greater_equal less less_equal log maximum minimum not_equal
+        pow round sigmoid sign sin sqrt square tanh
+    @arrays: ones ones_like reverse shape stack tile zeros zeros_like
+    @picking: gather one_hot
+    @products: eye
+    """,
+    "keras.preprocessing": "",
+    "keras.preprocessing.sequence": "_tf.keras: pad_sequences",
+    "keras.utils": "_tf.keras: normalize pad_sequences to_categorical",
+    "linalg": """
+    @rare_matrices: adjoint cholesky cross logdet matrix_transpose normalize pinv set_diag solve
+    @matrices: band_part det diag diag_part inv trace
+    @products: einsum eye tensordot
+    @math: matmul
+    @reductions: norm
+    @reductions/2: l2_normalize
+    .math_ops/2: matvec
+    """,
+    "logging/1": """
+    .log_messages: DEBUG ERROR FATAL INFO WARN debug error fatal get_verbosity info log
+        set_verbosity warn warning
+    """,
+    "lookup": """
+    _tf.faces.lookup: KeyValueTensorInitializer TextFileInitializer
+    _tf.vocabulary: TextFileIndex
+    .tables: StaticHashTable StaticVocabularyTable
+    .tables/1: HashTable index_table_from_file index_table_from_tensor
+        index_to_string_table_from_file index_to_string_table_from_tensor
+    """,
+    "lookup.experimental": ".tables: DenseHashTable MutableHashTable",
+    "math": """
+    @math: abs acos add add_n asin atan atan2 ceil cos cosh divide divide_no_nan equal erf exp
+        expm1 floor floordiv floormod greater greater_equal is_finite is_inf is_nan less
+        less_equal log log1p logical_and logical_not logical_or logical_xor maximum minimum mod
+        multiply multiply_no_nan negative not_equal pow reciprocal rint round rsqrt sigmoid sign
+        sin sinh sqrt square squared_difference subtract tan tanh truediv
+    @special: accumulate_n acosh angle asinh atanh bessel_i0 bessel_i0e bessel_i1 bessel_i1e
+        betainc confusion_matrix conj cumprod cumulative_logsumexp digamma erfc erfcinv erfinv
+        igamma igammac imag in_top_k is_non_decreasing is_strictly_increasing lbeta lgamma
+        log_sigmoid ndtri nextafter polygamma polyval real reciprocal_no_nan
+        reduce_euclidean_norm scalar_mul softsign unsorted_segment_sqrt_n xdivy xlog1py xlogy
+        zero_fraction zeta
+    @reductions: argmax argmin count_nonzero cumsum l2_normalize reduce_all reduce_any
+        reduce_logsumexp reduce_max reduce_mean reduce_min reduce_prod reduce_std reduce_sum
+        reduce_variance
+    @segments: bincount invert_permutation segment_max segment_mean segment_min segment_prod
+        segment_sum unsorted_segment_max unsorted_segment_mean unsorted_segment_min
+        unsorted_segment_prod unsorted_segment_sum
+    @activations: log_softmax softmax softplus
+    @ordering: top_k
+    """,
+    "nest": "_tf.nest: assert_same_structure flatten is_nested map_structure pack_sequence_as",
+    "nn": """
+    @special: elu in_top_k leaky_relu relu6 selu silu softsign swish zero_fraction
+    @activations: log_softmax relu softmax softplus
+    @warps: depthwise_conv2d max_pool max_pool2d
+    @pixels: depth_to_space space_to_depth
+    @math: sigmoid tanh
+    @reductions: l2_normalize
+    .math_ops: moments
+    @ordering: top_k
+    .draws:draws/1: log_uniform_candidate_sampler uniform_candidate_sampler
+    .rare_ops/1: embedding_lookup
+    @special/2: gelu
+    """,
+    "python_io/1": """
+    _tf.record_options: TFRecordCompressionType TFRecordOptions
+    _tf.record_writer: TFRecordWriter
+    _tf.records: tf_record_iterator
+    """,
+    "queue/1": """
+    .queues: FIFOQueue PaddingFIFOQueue PriorityQueue RandomShuffleQueue
+    .queue_base: QueueBase
+    """,
+    "ragged": """
+    @ragged: boolean_mask constant map_flat_values range row_splits_to_segment_ids
+        segment_ids_to_row_splits stack
+    .ragged_tensors/1: constant_value placeholder
+    ._composites/1: RaggedTensorValue
+    """,
+    "random": """
+    .draws:draws: categorical fold_in gamma log_uniform_candidate_sampler normal shuffle split
+        stateless_categorical stateless_normal stateless_shuffle stateless_truncated_normal
+        stateless_uniform truncated_normal uniform uniform_candidate_sampler
+    .graph/1: get_seed set_random_seed
+    .draws/1: multinomial
+    .draws/2: Generator create_rng_state get_global_generator set_global_generator
+    _tf.seeds/2: set_seed
+    """,
+    "random.experimental/2": """
+    .draws: Generator create_rng_state get_global_generator set_global_generator
+    .draws:draws: stateless_fold_in=fold_in stateless_shuffle stateless_split=split
+    """,
+    "raw_ops": """
+    @warps: ImageProjectiveTransformV2 ImageProjectiveTransformV3
+    .control_flow_ops/1: Merge=merge Switch=switch
+    """,
+    "signal": """
+    @signals: dct fft frame hamming_window hann_window ifft irfft linear_to_mel_weight_matrix
+        mfccs_from_log_mel_spectrograms rfft stft
+    """,
+    "sparse": """
+    @sparse: add concat cross cross_hashed expand_dims eye fill_empty_rows from_dense mask
+        maximum minimum reduce_max reduce_sum reorder reset_shape reshape retain slice
+        sparse_dense_matmul split to_dense to_indicator transpose
+    ._composites/1: SparseTensor
+    .sparse_tensors/1: placeholder=sparse_placeholder
+    _tf.composite/2: SparseTensor
+    @sparse/2: map_values
+    """,
+    "strings": """
+    @characters: bytes_split format ngrams to_hash_bucket to_hash_bucket_strong unicode_decode
+        unicode_decode_with_offsets unicode_encode unicode_script unicode_split
+        unicode_split_with_offsets unicode_transcode unsorted_segment_join
+    @strings: as_string join length lower reduce_join regex_full_match regex_replace strip
+        substr to_hash_bucket_fast to_number upper
+    @strings/1: split
+    .string_ops/2: split
+    """,
+    "summary/1": ".summaries: FileWriter audio histogram image merge merge_all scalar text",
+    "train": """
+    fastrec.train: BytesList Example Feature FeatureList FeatureLists Features FloatList
+        Int64List SequenceExample
+    .batching/1: batch batch_join maybe_batch maybe_batch_join maybe_shuffle_batch
+        maybe_shuffle_batch_join shuffle_batch shuffle_batch_join
+    .producers/1: input_producer limit_epochs range_input_producer slice_input_producer
+        string_input_producer
+    .runners/1: QueueRunner add_queue_runner start_queue_runners
+    .coordinator/1: Coordinator LooperThread
+    .variables/1: create_global_step=get_or_create_global_step get_or_create_global_step
+    .file_ops/1: match_filenames_once
+    """,
+    "train.queue_runner/1": ".runners: QueueRunner add_queue_runner start_queue_runners",
+    "version/2": "_tf.around: COMPILER_VERSION GIT_VERSION VERSION",
+    "xla": "",
+    "xla.experimental": "_tf.around: jit_scope",
+}
+
+
+@functools.cache
+def names_of(version: str) -> dict[str, dict[str, tuple[str, str]]]:
+    """Return the name spaces of a version: for each name, its module and its name there."""
+    spaces: dict[str, dict[str, tuple[str, str]]] = {}
+    for key, text in NAMES.items():
+        path, _, only = key.partition("/")
+        if only not in ("", version[1:]):
+            continue
+        names = spaces.setdefault(path, {})
+        home = ""
+        for word in text.split():
+            if word.endswith(":"):
+                home, _, only = word[:-1].partition("/")
+            elif only in ("", version[1:]):
+                name, _, other = word.partition("=")
+                names[name] = home, other or name
+    for path in filter(None, list(spaces)):
+        space, _, name = path.rpartition(".")
+        spaces[space].setdefault(name, ("", ""))
+    return spaces
+
+
+def _named(version: str, home: str, name: str) -> Any:
+    """Return the object with a name in a module, an object, or a topic."""
+    package = "fastrec.compat"
+    if home == ".":
+        return found(version, "", name)
+    if home.startswith("@"):
+        home = f"._faces:{home[1:]}"
+    if home.startswith("."):
+        home = f"{version}{home}"
+    if not home.startswith("fastrec."):
+        home = f"{package}.{home}"
+    module, _, path = home.partition(":")
+    if module == package:
+        return importlib.import_module(f"{package}.{name}")
+    owner: Any = importlib.import_module(module)
+    for part in filter(None, [*path.split("."), name]):
+        owner = getattr(owner, part)
+    return owner
+
+
+def found(version: str, space: str, name: str) -> Any:
+    """Return what ``tf.space.name`` is; `space` is empty for ``tf.name``.
+
+    Raises
+    ------
+    AttributeError
+        If the version does not have the name.
+    """
+    names = names_of(version)
+    if name not in names[space]:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise uncovered(version, space, name)
+    path = f"{space}.{name}".lstrip(".")
+    if path in names:
+        if not names[path]:
+            return importlib.import_module(f"fastrec.compat.{version}.{path}")
+        return Namespace(version, path)
+    home, other = names[space][name]
+    return renamed(_named(version, home, other), name)
+
+
+class Namespace(ModuleType):
+    """A name space of a version, such as ``tf.image``. A name is imported when it is first used.
+
+    Parameters
+    ----------
+    version : {"v1", "v2"}
+    path : str
+        The path of the name space below ``tf``.
+    """
+
+    def __init__(self, version: str, path: str) -> None:
+        super().__init__(f"fastrec.compat.{version}.{path}", f"``tf.{path}``.")
+        self.__path__: list[str] = []  # what it contains are attributes, not files
+        self._version, self._names = version, path
+
+    def __getattr__(self, name: str) -> Any:
+        return self.__dict__.setdefault(name, found(self._version, self._names, name))
+
+    def __dir__(self) -> list[str]:
+        return list(names_of(self._version)[self._names])
