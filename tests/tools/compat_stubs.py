@@ -117,6 +117,7 @@ class Stub:
             return ["@staticmethod", line] if "." in path else [line]
         if type(value).__module__ == "builtins" and not isinstance(value, ModuleType):
             kind = "None" if value is None else f"_b.{type(value).__name__}"
+            kind += "[Any, ...]" if kind == "_b.tuple" else ""
             return [f"{name}: {kind}"]
         return [f"{name}: {self._imported(type(value))}"]
 

@@ -267,18 +267,18 @@ class _compat:
     def as_str_any(value: Any, encoding: _b.str = ...) -> _b.str: ...
     @staticmethod
     def as_text(bytes_or_text: Any, encoding: _b.str = ...) -> _b.str: ...
-    bytes_or_text_types: _b.tuple
-    complex_types: _b.tuple
+    bytes_or_text_types: _b.tuple[Any, ...]
+    complex_types: _b.tuple[Any, ...]
     @staticmethod
     def dimension_at_index(shape: Any, index: _b.int) -> Any: ...
     @staticmethod
     def dimension_value(dimension: Any) -> _b.int | None: ...
     @staticmethod
     def forward_compatible(year: _b.int, month: _b.int, day: _b.int) -> _b.bool: ...
-    integral_types: _b.tuple
+    integral_types: _b.tuple[Any, ...]
     @staticmethod
     def path_to_str(path: Any) -> Any: ...
-    real_types: _b.tuple
+    real_types: _b.tuple[Any, ...]
     v1: Any
     v2: Any
 compat = _compat
