@@ -22,7 +22,16 @@ from typing import Any, ClassVar, NamedTuple
 
 from .errors import call_out
 
-__all__ = ["Pipeline", "Span", "Work", "close_together", "is_in_pipeline", "lap", "usable_cpus"]
+__all__ = [
+    "Pipeline",
+    "Span",
+    "Work",
+    "close_together",
+    "is_in_pipeline",
+    "is_stopping",
+    "lap",
+    "usable_cpus",
+]
 
 _MEMBERSHIP = Path("/proc/self/cgroup")
 _GROUPS = Path("/sys/fs/cgroup")
@@ -316,6 +325,12 @@ class _Ring:
 def is_in_pipeline() -> bool:
     """Return whether the calling thread is a worker of any :class:`Pipeline`."""
     return hasattr(_here, "ring")
+
+
+def is_stopping() -> bool:
+    """Return whether the pipeline that the calling thread works for is being closed."""
+    ring = getattr(_here, "ring", None)
+    return ring is not None and ring.stopping
 
 
 class Pipeline(Iterator[Any]):

@@ -136,6 +136,11 @@ class Batcher:
     transform : callable, optional
         Called with each batch, on several threads concurrently; its result is yielded instead, in
         order. This is faster if it releases the GIL, as most NumPy operations do.
+    transform_workers : int, optional
+        Number of processes that run `transform`, for Python code that holds the GIL. Arrays are
+        passed in shared memory. `transform` and its results must be picklable, and each process has
+        a copy of it. The processes start with the first batch, and remain for later passes until
+        :meth:`close`. Linux and macOS only.
     verify : bool
         Whether to verify the CRC32C of every record.
     on_error : {"raise", "tolerate_tail", "skip"} or callable
@@ -210,6 +215,7 @@ class Batcher:
         pin_memory: bool = False,
         drop_behind: bool = False,
         transform: Callable[[Any], Any] | None = None,
+        transform_workers: int | None = None,
         verify: bool = True,
         on_error: OnError = "raise",
         on_stats: Callable[[Report], Any] | None = None,
@@ -241,6 +247,7 @@ class Batcher:
             pin_memory=pin_memory,
             drop_behind=drop_behind,
             transform=transform,
+            transform_workers=transform_workers,
             verify=verify,
             on_error=on_error,
             on_stats=on_stats,
@@ -521,6 +528,7 @@ class Batcher:
         from a state.
         """
         Batches._close_together(list(self._iterators))
+        self._feeds.close()
 
     def __enter__(self) -> Batcher:
         return self

@@ -55,9 +55,14 @@ class Feeds:
 
     def open(self, run: Pass) -> tuple[_core.Loader | Pipeline, Audit]:
         """Start the threads of a pass; return the iterator over its batches, and its audit."""
+        self._steps.begin()
         if self._options.is_planned:
             return self._open_planned(run)
         return self._open_stream(run) if self._order.streams else self._open_native(run)
+
+    def close(self) -> None:
+        """End the worker processes of the transform."""
+        self._steps.close()
 
     def _pin(self, rows: int) -> None:
         if self._to_pin:
@@ -112,7 +117,7 @@ class Feeds:
 
     def _pipeline(self, source: Any, function: Callable[[Any], Any]) -> Pipeline:
         options = self._options
-        return Pipeline(source, function, threads=options.workers, depth=options.depth)
+        return Pipeline(source, function, threads=options.callers, depth=options.depth)
 
     def _open_planned(self, run: Pass) -> tuple[Pipeline, Audit]:
         assert isinstance(run, PlannedPass)

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import os
+import pickle
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -92,6 +94,7 @@ class Options:
     pin_memory: bool = False
     drop_behind: bool = False
     transform: Callable[[Any], Any] | None = None
+    transform_workers: int | None = None
     verify: bool = True
     on_error: OnError = "raise"
     on_stats: Callable[[Any], Any] | None = None
@@ -117,10 +120,13 @@ class Options:
             ("interleave", 1, 256),
             ("threads", 1, 256),
             ("prefetch", 0, 2**16),
+            ("transform_workers", 1, 256),
         ):
             value = getattr(self, name)
             if value is not None:
                 object.__setattr__(self, name, check_int(name, value, least, most))
+        if self.transform_workers is not None:
+            self._check_transform_workers()
         if self.every < 0:
             raise ValueError(f"every must be at least 0 seconds, got {self.every}")
         if self.seed is None:
@@ -131,6 +137,19 @@ class Options:
             object.__setattr__(self, "threads", min(usable_cpus(), 8))
         if self.shard is not None and not (isinstance(self.shard, str) and self.shard == "auto"):
             object.__setattr__(self, "shard", _pair(self.shard))
+
+    def _check_transform_workers(self) -> None:
+        if sys.platform == "win32":
+            raise ValueError("transform_workers requires Linux or macOS")
+        if self.transform is None:
+            raise ValueError("transform_workers requires transform")
+        try:
+            pickle.dumps(self.transform)
+        except Exception as error:
+            raise TypeError(
+                "transform_workers requires a transform that can be pickled, such as a function "
+                f"at the top level of a module: {error}"
+            ) from error
 
     def _check_kinds(self) -> None:
         features = self.features
@@ -210,9 +229,14 @@ class Options:
         return self.threads
 
     @property
+    def callers(self) -> int:
+        """Number of threads that process batches, each with at most one worker process."""
+        return max(self.workers, self.transform_workers or 0)
+
+    @property
     def depth(self) -> int:
         """Number of batches that are finished or in progress, ahead of the consumer."""
-        return self.workers + self.prefetch
+        return self.callers + self.prefetch
 
     def plan(self) -> ReadPlan:
         """Return the native loader's schema: images stay encoded, SequenceExamples stay records."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,9 @@ from .options import Options
 from .packing import Packing, Step
 from .planned import check_lengths
 from .stream import EPOCH_BITS, Block
+
+if TYPE_CHECKING:
+    from .transform_processes import TransformProcesses
 
 __all__ = ["NativeFeed", "Stage", "Steps"]
 
@@ -80,6 +83,13 @@ class Steps:
         self._spares = {
             name: _core.Spares(options.depth + 2) for part in self.images for name in part
         }
+        self._processes: TransformProcesses | None = None
+        if options.transform is not None and options.transform_workers:
+            from .transform_processes import TransformProcesses
+
+            self._processes = TransformProcesses(
+                options.transform, options.transform_workers, options.depth + 2
+            )
         self.sequences: SequenceParser | None = None
         if options.sequences is not None:
             self.sequences = SequenceParser(
@@ -87,6 +97,16 @@ class Steps:
                 encoded_images(options.sequences.sequence),
                 skips=skips_records(options.on_error),
             )
+
+    def begin(self) -> None:
+        """Check before a pass whether its steps can run in this process."""
+        if self._processes is not None:
+            self._processes.begin()
+
+    def close(self) -> None:
+        """End the worker processes of the transform."""
+        if self._processes is not None:
+            self._processes.close()
 
     @property
     def need_keys(self) -> bool:
@@ -185,7 +205,10 @@ class Steps:
         """Return the results of the caller's transform, or the batches without one."""
         if self._is_batching:
             lap("batching")
-        if self._options.transform is not None:
+        if self._processes is not None:
+            batches = self._processes(batches)
+            lap("transform")
+        elif self._options.transform is not None:
             batches = [self._options.transform(batch) for batch in batches]
             lap("transform")
         return batches

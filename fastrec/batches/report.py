@@ -38,7 +38,7 @@ _REMEDIES = {
     "decode": "store smaller images, or hand encoded images to the accelerator",
     "augment": "augment on the accelerator",
     "batching": "prefetch more batches",
-    "transform": "a cheaper transform",
+    "transform": "more transform_workers, or a cheaper transform",
     "storage": "use shuffle='blocks' instead of a shuffle of all records, or a faster disk",
 }
 _CONSUMER = "the training step takes longer than loading; faster loading would not help"
@@ -48,7 +48,7 @@ _OBJECTS = (
 )
 _LOCK = (
     "the transform holds the interpreter's lock, so that more threads do not help: use NumPy "
-    "operations on whole batches, which release it, or the worker processes of a DataLoader"
+    "operations on whole batches, which release it, or processes with transform_workers="
 )
 
 
