@@ -306,7 +306,7 @@ class _Ring:
                     raise StopIteration
                 self.ready.wait(_WAIT_S)
             if self.next not in self.results:
-                if self.error is not None:
+                if self.error is not None and not self.stopping:
                     raise self.error
                 raise StopIteration
             result = self.results.pop(self.next)

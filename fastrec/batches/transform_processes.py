@@ -301,6 +301,7 @@ class TransformProcesses:
         try:
             block = self._take_block()
             answer, is_kept = worker.transform(batches, block)
+            mapped = self._map_result(answer, block, is_kept)
         except BaseException:
             if block is not None:
                 self._release(block, True)
@@ -309,15 +310,21 @@ class TransformProcesses:
         worker.is_busy = False
         self._idle.put(worker)
         if isinstance(answer, _Failure):
-            self._release(block, is_kept)
             raise answer.restored()
-        mapped = _map(block, answer.size)
-        if len(self._blocks) >= self._count:  # so that each process can have one
-            weakref.finalize(mapped, _give_back, weakref.ref(self), block, is_kept).atexit = False
-        else:  # The caller keeps many results.
-            mapped = mapped.copy()
-            self._release(block, is_kept)
         return _read(answer, mapped)  # type: ignore[no-any-return]
+
+    def _map_result(self, answer: _Packed | _Failure, block: int, is_kept: bool) -> Any:
+        """Return the memory of a result, whose block is released now or when it is freed."""
+        mapped = None
+        if isinstance(answer, _Packed):
+            mapped = _map(block, answer.size)
+            if len(self._blocks) >= self._count:  # so that each process can have one
+                give_back = (_give_back, weakref.ref(self), block, is_kept)
+                weakref.finalize(mapped, *give_back).atexit = False
+                return mapped
+            mapped = mapped.copy()  # the caller keeps many results
+        self._release(block, is_kept)
+        return mapped
 
     def _lease(self) -> _Worker:
         while True:
