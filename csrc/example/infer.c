@@ -333,10 +333,31 @@ static int add_record(fr_infer *context, fr_infer *lists, fr_span record, fr_err
     return fr_wire_malformed(&fields) ? malformed(err) : FR_OK;
 }
 
+/* Takes back what the last record has added. */
+static void forget(fr_infer *infer) {
+    for (size_t i = 0; i < fr_infer_count(infer); i++) {
+        fr_sighting *seen = sighting(infer, i);
+        if (seen->repeats && seen->stamp == infer->records) seen->repeats--;
+    }
+}
+
+/* Adds all of a record or nothing. Finding out what a malformed record has added takes time in the
+   number of keys, so this happens once. */
+static int add_whole(fr_infer *context, fr_infer *lists, fr_span record, fr_error *err) {
+    if (record.size > INT32_MAX) return malformed(err);
+    if (context->is_wary) FR_TRY(add_record(NULL, NULL, record, err));
+    int status = add_record(context, lists, record, err);
+    if (status != FR_ERR_MALFORMED) return status;
+    context->is_wary = true;
+    forget(context);
+    if (lists) forget(lists);
+    return status;
+}
+
 int fr_infer_add(fr_infer *context, fr_infer *lists, fr_span record, fr_error *err) {
     context->records++;
     if (lists) lists->records = context->records;
-    int status = record.size > INT32_MAX ? malformed(err) : add_record(context, lists, record, err);
+    int status = add_whole(context, lists, record, err);
     if (status == FR_ERR_MALFORMED) fr_diagnose_format(record, err);
     if (status != FR_OK && err) err->record = (int64_t)context->records - 1;
     return status;

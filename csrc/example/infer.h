@@ -54,14 +54,16 @@ typedef struct {
     size_t slot_mask;
     uint64_t records; /* number of surveyed records; may start at the number of the first */
     uint64_t seed;    /* secret seed of the hash table, against keys chosen to collide */
+    bool is_wary;     /* whether a record was malformed; later ones are checked before they count */
 } fr_infer;
 
 /*
  * Adds the features of a record to `context`, and its feature lists to `lists` unless that is NULL.
  * A second field that holds no feature lists is a field that an Example does not know.
  *
- * FR_ERR_MALFORMED when the record is not an Example, FR_ERR_SCHEMA when there are too many keys;
- * then both can only be freed.
+ * FR_ERR_MALFORMED when the record is not an Example; then nothing of it counts, but keys of it may
+ * have a sighting that is present in no record. FR_ERR_SCHEMA when there are too many keys; then
+ * both can only be freed.
  */
 FR_NODISCARD int fr_infer_add(fr_infer *context, fr_infer *lists, fr_span record, fr_error *err);
 

@@ -17,10 +17,12 @@ cdef class Survey:
         c.fr_infer_free(&self.context)
         c.fr_infer_free(&self.lists)
 
-    def add(self, records, first=None):
+    def add(self, records, first=None, list misfits=None):
         """Examine a sequence of bytes-like records, or a Bytes.
 
         `first` is the number of the first record; the default continues after the last record.
+        A record that is not an Example raises, or its index in `records` and its error are added to
+        `misfits`.
         """
         cdef Spans spans = Spans(records)
         cdef c.fr_error err
@@ -34,8 +36,18 @@ cdef class Survey:
             for i in range(spans.count):
                 status = c.fr_infer_add(&self.context, &self.lists, spans.spans[i], &err)
                 if status != c.FR_OK:
-                    break
-        check(status, &err)
+                    with gil:
+                        self._note(status, &err, i, misfits)
+
+    cdef int _note(self, int status, c.fr_error *err, size_t index, list misfits) except -1:
+        """Raise the error of a record, or add it to `misfits`."""
+        try:
+            check(status, err)
+        except errors.ExampleParseError as error:
+            if misfits is None or status != c.FR_ERR_MALFORMED:
+                raise
+            misfits.append((index, error))
+        return 0
 
     @property
     def records(self):
@@ -63,6 +75,8 @@ cdef dict _counts(c.fr_infer *infer):
     c.fr_infer_settle(infer)
     for i in range(c.fr_infer_count(infer)):
         seen = c.fr_infer_sighting(infer, i)
+        if not seen.present:  # only in malformed records
+            continue
         key = PyBytes_FromStringAndSize(<const char *>infer.keys.data + seen.key, seen.key_size)
         result[key] = (
             (seen.records[0], seen.records[1], seen.records[2], seen.records[3]),

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +15,7 @@ from ..features.raw import RawFeature
 from ..features.spec import FixedLenFeature, SequenceFeatures
 from ..records.content import value_content
 from ..records.content.arrays import ArrayEncoding, array_header
+from ..records.recovery import Skipped
 
 __all__ = ["FeatureStats", "Features", "InferredSequence", "unusual"]
 
@@ -295,6 +296,8 @@ class Features(dict[str, Feature]):
         Number of records in the survey.
     of_lists : bool
         Whether these are feature lists of SequenceExamples.
+    skipped : list of Skipped
+        Damaged regions, and records that are not Examples, that were left out of the survey.
     """
 
     def __init__(
@@ -303,13 +306,15 @@ class Features(dict[str, Feature]):
         stats: Mapping[str, FeatureStats],
         records: int,
         of_lists: bool = False,
+        skipped: Sequence[Skipped] = (),
     ) -> None:
         super().__init__(features)
         self.stats = dict(stats)
         self.records, self.of_lists = records, of_lists
+        self.skipped = list(skipped)
 
     def __reduce__(self) -> Any:
-        return type(self), (dict(self), self.stats, self.records, self.of_lists)
+        return type(self), (dict(self), self.stats, self.records, self.of_lists, self.skipped)
 
     def rows(self) -> list[tuple[str, ...]]:
         """Return the cells of the printed table, beginning with its headers."""
@@ -361,10 +366,16 @@ class InferredSequence(SequenceFeatures):
         The features of the context, and the feature lists.
     records : int
         Number of records in the survey.
+    skipped : list of Skipped
+        What was left out of the survey.
     """
 
     context: Features
     sequence: Features
+
+    @property
+    def skipped(self) -> list[Skipped]:
+        return self.context.skipped
 
     @property
     def records(self) -> int:

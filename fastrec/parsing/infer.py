@@ -11,11 +11,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .. import _core
 from ..arguments import check_int, check_types
 from ..columns import Bytes
-from ..errors import ExampleParseError
+from ..errors import ExampleParseError, FastrecError
 from ..features.column_spec import Feature
 from ..features.raw import RawFeature
 from ..features.spec import FixedLenFeature, RaggedFeature, plan_context, plan_frames
@@ -24,7 +25,7 @@ from ..records.compression import Compression
 from ..records.content import message_content
 from ..records.reader import Reader, Source
 from ..records.record_files import RecordFiles
-from ..records.recovery import OnError
+from ..records.recovery import OnError, skips_records
 from ..records.shard_sets import Shards
 from ..storage.options import StorageOptions
 from ..threads import usable_cpus
@@ -47,40 +48,54 @@ _PLAIN_BLOCK_RECORDS = 8192  # records per block if values are not checked
 _MOST_CELLS = 1 << 18
 _DTYPES: tuple[Any, ...] = (bytes, np.float32, np.int64)
 
+Failures = list[tuple[int, FastrecError]]  # row of a block, error
+
 
 class _Survey:
-    """Statistics of the features and the feature lists of files."""
+    """Statistics of the features and the feature lists of files.
 
-    def __init__(self, measures: bool) -> None:
+    Attributes
+    ----------
+    total : int
+        Number of the record after the last surveyed one.
+    left_out : int
+        Number of these records that are not Examples, which the policy of the files skips.
+    """
+
+    def __init__(self, files: RecordFiles, measures: bool) -> None:
         self.context: dict[str, FeatureStats] = {}
         self.lists: dict[str, FeatureStats] = {}
-        self.total = 0
+        self.total = self.left_out = 0
+        self._files = files
+        self._damage = files.policy()
+        self._skips = skips_records(files.on_error)
         self._measures = measures
         self._shaped = True  # whether some feature may have its shape in other features
         self._starts: list[tuple[Any, int]] = []
         self._first = b""  # the first record
+        self._failure: FastrecError | None = None  # the first error of a record
 
-    def read(self, files: RecordFiles, limit: int | None) -> None:
+    def read(self, limit: int | None) -> None:
         """Add up to `limit` records of the files."""
         with ThreadPoolExecutor(usable_cpus()) as pool:  # threads start with their first block
             surveys = [_core.Survey() for _ in range(usable_cpus())]
-            pending: deque[Future[None]] = deque()
-            for block in self._blocks(files, limit):
+            pending: deque[Future[Failures]] = deque()
+            for block in self._blocks(limit):
                 if self._measures or self._shaped:
                     self._measured(block)
                     self._shaped = any(stats.has_shapes for stats in self.context.values())
                     continue
                 if len(pending) == len(surveys):
-                    pending.popleft().result()
+                    self._leave_out(pending.popleft().result())
                 pending.append(pool.submit(self._survey, surveys[0], block, self.total))
                 surveys.append(surveys.pop(0))
                 self.total += len(block)
             while pending:
-                pending.popleft().result()
+                self._leave_out(pending.popleft().result())
         self._merge(*surveys)
 
-    def _blocks(self, files: RecordFiles, limit: int | None) -> Iterator[Bytes]:
-        for reader in files.readers():
+    def _blocks(self, limit: int | None) -> Iterator[Bytes]:
+        for reader in self._files.readers(self._damage):
             self._starts.append((reader.path, self.total))
             while limit is None or self.total < limit:
                 is_plain = not self._measures and not self._shaped
@@ -94,29 +109,43 @@ class _Survey:
                 break
 
     def check(self) -> None:
-        """Raise if the records are messages of another type."""
+        """Raise if the records are messages of another type, or none can be used."""
+        if self._failure is not None and self.left_out == self.total:
+            raise ExampleParseError(
+                f"no record can be used: all {self.total} were left out. The first: {self._failure}"
+            ) from self._failure
         content = message_content(self._first)
         if self._first and content.name != "Example" and not (self.context or self.lists):
             path, _ = self._place(0)
             cause = f"not a tf.train.Example: it is {content}"
             raise ExampleParseError(cause, kind="malformed").in_record(0, path)
 
-    def _survey(self, survey: _core.Survey, block: Bytes, start: int) -> None:
-        """Add a block whose first record has the number `start`."""
+    def _leave_out(self, failures: Failures) -> None:
+        for _, failure in failures:
+            assert self._damage is not None
+            self._damage.leave_out(failure)
+            self._failure = self._failure or failure
+        self.left_out += len(failures)
+
+    def _survey(self, survey: _core.Survey, block: Bytes, start: int) -> Failures:
+        """Add a block whose first record has the number `start`; return what is left out."""
+        failures: Failures = []
         try:
-            survey.add(block, start)
+            survey.add(block, start, failures if self._skips else None)
         except ExampleParseError as error:
             if error.record is None:
                 raise
-            number = error.record
-            error = _explained(error, block[number - start])
-            path, number = self._place(number)
-            raise error.in_record(number, path) from None
+            raise self._located(error, block[error.record - start]) from None
+        return [(row, self._located(error, block[row])) for row, error in failures]
+
+    def _located(self, error: Any, record: bytes) -> ExampleParseError:
+        path, number = self._place(error.record)
+        return _explained(error, record).in_record(number, path)
 
     def _measured(self, block: Bytes) -> None:
         """Add a block; split it in halves if it has too many names for one table."""
         survey = _core.Survey()
-        self._survey(survey, block, self.total)
+        failures = self._survey(survey, block, self.total)
         context, lists = survey.counts()
         if (len(context) + len(lists)) * len(block) > _MOST_CELLS and len(block) > 1:
             half = len(block) // 2
@@ -124,7 +153,9 @@ class _Survey:
             self._measured(block[half:])
             return
         self._merge(survey)
-        self._measure(block, map(_name, context), map(_name, lists))
+        rows = np.delete(np.arange(len(block)), [row for row, _ in failures])
+        failures += self._measure(block, rows, map(_name, context), map(_name, lists))
+        self._leave_out(failures)
         self.total += len(block)
 
     def _merge(self, *surveys: _core.Survey) -> None:
@@ -165,8 +196,13 @@ class _Survey:
         )
         return os.fsdecode(path), number - start
 
-    def _measure(self, block: Bytes, context: Iterable[str], lists: Iterable[str]) -> None:
-        """Collect the ranges of values, and find the shapes of arrays."""
+    def _measure(
+        self, block: Bytes, rows: NDArray[np.int64], context: Iterable[str], lists: Iterable[str]
+    ) -> Failures:
+        """Collect the ranges of values, and find the shapes of arrays, in some rows of a block.
+
+        Return the rows whose second field is no map of feature lists, with their errors.
+        """
         features, frames = self._ragged(self.context, context), self._ragged(self.lists, lists)
         if not self._measures:
             frames = {}
@@ -179,8 +215,10 @@ class _Survey:
                 for name in (key, source)
             }
             features = {name: each for name, each in features.items() if name in wanted}
-        columns = _core.Schema(plan_context(features)).parse(block) if features else {}
-        found = self._frames(frames, block) if frames else {}
+        records = block if len(rows) == len(block) else block.take(rows)
+        columns = _core.Schema(plan_context(features)).parse(records) if features else {}
+        failures: Failures = []
+        found = self._frames(frames, records, rows, failures) if frames else {}
         if self._measures:
             for name, column in columns.items():
                 self.context[name].add_values(column.values)
@@ -191,17 +229,36 @@ class _Survey:
                 sizes = np.diff(column.values.offsets)
                 for shape in shape_sources(name, columns):
                     self.context[name].add_shape(shape, sizes)
+        return failures
 
-    def _frames(self, frames: dict[str, Feature], block: Bytes) -> dict[str, Any]:
-        schemas = _core.Schema(plan_context({})), _core.Schema(plan_frames(frames))
+    def _frames(
+        self,
+        frames: dict[str, Feature],
+        records: Bytes,
+        rows: NDArray[np.int64],
+        failures: Failures,
+    ) -> dict[str, Any]:
+        skips = self._skips
+        schemas = (
+            _core.Schema(plan_context({}), skips=skips),
+            _core.Schema(plan_frames(frames), skips=skips),
+        )
+
+        def located(error: Any) -> ExampleParseError:
+            path, number = self._place(self.total + int(rows[error.record]))
+            located: ExampleParseError = error.in_record(number, path)
+            return located
+
+        misfits: Failures = []
         try:
-            return _core.parse_sequences(*schemas, block)[1]
+            found = _core.parse_sequences(*schemas, records, misfits)[1]
         # The second field of the message may not be a map of feature lists.
         except ExampleParseError as error:
             if error.record is None:
                 raise
-            path, number = self._place(self.total + error.record)
-            raise error.in_record(number, path) from None
+            raise located(error) from None
+        failures += [(int(rows[row]), located(error)) for row, error in misfits]
+        return found
 
     @staticmethod
     def _ragged(found: dict[str, FeatureStats], names: Iterable[str]) -> dict[str, Feature]:
@@ -275,14 +332,17 @@ def infer_features(
     source : path, glob pattern, list of these, or binary file object
     limit : int or None
         Number of records to examine, from the first on; None for all.
-    on_error, storage_options, compression, shards
+    on_error : {"raise", "tolerate_tail", "skip"} or callable
+        As for :class:`Reader`. A record that is not an Example is left out, too.
+    storage_options, compression, shards
         As for :class:`Reader`.
 
     Returns
     -------
     Features or SequenceFeatures
         A dict of features by name, sorted. ``print`` shows a table of statistics, and the attribute
-        ``stats`` has them by name. For SequenceFeatures, `context` and `sequence` are such dicts.
+        ``stats`` has them by name. ``skipped`` lists what was left out. For SequenceFeatures,
+        `context` and `sequence` are such dicts.
 
     Raises
     ------
@@ -326,16 +386,18 @@ def survey_features(
     For a table, ranges and formats are not measured, and a source that can be read only once is
     refused, because the table reads it again.
     """
-    survey, files = _Survey(not for_table), Reader(source, **options)._files
+    files = Reader(source, **options)._files
     if for_table:
         check_rereadable(files, "its columns are inferred first, unless features describes them")
-    survey.read(files, limit)
+    survey = _Survey(files, not for_table)
+    survey.read(limit)
     survey.check()
-    total, seen = survey.total, survey.context
+    total, seen = survey.total - survey.left_out, survey.context
     for name in survey.lists:  # an empty list of a table is written without values
         if name in seen and not seen[name].kinds:
             del seen[name]
-    context = Features({key: _feature(seen[key], total) for key in sorted(seen)}, seen, total)
+    features = {key: _feature(seen[key], total) for key in sorted(seen)}
+    context = Features(features, seen, total, skipped=files.skipped)
     if not survey.lists:
         return context
     lists = {key: RaggedFeature(_dtype(survey.lists[key])) for key in sorted(survey.lists)}

@@ -168,8 +168,8 @@ class TFRecordDatasource(Datasource):  # type: ignore[misc]
                 self._projection_map[_PATH] = _PATH
 
     def _inferred(self, sample: int | None) -> Any:
-        storage = self._storage
-        return survey_features(self._files, sample, for_table=True, storage_options=storage)
+        options = {"on_error": self._options["on_error"], "storage_options": self._storage}
+        return survey_features(self._files, sample, for_table=True, **options)
 
     def _ranges(self, size: int, *, exact: bool = False) -> list[fastrec.FileRange]:
         return fastrec.file_ranges(

@@ -21,14 +21,14 @@ RECORD = "byteArray"  # the column for whole records
 _BLOCK = 8192
 
 
-def inferred(paths: Sequence[Any], sample: int) -> Any:
+def inferred(paths: Sequence[Any], sample: int, on_error: Any) -> Any:
     """Infer a schema; like spark-tfrecord, use arrays only where a record has several values."""
-    described = fastrec.infer_features(paths, sample, shards="any")
+    described = fastrec.infer_features(paths, sample, shards="any", on_error=on_error)
     if isinstance(described, fastrec.SequenceFeatures):
         names = ", ".join(map(ascii, described.sequence))
         raise ValueError(f"records have feature lists ({names}): set recordType to SequenceExample")
     texts = [name for name in described if "bytes_list" in described.stats[name].kinds]
-    binary = _binary(paths, texts, sample)
+    binary = _binary(paths, texts, sample, on_error)
     fields = []
     for name, feature in described.items():
         stats = described.stats[name]
@@ -46,14 +46,18 @@ def _spark_type(dtype: Any) -> Any:
     return types.StringType() if dtype is bytes else kinds[np.dtype(dtype)]
 
 
-def _binary(paths: Sequence[Any], names: Iterable[str], sample: int) -> set[str]:
+def _binary(paths: Sequence[Any], names: Iterable[str], sample: int, on_error: Any) -> set[str]:
     """Return the features that have a non-UTF-8 value within the first records."""
     features = {name: fastrec.RaggedFeature(bytes) for name in names}
+    if not features:
+        return set()
+    parser = arrow.ColumnParser(features)
+    failures: Any = [] if on_error == "skip" else None
     found: set[str] = set()
     left = sample
-    for block in fastrec.Reader(paths, shards="any").blocks(_BLOCK) if features else ():
+    for block in fastrec.Reader(paths, shards="any", on_error=on_error).blocks(_BLOCK):
         part = block[:left]
-        for name, column in fastrec.parse_example(part, features).items():
+        for name, column in parser(part, failures).items():
             try:
                 pa.array(column.values, pa.large_string())
             except ValueError:
@@ -64,12 +68,20 @@ def _binary(paths: Sequence[Any], names: Iterable[str], sample: int) -> set[str]
     return found
 
 
-def inferred_sequence(paths: Sequence[Any], sample: int) -> Any:
+def inferred_sequence(paths: Sequence[Any], sample: int, on_error: Any) -> Any:
     """Infer a schema: the context as for an Example, and feature lists as arrays of arrays."""
+    from google.protobuf.message import DecodeError
+
     context: dict[str, tuple[str, int]] = {}
     lists: dict[str, tuple[str, int]] = {}
-    for record in itertools.islice(fastrec.Reader(paths, shards="any"), sample):
-        message = fastrec.train.SequenceExample.FromString(record)
+    reader = fastrec.Reader(paths, shards="any", on_error=on_error)
+    for record in itertools.islice(reader, sample):
+        try:
+            message = fastrec.train.SequenceExample.FromString(record)
+        except DecodeError:
+            if on_error != "skip":
+                raise
+            continue
         for name, feature in message.context.feature.items():
             _note(context, name, feature)
         for name, frames in message.feature_lists.feature_list.items():

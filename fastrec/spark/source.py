@@ -107,7 +107,8 @@ class TFRecordSource(DataSource):  # type: ignore[misc]
         else:
             sample = self._number("sample") or _SAMPLE
             infer = inferred if self._kind == "Example" else inferred_sequence
-            found = infer([each.path for each in files], sample)
+            on_error = self._option("onError", "raise")
+            found = infer([each.path for each in files], sample, on_error)
         for name in dict.fromkeys(itertools.chain.from_iterable(each.values for each in files)):
             values = [each.values.get(name) for each in files]
             whole = all(value is None or _is_number(value) for value in values)

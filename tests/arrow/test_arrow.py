@@ -393,3 +393,10 @@ def test_sequences_that_do_not_match_are_left_out(tmp_path: Path) -> None:
     table = arrow.table(file, features, on_error="skip")
     assert pa.table(table)["id"].to_pylist() == [1, 2, 4, 5]
     assert [lost.record for lost in table.skipped] == [0, 3, 6]
+
+
+def test_features_are_inferred_from_the_records_that_are_kept(tmp_path: Path) -> None:
+    rows = [b"no message" if number % 4 == 1 else good(number) for number in range(20)]
+    table = arrow.table(file_of(tmp_path / "a.tfrecord", rows), on_error="skip")
+    assert pa.table(table)["id"].to_pylist() == [n for n in range(20) if n % 4 != 1]
+    assert [lost.record for lost in table.skipped] == [1, 5, 9, 13, 17]

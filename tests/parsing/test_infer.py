@@ -128,3 +128,50 @@ def test_an_empty_file_has_no_features(tmp_path: Path) -> None:
 def test_a_missing_file_is_an_os_error(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         infer_features(tmp_path / "absent")
+
+
+@pytest.mark.parametrize("kind", ["example", "shapes", "sequence", "many names"])
+@pytest.mark.parametrize("limit", [1, 17, None])
+def test_records_that_are_no_examples_are_left_out_and_listed(
+    tmp_path: Path, kind: str, limit: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fastrec.parsing.infer._MOST_CELLS", 100)
+
+    def row(number: int) -> bytes:
+        if kind == "sequence":
+            return fastrec.encode_sequence_example({"i": number}, {"frames": [[number]]})
+        extra = {"image": b"123456", "image/shape": [2, 3]} if kind == "shapes" else {}
+        if kind == "many names":
+            extra = {f"{number // 2} {k}": 1 for k in range(3)}
+        return fastrec.encode_example({"i": number, **extra})
+
+    sound = [row(number) for number in range(1100 if kind == "example" else 60)]
+    bad = [3, 4, 20, len(sound) - 1] if limit != 1 else [3, 20]
+    files = [write(tmp_path / "sound", sound), tmp_path / "first", tmp_path / "second"]
+    listed = [b"no message" if n in bad else record for n, record in enumerate(sound)]
+    write(files[1], listed[:10])
+    write(files[2], listed[10:])
+    told: list[Any] = []
+    for on_error in ("skip", told.append):
+        features = infer_features(files[1:], limit, on_error=on_error)
+        expected = infer_features(files[0], limit)
+        seen = len(sound) if limit is None else limit
+        within = [n for n in bad if n < seen]
+        assert [(Path(lost.path), lost.record, lost.kind) for lost in features.skipped] == [
+            (files[1] if n < 10 else files[2], n % 10 if n < 10 else n - 10, "malformed")
+            for n in within
+        ]
+        assert features.records == seen - len(within)
+        if kind != "many names":
+            assert list(features) == list(expected)
+            assert [features[name] for name in features] == [expected[name] for name in expected]
+    assert [error.record for error in told] == [n if n < 10 else n - 10 for n in within]
+    if within:
+        with pytest.raises(fastrec.ExampleParseError, match=r"record 3 in .*first"):
+            infer_features(files[1:], limit)
+
+
+def test_a_source_without_any_example_cannot_be_inferred(tmp_path: Path) -> None:
+    path = write(tmp_path / "file", [b"no message"] * 5)
+    with pytest.raises(fastrec.ExampleParseError, match="no record can be used: all 5 were left"):
+        infer_features(path, on_error="skip")

@@ -160,3 +160,23 @@ def test_records_count_the_same_together_as_one_by_one(block: list[bytes]) -> No
     assert counts(whole) == counts(*alone)
     middle = len(block) // 2
     assert counts(survey_of(block[middle:], middle), survey_of(block[:middle])) == counts(whole)
+
+
+@given(damaged() | mixed)
+def test_malformed_records_do_not_count(block: list[bytes]) -> None:
+    sound, malformed = [], []
+    for row, record in enumerate(block):
+        try:
+            survey_of([record])
+        except ExampleParseError:
+            malformed.append(row)
+        else:
+            sound.append(record)
+    misfits: Any = []
+    survey = _core.Survey()
+    survey.add(block, misfits=misfits)
+    assert [row for row, _ in misfits] == malformed
+    assert all(error.kind == "malformed" for _, error in misfits)
+    # The numbers of the first records are those in the block.
+    kept = {key: (a, *rest) for key, (a, _, *rest) in counts(survey).items()}
+    assert kept == {key: (a, *rest) for key, (a, _, *rest) in counts(survey_of(sound)).items()}

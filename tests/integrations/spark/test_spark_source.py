@@ -284,6 +284,19 @@ def test_damage_names_the_file_and_may_be_skipped(spark: Any, tmp_path: Path) ->
     assert reader.option("onError", "skip").load(str(path)).count() == 999
 
 
+@pytest.mark.parametrize("kind", ["Example", "SequenceExample"])
+def test_a_schema_is_inferred_without_records_that_are_skipped(
+    spark: Any, tmp_path: Path, kind: str
+) -> None:
+    path = tmp_path / "some.tfrecord"
+    with fastrec.Writer(path) as writer:
+        for number in range(6):
+            row = {"id": number, "word": "w"}
+            writer.write(b"no message" if number % 4 == 1 else fastrec.encode_example(row))
+    reader = spark.read.format("fastrec").options(recordType=kind, onError="skip")
+    assert [row["id"] for row in rows(reader.load(str(path)))] == [0, 2, 3, 4]
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
