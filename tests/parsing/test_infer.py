@@ -140,7 +140,9 @@ def test_records_that_are_no_examples_are_left_out_and_listed(
     def row(number: int) -> bytes:
         if kind == "sequence":
             return fastrec.encode_sequence_example({"i": number}, {"frames": [[number]]})
-        extra = {"image": b"123456", "image/shape": [2, 3]} if kind == "shapes" else {}
+        extra: dict[str, Any] = {}
+        if kind == "shapes":
+            extra = {"image": b"123456", "image/shape": [2, 3]}
         if kind == "many names":
             extra = {f"{number // 2} {k}": 1 for k in range(3)}
         return fastrec.encode_example({"i": number, **extra})
