@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fastrec.compat.v2 as tf
-from fastrec.compat._tf.backtracking import bound_of
-from fastrec.compat._tf.patterns import Pattern
+from fastrec.compat._tf.patterns import Pattern, bound_of
 
 EXPONENTIAL = ["(a|aa)+$|(a+)+c", "(a|a)*$", "(a*)*c", "(?:a+b?)+c", "(x+x+)+y"]
 POLYNOMIAL = ["(a|b)*c", "a*a*a*c", r"\s+$"]

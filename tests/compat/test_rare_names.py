@@ -12,7 +12,7 @@ import pytest
 
 import fastrec.compat.v1 as v1
 import fastrec.compat.v2 as v2
-from fastrec.compat._tf.ops.formatting import FORMAT
+from fastrec.compat._tf.ops.cutting import FORMAT
 from fastrec.compat.extra import special as functions
 
 

@@ -15,8 +15,7 @@ from waiting import Started, until
 import fastrec.compat.v1 as tf
 from fastrec.compat.v1 import _queueing
 from fastrec.compat.v1._attempts import Never
-from fastrec.compat.v1._queue_kinds import FifoQueue, PaddingQueue, PriorityQueue, ShuffleQueue
-from fastrec.compat.v1._queueing import Queue
+from fastrec.compat.v1._queueing import FifoQueue, PaddingQueue, PriorityQueue, Queue, ShuffleQueue
 from fastrec.compat.v1.session import Cancellation
 
 INT = np.dtype(np.int64)

@@ -43,7 +43,7 @@ def test_files_too_large_to_index_are_streamed(
     name: str, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = results(tf, PROGRAMS[name], path)
-    monkeypatch.setattr("fastrec.compat._tf.data.native._MOST_BYTES", 0)
+    monkeypatch.setattr("fastrec.compat._tf.data.sources._MOST_BYTES", 0)
     assert results(tf, PROGRAMS[name], path) == expected
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import fastrec.compat.v2 as tf
-from fastrec.compat._tf.data.native import with_fallback
+from fastrec.compat._tf.data.sources import with_fallback
 
 
 @pytest.mark.parametrize("count", range(6))

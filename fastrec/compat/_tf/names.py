@@ -17,8 +17,7 @@ import importlib
 from types import ModuleType
 from typing import Any
 
-from .naming import renamed
-from .uncovered import uncovered
+from .naming import renamed, uncovered
 
 __all__ = ["NAMES", "Namespace", "found", "names_of"]
 
@@ -47,12 +46,15 @@ NAMES = {
     @ordering: argsort repeat roll sort
     @special: bitcast complex scalar_mul unravel_index
     @products: einsum eye meshgrid tensordot
-    .loops: foldl foldr scan while_loop
+    .loops/1: foldl foldr scan while_loop
+    .functions/2: case cond control_dependencies executing_eagerly foldl foldr function
+        get_static_value group is_tensor map_fn no_op numpy_function print=print_ py_function
+        scan switch_case type_spec_from_value vectorized_map while_loop
     _tf.tensor_messages: make_ndarray make_tensor_proto
-    _tf.faces.sparse: IndexedSlices
+    _tf.faces.ragged: IndexedSlices
     .tensor_array: TensorArray
     @strings: as_string
-    _tf.around: get_logger
+    _tf.settings: get_logger
     @math/1: ceil div div_no_nan=divide_no_nan erf expm1 floor_div=floordiv floordiv floormod
         is_finite is_inf is_nan log log1p logical_xor mod realdiv=divide reciprocal rint rsqrt
         squared_difference to_double to_float to_int32 to_int64
@@ -78,9 +80,9 @@ NAMES = {
     .scopes/1: AUTO_REUSE VariableScope constant_initializer get_local_variable get_variable
         get_variable_scope ones_initializer random_normal_initializer random_uniform_initializer
         truncated_normal_initializer variable_scope zeros_initializer
-    .behaviour/1: control_flow_v2_enabled disable_control_flow_v2 disable_eager_execution
-        disable_resource_variables disable_tensor_equality disable_v2_behavior
-        disable_v2_tensorshape enable_control_flow_v2 enable_eager_execution
+    .summaries/1: VERSION control_flow_v2_enabled disable_control_flow_v2
+        disable_eager_execution disable_resource_variables disable_tensor_equality
+        disable_v2_behavior disable_v2_tensorshape enable_control_flow_v2 enable_eager_execution
         enable_resource_variables executing_eagerly function is_tensor
         resource_variables_enabled
     @segments/1: bincount invert_permutation segment_max segment_mean segment_min segment_prod
@@ -95,11 +97,12 @@ NAMES = {
     .graph/1: Graph add_to_collection control_dependencies get_collection get_collection_ref
         get_default_graph get_seed name_scope reset_default_graph set_random_seed
     .control_flow/1: Print case cond device group map_fn no_op print=print_v2 switch_case
+        tuple=tuple_
     .session/1: ConfigProto GPUOptions InteractiveSession RunMetadata RunOptions Session
         get_default_session
     .readers/1: FixedLengthRecordReader IdentityReader ReaderBase TFRecordReader TextLineReader
         WholeFileReader
-    .rare_ops/1: batch_gather diag diag_part edit_distance space_to_batch
+    .image_ops/1: batch_gather diag diag_part edit_distance space_to_batch
         verify_tensor_all_finite
     @matrices/1: matrix_band_part=band_part matrix_determinant=det matrix_diag=diag
         matrix_diag_part=diag_part matrix_inverse=inv trace
@@ -123,31 +126,25 @@ NAMES = {
     .draws:draws/1: random_gamma=gamma random_normal=normal random_shuffle=shuffle
         random_uniform=uniform truncated_normal
     .draws/1: multinomial
-    .indexing/1: newaxis strided_slice
+    .array_ops/1: newaxis strided_slice
     @characters/1: string_to_hash_bucket=to_hash_bucket
         string_to_hash_bucket_strong=to_hash_bucket_strong
-    .coordinator/1: Coordinator
+    .runners/1: Coordinator
     ._graph/1: GraphKeys
     .queue_base/1: QueueBase
-    .behaviour/1: VERSION
     @reductions/1: count_nonzero
     .parsing_ops/1: decode_raw
     @measures/1: extract_image_patches=extract_patches
     .draws:image_draws/1: random_crop
     .string_ops/1: string_split
-    .control_flow/1: tuple=tuple_
-    .functions/2: cond executing_eagerly function get_static_value is_tensor numpy_function
-        print=print_ py_function type_spec_from_value
-    .control/2: case control_dependencies group no_op switch_case
     _tf.tensor/2: Tensor TensorShape convert_to_tensor
     _tf.composite/2: RaggedTensor SparseTensor
     .array_ops/2: constant newaxis
-    _tf.around/2: device name_scope
-    .loops/2: map_fn vectorized_map
+    _tf.settings/2: device name_scope
     @various/2: realdiv shape_n
     _tf.specs/2: NoneTensorSpec TensorArraySpec
     v1.graph/2: Graph
-    _tf.data.optional/2: OptionalSpec
+    _tf.data.iterating/2: OptionalSpec
     """,
     "app/1": """
     .command_flags: run
@@ -158,7 +155,7 @@ NAMES = {
     "autograph.experimental": "_tf.settings: do_not_convert set_loop_options",
     "bitwise": "@bitwise: bitwise_and bitwise_or bitwise_xor invert left_shift right_shift",
     "compat": """
-    _tf.texts: as_bytes as_str as_str_any as_text bytes_or_text_types complex_types
+    _tf.faces.strings: as_bytes as_str as_str_any as_text bytes_or_text_types complex_types
         dimension_at_index dimension_value forward_compatible integral_types path_to_str
         real_types
     fastrec.compat: v2
@@ -173,10 +170,9 @@ NAMES = {
         set_logical_device_configuration set_soft_device_placement set_visible_devices
     """,
     "config.experimental": """
-    _tf.settings: enable_op_determinism get_memory_growth get_visible_devices
-        list_physical_devices set_memory_growth set_virtual_device_configuration
-        set_visible_devices
-    _tf.settings: VirtualDeviceConfiguration=LogicalDeviceConfiguration
+    _tf.settings: VirtualDeviceConfiguration=LogicalDeviceConfiguration enable_op_determinism
+        get_memory_growth get_visible_devices list_physical_devices set_memory_growth
+        set_virtual_device_configuration set_visible_devices
     """,
     "config.optimizer": """
     _tf.settings: get_experimental_options get_jit set_experimental_options set_jit
@@ -191,9 +187,8 @@ NAMES = {
     _tf.data.pipeline: INFINITE_CARDINALITY=INFINITE UNKNOWN_CARDINALITY=UNKNOWN
     .iterators/1: Iterator get_output_classes get_output_shapes get_output_types
         make_initializable_iterator make_one_shot_iterator
-    ._file_datasets/1: FixedLengthRecordDataset TFRecordDataset TextLineDataset
+    ._datasets/1: Dataset FixedLengthRecordDataset TFRecordDataset TextLineDataset
     _tf.data.dataset: AUTOTUNE
-    ._dataset_methods/1: Dataset
     _tf.data.file_datasets/2: FixedLengthRecordDataset TFRecordDataset TextLineDataset
     _tf.data.dataset/2: Dataset
     _tf.data.iterating/2: Iterator=DatasetIterator
@@ -201,10 +196,11 @@ NAMES = {
     _tf.data.pipeline/2: set_lowering
     """,
     "data.experimental": """
-    _tf.data.transformations: bucket_by_sequence_length copy_to_device dense_to_ragged_batch
-        dense_to_sparse_batch enumerate_dataset get_structure group_by_window ignore_errors
-        map_and_batch pad_to_cardinality parallel_interleave prefetch_to_device
-        rejection_resample scan shuffle_and_repeat snapshot take_while unbatch unique
+    _tf.data.experimental: SHARD_HINT bucket_by_sequence_length copy_to_device
+        dense_to_ragged_batch dense_to_sparse_batch enumerate_dataset get_structure
+        group_by_window ignore_errors map_and_batch pad_to_cardinality parallel_interleave
+        prefetch_to_device rejection_resample scan shuffle_and_repeat snapshot take_while
+        unbatch unique
     _tf.data.options: AutoShardPolicy AutotuneAlgorithm AutotuneOptions DistributeOptions
         ExternalStatePolicy OptimizationOptions ThreadingOptions
     _tf.data.reducing: Reducer
@@ -213,12 +209,11 @@ NAMES = {
         parse_example_dataset sample_from_datasets
     _tf.data.pipeline: INFINITE_CARDINALITY=INFINITE UNKNOWN_CARDINALITY=UNKNOWN
     _tf.data.dataset: AUTOTUNE
-    _tf.data.experimental: SHARD_HINT
-    _tf.data.transformations/1: map_and_batch_with_legacy_function=map_and_batch
-    .optional/1: Optional get_next_as_optional
-    ._file_datasets/1: CsvDataset
-    .dataset_files/2: TFRecordWriter cardinality load save
-    _tf.data.optional/2: Optional get_next_as_optional
+    _tf.data.experimental/1: map_and_batch_with_legacy_function=map_and_batch
+    .iterators/1: Optional get_next_as_optional
+    ._datasets/1: CsvDataset
+    .file_ops/2: TFRecordWriter cardinality load save
+    _tf.data.iterating/2: Optional get_next_as_optional
     _tf.data.csv/2: CsvDataset
     """,
     "debugging": """
@@ -232,9 +227,9 @@ NAMES = {
     @math/1: is_finite is_inf is_nan
     @special/1: is_non_decreasing is_strictly_increasing
     """,
-    "distribute": "_tf.distribute: InputContext Strategy get_strategy has_strategy",
-    "distribute.cluster_resolver": "_tf.distribute: TPUClusterResolver",
-    "distributions/1": ".rare_ops: Beta",
+    "distribute": "_tf.settings: InputContext Strategy get_strategy has_strategy",
+    "distribute.cluster_resolver": "_tf.settings: TPUClusterResolver",
+    "distributions/1": ".image_ops: Beta",
     "dtypes": """
     _tf.dtypes: DType as_dtype bfloat16 bool=bool_ complex128 complex64 double=float64 float16
         float32 float64 half=float16 int16 int32 int64 int8 resource string uint16 uint32 uint64
@@ -254,15 +249,15 @@ NAMES = {
     _tf.errors/1: error_code_from_exception_type exception_type_from_error_code
     """,
     "estimator/1": ".summaries: ModeKeys",
-    "experimental/2": "_tf.data.optional: Optional",
+    "experimental/2": "_tf.data.iterating: Optional",
     "flags/1": """
     .command_flags: DEFINE_bool=DEFINE_boolean DEFINE_boolean DEFINE_enum DEFINE_float
         DEFINE_integer DEFINE_list DEFINE_multi_float DEFINE_multi_integer DEFINE_multi_string
         DEFINE_string FLAGS Flags mark_flag_as_required
     """,
     "gfile/1": """
-    .gfile_functions: Copy DeleteRecursively Exists FastGFile Glob IsDirectory ListDirectory
-        MakeDirs MkDir Open Remove Rename Stat Walk
+    .file_ops: Copy DeleteRecursively Exists FastGFile Glob IsDirectory ListDirectory MakeDirs
+        MkDir Open Remove Rename Stat Walk
     _tf.files: GFile
     """,
     "image": """
@@ -279,18 +274,17 @@ NAMES = {
         encode_jpeg encode_png extract_jpeg_shape is_jpeg
     .draws:image_draws: random_brightness random_contrast random_crop random_flip_left_right
         random_flip_up_down random_hue random_jpeg_quality random_saturation
-    .image_sizes: ResizeMethod resize
-    .image_sizes/1: resize_area resize_bicubic resize_bilinear resize_images
-        resize_nearest_neighbor
+        stateless_random_brightness stateless_random_contrast stateless_random_crop
+        stateless_random_flip_left_right stateless_random_flip_up_down stateless_random_hue
+        stateless_random_jpeg_quality stateless_random_saturation
+    .image_ops: ResizeMethod resize
+    .image_ops/1: extract_glimpse resize_area resize_bicubic resize_bilinear
+        resize_image_with_pad resize_images resize_nearest_neighbor
     .draws: sample_distorted_bounding_box
     @images/1: per_image_whitening=per_image_standardization
         resize_image_with_crop_or_pad=resize_with_crop_or_pad transpose_image=transpose
-    .rare_ops/1: extract_glimpse resize_image_with_pad
     @measures/1: extract_image_patches=extract_patches
-    .draws:image_draws: stateless_random_brightness stateless_random_contrast
-        stateless_random_crop stateless_random_flip_left_right stateless_random_flip_up_down
-        stateless_random_hue stateless_random_jpeg_quality stateless_random_saturation
-    .image_sizes/2: resize_with_pad
+    .image_ops/2: resize_with_pad
     .draws:draws: stateless_sample_distorted_bounding_box
     """,
     "initializers/1": """
@@ -312,13 +306,11 @@ NAMES = {
     .file_ops/1: match_filenames_once
     .file_ops/2: match_filenames_once=matching_files
     @encodings: decode_base64 decode_compressed encode_base64
-    _tf.record_options: TFRecordOptions
-    _tf.record_writer: TFRecordWriter
+    _tf.records: TFRecordOptions TFRecordWriter
     .queues/1: PaddingFIFOQueue PriorityQueue RandomShuffleQueue
     .queue_base/1: QueueBase
-    _tf.record_options/1: TFRecordCompressionType
+    _tf.records/1: TFRecordCompressionType tf_record_iterator
     .parsing_ops/1: decode_raw
-    _tf.records/1: tf_record_iterator
     @parsers/2: decode_raw
     """,
     "io.gfile": """
@@ -330,10 +322,9 @@ NAMES = {
     @keras: all any argmax argmin cast cast_to_floatx clip concatenate constant dot dtype
         epsilon expand_dims flatten floatx image_data_format int_shape is_sparse is_tensor max
         mean min ndim permute_dimensions prod reshape squeeze sum transpose
-    @arrays: arange=range
+    @arrays: arange=range ones ones_like reverse shape stack tile zeros zeros_like
     @math: abs cos equal exp greater greater_equal less less_equal log maximum minimum not_equal
         pow round sigmoid sign sin sqrt square tanh
-    @arrays: ones ones_like reverse shape stack tile zeros zeros_like
     @picking: gather one_hot
     @products: eye
     """,
@@ -347,20 +338,23 @@ NAMES = {
     @math: matmul
     @reductions: norm
     @reductions/2: l2_normalize
-    .math_ops/2: matvec
+    .array_ops/2: matvec
     """,
     "logging/1": """
-    .log_messages: DEBUG ERROR FATAL INFO WARN debug error fatal get_verbosity info log
+    .summaries: DEBUG ERROR FATAL INFO WARN debug error fatal get_verbosity info log
         set_verbosity warn warning
     """,
     "lookup": """
-    _tf.faces.lookup: KeyValueTensorInitializer TextFileInitializer
-    _tf.vocabulary: TextFileIndex
-    .tables: StaticHashTable StaticVocabularyTable
-    .tables/1: HashTable index_table_from_file index_table_from_tensor
-        index_to_string_table_from_file index_to_string_table_from_tensor
+    _tf.faces.lookup: KeyValueTensorInitializer TextFileIndex TextFileInitializer
+    .tables/1: HashTable StaticHashTable StaticVocabularyTable index_table_from_file
+        index_table_from_tensor index_to_string_table_from_file
+        index_to_string_table_from_tensor
+    .file_ops/2: StaticHashTable StaticVocabularyTable
     """,
-    "lookup.experimental": ".tables: DenseHashTable MutableHashTable",
+    "lookup.experimental": """
+    .tables/1: DenseHashTable MutableHashTable
+    .file_ops/2: DenseHashTable MutableHashTable
+    """,
     "math": """
     @math: abs acos add add_n asin atan atan2 ceil cos cosh divide divide_no_nan equal erf exp
         expm1 floor floordiv floormod greater greater_equal is_finite is_inf is_nan less
@@ -390,16 +384,15 @@ NAMES = {
     @pixels: depth_to_space space_to_depth
     @math: sigmoid tanh
     @reductions: l2_normalize
-    .math_ops: moments
+    .math_ops/1: moments
+    .array_ops/2: moments
     @ordering: top_k
     .draws:draws/1: log_uniform_candidate_sampler uniform_candidate_sampler
-    .rare_ops/1: embedding_lookup
+    .image_ops/1: embedding_lookup
     @special/2: gelu
     """,
     "python_io/1": """
-    _tf.record_options: TFRecordCompressionType TFRecordOptions
-    _tf.record_writer: TFRecordWriter
-    _tf.records: tf_record_iterator
+    _tf.records: TFRecordCompressionType TFRecordOptions TFRecordWriter tf_record_iterator
     """,
     "queue/1": """
     .queues: FIFOQueue PaddingFIFOQueue PriorityQueue RandomShuffleQueue
@@ -448,7 +441,7 @@ NAMES = {
     @strings: as_string join length lower reduce_join regex_full_match regex_replace strip
         substr to_hash_bucket_fast to_number upper
     @strings/1: split
-    .string_ops/2: split
+    .file_ops/2: split
     """,
     "summary/1": ".summaries: FileWriter audio histogram image merge merge_all scalar text",
     "train": """
@@ -458,15 +451,14 @@ NAMES = {
         maybe_shuffle_batch_join shuffle_batch shuffle_batch_join
     .producers/1: input_producer limit_epochs range_input_producer slice_input_producer
         string_input_producer
-    .runners/1: QueueRunner add_queue_runner start_queue_runners
-    .coordinator/1: Coordinator LooperThread
+    .runners/1: Coordinator LooperThread QueueRunner add_queue_runner start_queue_runners
     .variables/1: create_global_step=get_or_create_global_step get_or_create_global_step
     .file_ops/1: match_filenames_once
     """,
     "train.queue_runner/1": ".runners: QueueRunner add_queue_runner start_queue_runners",
-    "version/2": "_tf.around: COMPILER_VERSION GIT_VERSION VERSION",
+    "version/2": "_tf.settings: COMPILER_VERSION GIT_VERSION VERSION",
     "xla": "",
-    "xla.experimental": "_tf.around: jit_scope",
+    "xla.experimental": "_tf.settings: jit_scope",
 }
 
 

@@ -1,13 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Set names, parameters and docstrings of generated functions and aliases."""
+"""Names of functions, errors for names that do not exist, and imports of attributes."""
 
 from __future__ import annotations
 
 import functools
-from types import CodeType, FunctionType, MethodType
+import re
+import sys
+from collections.abc import Sequence
+from importlib.machinery import ModuleSpec
+from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, TypeVar, cast
 
-__all__ = ["named", "renamed", "under_own_names"]
+__all__ = ["importable", "named", "renamed", "uncovered", "under_own_names"]
+
 
 F = TypeVar("F")
 
@@ -83,3 +88,95 @@ def under_own_names(names: dict[str, Any]) -> dict[str, Any]:
         if not name.startswith("_") and callable(value):
             names[name] = renamed(value, name)
     return names
+
+
+_RESUME = (
+    "positions of iterators are not saved; fastrec.Batcher goes on where it was, by its "
+    "state_dict() and load_state_dict() (docs/resuming.md)"
+)
+_SHARE = (
+    "data are divided among processes by Dataset.shard(count, index), or by "
+    "fastrec.Batcher(..., shard=(index, count)) (docs/many-machines.md)"
+)
+_TRAIN = (
+    "it loads records and does not train; PyTorch, JAX and TensorFlow itself take its batches, "
+    "which are NumPy arrays (docs/start.md)"
+)
+_COVERS = (
+    "it covers what reads, writes, parses and batches records, images and text, and what such "
+    "programs call besides"
+)
+
+# Patterns that match ``tf.NAME`` from its beginning, and the advice for each.
+_ADVICE = (
+    (r".*(make_saveable_from_iterator|CheckpointInputPipelineHook)$", _RESUME),
+    (r"train\.Checkpoint", f"{_TRAIN}; {_RESUME}"),
+    (r"(contrib\.)?(distribute|tpu|cluster_resolver)\b|data\.experimental\.service\b", _SHARE),
+    (r"train\.(replica_device_setter|Server|ClusterSpec)$|distribute_lib", _SHARE),
+    (r"train\.|nn\.|(contrib\.)?(keras|layers|losses|metrics|estimator|optimizers?)\b", _TRAIN),
+    (
+        r"(Variable|Module|GradientTape|gradients|custom_gradient|saved_model|initializers)\b",
+        _TRAIN,
+    ),
+    (r"summary\b", "event files are read by fastrec.events (docs/events.md)"),
+    (r"(contrib\.)?distributions\b", "numbers are drawn by tf.random"),
+)
+
+
+def uncovered(version: str, where: str, name: str) -> AttributeError:
+    """Return the error for ``tf.where.name``, or ``tf.name`` if `where` is empty.
+
+    Parameters
+    ----------
+    version : {"v1", "v2"}
+    where, name : str
+    """
+    path = f"{where}.{name}" if where else name
+    advice = next((say for pattern, say in _ADVICE if re.match(pattern, path)), _COVERS)
+    owner = ".".join(filter(None, ["fastrec.compat", version, where]))
+    return AttributeError(
+        f"{owner} has no {name!r}: {advice}. The list of names is in docs/compat-{version}.md."
+    )
+
+
+class _Loader:
+    """Returns an existing object as the imported module."""
+
+    def __init__(self, found: Any) -> None:
+        self._found = found
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        """Return None for the default module, which is replaced immediately."""
+        return None
+
+    def exec_module(self, module: ModuleType) -> None:
+        sys.modules[module.__name__] = self._found
+
+
+class _Finder:
+    """Finds attributes of some packages, at any depth."""
+
+    packages: tuple[str, ...] = ()
+
+    @classmethod
+    def find_spec(
+        cls, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        parent, _, last = name.rpartition(".")
+        if last.startswith("_") or not f"{parent}.".startswith(cls.packages):
+            return None
+        try:
+            found = getattr(sys.modules[parent], last)
+        except AttributeError as error:
+            # The error states the alternative. It has no name, because `from package import name`
+            # would drop it.
+            raise ModuleNotFoundError(str(error)) from None
+        loader: Any = _Loader(found)  # importing importlib.abc is slow
+        return None if callable(found) else ModuleSpec(name, loader, is_package=True)
+
+
+def importable(package: str) -> None:
+    """Allow import statements for the attributes of a package and its modules."""
+    if _Finder not in sys.meta_path:
+        sys.meta_path.append(_Finder)
+    _Finder.packages = (*_Finder.packages, f"{package}.")

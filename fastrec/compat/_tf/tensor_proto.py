@@ -24,6 +24,7 @@ __all__ = [
     "Malformed",
     "content_of",
     "decode",
+    "example_of_json",
     "field",
     "fields",
     "parse",
@@ -33,6 +34,7 @@ __all__ = [
     "signed",
     "varint",
 ]
+
 
 _MOST_ELEMENTS = 2**31
 
@@ -158,3 +160,22 @@ def parse(data: bytes, dtype: DType) -> NDArray[Any]:
         text = "Type mismatch between parsed tensor ({}) and dtype ({})".format(*names)
         raise _errors.InvalidArgumentError(None, None, text)
     return array
+
+
+def example_of_json(text: bytes) -> bytes:
+    """Return the serialized Example that `text` describes.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If `text` does not describe an Example.
+    """
+    from google.protobuf import json_format
+
+    from fastrec.train import Example
+
+    try:
+        return json_format.Parse(text, Example()).SerializeToString(deterministic=True)
+    except (json_format.ParseError, UnicodeDecodeError) as error:
+        message = f"Error while parsing JSON: {error}"
+        raise _errors.InvalidArgumentError(None, None, message) from error

@@ -6,14 +6,14 @@ from __future__ import annotations
 import importlib as _importlib
 from typing import Any
 
-from .._tf import dotted as _dotted
 from .._tf import names as _names
-from .behaviour import VERSION as __version__
+from .._tf import naming as _dotted
+from .summaries import VERSION as __version__
 
 __all__ = ["__version__"]
 
 # The operators of tensors are defined when these modules are imported.
-for _module in ("indexing", "math_ops"):
+for _module in ("array_ops", "math_ops"):
     _importlib.import_module(f".{_module}", __name__)
 _dotted.importable(__name__)
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextvars
 import functools
+import inspect
 import itertools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -18,18 +19,21 @@ from typing import Any
 import numpy as np
 
 from .._tf.arrays import make_array
+from .._tf.data import csv as _csv
 from .._tf.data import dataset as _base
-from .._tf.data.chaining import AUTOTUNE
-from .._tf.data.functions import Function
+from .._tf.data import file_datasets as _files
+from .._tf.data.chaining import AUTOTUNE, Chain
+from .._tf.data.functions import DatasetSignature, Function
+from .._tf.data.interleaving import Interleave
 from .._tf.data.options import Options
 from .._tf.data.pipeline import Node
 from .._tf.data.streams import Values
 from .._tf.dtypes import as_dtype
+from .._tf.naming import uncovered
 from .._tf.seeds import seeded_by
 from .._tf.shape import TensorShape
 from .._tf.specs import TensorSpec, TypeSpec, unbatched
 from .._tf.structure import LEAF, flatten, map_leaves, pack
-from .._tf.uncovered import uncovered
 from ._composites import (
     COMPOSITES,
     RaggedTensorValue,
@@ -47,7 +51,16 @@ from ._nodes import Operation, Tensor
 from .constants import constant_value, convert_to_tensor
 from .graph import create_op, get_seed
 
-__all__ = ["AUTOTUNE", "Dataset", "adapted"]
+__all__ = [
+    "AUTOTUNE",
+    "CsvDataset",
+    "Dataset",
+    "FixedLengthRecordDataset",
+    "TFRecordDataset",
+    "TextLineDataset",
+    "adapted",
+]
+
 
 Captures = dict[Tensor, None]
 
@@ -441,3 +454,102 @@ def _spec(value: Any) -> TypeSpec:
     if isinstance(value, (Tensor, *COMPOSITES)):
         return spec_of(value)
     return TensorSpec(value.shape, as_dtype(value.dtype))
+
+
+_FUNCTIONS = (
+    "map_func",
+    "predicate",
+    "element_length_func",
+    "key_func",
+    "reduce_func",
+    "scan_func",
+    "window_size_func",
+    "cond",
+    "class_func",
+)
+
+
+def _method(name: str) -> Callable[..., Dataset]:
+    """Return a method of version 1's datasets that calls the method of the underlying dataset."""
+    below = getattr(Chain, name)
+    signature = inspect.signature(below)
+
+    @functools.wraps(below)
+    def method(self: Dataset, *arguments: Any, **named: Any) -> Dataset:
+        bound = signature.bind(self, *arguments, **named).arguments
+        bound.pop("self")
+        given = {k: adapted(v) if k in _FUNCTIONS else v for k, v in bound.items()}
+
+        def make(dataset: _base.Dataset, /, **resolved: Any) -> _base.Dataset:
+            made: _base.Dataset = getattr(dataset, name)(**resolved)
+            if isinstance(made._node, Interleave):
+                _declare(made._node, dataset._node, given["map_func"])
+            return made
+
+        return Dataset._made(make, self, **given)
+
+    return method
+
+
+def _declare(node: Interleave, before: Node, function: GraphFunction) -> None:
+    """Tell `node` the signature of the datasets that the graph of its function describes."""
+    if node.known is None and all(isinstance(spec, TypeSpec) for spec in before.specs):
+        dataset = function.sampled(before.structure, before.specs)
+        if not isinstance(dataset, Dataset):
+            raise TypeError("`map_func` must return a `Dataset` object.")
+        node.known = DatasetSignature.of(dataset._node)
+
+
+for _name in (
+    "batch", "bucket_by_sequence_length", "cache", "concatenate", "enumerate", "filter",
+    "flat_map", "group_by_window", "ignore_errors", "interleave", "map", "padded_batch",
+    "prefetch", "ragged_batch", "rebatch", "rejection_resample", "repeat", "scan", "shard",
+    "shuffle", "skip", "sparse_batch",
+    "take", "take_while", "unbatch", "unique", "window",
+):  # fmt: skip
+    setattr(Dataset, _name, _method(_name))
+
+
+def _static(name: str) -> Any:
+    below = getattr(_base.Dataset, name)
+
+    @functools.wraps(below)
+    def made(*arguments: Any, **named: Any) -> Dataset:
+        return Dataset._made(below, *arguments, **named)
+
+    return staticmethod(made)
+
+
+for _name in ("choose_from_datasets", "counter", "random", "sample_from_datasets"):
+    setattr(Dataset, _name, _static(_name))
+
+
+class _OfFiles(Dataset):
+    _below: Any
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        self._set(self._below, arguments, named)
+
+
+class TFRecordDataset(_OfFiles):
+    """The records of files, as strings."""
+
+    _below = _files.TFRecordDataset
+
+
+class TextLineDataset(_OfFiles):
+    """The lines of files, without line endings."""
+
+    _below = _files.TextLineDataset
+
+
+class FixedLengthRecordDataset(_OfFiles):
+    """Consecutive strings of one length from files."""
+
+    _below = _files.FixedLengthRecordDataset
+
+
+class CsvDataset(_OfFiles):
+    """The rows of files of comma-separated values, as tuples of scalars."""
+
+    _below = _csv.CsvDataset

@@ -90,9 +90,7 @@ def __getattr__(name: str) -> Any:
         return Backend(sys.modules[__package__])
     if name == "experimental":
         from .._tf.data.experimental import Experimental
-        from ._dataset_methods import Dataset
-        from ._datasets import adapted
-        from ._file_datasets import CsvDataset, TFRecordDataset
+        from ._datasets import CsvDataset, Dataset, TFRecordDataset, adapted
 
         kinds = Dataset, TFRecordDataset, CsvDataset
         return Experimental(*kinds, parsers.parse_example, Dataset._made, adapted)

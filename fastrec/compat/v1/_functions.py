@@ -23,8 +23,8 @@ from .._tf.structure import flatten, pack
 from .._tf.tensor import as_array, convert_to_tensor
 from .._tf.tracing import recording
 from .._tf.tracing.calls import Unfit, current_call
-from .._tf.tracing.choices import chosen
 from .._tf.tracing.loops import mapped_rows
+from .._tf.tracing.parts import chosen
 from ._composites import (
     COMPOSITES,
     SparseTensor,
@@ -36,11 +36,11 @@ from ._composites import (
     specs_of,
     take_op,
 )
-from ._draws import attributes_of, first_state
 from ._nodes import Inner, Operation, Tensor
 from ._plan import needed, raised
 from .constants import convert_to_tensor as as_graph_tensor
 from .constants import of_array, placeholder
+from .draws import attributes_of, first_state
 from .graph import FunctionGraph, get_default_graph
 
 __all__ = [

@@ -4,22 +4,254 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
+import fastrec
+
+from .._tf.columns import batch_of
+from .._tf.dtypes import DType, int64, resource
 from .._tf.naming import named
-from ._batched import all_alike, at_random, batched, in_order
+from .._tf.shape import as_shape
+from ._composites import SparseTensor, parts_of, pieces
+from ._nodes import Tensor
+from ._ops import Array, invalid
+from .constants import convert_to_tensor
+from .graph import create_op, name_scope
+from .queues import FIFOQueue, PaddingFIFOQueue, QueueBase, RandomShuffleQueue
+from .runners import QueueRunner, add_queue_runner
 
 __all__ = [
+    "all_alike",
+    "as_given",
+    "at_random",
     "batch",
     "batch_join",
+    "batched",
+    "example_of",
+    "in_order",
+    "is_sparse",
     "maybe_batch",
     "maybe_batch_join",
     "maybe_shuffle_batch",
     "maybe_shuffle_batch_join",
+    "restored",
+    "restored_of",
     "shuffle_batch",
     "shuffle_batch_join",
+    "stored",
 ]
+
+
+MakeQueue = Callable[[list[DType], Any], QueueBase]
+
+
+def _listed(tensors: Any) -> list[Any]:
+    """Return the tensors of one example; a dictionary is sorted by key."""
+    if isinstance(tensors, dict):
+        return [tensors[key] for key in sorted(tensors, key=str)]
+    return list(tensors)
+
+
+def as_given(tensors: Any, values: Any) -> Any:
+    """Return `values` in the structure of `tensors`."""
+    if not isinstance(tensors, dict):
+        return values
+    if len(tensors) == 1:
+        values = [values]
+    return dict(zip(sorted(tensors, key=str), values, strict=True))
+
+
+def _keep(keep_input: Any, enqueue_many: bool) -> Tensor:
+    keep = convert_to_tensor(keep_input)
+    rank = keep.shape.ndims
+    if rank is None:
+        raise ValueError("`keep_input` dimensions must be known at graph construction.")
+    if not enqueue_many and rank == 1:
+        raise ValueError("`keep_input` cannot be a vector when `enqueue_many=False`.")
+    if rank > 1:
+        raise ValueError("`keep_input` must be 0 or 1 dimensions.")
+    return keep
+
+
+def _types(examples: Sequence[Sequence[Tensor]]) -> list[DType]:
+    first = [tensor.dtype for tensor in examples[0]]
+    for other in examples[1:]:
+        found = [tensor.dtype for tensor in other]
+        if found != first:
+            raise TypeError(
+                f"Expected types to be consistent: {', '.join(t.name for t in first)} vs. "
+                f"{', '.join(t.name for t in found)}."
+            )
+    return first
+
+
+def _shapes(examples: Sequence[Sequence[Tensor]], given: Any, many: bool) -> list[Any]:
+    if given is not None:
+        return list(given)
+    for example in examples:
+        for tensor in example:
+            if tensor.shape.ndims is None:
+                raise ValueError(f"Cannot infer Tensor's rank: {tensor}")
+    return [_merged([e[i] for e in examples], many) for i in range(len(examples[0]))]
+
+
+def _merged(tensors: Sequence[Tensor], many: bool) -> Any:
+    shapes = [as_shape(tensor.shape) for tensor in tensors]
+    if many:
+        shapes = [shape.with_rank_at_least(1)[1:] for shape in shapes]
+    for shape in shapes[1:]:
+        shapes[0].merge_with(shape)  # raises if the shapes are incompatible
+    return shapes[0]
+
+
+def batched(
+    scope_name: str,
+    make_queue: MakeQueue,
+    examples: list[Any],
+    threads: int,
+    batch_size: Any,
+    keep_input: Any,
+    *,
+    enqueue_many: bool,
+    shapes: Any,
+    allow_smaller_final_batch: bool,
+    name: str | None,
+) -> Any:
+    """Batch examples, with one or more threads for each list of tensors."""
+    given = examples[0]
+    listed = [_listed(example) for example in examples]
+    values = [value for example in listed for value in example if isinstance(value, Tensor)]
+    with name_scope(name, scope_name, values) as scope:
+        if not all(listed):
+            raise ValueError("Expected at least one tensor in batch().")
+        keep = _keep(keep_input, enqueue_many)
+        sparse = [value if is_sparse(value) else None for value in listed[0]]
+        ready = [_with_sparse_stored(example, sparse, enqueue_many) for example in listed]
+        queue = make_queue(_types(ready), _shapes(ready, shapes, enqueue_many))
+        enqueues = [queue.enqueue_if(keep, example, many=enqueue_many) for example in ready]
+        add_queue_runner(QueueRunner(queue, enqueues * threads))
+        take = queue.dequeue_up_to if allow_smaller_final_batch else queue.dequeue_many
+        taken = take(batch_size, name=scope)
+        return as_given(given, restored_of(taken, sparse, enqueue_many))
+
+
+def example_of(tensors: Any, shapes: Any) -> tuple[list[Tensor], list[Any], list[DType], list[Any]]:
+    """Return the tensors of one example for a queue, with sparse tensors, types and shapes."""
+    listed = _listed(tensors)
+    if not listed:
+        raise ValueError("Expected at least one tensor.")
+    sparse = [value if is_sparse(value) else None for value in listed]
+    ready = _with_sparse_stored(listed, sparse, False)
+    return ready, sparse, _types([ready]), _shapes([ready], shapes, False)
+
+
+def _with_sparse_stored(example: list[Any], sparse: list[Any], many: bool) -> list[Tensor]:
+    if len(example) != len(sparse) or any(
+        is_sparse(value) != (like is not None) for value, like in zip(example, sparse, strict=True)
+    ):
+        raise ValueError(f"Inconsistent SparseTensors list: {sparse} vs. {example}")
+    return [
+        stored(value, many) if is_sparse(value) else convert_to_tensor(value) for value in example
+    ]
+
+
+def restored_of(taken: Any, sparse: list[Any], many: bool = False) -> Any:
+    """Return dequeued tensors after restoring the sparse ones."""
+    if not any(like is not None for like in sparse):
+        return taken
+    values = taken if isinstance(taken, list) else [taken]
+    found = [
+        value if like is None else restored(value, like, many)
+        for value, like in zip(values, sparse, strict=True)
+    ]
+    return found if isinstance(taken, list) else found[0]
+
+
+def all_alike(tensors_list: Any) -> list[Any]:
+    """Return the examples of a ``*_join``, which must have the same keys."""
+    if not tensors_list:
+        raise ValueError("Expected at least one set of tensors")
+    examples = list(tensors_list)
+    if isinstance(examples[0], dict) and any(set(e) != set(examples[0]) for e in examples[1:]):
+        raise ValueError("All dictionaries in tensors_list must have the same keys")
+    return examples
+
+
+def in_order(capacity: int, dynamic_pad: bool, shared_name: str | None) -> MakeQueue:
+    kind = PaddingFIFOQueue if dynamic_pad else FIFOQueue
+    return lambda types, shapes: kind(capacity, types, shapes, shared_name=shared_name)
+
+
+def at_random(
+    capacity: int, min_after_dequeue: int, seed: int | None, shared_name: str | None
+) -> MakeQueue:
+    if capacity <= min_after_dequeue:
+        raise ValueError(
+            f"capacity {capacity} must be bigger than min_after_dequeue {min_after_dequeue}."
+        )
+    return lambda types, shapes: RandomShuffleQueue(
+        capacity, min_after_dequeue, types, shapes, seed=seed, shared_name=shared_name
+    )
+
+
+def is_sparse(value: Any) -> bool:
+    """Return whether a value is a SparseTensor."""
+    return isinstance(value, SparseTensor)
+
+
+def _one(step: Any, indices: Array, values: Array, sizes: Array) -> tuple[Array]:
+    row = np.empty((), object)
+    row[()] = fastrec.Sparse(indices, values, tuple(sizes.tolist()))
+    return (row,)
+
+
+def _many(step: Any, indices: Array, values: Array, sizes: Array) -> tuple[Array]:
+    if not len(sizes):
+        raise invalid("Rank of a batch of sparse examples must be at least 1")
+    rows = np.empty(int(sizes[0]), object)
+    order = np.argsort(indices[:, 0], kind="stable")
+    bounds = np.searchsorted(indices[order, 0], np.arange(len(rows) + 1))
+    for i in range(len(rows)):
+        which = order[bounds[i] : bounds[i + 1]]
+        rows[i] = fastrec.Sparse(indices[which, 1:], values[which], tuple(sizes[1:].tolist()))
+    return (rows,)
+
+
+def stored(sparse: Any, many: bool) -> Tensor:
+    """Return a sparse tensor as one element of a queue, or its rows as many elements."""
+    kind = "AddManySparseToTensorsMap" if many else "AddSparseToTensorsMap"
+    shape = [None] if many else []
+    op = create_op(kind, pieces(sparse), [(resource, shape)], _many if many else _one)
+    return op.outputs[0]
+
+
+def restored(elements: Tensor, like: Any, many: bool) -> Any:
+    """Return the batch of the stored sparse tensors, with the type of `like`."""
+    dtype = like.values.dtype
+    size = like.dense_shape.shape.num_elements()
+    rank = None if size is None else size + (not many)
+
+    def kernel(step: Any, rows: Array) -> tuple[Any, ...]:
+        listed: list[fastrec.Sparse] = rows.tolist()
+        ranks = {len(row.dense_shape) for row in listed}
+        if len(ranks) > 1:
+            raise invalid(f"Inconsistent rank across SparseTensors: {sorted(ranks)}")
+        if not listed:
+            inner = (rank or 1) - 1
+            none = np.empty((0, inner + 1), np.int64), np.empty(0, dtype.numpy)
+            return (*none, np.zeros(inner + 1, np.int64))
+        return tuple(parts_of(batch_of(listed)))
+
+    op = create_op(
+        "TakeManySparseFromTensorsMap",
+        (elements,),
+        [(int64, [None, rank]), (dtype, [None]), (int64, [rank])],
+        kernel,
+    )
+    return type(like)(*op.outputs)
 
 
 def _of_all(maybe: Callable[..., Any]) -> Callable[..., Any]:

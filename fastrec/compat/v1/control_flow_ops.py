@@ -16,7 +16,7 @@ from .._tf.dtypes import bool_, int32
 from .._tf.ops.arithmetic import LOGICAL_AND, LOGICAL_NOT
 from .._tf.tensor import convert_to_tensor as as_eager
 from .._tf.tracing.calls import Unfit
-from .._tf.tracing.choices import chosen
+from .._tf.tracing.parts import chosen
 from .._tf.tracing.recording import Symbol, run
 from ._nodes import DEAD, Operation, Tensor
 from ._ops import invalid

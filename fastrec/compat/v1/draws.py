@@ -3,18 +3,73 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
 from .._tf.faces.draws import Draws
 from .._tf.faces.image_draws import functions
-from ._draws import drawn
-from ._nodes import Tensor
+from .._tf.kernels import philox
+from .._tf.ops.draws import Drawing, Starts
+from .._tf.seeds import kept_for_run, running
+from ._nodes import Operation, Tensor
 from ._ops import GRAPHS
 from .array_ops import _shape_tensor
-from .graph import name_scope
+from .graph import create_op, get_seed, name_scope
 
-__all__ = ["draws", "image_draws", "multinomial", "sample_distorted_bounding_box"]
+__all__ = [
+    "attributes_of",
+    "drawn",
+    "draws",
+    "first_state",
+    "image_draws",
+    "multinomial",
+    "sample_distorted_bounding_box",
+    "state_of",
+]
+
+
+def first_state(op: Operation) -> philox.Philox:
+    """Return the state before the first draw."""
+    return philox.Philox(op.attrs["seed"], op.attrs["seed2"])
+
+
+def state_of(op: Operation, step: Any) -> philox.Philox:
+    """Return the generator of an operation: one per session, and per iteration over a dataset."""
+    if step is None or running.get() is not None:
+        return kept_for_run(op, lambda: first_state(op))
+    found: philox.Philox = step.resource(op, lambda: first_state(op))
+    return found
+
+
+def attributes_of(op: Operation) -> dict[str, Any]:
+    """Return the attributes of the operation of the registry."""
+    return {name: value for name, value in op.attrs.items() if name not in ("seed", "seed2")}
+
+
+def drawn(
+    op: Drawing,
+    inputs: Sequence[Tensor],
+    seed: int | tuple[int, int] | None,
+    name: str | None = None,
+    **how: Any,
+) -> Any:
+    """Add an operation that draws random numbers; `seed` is its own seed, or both seeds."""
+    seeds = [each or 0 for each in (seed if isinstance(seed, tuple) else get_seed(seed))]
+    assert op.infer is not None
+    specs = op.infer([Starts.spec, *inputs], [None, *inputs], **how)
+
+    def kernel(step: Any, *values: Any) -> tuple[Any, ...]:
+        state = state_of(made, step)
+        found = op.kernel(state.start(op.blocks(*values, **how) or 0), *values, **how)
+        return found if isinstance(found, tuple) else (found,)
+
+    outputs = [(spec.dtype, spec.shape) for spec in specs]
+    attrs = {"seed": seeds[0], "seed2": seeds[1], **how}
+    made = create_op(op.name, inputs, outputs, kernel, name=name, stateful=True, attrs=attrs)
+    made.row = op
+    return made.outputs[0] if len(made.outputs) == 1 else made.outputs
+
 
 draws = Draws(GRAPHS, drawn, _shape_tensor, name_scope)
 image_draws = SimpleNamespace(**functions(GRAPHS, draws))

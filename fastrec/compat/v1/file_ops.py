@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -11,13 +12,35 @@ import numpy as np
 from .._tf import files as _files
 from .._tf.dtypes import string
 from .._tf.errors import translated
+from .._tf.files import GFile as GFile
+from .._tf.naming import named, renamed
 from ._nodes import Operation, Tensor
 from ._ops import Array, invalid
 from .constants import convert_to_tensor
 from .graph import GraphKeys, create_op
 from .variables import Variable
 
-__all__ = ["match_filenames_once", "matching_files", "read_file", "write_file"]
+__all__ = [
+    "Copy",
+    "DeleteRecursively",
+    "Exists",
+    "FastGFile",
+    "GFile",
+    "Glob",
+    "IsDirectory",
+    "ListDirectory",
+    "MakeDirs",
+    "MkDir",
+    "Open",
+    "Remove",
+    "Rename",
+    "Stat",
+    "Walk",
+    "match_filenames_once",
+    "matching_files",
+    "read_file",
+    "write_file",
+]
 
 
 def _scalar(value: Array, what: str) -> bytes:
@@ -83,3 +106,35 @@ def match_filenames_once(pattern: Any, name: str | None = None) -> Variable:
         name=name or "matching_filenames",
         collections=[GraphKeys.LOCAL_VARIABLES],
     )
+
+
+def _of_version_1(name: str, function: Callable[..., Any], parameter: str) -> Any:
+    """Return a function with version 1's names of itself and of its parameter."""
+    return named(renamed(function, name), name, parameters=parameter)
+
+
+Open = FastGFile = GFile
+Exists = _of_version_1("Exists", _files.exists, "filename")
+Glob = _of_version_1("Glob", _files.glob_files, "filename")
+IsDirectory = _of_version_1("IsDirectory", _files.isdir, "dirname")
+ListDirectory = _of_version_1("ListDirectory", _files.listdir, "dirname")
+MakeDirs = _of_version_1("MakeDirs", _files.makedirs, "dirname")
+MkDir = _of_version_1("MkDir", _files.mkdir, "dirname")
+Remove = _of_version_1("Remove", _files.remove, "filename")
+DeleteRecursively = _of_version_1("DeleteRecursively", _files.rmtree, "dirname")
+Stat = _of_version_1("Stat", _files.stat, "filename")
+
+
+def Copy(oldpath: Any, newpath: Any, overwrite: bool = False) -> None:
+    """Copy a file."""
+    _files.copy(oldpath, newpath, overwrite)
+
+
+def Rename(oldname: Any, newname: Any, overwrite: bool = False) -> None:
+    """Move a file or directory."""
+    _files.rename(oldname, newname, overwrite)
+
+
+def Walk(top: Any, in_order: bool = True) -> Iterator[tuple[str, list[str], list[str]]]:
+    """Yield each directory below `top`, with the names of its directories and files."""
+    return _files.walk(top, in_order)

@@ -17,7 +17,7 @@ from .._tf.dtypes import as_dtype, resource, string
 from .._tf.errors import FailedPreconditionError, InvalidArgumentError, OutOfRangeError
 from .._tf.seeds import running
 from .._tf.shape import TensorShape
-from .._tf.specs import SparseTensorSpec, TypeSpec
+from .._tf.specs import SparseTensorSpec, TensorSpec, TypeSpec
 from .._tf.structure import flatten, map_leaves, pack
 from ._composites import SparseTensor, class_of, parts_of, put_together, specs_of
 from ._datasets import Dataset
@@ -26,7 +26,8 @@ from ._runtime import Step
 from .constants import convert_to_tensor
 from .graph import create_op
 
-__all__ = ["Iterator"]
+__all__ = ["Iterator", "Optional", "get_next_as_optional"]
+
 
 _numbers = itertools.count()
 _by_handle: weakref.WeakValueDictionary[bytes, Iterator] = weakref.WeakValueDictionary()
@@ -272,3 +273,76 @@ def get_output_shapes(dataset_or_iterator: Any) -> Any:
 def get_output_classes(dataset_or_iterator: Any) -> Any:
     """Return the classes of the components of an element."""
     return dataset_or_iterator.output_classes
+
+
+class Optional:
+    """An optional value, created by :meth:`from_value` and :meth:`empty`.
+
+    Parameters
+    ----------
+    handle : Tensor
+        The components of the value in a run, or None.
+    spec : structure of TypeSpec
+    """
+
+    def __init__(self, handle: Tensor, spec: Any) -> None:
+        self._handle, self._spec = handle, spec
+
+    @staticmethod
+    def from_value(value: Any) -> Optional:
+        """Return an Optional with a value."""
+        structure, leaves = flatten(value)
+        tensors = [convert_to_tensor(leaf) for leaf in leaves]
+        spec = pack(structure, [TensorSpec(each.shape, each.dtype) for each in tensors])
+        return Optional(_handle("OptionalFromValue", tensors, lambda step, *parts: (parts,)), spec)
+
+    @staticmethod
+    def empty(element_spec: Any) -> Optional:
+        """Return an Optional without a value."""
+        return Optional(_handle("OptionalNone", [], lambda step: (None,)), element_spec)
+
+    def has_value(self, name: str | None = None) -> Tensor:
+        """Return whether there is a value."""
+
+        def kernel(step: Any, parts: Any) -> tuple[Any]:
+            return (np.asarray(parts is not None),)
+
+        outputs = [(as_dtype("bool"), TensorShape([]))]
+        op = create_op("OptionalHasValue", [self._handle], outputs, kernel, name=name)
+        return op.outputs[0]
+
+    def get_value(self, name: str | None = None) -> Any:
+        """Return the value; a run without one raises InvalidArgumentError."""
+        structure, specs = flatten(self._spec)
+        outputs = [
+            (as_dtype(dtype), TensorShape(shape))
+            for spec in specs
+            for dtype, shape in specs_of(spec)
+        ]
+
+        def kernel(step: Any, parts: Any) -> tuple[Any, ...]:
+            if parts is None:
+                text = "The given optional does not have a value."
+                raise InvalidArgumentError(None, None, text)
+            return tuple(parts)
+
+        op = create_op("OptionalGetValue", [self._handle], outputs, kernel, name=name)
+        return pack(structure, put_together(specs, op.outputs))
+
+    @property
+    def element_spec(self) -> Any:
+        """Types and shapes of the components of the value."""
+        return self._spec
+
+    def __repr__(self) -> str:
+        return f"tf.experimental.Optional({self._spec!r})"
+
+
+def _handle(type: str, inputs: list[Tensor], kernel: Any) -> Tensor:
+    op = create_op(type, inputs, [(resource, TensorShape([]))], kernel, stateful=True)
+    return op.outputs[0]
+
+
+def get_next_as_optional(iterator: Iterator) -> Optional:
+    """Return the next element of an iterator, or an Optional without a value at its end."""
+    return Optional(iterator.next_parts("IteratorGetNextAsOptional"), iterator.element_spec)

@@ -23,7 +23,7 @@ import fastrec
 from fastrec.threads import usable_cpus
 
 from .._tf.columns import rows_of, size_of
-from .._tf.data.explaining import explain_step, explaining
+from .._tf.data.functions import explain_step, explaining
 from .._tf.ops import Block as Columns
 from .._tf.specs import TensorSpec
 from .._tf.tensor import as_array
@@ -31,13 +31,13 @@ from .._tf.tracing.calls import Unfit, calling
 from .._tf.tracing.recording import Recording
 from .._tf.tracing.trace import Trace
 from .._tf.width import RunnerWidth
-from ._draws import state_of
 from ._functions import Effects, Way, dependent, drawing, emit, is_avoidable
 from ._nodes import Operation, Tensor
 from ._plan import needed, raised
 from ._queueing import Queue
 from ._runtime import Runtime
 from ._taking import QUEUES, READS, Elements, Records, Several, Taken
+from .draws import state_of
 
 if TYPE_CHECKING:
     import concurrent.futures

@@ -8,9 +8,8 @@ from typing import Any, ClassVar
 
 from .._tf.dtypes import as_dtype, bool_, int64
 from .._tf.faces import Version, one_of
-from .._tf.faces.math import Activations, Bitwise, Math
-from .._tf.faces.matrices import Matrices
-from .._tf.faces.ordering import Ordering
+from .._tf.faces.math import Activations, Bitwise, Math, Matrices
+from .._tf.faces.picking import Ordering
 from .._tf.faces.reductions import Reductions
 from .._tf.faces.segments import Pixels, Segments
 from .._tf.ops import Op

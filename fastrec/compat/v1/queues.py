@@ -12,9 +12,8 @@ from .._tf.dtypes import DType, int64, resource, short_name
 from .._tf.errors import InvalidArgumentError
 from .._tf.shape import Dimension, TensorShape, as_shape
 from ._nodes import Tensor
-from ._queue_kinds import FifoQueue, PaddingQueue, ShuffleQueue
-from ._queue_kinds import PriorityQueue as RankedQueue
-from ._queueing import Queue, shape_text
+from ._queueing import FifoQueue, PaddingQueue, Queue, ShuffleQueue, shape_text
+from ._queueing import PriorityQueue as RankedQueue
 from .graph import create_op, get_seed
 from .queue_base import QueueBase, as_names, as_types
 

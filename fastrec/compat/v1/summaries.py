@@ -7,17 +7,43 @@ evaluate to an empty string, and no event files are written.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging as _logging
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from .._tf.dtypes import string
+from .._tf.methods import Methods
 from ._nodes import Tensor
 from .constants import convert_to_tensor
 from .graph import GraphKeys, create_op, get_default_graph
 
-__all__ = ["FileWriter", "audio", "histogram", "image", "merge", "merge_all", "scalar", "text"]
+__all__ = [
+    "VERSION",
+    "FileWriter",
+    "audio",
+    "control_flow_v2_enabled",
+    "disable_control_flow_v2",
+    "disable_eager_execution",
+    "disable_resource_variables",
+    "disable_tensor_equality",
+    "disable_v2_behavior",
+    "disable_v2_tensorshape",
+    "enable_control_flow_v2",
+    "enable_eager_execution",
+    "enable_resource_variables",
+    "executing_eagerly",
+    "function",
+    "histogram",
+    "image",
+    "is_tensor",
+    "merge",
+    "merge_all",
+    "resource_variables_enabled",
+    "scalar",
+    "text",
+]
 
 
 def _nothing(*values: Any) -> tuple[Any]:
@@ -110,3 +136,77 @@ class ModeKeys:
     TRAIN = "train"
     EVAL = "eval"
     PREDICT = "infer"
+
+
+DEBUG, INFO, WARN, ERROR, FATAL = (
+    _logging.DEBUG,
+    _logging.INFO,
+    _logging.WARNING,
+    _logging.ERROR,
+    _logging.CRITICAL,
+)
+
+_logger = _logging.getLogger("fastrec.compat")
+log, debug, info, error = _logger.log, _logger.debug, _logger.info, _logger.error
+warn = warning = _logger.warning
+fatal = _logger.critical
+
+
+def set_verbosity(v: int) -> None:
+    """Show messages of level `v` and above."""
+    _logger.setLevel(v)
+
+
+def get_verbosity() -> int:
+    """Return the lowest level of shown messages."""
+    return _logger.getEffectiveLevel()
+
+
+VERSION = "1.15.0"
+
+
+def disable_v2_behavior() -> None:
+    """Do nothing, because this is the only behaviour."""
+
+
+def disable_eager_execution() -> None:
+    """Do nothing, because eager execution is not supported."""
+
+
+def disable_resource_variables() -> None:
+    """Do nothing."""
+
+
+disable_control_flow_v2 = enable_control_flow_v2 = disable_resource_variables
+disable_tensor_equality = disable_v2_tensorshape = disable_resource_variables
+enable_resource_variables = disable_resource_variables
+
+
+def enable_eager_execution(*arguments: object, **settings: object) -> None:
+    """Raise an error, because this version supports only graphs."""
+    raise NotImplementedError(
+        "fastrec.compat.v1 runs graphs in sessions; fastrec.compat.v2 runs at once"
+    )
+
+
+def executing_eagerly() -> bool:
+    """Return False."""
+    return False
+
+
+def control_flow_v2_enabled() -> bool:
+    """Return False."""
+    return False
+
+
+resource_variables_enabled = control_flow_v2_enabled
+
+
+def function(func: Callable[..., Any] | None = None, **_: Any) -> Any:
+    """Return the function unchanged: its calls add operations to the graph."""
+    return (lambda f: f) if func is None else func
+
+
+def is_tensor(x: Any) -> bool:
+    """Return whether a value is a tensor (dense, sparse or ragged) or a variable."""
+    return isinstance(x, (Tensor, Methods)) or hasattr(x, "initialized_value")

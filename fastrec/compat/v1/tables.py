@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from .._tf.dtypes import int64, string
+from .._tf.faces import lookup as _mutable
 from .._tf.faces import lookup as _tables
-from .._tf.faces import mutable_tables as _mutable
 from .._tf.faces.lookup import (
     KeyValueTensorInitializer,
     Table,

@@ -13,21 +13,20 @@ import numpy as np
 from fastrec.threads import usable_cpus
 
 from ..dtypes import as_dtype
-from ..record_options import as_path
+from ..records import as_path
 from ..tensor import convert_to_tensor
 from . import flow as _flow
 from . import portions as _portions
 from .batching import Batch, RaggedBatch, Unbatch
 from .depth import with_room
-from .filtering import Filter, Predicate
 from .functions import Scalar, shown
 from .interleaving import interleaved
 from .iterating import padding_of, tensors
-from .joining import Concatenate, check_alike
-from .mapping import mapped
+from .mapping import Filter, Predicate, mapped
 from .options import Options, merged
 from .padding import PaddedBatch
 from .pipeline import Node, Once, invalid
+from .portions import Concatenate, check_alike
 from .streams import Values
 
 if TYPE_CHECKING:
@@ -174,7 +173,7 @@ class Chain:
         name: str | None = None,
     ) -> Dataset:
         """Batch elements of similar length, padded to the longest of their batch."""
-        from .buckets import Bucketed
+        from .windows import Bucketed
 
         shapes, padding = (
             (None, []) if no_padding else padding_of(self._node, padded_shapes, padding_values)
@@ -199,14 +198,14 @@ class Chain:
         self, batch_size: Any, drop_remainder: bool = False, name: str | None = None
     ) -> Dataset:
         """Split elements into rows and batch these with another size, or with several in turn."""
-        from .rebatching import Rebatch
+        from .batching import Rebatch
 
         sizes = np.asarray(convert_to_tensor(batch_size, "int64")).reshape(-1).tolist()
         return self._of(Rebatch(self._node, sizes, bool(drop_remainder)))
 
     def sparse_batch(self, batch_size: Any, row_shape: Any, name: str | None = None) -> Dataset:
         """Combine elements of any sizes up to `row_shape` into one sparse tensor."""
-        from .rebatching import SparseBatch
+        from .batching import SparseBatch
 
         return self._of(SparseBatch(self._node, _whole("batch_size", batch_size), row_shape))
 
@@ -263,7 +262,7 @@ class Chain:
 
     def prefetch(self, buffer_size: Any, name: str | None = None) -> Dataset:
         """Let a thread make up to `buffer_size` elements ahead of time."""
-        from .ahead import Prefetch
+        from .threads import Prefetch
 
         size = _parallel(buffer_size)
         if size is not None and size < AUTOTUNE:
@@ -350,7 +349,7 @@ class Chain:
         self, initial_state: Any, scan_func: Callable[..., Any], name: str | None = None
     ) -> Dataset:
         """Apply a function of state and element; it returns the next state and a new element."""
-        from .scanning import Scan
+        from .reducing import Scan
 
         return self._of(Scan(self._node, initial_state, scan_func))
 
@@ -376,7 +375,7 @@ class Chain:
         name: str | None = None,
     ) -> Dataset:
         """Group elements by key and apply `reduce_func` to a window of each group at a time."""
-        from .buckets import Grouped
+        from .windows import Grouped
 
         if (window_size is None) == (window_size_func is None):
             raise ValueError(

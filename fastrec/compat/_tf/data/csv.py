@@ -18,7 +18,7 @@ from ..columns import flat_values
 from ..dtypes import as_dtype
 from ..errors import translated
 from ..kernels.csv import Field, column_of, value_of
-from ..record_options import compression_of
+from ..records import compression_of
 from ..specs import TensorSpec, TypeSpec
 from ..structure import LEAF
 from ..tensor import convert_to_tensor

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..record_options import compression_of
+from ..records import compression_of
 from ..tensor import convert_to_tensor
 from .csv import opened
 from .sources import names_of

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..dtypes import as_dtype
 from ..errors import of_python
-from ..record_options import as_path
+from ..records import as_path
 from ..seeds import SeedSource, draws, get_seed
 from ..specs import DatasetSpec, TensorSpec
 from ..structure import LEAF, flatten, pack
@@ -23,8 +23,8 @@ from .chaining import AUTOTUNE, Chain
 from .depth import with_room
 from .functions import Scalar, hidden, shown
 from .iterating import DatasetIterator, as_numpy, checked, signature_of
-from .joining import check_alike
 from .pipeline import INFINITE, UNKNOWN, Node, Once, invalid, spec_of
+from .portions import check_alike
 from .sources import Numbers, Slices, Tensors, names_of
 from .streams import Value, Values, steps
 from .version1 import OF_VERSION_1

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import os
+import sys
 import types
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -22,17 +24,71 @@ from ..tracing.calls import CALLERS, Called, Unfit, calling
 from ..tracing.recording import Mistake, Undecided, raw_of, wrap
 from ..tracing.trace import Trace, sketched, traced
 from ..width import AHEAD
-from .explaining import explain, explaining
 from .pipeline import Node, Once, lowering
-from .streams import (
-    Block,
-    Value,
-    Values,
-    elements,
-    flattened,
-)
+from .streams import Block, Value, Values, elements, flattened
 
-__all__ = ["Function", "Scalar", "Unsupported", "failed", "hidden", "shown"]
+__all__ = [
+    "Function",
+    "Scalar",
+    "Unsupported",
+    "explain",
+    "explain_step",
+    "explaining",
+    "failed",
+    "hidden",
+    "shown",
+]
+
+
+_HERE = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
+
+
+def explaining() -> bool:
+    """Return whether ``FASTREC_COMPAT_EXPLAIN=1`` is set."""
+    return os.environ.get("FASTREC_COMPAT_EXPLAIN", "0") not in ("", "0")
+
+
+def explain(function: Callable[..., Any], error: Exception) -> None:
+    """Write to standard error which line of a program keeps a function from being traced.
+
+    Parameters
+    ----------
+    function : callable
+        The function of a ``map``, ``filter`` or the like.
+    error : Exception
+        The error raised when it was called with symbols.
+    """
+    import traceback
+
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if not frame.filename.startswith(_HERE)]
+    name = getattr(function, "__qualname__", type(function).__name__)
+    _tell(
+        f"{name} is called for each element: {type(error).__name__}: {error}",
+        (own[-1].filename, own[-1].lineno or 0) if own else None,
+    )
+
+
+def explain_step(name: str, reason: str, origin: tuple[str, int] | None) -> None:
+    """Write to standard error why an operation of a queue runner runs once for each record.
+
+    Parameters
+    ----------
+    name : str
+        Name of the operation.
+    reason : str
+    origin : (str, int), optional
+        File and line of the program that created the operation which requires this.
+    """
+    _tell(f"{name} runs once for each record: {reason}", origin)
+
+
+def _tell(what: str, origin: tuple[str, int] | None) -> None:
+    import linecache
+
+    line = linecache.getline(*origin).strip() if origin else ""
+    where = f"{origin[0]}:{origin[1]}: {line}" if origin else "?"
+    print(f"fastrec.compat: {what}\n    {where}", file=sys.stderr)
 
 
 def shown(raw: Any) -> Any:

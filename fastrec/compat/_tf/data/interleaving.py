@@ -12,9 +12,8 @@ from ..seeds import looking_ahead
 from ..specs import DatasetSpec, TypeSpec, sample
 from ..structure import LEAF
 from .batching import Unbatch
-from .drawing import Drawn
 from .functions import DatasetSignature, Function, dataset_of, failed
-from .mapping import Map
+from .mapping import Drawn, Map
 from .pipeline import UNKNOWN, Node
 from .sources import Slices, Tensors
 from .streams import Blocks, Value, Values, first, flattened, steps, to_blocks

@@ -1,22 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``map`` of traced functions: run on blocks of elements, or on elements in threads."""
+"""``map`` and ``filter`` by traced functions: run on blocks of elements, or in threads."""
 
 from __future__ import annotations
 
+import functools
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from ..columns import size_of
+import numpy as np
+
+from ..columns import column_of, rows_of, size_of, taken
+from ..dtypes import as_dtype
 from ..errors import OpError
+from ..ops import Block as Given
+from ..ops import refused
+from ..seeds import kept_for_run
 from ..specs import TypeSpec
+from ..structure import LEAF, pack
+from ..tracing.calls import drawing
 from ..tracing.trace import Into, Trace
-from ..width import PARSED, limited_rows
-from .drawing import Drawn
+from ..width import AHEAD, DRAWS, PARSED, limited_rows
 from .functions import Function, failed
-from .native import with_fallback
-from .pipeline import Node, lowering
+from .pipeline import INFINITE, UNKNOWN, Node, loose_spec, lowering
 from .rooms import Place, Row, places
+from .sources import with_fallback
 from .streams import (
     Block,
     Blocks,
@@ -32,7 +40,70 @@ from .streams import (
 from .threads import in_order, workers
 from .untraced import EagerMap
 
-__all__ = ["Map", "Parsable", "mapped"]
+__all__ = ["Drawn", "Filter", "Map", "Parsable", "Predicate", "mapped"]
+
+
+class Drawn(Node):
+    """Node that appends a function's random numbers to the parts of each element."""
+
+    draws = True
+
+    def __init__(self, node: Node, trace: Trace) -> None:
+        super().__init__(node)
+        self._trace = trace
+        # When a draw happens is not visible: draw several at a time, unless they are large.
+        most = max(draw.spec.shape.num_elements() or 0 for draw in trace.draws)
+        self._ahead = max(1, min(AHEAD, DRAWS // max(most, 1)))
+
+    @property
+    def specs(self) -> list[TypeSpec]:
+        return [*self.inputs[0].specs, *(draw.spec for draw in self._trace.draws)]
+
+    def values(self, fast: bool = True) -> Values:
+        values = self.inputs[0].stream(fast)
+        if self._trace.draws_need:
+            states: dict[Any, Any] = kept_for_run((self, "states"), dict)
+            return map(functools.partial(self._of_one, states), values)
+        drawn = kept_for_run((self, "rows"), self._rows)
+
+        def with_draws(value: Value) -> Value:
+            return (*value, *next(drawn))
+
+        return map(with_draws, values)
+
+    def _rows(self) -> Values:
+        states: dict[Any, Any] = {}
+        nothing = [None] * len(self._trace.values)
+
+        def some() -> Values:
+            _, columns = self._of_block(states, self._ahead, nothing)
+            return zip(*map(rows_of, columns[len(nothing) :]), strict=True)
+
+        return flattened(steps(some))
+
+    def blocks(self, count: int) -> Blocks | None:
+        if (blocks := self.inputs[0].blocks(count)) is None:
+            return None
+        states: dict[Any, Any] = kept_for_run((self, "columns"), dict)
+        each = functools.partial(self._of_one, states)
+        return in_blocks(
+            blocks, functools.partial(self._of_block, states), functools.partial(map, each)
+        )
+
+    def _of_one(self, states: dict[Any, Any], value: Value) -> Value:
+        _, columns = self._of_block(states, 1, [column_of([part]) for part in value])
+        return (*value, *next(zip(*map(rows_of, columns[len(value) :]), strict=True)))
+
+    def _of_block(self, states: dict[Any, Any], count: int, columns: list[Any]) -> Block:
+        given = [Given(column, True) for column in columns]
+        try:
+            with drawing(states):
+                return count, [*columns, *self._trace.draws_of(count, given, states)]
+        except Exception as error:
+            if isinstance(error, (IndexError, ValueError)):
+                error = refused(error)
+            raise failed(error, "Map") if isinstance(error, OpError) else error from error.__cause__
+
 
 _Row = tuple[bool, Value]  # whether the column segment has run, and the values after it
 
@@ -189,3 +260,78 @@ class Map(Node):
         found = self.trace.run_block(count, columns)
         self._most = limited_rows(sum(map(size_of, found)) / count)
         return count, found
+
+
+_BOOL = as_dtype("bool")
+
+
+class Predicate:
+    """Function that decides whether an element is kept.
+
+    Raises
+    ------
+    ValueError
+        If the result is not a single truth value.
+    """
+
+    def __init__(self, function: Callable[..., Any], node: Node) -> None:
+        self._function = Function(function, node.structure)
+        known = all(isinstance(spec, TypeSpec) for spec in node.specs)
+        found = self._function.trace(node.specs) if known else None
+        if found is not None:
+            self._check(found[1], found[0].specs)
+        self.trace = found[0] if found and not found[0].draws else None
+
+    def __call__(self, value: Value) -> bool:
+        try:
+            return self._decide(value)
+        except OpError as error:
+            raise failed(error, "Filter") from error.__cause__
+
+    def _decide(self, value: Value) -> bool:
+        if self.trace is not None:
+            return bool(self.trace(value)[0])
+        structure, parts = self._function(value)
+        self._check(structure, [loose_spec(part) for part in parts])
+        return bool(np.asarray(parts[0]))
+
+    def _check(self, structure: Any, specs: Sequence[Any]) -> None:
+        if structure is LEAF and specs[0].dtype == _BOOL and specs[0].shape.sizes in ((), None):
+            return
+        shown = pack(structure, specs)
+        raise ValueError(
+            "Invalid `predicate`. `predicate` must return a `tf.bool` scalar tensor, but its "
+            f"return type is {shown}."
+        )
+
+
+class Filter(Node):
+    """Node that drops the elements if a function returns False for them."""
+
+    def __init__(self, node: Node, function: Callable[..., Any]) -> None:
+        super().__init__(node)
+        self._keeps = Predicate(function, node)
+        self._trace = self._keeps.trace
+
+    @property
+    def pure(self) -> bool:
+        return super().pure and self._trace is not None and self._trace.is_pure
+
+    def cardinality(self) -> int:
+        return INFINITE if self.inputs[0].cardinality() == INFINITE else UNKNOWN
+
+    def values(self, fast: bool = True) -> Values:
+        return filter(self._keeps, self.inputs[0].stream(fast))
+
+    def blocks(self, count: int) -> Blocks | None:
+        if not self.pure or (blocks := self.inputs[0].gathered(count)) is None:
+            return None
+        return in_blocks(blocks, self._of_block, lambda values: filter(self._keeps, values))
+
+    def _of_block(self, count: int, columns: list[Any]) -> Block:
+        assert self._trace is not None
+        mask = np.asarray(self._trace.run_block(count, columns)[0]).reshape(count)
+        if mask.all():
+            return count, columns
+        rows = np.flatnonzero(mask)
+        return len(rows), [taken(column, rows) for column in columns]

@@ -21,9 +21,8 @@ from ..specs import TensorSpec
 from ..tracing.rules import enabled
 from ..width import AHEAD, READ_BYTES
 from .mapping import Map
-from .native import plain_files
 from .pipeline import UNKNOWN, Node, invalid
-from .sources import Slices
+from .sources import Slices, plain_files
 from .streams import Block, Blocks, Value, Values, in_blocks, to_blocks, to_values
 
 __all__ = ["Shuffle"]

@@ -23,7 +23,7 @@ from fastrec.threads import usable_cpus
 
 from .. import errors as _errors
 from ..record_errors import data_error
-from ..record_options import compression_of
+from ..records import compression_of
 from ..structure import flatten, pack
 from ..tensor_proto import Malformed, field, fields, signed, varint
 from .interleaving import in_turns

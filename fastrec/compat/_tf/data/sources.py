@@ -15,16 +15,27 @@ from fastrec.errors import FastrecError
 from .. import errors as _errors
 from ..columns import Variants, joined, rows_of
 from ..record_errors import data_error
-from ..record_options import as_path, compression_of
+from ..records import as_path, compression_of
 from ..specs import TensorSpec, TypeSpec, unbatched
 from ..structure import LEAF
 from ..tensor import convert_to_tensor
 from ..tracing.recording import Symbol, spec_of
+from ..tracing.trace import Trace
 from ..width import READ
-from .pipeline import INFINITE, UNKNOWN, Node, loose_spec
-from .streams import Block, Blocks, Values, steps
+from .pipeline import INFINITE, UNKNOWN, Node, loose_spec, lowering
+from .streams import Block, Blocks, Values, passed_over, steps
 
-__all__ = ["Files", "Numbers", "Records", "Slices", "Tensors"]
+__all__ = [
+    "Files",
+    "Numbers",
+    "Records",
+    "Slices",
+    "Tensors",
+    "parsed_batches",
+    "plain_files",
+    "with_fallback",
+]
+
 
 T = TypeVar("T")
 
@@ -319,3 +330,58 @@ def names_of(filenames: Any) -> list[str]:
 
 
 __all__ += ["INFINITE", "each_of_files", "existing", "names_of"]
+
+# A Batcher first finds the record boundaries, which takes long for many small records.
+_MOST_BYTES = 2 << 30
+
+
+def plain_files(node: Node) -> list[str] | None:
+    """Return the record files of a node if every file can be opened by name."""
+    if not lowering() or not isinstance(node, Records) or node.compression is not None:
+        return None
+    paths = node.fixed_paths
+    if not paths or not all(map(os.path.isfile, paths)):
+        return None
+    if sum(map(os.path.getsize, paths)) > _MOST_BYTES:
+        return None
+    reader = fastrec.Reader(paths, index=False)
+    return None if any(map(reader.is_compressed, paths)) else paths
+
+
+def parsed_batches(node: Node, trace: Trace, size: int) -> Blocks | None:
+    """Return batches of `size` records, parsed as the first operation of `trace` requires.
+
+    Return None if the trace or the node requires anything else.
+    """
+    if trace.parsing is None or (paths := plain_files(node)) is None:
+        return None
+    return _batches(paths, trace.parsing, size)
+
+
+def _batches(paths: list[str], parsing: Any, size: int) -> Blocks:
+    with fastrec.Batcher(paths, parsing.features, size) as batcher:
+        for columns in batcher:
+            found = parsing.columns(columns)
+            yield len(next(iter(columns.values()))), list(found)
+
+
+def with_fallback(fast: Iterator[T], slow: Callable[[], Iterator[T]]) -> Iterator[T]:
+    """Yield from `fast`; after its first failure, continue with `slow` and raise its errors."""
+    done = 0
+    following: Callable[[int], T] | None = None
+
+    def step() -> T:
+        nonlocal done, following
+        if following is None:
+            try:
+                found = next(fast)
+            except StopIteration:
+                raise
+            except Exception:
+                following = passed_over(slow(), done)
+            else:
+                done += 1
+                return found
+        return following(0)
+
+    return steps(step)

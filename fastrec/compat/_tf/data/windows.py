@@ -1,17 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``window``: datasets of consecutive elements."""
+"""``window``, ``group_by_window`` and ``bucket_by_sequence_length``."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import bisect
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..specs import DatasetSpec, TypeSpec
 from ..structure import LEAF
-from .pipeline import Node
-from .streams import Value, Values, steps, taken
+from .batching import Batch
+from .functions import Scalar
+from .padding import PaddedBatch
+from .pipeline import INFINITE, UNKNOWN, Node, invalid
+from .streams import Value, Values, flattened, steps, taken
 
-__all__ = ["Window"]
+__all__ = ["Bucketed", "Grouped", "Window"]
 
 
 class Window(Node):
@@ -103,3 +107,175 @@ class _Held(Node):
 
     def values(self, fast: bool = True) -> Values:
         return ((value,) for value in self._values)
+
+
+class Bucketed(Node):
+    """Node that batches elements of similar length.
+
+    Parameters
+    ----------
+    node : Node
+    length : Scalar
+        Returns the length of an element.
+    boundaries : list of int
+        Lengths that separate the buckets.
+    sizes : list of int
+        Batch size of each bucket; one more than there are boundaries.
+    shapes, padding
+        As for :class:`PaddedBatch`; shapes are None for no padding.
+    fill : bool
+        Pad to the bucket's boundary minus one instead of the longest element of the batch.
+    drop_remainder : bool
+        Drop incomplete batches.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        length: Scalar,
+        boundaries: Sequence[int],
+        sizes: Sequence[int],
+        shapes: Sequence[Any] | None,
+        padding: Sequence[Any],
+        fill: bool,
+        drop_remainder: bool,
+    ) -> None:
+        super().__init__(node)
+        if len(sizes) != len(boundaries) + 1:
+            raise ValueError(
+                f"`len(bucket_batch_sizes)` must equal `len(bucket_boundaries) + 1` but "
+                f"`len(bucket_batch_sizes)={len(sizes)}` and "
+                f"`len(bucket_boundaries)={len(boundaries)}`."
+            )
+        self._length, self._boundaries, self._sizes = length, list(boundaries), list(sizes)
+        self._batches = [
+            Batch(node, size, drop_remainder)
+            if shapes is None
+            else PaddedBatch(node, size, drop_remainder, self._filled(shapes, i, fill), padding)
+            for i, size in enumerate(sizes)
+        ]
+        self._fill, self._drop = fill, drop_remainder
+
+    def _filled(self, shapes: Sequence[Any], bucket: int, fill: bool) -> list[Any]:
+        if not fill or bucket == len(self._boundaries):
+            return list(shapes)
+        most = self._boundaries[bucket] - 1
+        found = []
+        for shape, spec in zip(shapes, self.inputs[0].specs, strict=True):
+            sizes = (spec.shape.sizes or ()) if shape is None else shape
+            found.append([most if size in (None, -1) else size for size in sizes])
+        return found
+
+    @property
+    def specs(self) -> list[TypeSpec]:
+        found = self._batches[-1].specs
+        return [spec.reshaped([None, *(spec.shape.sizes or ())[1:]]) for spec in found]
+
+    def cardinality(self) -> int:
+        return INFINITE if self.inputs[0].cardinality() == INFINITE else UNKNOWN
+
+    def values(self, fast: bool = True) -> Values:
+        stream = self._length.beside(self.inputs[0], fast)
+        held: list[list[Value]] = [[] for _ in self._sizes]
+
+        def batch(bucket: int) -> Value:
+            group, held[bucket] = held[bucket], []
+            return self._batches[bucket]._group(group)
+
+        def step() -> Value:
+            for length, value in stream:
+                bucket = self._bucket(length)
+                held[bucket].append(value)
+                if len(held[bucket]) == self._sizes[bucket]:
+                    return batch(bucket)
+            for bucket, rest in enumerate(held):
+                if rest and not self._drop:
+                    return batch(bucket)
+            raise StopIteration
+
+        return steps(step)
+
+    def _bucket(self, length: int) -> int:
+        bucket = bisect.bisect_right(self._boundaries, length)
+        if self._fill and bucket == len(self._boundaries):
+            raise invalid(
+                "When pad_to_bucket_boundary=True, elements must have length < "
+                f"max(bucket_boundaries). ({self._boundaries[-1]})"
+            )
+        return bucket
+
+
+class _Bucket(Node):
+    """Node over elements that are already in memory."""
+
+    def __init__(self, node: Node, values: list[Value]) -> None:
+        super().__init__(node)
+        self._values = values
+
+    def cardinality(self) -> int:
+        return len(self._values)
+
+    def values(self, fast: bool = True) -> Values:
+        return iter(self._values)
+
+
+class Grouped(Node):
+    """Node that groups elements by key and reduces each group with a function.
+
+    Parameters
+    ----------
+    node : Node
+    key : Scalar
+        Returns the key of an element.
+    reduced : callable
+        Takes a key and a node of elements; returns the reduced node.
+    size : callable
+        Takes a key; returns how many elements to reduce at a time.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        key: Scalar,
+        reduced: Callable[[int, Node], Node],
+        size: Callable[[int], int],
+    ) -> None:
+        super().__init__(node)
+        self._key, self._reduced, self._size = key, reduced, size
+        self._sample = reduced(0, _Bucket(node, []))
+
+    @property
+    def structure(self) -> Any:
+        return self._sample.structure
+
+    @property
+    def specs(self) -> list[TypeSpec]:
+        return self._sample.specs
+
+    @property
+    def pure(self) -> bool:
+        return False
+
+    def cardinality(self) -> int:
+        return INFINITE if self.inputs[0].cardinality() == INFINITE else UNKNOWN
+
+    def values(self, fast: bool = True) -> Values:
+        stream = self._key.beside(self.inputs[0], fast)
+        held: dict[int, list[Value]] = {}
+
+        def reduced(key: int) -> Values:
+            return self._reduced(key, _Bucket(self.inputs[0], held.pop(key))).stream(fast)
+
+        def step() -> Values:
+            for key, value in stream:
+                size = self._size(key)
+                if size < 1:
+                    raise invalid(f"Window size must be greater than zero, but got {size}.")
+                held.setdefault(key, []).append(value)
+                if len(held[key]) >= size:
+                    return reduced(key)
+            if not held:
+                raise StopIteration
+            return reduced(min(held))
+
+        return flattened(steps(step))

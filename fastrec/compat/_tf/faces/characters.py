@@ -11,9 +11,9 @@ from ..errors import InvalidArgumentError
 from ..kernels.unicode import Errors
 from ..ops import Op
 from ..ops import unicode as rows
-from ..ops.formatting import FORMAT
-from ..texts import as_bytes
+from ..ops.cutting import FORMAT
 from . import Faces, Version
+from .strings import as_bytes
 
 __all__ = ["Characters"]
 

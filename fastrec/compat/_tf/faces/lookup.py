@@ -4,29 +4,106 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
-from ..dtypes import DType, as_dtype
+from fastrec import _tensor
+
+from ..dtypes import DType, as_dtype, int64
 from ..errors import FailedPreconditionError
 from ..methods import Methods, of_values
 from ..ops import Array, Block, Op, invalid, of_type
 from ..ops.strings import of_rows
-from ..tensor import convert_to_tensor
-from ..vocabulary import TextFileIndex, column_of, lines_of, numbered, values_of
+from ..specs import TensorSpec, TypeSpec
+from ..tensor import as_array, convert_to_tensor
 from . import Version
 
 __all__ = [
+    "DenseHashTable",
     "KeyValueTensorInitializer",
+    "MutableHashTable",
     "StaticHashTable",
     "StaticVocabularyTable",
     "Table",
     "TextFileIndex",
     "TextFileInitializer",
+    "column_of",
     "in_array",
     "known",
+    "lines_of",
+    "numbered",
+    "values_of",
 ]
+
+
+class TextFileIndex:
+    """Selects a column of a text file: the whole line, or its number."""
+
+    WHOLE_LINE = -2
+    LINE_NUMBER = -1
+
+
+def lines_of(path: str, vocab_size: int | None) -> list[bytes]:
+    """Return the first lines of a file."""
+    with open(path, "rb") as file:
+        return file.read().splitlines()[:vocab_size]
+
+
+def column_of(lines: list[bytes], index: int, dtype: Any, delimiter: str = "\t") -> Array:
+    """Return one column of lines: the whole line, its number, or a field.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If a line lacks the field, or the field is not a number.
+    """
+    kind = as_dtype(dtype)
+    if index == TextFileIndex.LINE_NUMBER:
+        return np.arange(len(lines), dtype=kind.numpy)
+    found = lines
+    if index != TextFileIndex.WHOLE_LINE:
+        found = [_field(number, line, index, delimiter) for number, line in enumerate(lines)]
+    if kind.name != "string":
+        try:
+            return np.array(found).astype(kind.numpy)
+        except ValueError as error:
+            raise invalid(f"Field {index} is not of type {kind.name}: {error}") from None
+    texts = np.empty(len(found), object)
+    texts[:] = found
+    return texts
+
+
+def _field(number: int, line: bytes, index: int, delimiter: str) -> bytes:
+    fields = line.split(delimiter.encode())
+    if index >= len(fields):
+        raise invalid(
+            f"Invalid number of columns in line {number}: expected {index + 1}, got {len(fields)}"
+        )
+    return fields[index]
+
+
+def values_of(table: dict[Any, Any], keys: Any, default: Any, dtype: np.dtype[Any]) -> Array:
+    """Return the value of each key; `default` for unknown keys."""
+    array = as_array(keys)
+    out = np.empty(array.size, dtype)
+    flat = [array[()]] if not array.ndim else array.reshape(-1).tolist()
+    out[:] = [table.get(key, default) for key in flat]
+    return out.reshape(array.shape)
+
+
+def numbered(table: dict[Any, Any], keys: Any, buckets: int) -> Array:
+    """Return the number of each word; unknown words share numbers by their fingerprints."""
+    texts = as_array(keys)
+    numbers = values_of(table, texts, -1, np.dtype(np.int64))
+    flat, words = numbers.reshape(-1), texts.reshape(-1).tolist()
+    others = np.flatnonzero(flat < 0)
+    if others.size:
+        given = [words[place] for place in others.tolist()]
+        spelled = [word if isinstance(word, bytes) else str(word).encode() for word in given]
+        flat[others] = _tensor.hashes("farm", spelled) % np.uint64(buckets) + np.uint64(len(table))
+    return numbers
 
 
 def known(value: Any, dtype: Any = None) -> Array:
@@ -218,3 +295,154 @@ class StaticVocabularyTable(Table):
 
     def _count(self) -> int:
         return len(self.values) + self._buckets
+
+
+_NUMBER = TensorSpec([], int64)
+
+
+class MutableHashTable(Table):
+    """A table of values by key that is filled while in use; missing keys get `default_value`."""
+
+    # Takes the number of keys after a change, and returns the result of the function that changed
+    # the table.
+    _done: Callable[[Any], Any]
+
+    def __init__(
+        self,
+        key_dtype: Any,
+        value_dtype: Any,
+        default_value: Any,
+        name: str = "MutableHashTable",
+        checkpoint: bool = True,
+        experimental_is_anonymous: bool = False,
+    ) -> None:
+        self.key_dtype, self.value_dtype = as_dtype(key_dtype), as_dtype(value_dtype)
+        self._default = convert_to_tensor(default_value, self.value_dtype).array
+        self.values = {}
+        self._op = self._kernel("LookupTableFindV2", self._found, self._found_spec)
+        self._insert = self._kernel("LookupTableInsertV2", self._inserted)
+        self._remove = self._kernel("LookupTableRemoveV2", self._removed)
+        self._size = self._kernel("LookupTableSizeV2", self._counted)
+        self._export = self._kernel("LookupTableExportV2", self._exported, self._all_spec)
+
+    @staticmethod
+    def _kernel(
+        name: str, kernel: Callable[..., Any], infer: Callable[..., list[TypeSpec]] | None = None
+    ) -> Op:
+        return Op(name, kernel, infer or (lambda *_, **__: [_NUMBER]), pure=False)
+
+    def _keys(self, keys: Any) -> list[Any]:
+        """Return the keys of an array as a list; DenseHashTable rejects reserved keys."""
+        array = as_array(keys)
+        return [array[()]] if not array.ndim else array.reshape(-1).tolist()
+
+    def _found(self, keys: Any, *defaults: Any) -> Array:
+        given, shape = self._keys(keys), as_array(keys).shape
+        inner = self._default.shape
+        others = as_array(defaults[0]) if defaults else self._default
+        if others.shape not in (inner, (*shape, *inner)):
+            raise invalid(f"Expected shape {list(inner)} for default, got {list(others.shape)}")
+        found = np.empty((len(given), *inner), self.value_dtype.numpy)
+        found[...] = others.reshape((-1, *inner))
+        for place, key in enumerate(given):
+            if key in self.values:
+                found[place] = self.values[key]
+        return found.reshape((*shape, *inner))
+
+    def _found_spec(self, specs: Sequence[Any], *_: Any) -> list[TypeSpec]:
+        sizes = specs[0].shape.sizes
+        whole = None if sizes is None else [*sizes, *self._default.shape]
+        return [TensorSpec(whole, self.value_dtype)]
+
+    def _inserted(self, keys: Any, values: Any) -> Array:
+        array, wanted = as_array(values), (*as_array(keys).shape, *self._default.shape)
+        if array.shape != wanted:
+            raise invalid(f"Expected shape {list(wanted)} for value, got {list(array.shape)}")
+        rows = array.reshape((-1, *self._default.shape))
+        self.values.update(zip(self._keys(keys), rows, strict=True))
+        return self._counted()
+
+    def _removed(self, keys: Any) -> Array:
+        for key in self._keys(keys):
+            self.values.pop(key, None)
+        return self._counted()
+
+    def _counted(self) -> Array:
+        return np.asarray(len(self.values), np.int64)
+
+    def _exported(self) -> tuple[Array, Array]:
+        found = np.empty((len(self.values), *self._default.shape), self.value_dtype.numpy)
+        for place, value in enumerate(self.values.values()):
+            found[place] = value
+        return in_array(list(self.values), self.key_dtype), found
+
+    def _all_spec(self, *_: Any) -> list[TypeSpec]:
+        sizes = [None, *self._default.shape]
+        return [TensorSpec([None], self.key_dtype), TensorSpec(sizes, self.value_dtype)]
+
+    def _given(self, keys: Any) -> Any:
+        return self._version.tensor(keys, self.key_dtype)
+
+    def lookup(  # type: ignore[override]
+        self, keys: Any, dynamic_default_values: Any = None, name: str | None = None
+    ) -> Any:
+        """Return the values of keys; missing keys get the default, which may vary by key."""
+        inputs = [self._given(keys)]
+        if dynamic_default_values is not None:
+            inputs.append(self._version.tensor(dynamic_default_values, self.value_dtype))
+        return self._version.apply(self._op, inputs, name)
+
+    def insert(self, keys: Any, values: Any, name: str | None = None) -> Any:
+        """Insert keys and their values; existing keys get the new values."""
+        inputs = [self._given(keys), self._version.tensor(values, self.value_dtype)]
+        return type(self)._done(self._version.apply(self._insert, inputs, name))
+
+    def remove(self, keys: Any, name: str | None = None) -> Any:
+        """Remove keys; missing keys are ignored."""
+        return type(self)._done(self._version.apply(self._remove, [self._given(keys)], name))
+
+    def size(self, name: str | None = None) -> Any:
+        """Return the number of keys."""
+        return self._version.apply(self._size, [], name)
+
+    def export(self, name: str | None = None) -> tuple[Any, Any]:
+        """Return all keys and their values."""
+        keys, values = self._version.apply_all(self._export, [], name)
+        return keys, values
+
+
+class DenseHashTable(MutableHashTable):
+    """A table of values by key; `empty_key` and `deleted_key` are reserved."""
+
+    def __init__(
+        self,
+        key_dtype: Any,
+        value_dtype: Any,
+        default_value: Any,
+        empty_key: Any,
+        deleted_key: Any,
+        initial_num_buckets: int | None = None,
+        name: str = "MutableDenseHashTable",
+        checkpoint: bool = True,
+        experimental_is_anonymous: bool = False,
+    ) -> None:
+        super().__init__(key_dtype, value_dtype, default_value, name, checkpoint)
+        empty, deleted = (
+            convert_to_tensor(key, self.key_dtype).array for key in (empty_key, deleted_key)
+        )
+        if empty.ndim or deleted.ndim:
+            raise NotImplementedError(
+                "DenseHashTable covers keys of one element: join several, as by strings.reduce_join"
+            )
+        if empty == deleted:
+            raise invalid("Empty and deleted keys cannot be equal")
+        self._kept = {"empty_key": empty.item(), "deleted_key": deleted.item()}
+
+    def _keys(self, keys: Any) -> list[Any]:
+        found = super()._keys(keys)
+        for name, key in self._kept.items():
+            if key in found:
+                raise invalid(f"Using the {name} as a table key is not allowed")
+        return found
+
+    insert_or_assign, erase = MutableHashTable.insert, MutableHashTable.remove

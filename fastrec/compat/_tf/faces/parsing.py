@@ -12,8 +12,9 @@ import numpy as np
 from ..dtypes import DType, as_dtype, string
 from ..features import Checked, checked_context, checked_example, checked_sequence
 from ..methods import SparseMethods
-from ..ops import Op, constant_of, messages, parsing
-from ..ops.raw import DECODE_RAW, RAW_TYPES
+from ..ops import Op, constant_of, parsing
+from ..ops import parsing as messages
+from ..ops.codecs import DECODE_RAW, RAW_TYPES
 from . import Faces
 
 if TYPE_CHECKING:

@@ -11,10 +11,12 @@ from ..dtypes import DType, as_dtype, bool_, float32, int32
 from ..methods import Methods, of_values
 from ..ops import Op, same_spec
 from ..ops import picking as rows
+from ..ops import reductions as ordered
 from ..ops.arithmetic import CAST
 from . import Faces
 
-__all__ = ["Picking", "scattered"]
+__all__ = ["Ordering", "Picking", "scattered"]
+
 
 _PLACES = ("int16", "int32", "int64")
 
@@ -163,3 +165,57 @@ class Picking(Faces):
         given = self._tensor(tensor)
         inputs = given, self._tensor(indices), self._tensor(updates, given.dtype)
         return self._apply(op, inputs, name)
+
+
+class TopK(NamedTuple):
+    """The largest values and their indices."""
+
+    values: Any
+    indices: Any
+
+
+def _how(axis: Any, direction: str) -> dict[str, Any]:
+    if direction not in ("ASCENDING", "DESCENDING"):
+        raise ValueError(f"Argument `direction` should be ASCENDING or DESCENDING, not {direction}")
+    return {"axis": int(np.asarray(axis)), "descending": direction == "DESCENDING"}
+
+
+class Ordering(Faces):
+    """The functions of ``tf`` that reorder elements by value or position."""
+
+    def argsort(
+        self,
+        values: Any,
+        axis: int = -1,
+        direction: str = "ASCENDING",
+        stable: bool = False,
+        name: str | None = None,
+    ) -> Any:
+        """Return the indices that sort the elements along an axis."""
+        how = _how(axis, direction)
+        return self._apply(ordered.ARGSORT, (self._operand(ordered.ARGSORT, values),), name, **how)
+
+    def sort(
+        self, values: Any, axis: int = -1, direction: str = "ASCENDING", name: str | None = None
+    ) -> Any:
+        """Sort the elements along an axis."""
+        how = _how(axis, direction)
+        return self._apply(ordered.SORT, (self._operand(ordered.SORT, values),), name, **how)
+
+    def top_k(self, input: Any, k: Any = 1, sorted: bool = True, name: str | None = None) -> TopK:
+        """Return the `k` largest elements of each row and their indices."""
+        inputs = (self._operand(ordered.TOP_K, input),)
+        return TopK(*self._version.apply_all(ordered.TOP_K, inputs, name, k=int(np.asarray(k))))
+
+    def repeat(
+        self, input: Any, repeats: Any, axis: int | None = None, name: str | None = None
+    ) -> Any:
+        """Repeat each element a number of times, in the flattened tensor or along `axis`."""
+        inputs = self._tensor(input), self._version.integers(repeats, "repeats", "Trepeats")
+        return self._apply(ordered.REPEAT, inputs, name, axis=axis)
+
+    def roll(self, input: Any, shift: Any, axis: Any, name: str | None = None) -> Any:
+        """Roll elements along dimensions; elements that leave at one end enter at the other."""
+        places = self._version.integers(shift, "shift", "Tshift")
+        along = self._version.integers(axis, "axis", "Taxis")
+        return self._apply(ordered.ROLL, (self._tensor(input), places, along), name)

@@ -22,7 +22,7 @@ from ..kernels import philox
 from ..specs import TensorSpec, TypeSpec
 from ..tensor import as_array
 from . import Array, Block, Op, constant_of, invalid, known_sizes
-from .colours import changed, pixels, whole
+from .geometry import changed, pixels, whole
 
 __all__ = [
     "CATEGORICAL",

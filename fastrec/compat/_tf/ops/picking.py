@@ -14,7 +14,7 @@ from fastrec.columns import Arrays
 
 from ..columns import rows_of_shapes
 from ..dtypes import DType
-from ..kernels import slicing
+from ..kernels import shaping as slicing
 from ..kernels.shaping import room
 from ..shape import in_messages
 from ..specs import TensorSpec, TypeSpec

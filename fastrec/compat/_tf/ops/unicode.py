@@ -15,8 +15,7 @@ from fastrec import _tensor
 
 from ..dtypes import int32, int64, string
 from ..kernels import unicode
-from ..kernels.scripts import scripts_of
-from ..kernels.unicode import Errors
+from ..kernels.unicode import Errors, scripts_of
 from ..specs import TensorSpec, TypeSpec
 from ..tensor import as_array, as_texts
 from . import Array, Op, invalid

@@ -7,18 +7,23 @@ before the function runs, for the elements that reach the part, as TensorFlow wo
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from .. import nest
-from ..ops import Op
-from ..specs import TypeSpec
+from ..columns import joined, taken
+from ..ops import Block, Op, invalid
+from ..specs import TypeSpec, common
 from ..tensor import Tensor, convert_to_tensor
 from .calls import CALLERS, DrawOfPart, Unfit, calling, current_call
-from .recording import Recording
+from .recording import Mistake, Recording, Symbol, raw_of
+from .running import as_column, part_of
 from .trace import Trace
 
-__all__ = ["Draft", "Part", "as_part", "noted", "tracing"]
+__all__ = ["Draft", "Part", "as_part", "chosen", "chosen_part", "noted", "tracing"]
 
 
 def tracing() -> Recording:
@@ -113,3 +118,162 @@ class Part:
 def noted(parent: Recording, op: Op, inputs: Sequence[Any]) -> list[Any]:
     found = parent.add(op, inputs, {})
     return list(found) if isinstance(found, tuple) else [found]
+
+
+class _Choice:
+    """Operation that runs one of several branches for each element.
+
+    Parameters
+    ----------
+    parts : list of Trace
+    numbers : dict
+        Branch number by value of the first input; any other value selects the last branch.
+    """
+
+    def __init__(self, parts: Sequence[Trace], numbers: dict[int, int]) -> None:
+        self._parts, self._numbers = parts, numbers
+        ends = np.cumsum([1, *[len(part.given) for part in parts]]).tolist()
+        self._places = [range(*pair) for pair in itertools.pairwise(ends)]
+        self.needs = (0, *[
+            at
+            for part, places in zip(parts, self._places, strict=True)
+            for slot, at in zip(part.given, places, strict=True)
+            if slot in part.draws_need
+        ])  # fmt: skip
+
+    @property
+    def op(self) -> Op:
+        """The operation that makes the choice."""
+        return Op(
+            "Case",
+            self.kernel,
+            self.infer,
+            self.block,
+            pure=all(part.is_pure for part in self._parts),
+            large=any(part.is_large for part in self._parts),
+            draws=self if any(part.draws for part in self._parts) else None,
+            only=self.only,
+        )
+
+    def only(self, places: Sequence[int]) -> tuple[Op, list[int]]:
+        """Return the operation restricted to some outputs; see :class:`Op`."""
+        parts = [part.only(places) for part in self._parts]
+        inputs = [
+            at
+            for part, whole, all_places in zip(parts, self._parts, self._places, strict=True)
+            for slot, at in zip(whole.given, all_places, strict=True)
+            if slot in part.given
+        ]
+        return _Choice(parts, self._numbers).op, [0, *inputs]
+
+    def kernel(self, value: Any, *inputs: Any) -> tuple[Any, ...]:
+        if np.ndim(value):
+            raise invalid(f"pred must be a scalar, but it has shape {list(np.shape(value))}")
+        at = self._at(value)
+        given = [inputs[place - 1] for place in self._places[at]]
+        return self._parts[at](given, together=True)
+
+    def _at(self, value: Any) -> int:
+        return self._numbers.get(int(value), len(self._parts) - 1)
+
+    def infer(self, *_: Any) -> list[TypeSpec]:
+        first, *others = [part.specs for part in self._parts]
+        for other in others:
+            first = [common(a, b) for a, b in zip(first, other, strict=True)]
+        return first
+
+    def _rows(self, count: int, value: Block) -> list[np.ndarray[Any, Any]]:
+        """Return the element numbers for each branch."""
+        last = len(self._parts) - 1
+        values = np.asarray(as_column(value, count)).reshape(count).tolist()
+        numbers = np.array([self._numbers.get(int(each), last) for each in values])
+        return [np.flatnonzero(numbers == at) for at in range(last + 1)]
+
+    def block(self, count: int, *blocks: Block) -> tuple[Block, ...]:
+        all_rows = self._rows(count, blocks[0])
+        found, order = [], []
+        for part, places, rows in zip(self._parts, self._places, all_rows, strict=True):
+            if len(rows) == count:
+                return tuple(part.run_blocks(count, [blocks[at] for at in places]))
+            if len(rows):
+                given = [part_of(blocks[at], rows) for at in places]
+                found.append([as_column(b, len(rows)) for b in part.run_blocks(len(rows), given)])
+                order.append(rows)
+        places_of = np.argsort(np.concatenate(order))
+        return tuple(
+            Block(taken(joined(each), places_of), True) for each in zip(*found, strict=True)
+        )
+
+    def __call__(self, count: int, blocks: Sequence[Any], states: Any) -> dict[int, Any]:
+        """Draw the random numbers of each branch for the elements that reach it."""
+        found = {}
+        all_rows = self._rows(count, blocks[0])
+        for part, places, rows in zip(self._parts, self._places, all_rows, strict=True):
+            own = dict(zip(part.given, places, strict=True))
+            needed = set(part.draws_need)
+            given = [
+                part_of(blocks[own[slot]], rows) if slot in needed else None for slot in part.values
+            ]
+            drawn = part.draws_of(len(rows), given, states) if part.draws and len(rows) else None
+            for number, (slot, draw) in enumerate(zip(part.drawn, part.draws, strict=True)):
+                sizes = draw.spec.shape.as_list()
+                column = np.zeros((count, *map(int, sizes)), draw.spec.dtype.numpy)
+                if drawn is not None:
+                    column[rows] = drawn[number]
+                found[own[slot]] = column
+        return found
+
+
+def chosen(
+    value: Symbol,
+    functions: Sequence[Callable[[], Any]],
+    numbers: dict[int, int],
+    names: str = "true_fn and false_fn arguments to tf.cond",
+) -> Any:
+    """Record a choice between functions and return its symbolic result.
+
+    Parameters
+    ----------
+    value : Symbol
+        An integer or a truth value.
+    functions : sequence of callable
+    numbers : dict
+        Function number by value; any other value selects the last function.
+    names : str
+        Name of the functions in error messages.
+
+    Raises
+    ------
+    Unfit
+        If the functions cannot be recorded.
+    Mistake
+        If the functions return different structures or types.
+    """
+    draws = not tracing().is_asking
+    return chosen_part(value, [Part(each, draws=draws) for each in functions], numbers, names)
+
+
+def chosen_part(
+    value: Symbol, parts: Sequence[Part], numbers: dict[int, int], names: str = "sides"
+) -> Any:
+    """Record a choice between recorded parts; see :func:`chosen`."""
+    parent = tracing()
+    traces = [part.trace for part in parts]
+    _check_alike(parts, names)
+    inputs = [raw_of(value), *[each for part in parts for each in part.inputs(parent)]]
+    op = _Choice(traces, numbers).op
+    return parts[-1].packed(noted(parent, op, inputs))
+
+
+def _check_alike(parts: Sequence[Part], names: str) -> None:
+    kinds = [[(type(s), s.dtype) for s in part.trace.specs] for part in parts]
+    try:
+        for part in parts[1:]:
+            nest.assert_same_structure(parts[0].returned, part.returned)
+        alike = all(kind == kinds[0] for kind in kinds)
+    except ValueError:
+        alike = False
+    if not alike:
+        raise Mistake(
+            f"{names} must have the same number, type, and overall structure of return values."
+        )

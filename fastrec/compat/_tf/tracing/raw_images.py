@@ -18,8 +18,8 @@ import fastrec
 from fastrec import FixedLenFeature, RawFeature
 
 from ..ops import Block, Op
-from .needs import live
 from .recording import Node
+from .running import live
 
 __all__ = ["with_images"]
 

@@ -6,7 +6,7 @@ An operation with a block kernel processes all elements of a column at once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,16 @@ from ..columns import column_of, rows_of, taken
 from ..ops import Block, refused
 from .recording import Node
 
-__all__ = ["as_column", "blocks_of", "columns_of", "part_of", "run_node"]
+__all__ = [
+    "as_column",
+    "blocks_of",
+    "columns_of",
+    "live",
+    "needed_of",
+    "part_of",
+    "run_node",
+    "with_last_uses",
+]
 
 
 def run_node(node: Node, slots: list[Any], room: Callable[..., Any] | None = None) -> None:
@@ -73,3 +82,42 @@ def as_column(block: Block, count: int) -> Any:
 def part_of(block: Block, rows: np.ndarray[Any, Any]) -> Block:
     """Return the rows of a Block with these numbers."""
     return Block(taken(block.value, rows), True) if block.many else block
+
+
+def live(nodes: Sequence[Node], outputs: Sequence[tuple[bool, Any]]) -> list[Node]:
+    """Return the operations whose outputs are needed or that have side effects."""
+    needed = {slot for is_slot, slot in outputs if is_slot}
+    kept = []
+    for node in reversed(nodes):
+        if not (node.op.pure and node.slots) or needed.intersection(node.slots):
+            needed.update(slot for is_slot, slot in node.inputs if is_slot)
+            kept.append(node)
+    return kept[::-1]
+
+
+def needed_of(node: Node, wanted: Container[int]) -> Node:
+    """Return an operation restricted to its wanted outputs, if it supports that."""
+    places = [at for at, slot in enumerate(node.slots) if slot in wanted]
+    if node.op.only is None or len(places) == len(node.slots):
+        return node
+    op, inputs = node.op.only(places)
+    return Node(
+        op,
+        tuple([node.inputs[at] for at in inputs]),
+        node.attributes,
+        tuple([node.slots[at] for at in places]),
+        tuple([node.specs[at] for at in places]),
+    )
+
+
+def with_last_uses(
+    nodes: Sequence[Node], outputs: Sequence[tuple[bool, Any]]
+) -> list[tuple[Node, list[int]]]:
+    """Pair each operation with the slots that are not needed after it."""
+    found = []
+    needed = {slot for is_slot, slot in outputs if is_slot}
+    for node in reversed(nodes):
+        touched = {slot for is_slot, slot in node.inputs if is_slot}.union(node.slots)
+        found.append((node, sorted(touched - needed)))
+        needed |= touched
+    return found[::-1]

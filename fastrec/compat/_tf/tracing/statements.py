@@ -22,10 +22,9 @@ from ..ops.filling import RANGE
 from ..ops.shaping import SHAPE
 from ..tensor import EagerTensor, Tensor, convert_to_tensor
 from .calls import Unfit, apart, repeated
-from .choices import chosen, chosen_part
 from .converting import RUNTIME, converted_code
 from .loops import looped
-from .parts import Draft, as_part, tracing
+from .parts import Draft, as_part, chosen, chosen_part, tracing
 from .recording import Symbol, run
 
 __all__ = ["converted"]

@@ -17,11 +17,9 @@ from ..columns import size_of
 from ..ops import Block, Draw, Parsing
 from ..specs import TypeSpec
 from .calls import CALLERS, DrawOfPart, Unfit, calling
-from .earlier import moved_to_front
-from .needs import live, needed_of, with_last_uses
 from .recording import Node, Recording, raw_of, reference, spec_of
-from .rules import enabled
-from .running import as_column, blocks_of, columns_of, run_node
+from .rules import enabled, moved_to_front
+from .running import as_column, blocks_of, columns_of, live, needed_of, run_node, with_last_uses
 
 __all__ = ["Into", "Trace", "sketched", "traced"]
 

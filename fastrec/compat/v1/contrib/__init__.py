@@ -6,7 +6,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from ..._tf.uncovered import uncovered
+from ..._tf.naming import uncovered
 
 if TYPE_CHECKING:
     from . import data as data

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..._tf.names import found
-from ..._tf.uncovered import uncovered
+from ..._tf.naming import uncovered
 
 __all__ = [
     "batch_and_drop_remainder",
@@ -48,7 +48,7 @@ def sliding_window_batch(
     shift = window_shift or stride or 1
 
     def joined(*parts: Any) -> Any:
-        from .._dataset_methods import Dataset
+        from .._datasets import Dataset
 
         whole = Dataset.zip(parts) if len(parts) > 1 else parts[0]
         return whole.batch(window_size)

@@ -7,8 +7,8 @@ import sys
 from typing import Any
 
 from ..._tf import nest as nest
+from ..._tf.naming import uncovered
 from ..._tf.specs import TensorSpec as TensorSpec
-from ..._tf.uncovered import uncovered
 
 
 def __getattr__(name: str) -> Any:

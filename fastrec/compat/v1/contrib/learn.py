@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..._tf.uncovered import uncovered
+from ..._tf.naming import uncovered
 from ..batching import batch_join, shuffle_batch_join
 from ..file_ops import match_filenames_once
 from ..parsing_ops import parsers

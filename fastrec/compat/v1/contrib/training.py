@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from ..._tf.uncovered import uncovered
-from .._batched import as_given, example_of, in_order, restored_of
+from ..._tf.naming import uncovered
 from .._nodes import Tensor
+from ..batching import as_given, example_of, in_order, restored_of
 from ..constants import convert_to_tensor
 from ..control_flow import group
 from ..graph import name_scope

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...._tf.dtypes import int32, int64
-from ...._tf.uncovered import uncovered
+from ...._tf.naming import uncovered
 from ...array_ops import picking
 from ...constants import convert_to_tensor
 from ...graph import name_scope

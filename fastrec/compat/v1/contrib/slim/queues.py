@@ -7,9 +7,8 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-from ...coordinator import Coordinator
 from ...graph import GraphKeys
-from ...runners import start_queue_runners
+from ...runners import Coordinator, start_queue_runners
 
 __all__ = ["QueueRunners"]
 

@@ -9,7 +9,7 @@ from typing import Any
 from ...._tf.dtypes import as_dtype, int64, uint8
 from ...._tf.features import FixedLenFeature, FixedLenSequenceFeature
 from ...._tf.kernels import codecs
-from ...._tf.ops.raw import raw_array
+from ...._tf.ops.codecs import raw_array
 from ...._tf.shape import TensorShape
 from ..._nodes import Tensor as GraphTensor
 from ..._ops import Array, pure
