@@ -298,7 +298,7 @@ NAMES_FOR_COMPAT = {
     "": "Batcher Bytes ExampleParseError FastrecError FixedLenFeature FixedLenSequenceFeature "
     "Index Ragged RaggedFeature RawFeature Reader ShuffleBuffer Sparse SparseFeature "
     "VarLenFeature Writer count decode_raw encode_example encode_sequence_example masked_crc32c "
-    "parse_example train",
+    "parse_example",
     "_core": "Spares decode_jpeg decode_png empty jpeg_header jpeg_version pad_rows png_version",
     "batches.shuffle_buffer": "random_blocks ring_shuffled",
     "columns": "Arrays take_rows",

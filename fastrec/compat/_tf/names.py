@@ -80,9 +80,9 @@ NAMES = {
     .scopes/1: AUTO_REUSE VariableScope constant_initializer get_local_variable get_variable
         get_variable_scope ones_initializer random_normal_initializer random_uniform_initializer
         truncated_normal_initializer variable_scope zeros_initializer
-    .summaries/1: VERSION control_flow_v2_enabled disable_control_flow_v2
-        disable_eager_execution disable_resource_variables disable_tensor_equality
-        disable_v2_behavior disable_v2_tensorshape enable_control_flow_v2 enable_eager_execution
+    .summaries/1: control_flow_v2_enabled disable_control_flow_v2 disable_eager_execution
+        disable_resource_variables disable_tensor_equality disable_v2_behavior
+        disable_v2_tensorshape enable_control_flow_v2 enable_eager_execution
         enable_resource_variables executing_eagerly function is_tensor
         resource_variables_enabled
     @segments/1: bincount invert_permutation segment_max segment_mean segment_min segment_prod
@@ -120,6 +120,7 @@ NAMES = {
     .script_ops/1: numpy_function py_func py_function
     .sparse_tensors/1: sparse_placeholder sparse_to_dense
     _tf.shape/1: Dimension TensorShape
+    _tf.settings/1: VERSION=VERSION_1
     ._nodes/1: Operation Tensor
     @pixels/1: depth_to_space space_to_depth
     .tables/1: initialize_all_tables=tables_initializer tables_initializer

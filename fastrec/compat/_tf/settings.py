@@ -192,6 +192,7 @@ def disable_check_numerics() -> None:
     """Do nothing: `tf.debugging.check_numerics` checks single tensors."""
 
 
+VERSION_1 = "1.15.0"
 VERSION = "2.21.0"  # the version whose names and results version 2 follows
 GIT_VERSION = COMPILER_VERSION = ""
 

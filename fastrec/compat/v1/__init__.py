@@ -8,7 +8,7 @@ from typing import Any
 
 from .._tf import names as _names
 from .._tf import naming as _dotted
-from .summaries import VERSION as __version__
+from .._tf.settings import VERSION_1 as __version__
 
 __all__ = ["__version__"]
 

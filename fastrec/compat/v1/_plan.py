@@ -9,7 +9,6 @@ subscriptions and one call. Values that depend only on constants are in the list
 
 from __future__ import annotations
 
-import queue
 import threading
 from collections import deque
 from collections.abc import Sequence
@@ -42,8 +41,10 @@ _SLICE = 0.2  # seconds for which the caller's thread waits before it checks for
 class _Run:
     def __init__(self, plan: Plan, step: Step, slots: list[Any]) -> None:
         self.step, self.slots = step, slots
+        import queue  # few plans have operations that wait
+
         self.done: queue.SimpleQueue[tuple[Instruction, Any, BaseException | None]]
-        self.done = queue.SimpleQueue()
+        self.done, self.empty = queue.SimpleQueue(), queue.Empty
         self.running = 0
         self.threads: list[threading.Thread] = []
         self.error: BaseException | None = None
@@ -101,7 +102,7 @@ class _Run:
     def collect(self) -> None:
         try:
             one, values, error = self.done.get(timeout=_SLICE)
-        except queue.Empty:
+        except self.empty:
             return
         self.running -= 1
         if error is not None:
@@ -260,8 +261,6 @@ class Plan:
         slots = self._template.copy()
         slots[: self.fed] = feeds
         if self.concurrent:
-            from ._plan import run_concurrently
-
             run_concurrently(self, step, slots)
         else:
             self._run_in_order(step, slots)

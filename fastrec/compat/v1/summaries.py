@@ -20,7 +20,6 @@ from .constants import convert_to_tensor
 from .graph import GraphKeys, create_op, get_default_graph
 
 __all__ = [
-    "VERSION",
     "FileWriter",
     "audio",
     "control_flow_v2_enabled",
@@ -160,9 +159,6 @@ def set_verbosity(v: int) -> None:
 def get_verbosity() -> int:
     """Return the lowest level of shown messages."""
     return _logger.getEffectiveLevel()
-
-
-VERSION = "1.15.0"
 
 
 def disable_v2_behavior() -> None:

@@ -113,8 +113,6 @@ class DatasetIterator:
 
     def get_next_as_optional(self) -> Any:
         """Return the next element, or an optional without a value at the end."""
-        from .iterating import get_next_as_optional
-
         return get_next_as_optional(self)
 
     @property

@@ -14,7 +14,7 @@ from fastrec.threads import usable_cpus
 
 if TYPE_CHECKING:
     import concurrent.futures
-import queue
+    import queue
 import threading
 from typing import Any
 
@@ -131,7 +131,10 @@ class _Ahead:
     """Buffer that a thread fills with the next elements of a stream."""
 
     def __init__(self, stream: Iterator[Any], size: int) -> None:
+        import queue  # slow to import
+
         self._ready: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._empty = queue.Empty
         self._slots = threading.Semaphore(size)
         self._stop = threading.Event()
         self._ended = False
@@ -164,7 +167,7 @@ class _Ahead:
         while True:  # wait in slices, so that Ctrl-C is noticed
             try:
                 item = self._ready.get(timeout=_POLL_S)
-            except queue.Empty:
+            except self._empty:
                 continue
             self._slots.release()
             return item

@@ -70,8 +70,6 @@ def scripts_of(points: Array) -> Array:
     return found
 
 
-Array = np.ndarray[Any, np.dtype[Any]]
-
 MALFORMED = "Invalid formatting on input string"
 _MARK = "\udfff"  # valid text never decodes to this character
 _LARGEST = 0x10FFFF
