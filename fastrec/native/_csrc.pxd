@@ -596,6 +596,18 @@ cdef extern from "example/encode.h" nogil:
                            fr_error *err) noexcept
 
 
+cdef extern from "example/tar.h" nogil:
+    ctypedef struct fr_tar:
+        pass
+
+    bint fr_tar_is_header(const uint8_t *block) noexcept
+    int fr_tar_new(fr_tar **tar, uint64_t max_record, fr_error *err) noexcept
+    void fr_tar_free(fr_tar *tar) noexcept
+    uint64_t fr_tar_position(const fr_tar *tar) noexcept
+    int fr_tar_feed(fr_tar *tar, fr_span piece, bint ended, fr_buffer *out, fr_error *err) noexcept
+    int fr_tar_flush(fr_tar *tar, fr_buffer *out, fr_error *err) noexcept
+
+
 cdef extern from "example/parallel_encode.h" nogil:
     ctypedef struct fr_parallel_encode:
         pass

@@ -6,9 +6,9 @@ cdef enum:
 
 
 def heads(places):
-    """Return the first 12 bytes of each file; None for a file that is not regular."""
+    """Return the first 512 bytes of each file; None for a file that is not regular."""
     cdef list names = [path_bytes(place) for place in places], found = []
-    cdef char head[12]
+    cdef char head[512]
     cdef c.fr_error err
     cdef const char *raw
     cdef size_t size

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from .. import _core
 from ..errors import RandomAccessError, call_out
-from .framing import HEADER_SIZE
+from .compression import needs_more
+from .framing import HEAD_SIZE, HEADER_SIZE
 from .paths import PathLike, is_path
 
 if TYPE_CHECKING:
@@ -140,8 +141,14 @@ class Stream:
     def __init__(self, file: Any) -> None:
         self._read, self._pid = file.read, os.getpid()
         self.head = b""
-        while len(self.head) < HEADER_SIZE:
-            more = call_out(self._read, HEADER_SIZE - len(self.head))
+        self._look(HEADER_SIZE)
+        if needs_more(self.head):
+            # Reading more in any case would delay the first record of a slow pipe.
+            self._look(HEAD_SIZE)
+
+    def _look(self, size: int) -> None:
+        while len(self.head) < size:
+            more = call_out(self._read, size - len(self.head))
             if not more:
                 break
             self.head += more

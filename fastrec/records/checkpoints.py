@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from .. import _core
 from ..errors import FastrecError, IndexMismatchError
 from .byte_sources import NamedFile
-from .compression import inflater_library
+from .compression import CODECS, inflater_library
 from .inflate import Resume
 from .paths import PathLike
 
@@ -30,7 +30,6 @@ MAGIC = b"\x89FRZ\r\n\x1a\n"
 _VERSION = 2
 _HEAD = struct.Struct("<8sIIQqQQIII")
 _HEAD_SIZE = _HEAD.size + 4  # including its own CRC
-_KINDS = ("GZIP", "ZLIB")
 _WINDOW = 1 << 15
 _END = 1 << 12  # bytes at each end of a file that identify it
 _EVERY = 1 << 19  # bytes of output between two checkpoints
@@ -199,7 +198,7 @@ class Checkpoints:
         stops = np.cumsum([len(window) for window in self._windows], dtype=np.uint64)
         table = np.column_stack([self.places, stops]).astype("<u8")
         body = b"".join([saved, table.tobytes(), *self._windows])
-        kind, (size, mtime_ns, ends) = _KINDS.index(self.kind), self.stamp
+        kind, (size, mtime_ns, ends) = CODECS.index(self.kind), self.stamp
         counts = len(saved), len(self), _core.crc32c(body)
         head = _HEAD.pack(MAGIC, _VERSION, kind, size, mtime_ns, *counts, ends, 0)
         return head + _core.crc32c(head).to_bytes(4, "little") + body
@@ -226,7 +225,7 @@ class Checkpoints:
         refuse_unless(version == _VERSION, f"its version is {version}, this is {_VERSION}")
         body = memoryview(data)[_HEAD_SIZE:]
         refuse_unless(_core.crc32c(body) == crc, "its body is damaged")
-        refuse_unless(saved + 24 * count <= len(body) and kind < len(_KINDS), "its sizes are wrong")
+        refuse_unless(saved + 24 * count <= len(body) and kind < len(CODECS), "its sizes are wrong")
         index = _core.FileIndex.load(body[:saved], path)
         table = np.frombuffer(body[saved : saved + 24 * count], "<u8").reshape(-1, 3)
         windows = body[saved + 24 * count :]
@@ -246,7 +245,7 @@ class Checkpoints:
         # Copies: a view of `data` would keep all of it in memory, including the index of the
         # output.
         pieces = [bytes(windows[begin:end]) for begin, end in pairwise(cuts)]
-        return index, cls(_KINDS[kind], Stamp(size, mtime_ns, ends), places, pieces)
+        return index, cls(CODECS[kind], Stamp(size, mtime_ns, ends), places, pieces)
 
 
 def mismatch(path: Any, what: str) -> IndexMismatchError:

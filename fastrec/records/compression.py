@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Detect compression, and choose the libraries that compress and decompress.
+"""Detect the container of records, and choose the libraries that compress and decompress.
 
 :mod:`fastrec.records.inflated` decompresses.
 """
@@ -8,21 +8,43 @@ from __future__ import annotations
 
 import functools
 import zlib
-from typing import Any, Literal, Protocol, cast
+from typing import Any, Literal, Protocol
 
+from .. import _core
 from ..arguments import shown
 from .framing import HEADER_SIZE
 
-__all__ = ["Codec", "Compression", "compressor", "detect", "inflater_library", "normalize"]
+__all__ = [
+    "CODECS",
+    "Codec",
+    "Compression",
+    "Damaged",
+    "Short",
+    "compressor",
+    "detect",
+    "inflater_library",
+    "needs_more",
+    "normalize",
+]
 
-Codec = Literal["GZIP", "ZLIB"]
+Codec = Literal["GZIP", "ZLIB", "TAR"]
 # TensorFlow writes the names in capitals, and "" for no compression.
-Compression = Literal["GZIP", "ZLIB", "gzip", "zlib", "auto", ""] | None
+Compression = Literal["GZIP", "ZLIB", "TAR", "gzip", "zlib", "tar", "auto", ""] | None
+
+CODECS: tuple[Codec, ...] = ("GZIP", "ZLIB", "TAR")  # numbered as in FORMAT.md
 
 # Window bits of zlib, for the gzip and the zlib container.
 _WINDOW_BITS = {"GZIP": 31, "ZLIB": 15}
 
 _STREAM, _TRAILER = zlib.compress(b"hello world " * 100)[2:-4], b"tail"  # a raw deflate stream
+
+
+class Damaged(Exception):
+    """The data is not valid, for the stated reason."""
+
+
+class Short(Exception):
+    """The data ends too early."""
 
 
 class Compressor(Protocol):
@@ -31,7 +53,7 @@ class Compressor(Protocol):
 
 
 def normalize(compression: str | None) -> Codec | None:
-    """Return ``None``, ``"GZIP"`` or ``"ZLIB"``. Case is ignored, and the empty string means None.
+    """Return ``None``, ``"GZIP"``, ``"ZLIB"`` or ``"TAR"``, ignoring case; empty means None.
 
     Raises
     ------
@@ -41,9 +63,11 @@ def normalize(compression: str | None) -> Codec | None:
     if not compression:
         return None
     kind = compression.upper() if isinstance(compression, str) else compression
-    if kind not in _WINDOW_BITS:
-        raise ValueError(f"compression must be None, 'GZIP' or 'ZLIB', got {shown(compression)}")
-    return cast("Codec", kind)
+    if kind not in CODECS:
+        raise ValueError(
+            f"compression must be None, 'GZIP', 'ZLIB' or 'TAR', got {shown(compression)}"
+        )
+    return kind
 
 
 def detect(head: bytes) -> Codec | None:
@@ -59,12 +83,15 @@ def detect(head: bytes) -> Codec | None:
     )
     if zlib_header and not _is_frame(head):
         return "ZLIB"
-    return None
+    return "TAR" if _core.is_tar(head) else None
+
+
+def needs_more(head: bytes) -> bool:
+    """Return whether the first 12 bytes of a file are too few to detect its compression."""
+    return len(head) == HEADER_SIZE and detect(head) is None and not _is_frame(head)
 
 
 def _is_frame(head: bytes) -> bool:
-    from .. import _core
-
     crc = _core.masked_crc32c(head[:8]).to_bytes(4, "little")
     return len(head) >= HEADER_SIZE and head[8:HEADER_SIZE] == crc
 

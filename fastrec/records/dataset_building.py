@@ -18,7 +18,7 @@ from ..storage.options import StorageOptions
 from ..storage.remote import RemoteFile
 from .compression import detect
 from .dataset_table import BAD_NAME, KINDS, Head, is_etag
-from .framing import HEADER_SIZE
+from .framing import HEAD_SIZE
 from .index import Index
 from .paths import PathLike, is_remote
 from .targets import open_writer
@@ -49,7 +49,7 @@ def described_files(
         if not isinstance(some[0], RemoteFile):
             yield from (_described_file(place, options) for place in some)
             continue
-        heads = run_all(partial(each.head, HEADER_SIZE) for each in some)
+        heads = run_all(partial(each.head, HEAD_SIZE) for each in some)
         kinds = [detect(head) for head in heads]
         plain = [file for file, kind in zip(some, kinds, strict=True) if kind is None]
         found = iter(load_indexes(plain, storage, None, options, known={}, kept=None))

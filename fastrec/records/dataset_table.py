@@ -18,7 +18,7 @@ from ..errors import IndexMismatchError
 from ..storage.ahead import run_all
 from ..storage.remote import RemoteFile
 from .byte_sources import NamedFile
-from .compression import Codec
+from .compression import CODECS, Codec
 from .framing import FRAME_OVERHEAD
 
 __all__ = ["BAD_NAME", "KINDS", "Head", "Table", "is_etag", "place_name", "refused"]
@@ -27,7 +27,7 @@ _MAGIC = b"\x89FRD\r\n\x1a\n"
 _HEAD = struct.Struct("<8sIIQQQQQII")
 _VERSION = 1
 _ROW = 25  # bytes per file in the table, without its name and version
-KINDS: tuple[Codec | None, ...] = (None, "GZIP", "ZLIB")
+KINDS: tuple[Codec | None, ...] = (None, *CODECS)
 _MOST_TABLE = 1 << 32  # maximum size of an inflated table, enough for about 30 million files
 _MOST_RATIO = 1032  # maximum compression ratio of zlib
 _FIRST_READ = 1 << 20  # bytes read first from a store; contains the table of a few thousand files

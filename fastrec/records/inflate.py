@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decompress GZIP and ZLIB streams.
+"""Decompress GZIP and ZLIB streams, and read tar archives as streams of records.
 
 The library of :func:`~fastrec.records.compression.inflater_library` inflates raw deflate streams.
 Containers are parsed here, so that all output before any damage is delivered before the error.
@@ -13,8 +13,9 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, Protocol
 
 from ..errors import CorruptRecordError, FastrecError, LimitExceededError, TruncatedFileError
-from .compression import inflater_library
+from .compression import Damaged, Short, inflater_library
 from .content import file_content
+from .tar import TarStream
 
 __all__ = ["SMALL", "Marks", "Resume", "inflate"]
 
@@ -54,14 +55,6 @@ class Resume(NamedTuple):
             bits |= _FIXED[0] << count
             count += _FIXED[1]
         return (bits | byte >> self.shift << count).to_bytes(count // 8 + 1, "little")
-
-
-class _Damaged(Exception):
-    pass
-
-
-class _Short(Exception):
-    pass
 
 
 class Marks(Protocol):
@@ -106,7 +99,7 @@ class _Input:
     def exactly(self, size: int) -> bytes:
         found = bytes(self.ahead(size, size))
         if len(found) < size:
-            raise _Short
+            raise Short
         self.skip(size)
         return found
 
@@ -118,7 +111,7 @@ class _Input:
                 self.skip(end + 1 - self._at)
                 return
             self.skip(self.buffered)
-        raise _Short
+        raise Short
 
     def past_padding(self) -> None:
         """Skip zero bytes."""
@@ -142,12 +135,12 @@ def _gzip_header(source: _Input) -> bool:
     if not head:
         return False
     if head[:2] != b"\x1f\x8b":
-        raise _Damaged(f"not a GZIP member: it begins with {head[:2]!r}{_other(source)}")
+        raise Damaged(f"not a GZIP member: it begins with {head[:2]!r}{_other(source)}")
     if len(head) < 10:
-        raise _Short
+        raise Short
     source.skip(10)
     if head[2] != 8:
-        raise _Damaged(f"unknown compression method {head[2]}")
+        raise Damaged(f"unknown compression method {head[2]}")
     flags = head[3]
     if flags & _FEXTRA:
         source.exactly(int.from_bytes(source.exactly(2), "little"))
@@ -165,11 +158,11 @@ def _zlib_header(source: _Input) -> bool:
     if not head:
         return False
     if len(head) < 2:
-        raise _Short
+        raise Short
     if head[0] & 0x8F != 8 or int.from_bytes(head, "big") % 31:
-        raise _Damaged(f"not a zlib stream: it begins with {head!r}{_other(source)}")
+        raise Damaged(f"not a zlib stream: it begins with {head!r}{_other(source)}")
     if head[1] & 0x20:
-        raise _Damaged("it needs a preset dictionary")
+        raise Damaged("it needs a preset dictionary")
     source.skip(2)
     return True
 
@@ -221,6 +214,11 @@ class _Stream:
         self._library = inflater_library()
         self._feed = _CRUMB if resume is None else _PIECE
 
+    @property
+    def taken(self) -> int:
+        """Number of bytes of input that were processed."""
+        return self.source.taken
+
     def __iter__(self) -> Iterator[bytes]:
         """Yield output in chunks; small members are joined, because each chunk has a cost."""
         held: list[bytes] = []
@@ -234,7 +232,7 @@ class _Stream:
                 if size >= SMALL or (size and not data):
                     yield b"".join(held) if len(held) > 1 else data
                     held, size = [], 0
-        except (_Damaged, _Short, OSError):
+        except (Damaged, Short, OSError):
             if size:
                 yield b"".join(held)
             raise
@@ -262,9 +260,9 @@ class _Stream:
         try:
             data: bytes = inflater.decompress(piece, most)
         except Exception as error:
-            raise _Damaged(str(error)) from error
+            raise Damaged(str(error)) from error
         if not piece and not data:
-            raise _Short
+            raise Short
         # At the end of a stream, zlib may put the following bytes in both attributes.
         rest = inflater.unused_data if inflater.eof else inflater.unconsumed_tail
         used = len(piece) - len(rest)
@@ -281,7 +279,7 @@ class _Stream:
             try:
                 inflater.decompress(first)
             except Exception as error:
-                raise _Damaged(str(error)) from error
+                raise Damaged(str(error)) from error
         while not inflater.eof:
             yield self._inflate(inflater)[1]
         self.source.exactly(8 if self._gzip else 4)
@@ -301,7 +299,7 @@ class _Stream:
                 yield b""
             try:
                 piece, data = self._inflate(inflater)
-            except _Damaged:
+            except Damaged:
                 yield from self._rescued(begin, size)
                 raise
             if marks is not None:
@@ -320,7 +318,7 @@ class _Stream:
         try:
             marks.add(piece, data, last)
         except FastrecError as error:
-            raise _Damaged(str(error)) from error
+            raise Damaged(str(error)) from error
 
     def _rescued(self, begin: int, size: int) -> Iterator[bytes]:
         """Yield the output of the failed call before its error, if the input can be read again."""
@@ -337,11 +335,11 @@ class _Stream:
         if self._gzip:
             trailer = self.source.exactly(8)
             if int.from_bytes(trailer[:4], "little") != check:
-                raise _Damaged("CRC check failed")
+                raise Damaged("CRC check failed")
             if int.from_bytes(trailer[4:], "little") != size % 2**32:
-                raise _Damaged("incorrect length of data produced")
+                raise Damaged("incorrect length of data produced")
         elif int.from_bytes(self.source.exactly(4), "big") != check:
-            raise _Damaged("Adler-32 check failed")
+            raise Damaged("Adler-32 check failed")
 
 
 def inflate(
@@ -352,6 +350,7 @@ def inflate(
     seek: Callable[[int], object] | None = None,
     max_output: int | None = None,
     max_ratio: int | None = None,
+    max_record: int = 0,
     marks: Marks | None = None,
     resume: Resume | None = None,
     size: int | None = None,
@@ -366,12 +365,16 @@ def inflate(
     ------
     CorruptRecordError, TruncatedFileError, LimitExceededError
     """
-    stream = _Stream(read, kind, seek, marks, resume, size)
+    stream: _Stream | TarStream
+    if kind == "TAR":
+        stream = TarStream(read, marks, max_record, is_resumed=resume is not None, size=size)
+    else:
+        stream = _Stream(read, kind, seek, marks, resume, size)
     return _guarded(stream, kind, str(path), max_output, max_ratio)
 
 
 def _guarded(
-    stream: _Stream, kind: str, path: str, max_output: int | None, max_ratio: int | None
+    stream: _Stream | TarStream, kind: str, path: str, max_output: int | None, max_ratio: int | None
 ) -> Iterator[bytes]:
     """Yield the chunks of `stream` within the limits; add path and offset to errors."""
     try:
@@ -380,17 +383,17 @@ def _guarded(
                 raise LimitExceededError(
                     f"{path!a} inflates to more than {max_output} bytes; raise max_output_bytes"
                 )
-            ratio = stream.output // max(stream.source.taken, 1)
+            ratio = stream.output // max(stream.taken, 1)
             if max_ratio is not None and stream.output > _RATIO_FROM and ratio > max_ratio:
                 raise LimitExceededError(
                     f"{path!a} inflates to more than {max_ratio} times its size; raise max_ratio"
                 )
             yield chunk
-    except _Damaged as error:
+    except Damaged as error:
         raise _located(
             CorruptRecordError(f"damaged {kind} stream in {path!a}: {error}"), path, "compression"
         ) from None
-    except _Short:
+    except Short:
         raise _located(
             TruncatedFileError(f"truncated {kind} stream in {path!a}"), path, "torn-data"
         ) from None

@@ -91,7 +91,7 @@ class Inflated:
     ----------
     read : callable
         ``read(size)`` returns compressed bytes.
-    kind : {"GZIP", "ZLIB"}
+    kind : {"GZIP", "ZLIB", "TAR"}
     path : object
         Name of the file, for messages.
     close : callable, optional
@@ -101,6 +101,8 @@ class Inflated:
         damage is delivered; without it, up to a megabyte of output is lost.
     max_output, max_ratio : int, optional
         Maximum output in bytes, and maximum ratio of output to input.
+    max_record : int
+        Maximum size of a sample of an archive, in bytes; 0 means 2 GiB.
     marks : Marks, optional
         Receives each piece.
     uses_thread : bool
@@ -108,7 +110,7 @@ class Inflated:
 
     Attributes
     ----------
-    kind : {"GZIP", "ZLIB"}
+    kind : {"GZIP", "ZLIB", "TAR"}
 
     Raises
     ------
@@ -126,6 +128,7 @@ class Inflated:
         seek: Callable[[int], object] | None = None,
         max_output: int | None = None,
         max_ratio: int | None = None,
+        max_record: int = 0,
         marks: Marks | None = None,
         uses_thread: bool = True,
     ) -> None:
@@ -136,6 +139,7 @@ class Inflated:
             seek=seek,
             max_output=max_output,
             max_ratio=max_ratio,
+            max_record=max_record,
             marks=marks,
         )
         self.kind = kind

@@ -64,7 +64,10 @@ def exists_error(path: str, text: str = EXISTS) -> FileExistsError:
 def output_compression(path: Any, compression: Compression) -> Codec | None:
     """Return the compression of a new file; ``"auto"`` is GZIP for a name that ends in ``.gz``."""
     if compression != "auto":
-        return normalize(compression)
+        kind = normalize(compression)
+        if kind == "TAR":
+            raise ValueError("compression 'TAR' can be read, but not written; use None or 'GZIP'")
+        return kind
     is_name = isinstance(path, (str, bytes, os.PathLike))
     return "GZIP" if is_name and os.fsdecode(path).lower().endswith(".gz") else None
 

@@ -40,7 +40,7 @@ from .byte_sources import (
 )
 from .compression import Codec, Compression, detect, normalize
 from .dataset_index import DatasetFiles, DatasetIndex, DatasetNames
-from .framing import HEADER_SIZE
+from .framing import HEAD_SIZE
 from .index import Index
 from .inflated import Inflated
 from .inflated_ahead import InflatedAhead
@@ -154,6 +154,7 @@ class RecordFiles:
         self.limits: dict[str, Any] = {
             "max_output": _limit("max_output_bytes", max_output_bytes),
             "max_ratio": _limit("max_ratio", max_ratio),
+            "max_record": self.options["max_record"],
         }
         self.on_error, self._max_bad = on_error, max_bad
         self.index, self._follow = index, follow
@@ -264,7 +265,8 @@ class RecordFiles:
     @property
     def uses_checkpoints(self) -> bool:
         """Whether an index next to a compressed file may replace inflating it from start to end."""
-        return self.on_error == "raise" and not any(self.limits.values())
+        is_limited = self.limits["max_output"] or self.limits["max_ratio"]
+        return self.on_error == "raise" and not is_limited
 
     @cached_property
     def has_checkpoints(self) -> bool:
@@ -457,7 +459,7 @@ class RecordFiles:
         """Return the first bytes of the remote files, by name."""
         if self._heads is None and self.compression == "auto":
             count = 1 if len(self.remote) > 8 and self.has_index_beside else None
-            heads = run_all(partial(file.head, HEADER_SIZE) for file in self.remote[:count])
+            heads = run_all(partial(file.head, HEAD_SIZE) for file in self.remote[:count])
             heads += heads[:1] * (len(self.remote) - len(heads))
             self._heads = {file.name: head for file, head in zip(self.remote, heads, strict=True)}
         return self._heads or {file.name: b"" for file in self.remote}

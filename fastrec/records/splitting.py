@@ -25,7 +25,7 @@ from ..storage.urls import local_path
 from . import compression as streams
 from .byte_sources import head_of, is_regular
 from .compression import Compression
-from .framing import HEADER_SIZE
+from .framing import HEAD_SIZE
 from .index import Index
 from .paths import expand, is_path
 from .shard_sets import Shards
@@ -128,7 +128,7 @@ def open_range(part: FileRange) -> tuple[Any, bytes]:
     opened = getattr(part.filesystem, "open_input_file", None)
     name = os.fsdecode(part.path)
     file = OwnedFile(part.filesystem.open(name, "rb") if opened is None else opened(name))
-    head = file.read(HEADER_SIZE) if part.end is None else b""
+    head = file.read(HEAD_SIZE) if part.end is None else b""
     file.seek(part.begin)
     return file, head
 
@@ -162,7 +162,7 @@ def file_ranges(
         Whether to read the headers of all records, so that boundaries are always between records.
         This is not necessary if a file has an index next to it. With `exact`, files in `filesystem`
         and objects are not split.
-    compression : {"auto", None, "GZIP", "ZLIB"}
+    compression : {"auto", None, "GZIP", "ZLIB", "TAR"}
         As for :class:`Reader`. Compressed files are not split.
     filesystem : object, optional
         A file system of pyarrow or fsspec. `source` is then a path or a list of paths in it, and
@@ -250,7 +250,7 @@ def _measure(whole: FileRange, kind: str | None, pause: Pause) -> tuple[int, boo
     """Return the size of a file, at least 1 if unknown, and whether it can be split."""
     if isinstance(whole.path, RemoteFile):
         length = whole.path.size
-        head = bytes(whole.path.read(0, min(length, HEADER_SIZE), pause))
+        head = bytes(whole.path.read(0, min(length, HEAD_SIZE), pause))
     elif whole.filesystem is None:
         place = os.path.abspath(whole.path)
         if not is_regular(place):

@@ -316,7 +316,7 @@ def _tar(head: bytes) -> Content | None:
         return None
     keys = [name.rsplit(b"/", 1)[-1].split(b".")[0] for name in names if not name.endswith(b"/")]
     if len(keys) > len(set(keys)) and all(b"." in name for name in names[:2]):
-        remedy = "read it with webdataset, write it with fastrec.Writer"
+        remedy = "compression='auto' or 'TAR' reads it"
         return Content("WebDataset", "a tar archive of samples (WebDataset)", "", remedy)
     remedy = "extract the record files first: `tar xf FILE`"
     return Content("tar", "a tar archive", "", remedy)
