@@ -319,8 +319,8 @@ class TransformProcesses:
         if isinstance(answer, _Packed):
             mapped = _map(block, answer.size)
             if len(self._blocks) >= self._count:  # so that each process can have one
-                give_back = (_give_back, weakref.ref(self), block, is_kept)
-                weakref.finalize(mapped, *give_back).atexit = False
+                end = weakref.finalize(mapped, _give_back, weakref.ref(self), block, is_kept)
+                end.atexit = False
                 return mapped
             mapped = mapped.copy()  # the caller keeps many results
         self._release(block, is_kept)
