@@ -41,9 +41,8 @@ _here = threading.local()  # the ring that this thread works for, and its clock
 _WAIT_S = 0.1  # seconds per wait, so that Ctrl-C works
 _JOIN_S = 5.0  # seconds to wait for threads inside the caller's function, in total
 _NEXT_JOIN_S = 0.1  # the same, soon after a wait that timed out
-_USAGE_EVERY_NS = 100_000  # the system's counts of a thread are not read for a shorter stage
+_USAGE_EVERY_NS = 1_000_000  # the system's counts of a thread are not read for a shorter stage
 _LOCK_EVERY_NS = 50_000_000  # time between two measurements of the wait for the lock
-_SLICE_NS = 3_000_000  # a thread waits so long for a processor that another has taken, as a rule
 _SPANS = 1024  # spans that each thread keeps
 
 
@@ -142,7 +141,7 @@ class _Clock:
         from ._core import lock_wait_ns, thread_usage  # the extension imports this module
 
         self._measure, self._wait_for_lock = thread_usage, lock_wait_ns
-        self._usage = (0, 0, 0)
+        self._usage = (0, 0)
         self._lock_at = 0  # when the wait for the lock is measured next
         self._at = 0
         self.thread = thread
@@ -164,12 +163,9 @@ class _Clock:
         self.ns[stage] = self.ns.get(stage, 0) + took
         self.laps.append((stage, self._at, now))
         if took >= _USAGE_EVERY_NS:
-            cpu, waits, preemptions = usage = self._measure()
-            off = max(took - (cpu - self._usage[0]), 0)
-            waits, preemptions = waits - self._usage[1], preemptions - self._usage[2]
-            starved = off
-            if waits or not preemptions:
-                starved = min(off, preemptions * _SLICE_NS)
+            usage = self._measure()
+            off = max(took - (usage[0] - self._usage[0]), 0)
+            starved = min(off, usage[1] - self._usage[1])
             self.starved_ns[stage] = self.starved_ns.get(stage, 0) + starved
             self.blocked_ns[stage] = self.blocked_ns.get(stage, 0) + off - starved
             now = time.perf_counter_ns()

@@ -135,15 +135,10 @@ uint64_t fr_clock_date_ns(void); /* time since 1970 */
 int64_t fr_process_id(void);
 
 /* What the calling thread has used since it started. A system that cannot tell gives 0. */
-typedef struct {
-    uint64_t cpu_ns; /* time on a processor */
-    uint64_t
-        disk_faults; /* page faults that waited for the disk; of the process, except on Linux */
-    uint64_t waits;  /* times that it gave up its processor to wait for something */
-    uint64_t preemptions; /* times that its processor was given to another thread */
-} fr_thread_usage;
-
-void fr_thread_get_usage(fr_thread_usage *usage);
+uint64_t fr_thread_cpu_ns(void);      /* time on a processor */
+uint64_t fr_thread_starved_ns(void);  /* time that it waited for a processor; takes microseconds */
+uint64_t fr_thread_disk_faults(void); /* page faults that waited for the disk; of the process,
+                                         except on Linux */
 
 /* Pauses the calling thread for at least `us` microseconds, or a little less after a signal. */
 void fr_thread_pause(uint32_t us);

@@ -413,21 +413,34 @@ int64_t fr_process_id(void) {
     return getpid();
 }
 
-void fr_thread_get_usage(fr_thread_usage *usage) {
-    struct rusage used;
-    *usage = (fr_thread_usage){0};
-#if defined(RUSAGE_THREAD)
-    if (getrusage(RUSAGE_THREAD, &used) != 0) return;
-    const struct timeval user = used.ru_utime, kernel = used.ru_stime;
-    usage->cpu_ns = (uint64_t)(user.tv_sec + kernel.tv_sec) * 1000000000u +
-                    (uint64_t)(user.tv_usec + kernel.tv_usec) * 1000u;
-    usage->waits = (uint64_t)used.ru_nvcsw;
-    usage->preemptions = (uint64_t)used.ru_nivcsw;
-#else
-    if (getrusage(RUSAGE_SELF, &used) != 0) return;
-    usage->cpu_ns = read_clock(CLOCK_THREAD_CPUTIME_ID);
+uint64_t fr_thread_cpu_ns(void) {
+    return read_clock(CLOCK_THREAD_CPUTIME_ID);
+}
+
+uint64_t fr_thread_starved_ns(void) {
+    unsigned long long starved_ns = 0;
+#if defined(__linux__)
+    char text[64]; /* time on a processor, time waiting for one, number of turns */
+    const int file = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+    if (file < 0) return 0;
+    const ssize_t size = read(file, text, sizeof text - 1);
+    (void)close(file);
+    if (size <= 0) return 0;
+    text[size] = 0;
+    const char *second = strchr(text, ' ');
+    if (second) starved_ns = strtoull(second, NULL, 10);
 #endif
-    usage->disk_faults = (uint64_t)used.ru_majflt;
+    return starved_ns;
+}
+
+uint64_t fr_thread_disk_faults(void) {
+#if defined(RUSAGE_THREAD)
+    const int who = RUSAGE_THREAD;
+#else
+    const int who = RUSAGE_SELF;
+#endif
+    struct rusage used;
+    return getrusage(who, &used) == 0 ? (uint64_t)used.ru_majflt : 0;
 }
 
 void fr_thread_pause(uint32_t us) {

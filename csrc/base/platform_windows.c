@@ -574,13 +574,20 @@ int64_t fr_process_id(void) {
     return (int64_t)GetCurrentProcessId();
 }
 
-void fr_thread_get_usage(fr_thread_usage *usage) {
+uint64_t fr_thread_cpu_ns(void) {
     FILETIME created, ended, kernel, user;
-    *usage = (fr_thread_usage){0};
-    if (!GetThreadTimes(GetCurrentThread(), &created, &ended, &kernel, &user)) return;
+    if (!GetThreadTimes(GetCurrentThread(), &created, &ended, &kernel, &user)) return 0;
     const uint64_t ticks = (((uint64_t)kernel.dwHighDateTime << 32) | kernel.dwLowDateTime) +
                            (((uint64_t)user.dwHighDateTime << 32) | user.dwLowDateTime);
-    usage->cpu_ns = ticks * 100;
+    return ticks * 100;
+}
+
+uint64_t fr_thread_starved_ns(void) {
+    return 0;
+}
+
+uint64_t fr_thread_disk_faults(void) {
+    return 0;
 }
 
 void fr_thread_pause(uint32_t us) {

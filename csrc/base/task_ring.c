@@ -17,12 +17,12 @@ typedef struct {
 typedef struct {
     fr_task_ring *ring;
     fr_thread thread;
-    fr_thread_usage usage; /* when it was read last */
-    uint64_t tasks_ns;     /* in tasks since then */
-    uint64_t room_waits;   /* times that it waited for a free place since then */
+    uint64_t cpu_ns, starved_ns; /* of the thread, when they were read last */
+    uint64_t tasks_ns;           /* in tasks since then */
 } member;
 
 #define USAGE_EVERY_NS 1000000 /* of time in tasks, between two looks at a member's usage */
+#define SHORT_TASK_NS 20000
 
 struct fr_task_ring {
     fr_task_ring_options options;
@@ -42,6 +42,7 @@ struct fr_task_ring {
     fr_task_ring_times times;
     fr_task_span *spans; /* the last FR_TASK_SPANS; span i is at i % FR_TASK_SPANS */
     size_t span_count;   /* spans so far */
+    uint64_t last_ns;    /* duration of the last span */
     outcome failed;      /* the error that each further call returns */
 };
 
@@ -60,7 +61,6 @@ static bool claim(member *m, size_t *number) {
            ring->claimed - ring->released >= ring->options.depth) {
         if (!began) began = fr_clock_ns();
         fr_cond_wait(&ring->room, &ring->mutex);
-        m->room_waits++;
     }
     if (began) ring->times.room_ns += fr_clock_ns() - began;
     const bool found = !ring->stopping && ring->claimed < ring->end;
@@ -69,30 +69,24 @@ static bool claim(member *m, size_t *number) {
     return found;
 }
 
-/* With the mutex held: adds the time of a task, except how much of it was off the processor. */
+/* REQUIRES: the mutex is held, or the ring has 0 members. */
 static void add_span(fr_task_ring *ring, const fr_task_span *span) {
-    ring->times.tasks_ns += span->ended_ns - span->began_ns;
+    ring->last_ns = span->ended_ns - span->began_ns;
+    ring->times.tasks_ns += ring->last_ns;
     ring->spans[ring->span_count++ % FR_TASK_SPANS] = *span;
 }
 
 /* Splits the time that a member was off the processor in tasks: into waiting inside of them, and
-   waiting for a processor, by how often the one and the other happened. */
+   waiting for a processor. */
 static void add_usage(member *m, fr_task_ring_times *times) {
-    fr_thread_usage now;
-    fr_thread_get_usage(&now);
-    const uint64_t used = now.cpu_ns - m->usage.cpu_ns;
+    const uint64_t cpu_ns = fr_thread_cpu_ns(), starved_ns = fr_thread_starved_ns();
+    const uint64_t used = cpu_ns - m->cpu_ns, starved = starved_ns - m->starved_ns;
     const uint64_t off = m->tasks_ns > used ? m->tasks_ns - used : 0;
-    uint64_t waits = now.waits - m->usage.waits;
-    waits = waits > m->room_waits ? waits - m->room_waits : 0;
-    const uint64_t preemptions = now.preemptions - m->usage.preemptions;
-    /* A system that counts neither tells nothing about a processor that is missing. */
-    const double share =
-        waits + preemptions ? (double)preemptions / (double)(waits + preemptions) : 0;
-    const uint64_t starved = (uint64_t)((double)off * share);
-    times->starved_ns += starved;
-    times->blocked_ns += off - starved;
-    m->usage = now;
-    m->tasks_ns = m->room_waits = 0;
+    times->starved_ns += starved < off ? starved : off;
+    times->blocked_ns += starved < off ? off - starved : 0;
+    m->cpu_ns = cpu_ns;
+    m->starved_ns = starved_ns;
+    m->tasks_ns = 0;
 }
 
 static void deliver(member *m, const fr_task_span *span, const outcome *done) {
@@ -121,7 +115,8 @@ static void *work(void *argument) {
     member *m = argument;
     const fr_task_ring_options *options = &m->ring->options;
     fr_task_span span = {.member = (size_t)(m - m->ring->members)};
-    fr_thread_get_usage(&m->usage);
+    m->cpu_ns = fr_thread_cpu_ns();
+    m->starved_ns = fr_thread_starved_ns();
     while (claim(m, &span.number)) {
         outcome done = {.done = true};
         span.began_ns = fr_clock_ns();
@@ -197,11 +192,14 @@ static void await(fr_task_ring *ring, const outcome *next, int timeout_ms) {
     ring->times.consumer_ns += now - began;
 }
 
-/* Frees the place of the consumer's previous result. */
+/* Frees the place of the consumer's previous result. Waking a member takes longer than a short
+   task, so members that have filled the ring with short tasks sleep until half of it is free. */
 static void release(fr_task_ring *ring) {
     if (ring->released == ring->next) return;
     ring->released = ring->next;
-    fr_cond_signal(&ring->room);
+    const size_t used = ring->claimed - ring->released;
+    if (used <= ring->options.depth / 2 || ring->last_ns >= SHORT_TASK_NS)
+        fr_cond_signal(&ring->room);
 }
 
 static void do_next(fr_task_ring *ring, outcome *done) {

@@ -47,9 +47,9 @@ FR_NODISCARD int fr_task_ring_next(fr_task_ring *ring, int timeout_ms, size_t *n
                                    fr_error *err);
 
 /*
- * Where the time went, in nanoseconds; of all members together, except for the consumer's. A task's
- * time off the processor is known from what the system counts for a thread, which is read at most
- * once in a millisecond of work.
+ * Where the time went, in nanoseconds; of all members together, except for the consumer's. The
+ * system's counts of a thread, which are read at most once in a millisecond of work, give the time
+ * of tasks off the processor. On systems other than Linux, all of it counts as blocked.
  */
 typedef struct {
     uint64_t consumer_ns; /* the consumer waited for a task */

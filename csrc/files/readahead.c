@@ -56,9 +56,7 @@ static void wait_for(const fr_readahead *ahead, const fr_dataset *dataset, uint6
 }
 
 static int64_t disk_faults(void) {
-    fr_thread_usage usage;
-    fr_thread_get_usage(&usage);
-    return (int64_t)usage.disk_faults;
+    return (int64_t)fr_thread_disk_faults();
 }
 
 /* Announces the records. Returns true if the first record had to be read from the disk. */

@@ -103,8 +103,9 @@ class Batches(Iterator[Any]):
         return self
 
     def __next__(self) -> Any:
-        self._check_process()
-        if is_in_pipeline():
+        if self._pid != os.getpid():
+            self._check_process()
+        if not self._feed_is_native and is_in_pipeline():
             self._refuse_own_transform()
         with self._lock:
             since = time.perf_counter()

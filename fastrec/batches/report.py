@@ -247,7 +247,7 @@ class Meter:
         self.batches = self.records = 0
         self.waited_s = self.first_batch_s = 0.0
         self.began = self._ended = 0.0
-        self._stride = 1
+        self._stride, self._next_point = 1, 0  # in batches
         self._timeline: list[tuple[float, float, int]] = []
         self._before: dict[str, int] = {}
 
@@ -270,16 +270,18 @@ class Meter:
         """Count a batch that was requested at `since`; return the time of the wait for it."""
         now = time.perf_counter()
         wait = now - since
-        if self.batches == 0:
-            self.first_batch_s = now - self.began
-        else:
+        batches = self.batches
+        if batches:
             self.waited_s += wait
-        if self.batches % self._stride == 0:
+        else:
+            self.first_batch_s = now - self.began
+        if batches == self._next_point:
             self._timeline.append((now - self.began, wait, _depth(feed)))
             if len(self._timeline) == _POINTS:
                 del self._timeline[1::2]
                 self._stride *= 2
-        self.batches += 1
+            self._next_point = len(self._timeline) * self._stride
+        self.batches = batches + 1
         return wait
 
     def report(self, feed: Any) -> Report:

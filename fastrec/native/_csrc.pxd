@@ -50,13 +50,8 @@ cdef extern from "base/status.h" nogil:
 
 
 cdef extern from "base/platform.h" nogil:
-    ctypedef struct fr_thread_usage:
-        uint64_t cpu_ns
-        uint64_t disk_faults
-        uint64_t waits
-        uint64_t preemptions
-
-    void fr_thread_get_usage(fr_thread_usage *usage) noexcept
+    uint64_t fr_thread_cpu_ns() noexcept
+    uint64_t fr_thread_starved_ns() noexcept
     void fr_thread_pause(uint32_t us) noexcept
     uint64_t fr_clock_ns() noexcept
     int fr_file_rename(const char *old, const char *new_, bint replace) noexcept

@@ -5,14 +5,8 @@ cdef enum:
 
 
 def thread_usage():
-    """Return what the calling thread has used so far.
-
-    The result is (nanoseconds on a processor, times that it waited, times that its processor was
-    given to another thread).
-    """
-    cdef c.fr_thread_usage usage
-    c.fr_thread_get_usage(&usage)
-    return usage.cpu_ns, usage.waits, usage.preemptions
+    """Return the nanoseconds that the calling thread has spent on and waiting for a processor."""
+    return c.fr_thread_cpu_ns(), c.fr_thread_starved_ns()
 
 
 def lock_wait_ns():
