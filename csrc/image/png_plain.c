@@ -181,12 +181,19 @@ static bool unfilter_rows(image *image, const fr_png_header *header, const fr_pn
     const uint8_t *before = scratch;
     uint8_t *next = scratch + row_size, *spare = scratch;
     for (size_t y = 0; y < height; y++, row += row_size + 1, out += row_step) {
-        uint8_t *target = is_same ? out : next;
-        if (!fr_png_unfilter(row[0], row + 1, before, width, channels, target)) return false;
-        if (!is_same && !convert(image, target, width, (size_t)format->channels, out)) return false;
-        before = target;
+        const uint8_t *const rows[] = {row, row + row_size + 1};
+        uint8_t *const targets[] = {is_same ? out : next, out + row_step};
+        if (is_same && y + 1 < height &&
+            fr_png_unfilter_pair(rows, before, width, channels, targets)) {
+            y++, row += row_size + 1, out += row_step;
+            before = targets[1];
+            continue;
+        }
+        if (!fr_png_unfilter(row[0], row + 1, before, width, channels, targets[0])) return false;
+        if (!is_same && !convert(image, next, width, (size_t)format->channels, out)) return false;
+        before = targets[0];
         next = spare;
-        spare = target;
+        spare = targets[0];
     }
     return true;
 }

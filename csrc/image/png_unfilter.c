@@ -9,6 +9,9 @@
  * Paeth. With a, b, c to the left, above and above left, let low and high be the smaller and the
  * larger of a and b, and t = 3c - a - b. The predictor is low if t >= high, otherwise high if
  * t <= low, otherwise c. 3c - b, r + b and r + c do not depend on the pixel to the left.
+ *
+ * Two rows that both have such a chain are restored together, the second one pixel behind the
+ * first: the processor works on both chains at the same time.
  */
 #include "image/png_unfilter.h"
 
@@ -46,6 +49,8 @@ static inline void bytewise(int type, const uint8_t *row, const uint8_t *before,
 #if defined(__SSE2__)
 
 #include <emmintrin.h>
+
+#define INLINE static inline __attribute__((always_inline))
 
 /* Stores the first `size` bytes (3 or 4) of a pixel, because the last pixel must not overrun the
    row. */
@@ -91,29 +96,81 @@ static inline __m128i paeth_pixel(paeth *p, __m128i row, __m128i before) {
     return _mm_packus_epi16(p->left, p->left);
 }
 
-/* Reads and writes all pixels except the last four bytes at a time. */
-#define EACH_PIXEL(expression)                                                                     \
-    for (size_t i = 0; i + 1 < count; i++, row += size, before += size, out += size) {             \
-        const __m128i r = load(row, 4), above = load(before, 4);                                   \
-        (void)above;                                                                               \
-        store(out, expression, 4);                                                                 \
-    }                                                                                              \
-    if (count) {                                                                                   \
-        const __m128i r = load(row, size), above = load(before, size);                             \
-        (void)above;                                                                               \
-        store(out, expression, size);                                                              \
-    }
+/* A row in progress. */
+typedef struct {
+    int type; /* SUB, AVERAGE or PAETH */
+    const uint8_t *row;
+    uint8_t *out;
+    __m128i left; /* the pixel, or its complement for AVERAGE */
+    paeth paeth;
+} chain;
+
+INLINE chain begin(int type, const uint8_t *row, uint8_t *out) {
+    const __m128i zero = _mm_setzero_si128();
+    return (chain){type, row, out, type == AVERAGE ? _mm_set1_epi8(-1) : zero, {zero, zero}};
+}
+
+/* Restores pixel `i`, given the pixel above it, and returns it. It reads and writes `some` bytes:
+   4, or the size of a pixel for the last one. */
+INLINE __m128i step(chain *c, size_t i, size_t size, size_t some, __m128i above) {
+    const __m128i r = load(c->row + i * size, some);
+    __m128i pixel;
+    if (c->type == SUB)
+        pixel = sub_pixel(&c->left, r);
+    else if (c->type == AVERAGE)
+        pixel = average_pixel(&c->left, r, above);
+    else
+        pixel = paeth_pixel(&c->paeth, r, above);
+    store(c->out + i * size, pixel, some);
+    return pixel;
+}
 
 static inline void pixelwise(int type, const uint8_t *row, const uint8_t *before, size_t count,
                              size_t size, uint8_t *out) {
-    __m128i left = type == AVERAGE ? _mm_set1_epi8(-1) : _mm_setzero_si128();
-    paeth p = {left, left};
-    if (type == SUB) {
-        EACH_PIXEL(sub_pixel(&left, r))
-    } else if (type == AVERAGE) {
-        EACH_PIXEL(average_pixel(&left, r, above))
-    } else {
-        EACH_PIXEL(paeth_pixel(&p, r, above))
+    chain c = begin(type, row, out);
+    if (count == 0) return;
+    for (size_t i = 0; i + 1 < count; i++)
+        step(&c, i, size, 4, load(before + i * size, 4));
+    step(&c, count - 1, size, size, load(before + (count - 1) * size, size));
+}
+
+INLINE void pairwise(int type, int next_type, const uint8_t *const rows[2], const uint8_t *before,
+                     size_t count, size_t size, uint8_t *const out[2]) {
+    chain c = begin(type, rows[0], out[0]), d = begin(next_type, rows[1], out[1]);
+    __m128i above = _mm_setzero_si128(); /* the pixel of the first row that the second needs */
+    for (size_t i = 0; i + 1 < count; i++) {
+        const __m128i pixel = step(&c, i, size, 4, load(before + i * size, 4));
+        if (i) step(&d, i - 1, size, 4, above);
+        above = pixel;
+    }
+    const __m128i pixel = step(&c, count - 1, size, size, load(before + (count - 1) * size, size));
+    if (count > 1) step(&d, count - 2, size, 4, above);
+    step(&d, count - 1, size, size, pixel);
+}
+
+/* Returns false for rows that are restored one by one. The filters are constants in each case, so
+   that the compiler selects the operations outside of the loops. */
+static bool pair(int type, int next_type, const uint8_t *const rows[2], const uint8_t *before,
+                 size_t count, size_t channels, uint8_t *const out[2]) {
+#define PAIR(a, b)                                                                                 \
+    case 8 * (a) + (b):                                                                            \
+        if (channels == 3)                                                                         \
+            pairwise(a, b, rows, before, count, 3, out);                                           \
+        else                                                                                       \
+            pairwise(a, b, rows, before, count, 4, out);                                           \
+        return true;
+    if (channels < 3 || count == 0) return false;
+    switch (8 * type + next_type) {
+        PAIR(SUB, AVERAGE)
+        PAIR(SUB, PAETH)
+        PAIR(AVERAGE, SUB)
+        PAIR(AVERAGE, AVERAGE)
+        PAIR(AVERAGE, PAETH)
+        PAIR(PAETH, SUB)
+        PAIR(PAETH, AVERAGE)
+        PAIR(PAETH, PAETH)
+        default:
+            return false;
     }
 }
 
@@ -122,6 +179,12 @@ static inline void pixelwise(int type, const uint8_t *row, const uint8_t *before
 static inline void pixelwise(int type, const uint8_t *row, const uint8_t *before, size_t count,
                              size_t size, uint8_t *out) {
     bytewise(type, row, before, count * size, size, out);
+}
+
+static bool pair(int type, int next_type, const uint8_t *const rows[2], const uint8_t *before,
+                 size_t count, size_t channels, uint8_t *const out[2]) {
+    (void)type, (void)next_type, (void)rows, (void)before, (void)count, (void)channels, (void)out;
+    return false;
 }
 
 #endif
@@ -143,4 +206,10 @@ bool fr_png_unfilter(int type, const uint8_t *row, const uint8_t *before, size_t
     else
         pixelwise(type, row, before, count, 4, out);
     return true;
+}
+
+bool fr_png_unfilter_pair(const uint8_t *const rows[2], const uint8_t *before, size_t count,
+                          size_t channels, uint8_t *const out[2]) {
+    const uint8_t *const pixels[2] = {rows[0] + 1, rows[1] + 1};
+    return pair(rows[0][0], rows[1][0], pixels, before, count, channels, out);
 }
