@@ -22,8 +22,10 @@ pytestmark = pytest.mark.skipif(
 )
 
 CHANNELS = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}  # by the type of colour
-# An ancillary chunk whose reserved bit is set: libpng skips it, and the fast path refuses it.
-UNUSUAL = struct.pack(">I", 0) + b"abcd" + struct.pack(">I", zlib.crc32(b"abcd"))
+# An ancillary chunk that every version of libpng skips, and that is too long for the fast path.
+LENGTH = (1 << 20) + 1
+UNUSUAL = struct.pack(">I", LENGTH) + b"abCd" + bytes(LENGTH)
+UNUSUAL += struct.pack(">I", zlib.crc32(UNUSUAL[4:]))
 
 
 def chunk(name: bytes, data: bytes, checksum: int | None = None) -> bytes:
