@@ -3,13 +3,21 @@
 
 #include <string.h>
 
+/* Negative if an offset, the size of the string or the rest after it is negative. */
+static inline int64_t signs_of(int64_t begin, int64_t end, size_t size) {
+    const uint64_t from = (uint64_t)begin, to = (uint64_t)end;
+    return (int64_t)(from | to | (to - from) | (size - to));
+}
+
 bool fr_strings_valid(const int64_t *offsets, size_t step, size_t count, size_t size) {
-    int64_t signs = 0; /* negative if an offset, a size or the rest after a string is negative */
+    int64_t signs = 0;
     if (size > INT64_MAX) return false;
-    for (size_t i = 0; i < count; i++) {
-        const uint64_t begin = (uint64_t)offsets[i * step], end = (uint64_t)offsets[i * step + 1];
-        signs |= (int64_t)(begin | end | (end - begin) | (size - end));
-    }
+    if (step == 1) /* with a constant step, the compiler checks several strings at once */
+        for (size_t i = 0; i < count; i++)
+            signs |= signs_of(offsets[i], offsets[i + 1], size);
+    else
+        for (size_t i = 0; i < count; i++)
+            signs |= signs_of(offsets[i * step], offsets[i * step + 1], size);
     return signs >= 0;
 }
 
