@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Arrays", "Bytes", "Ragged", "Sparse"]
 
+_LONG_COPY = 1 << 18  # bytes that take about a millisecond to copy
+
 
 class _ArrowArray:
     """Arrow's C data interface for one column; fastrec.arrow provides it for several columns."""
@@ -127,7 +129,9 @@ class Bytes(_ArrowArray, Sequence[bytes]):
             taken = self.take(order.reshape(-1))
             return Bytes(taken.data, taken.offsets, (len(rows), *self.shape[1:]))
         if len(self.shape) == 1:
-            return self.data[self.offsets[rows] : self.offsets[rows + 1]].tobytes()
+            string = self.data[self.offsets[rows] : self.offsets[rows + 1]]
+            # NumPy holds the GIL while it copies.
+            return string.tobytes() if string.size < _LONG_COPY else self[rows : rows + 1]._flat()[0]
         return Bytes(self.data, self.offsets[rows * width : (rows + 1) * width + 1], self.shape[1:])
 
     def take(self, order: Any) -> Bytes:
@@ -141,6 +145,9 @@ class Bytes(_ArrowArray, Sequence[bytes]):
                 _numbers("order", order),
             )
         )
+
+    def _joined(self) -> NDArray[np.uint8]:
+        return self.data[self.offsets[0] : self.offsets[-1]]
 
     def _objects(self) -> NDArray[np.object_]:
         from . import _core
@@ -182,7 +189,11 @@ class Bytes(_ArrowArray, Sequence[bytes]):
         array([ True, False,  True])
         """
         if isinstance(other, Bytes):
-            return self.shape == other.shape and self._flat() == other._flat()
+            return (
+                self.shape == other.shape
+                and np.array_equal(np.diff(self.offsets), np.diff(other.offsets))
+                and np.array_equal(self._joined(), other._joined())
+            )
         if isinstance(other, (list, tuple)):
             return self.to_list() == list(other)
         if isinstance(other, str):

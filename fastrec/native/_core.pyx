@@ -37,6 +37,8 @@ from .columns import Arrays, Bytes, Ragged, Sparse, take_rows
 # Bytes. A shorter call takes less time than releasing the GIL to another thread.
 cdef enum:
     GIL_THRESHOLD = 16384
+    # Bytes. A copy of this size to a new bytes object may take a millisecond.
+    LONG_COPY = 1 << 18
     # Amount of work in a long native loop between checks for signals.
     SLICE_RECORDS = 65536
     SLICE_BYTES = 1 << 24

@@ -93,3 +93,14 @@ def empty(shape, dtype, Spares spares=None):
 
 cdef object bytes_column(OwnedBuffer data, OwnedBuffer offsets):
     return Bytes(array_of(data, np.uint8), array_of(offsets, np.int64))
+
+
+cdef inline bytes bytes_of(const uint8_t *data, size_t size):
+    """Copy memory to a bytes object, and let other Python threads run during a long copy."""
+    if size < LONG_COPY:
+        return PyBytes_FromStringAndSize(<const char *>data, <Py_ssize_t>size)
+    copy = PyBytes_FromStringAndSize(NULL, <Py_ssize_t>size)
+    cdef uint8_t *out = <uint8_t *>PyBytes_AS_STRING(copy)
+    with nogil:
+        memcpy(out, data, size)
+    return copy

@@ -150,8 +150,7 @@ cdef class RowEncoder:
         """Encode a mapping as the bytes of an Example."""
         try:
             self._encode(mapping, False)
-            return PyBytes_FromStringAndSize(
-                <const char *>self.out.buffer.data, <Py_ssize_t>self.out.buffer.size)
+            return bytes_of(self.out.buffer.data, self.out.buffer.size)
         finally:
             self._reset()
 

@@ -37,12 +37,12 @@ def join_strings(strings):
 def string_objects(const uint8_t[::1] data, const int64_t[::1] offsets):
     """Return the strings as an array of bytes objects."""
     cdef const int64_t[::1] own = checked_offsets(data, offsets)
-    cdef const char *start = <const char *>(&data[0] if data.shape[0] else &_nothing)
+    cdef const uint8_t *start = &data[0] if data.shape[0] else &_nothing
     cdef Py_ssize_t i
     strings = np.empty(own.shape[0] - 1, object)
     cdef object[::1] out = strings
     for i in range(own.shape[0] - 1):
-        out[i] = PyBytes_FromStringAndSize(start + own[i], own[i + 1] - own[i])
+        out[i] = bytes_of(start + own[i], <size_t>(own[i + 1] - own[i]))
     return strings
 
 

@@ -307,7 +307,7 @@ def encode_sequence(context, lists):
         free(counts)
     err.record = -1
     check_encoded(status, &err, False)
-    return PyBytes_FromStringAndSize(<const char *>out.buffer.data, <Py_ssize_t>out.buffer.size)
+    return bytes_of(out.buffer.data, out.buffer.size)
 
 
 # Detects the common values of rows, and stores them until they are encoded.

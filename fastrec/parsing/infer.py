@@ -114,8 +114,10 @@ class _Survey:
             raise ExampleParseError(
                 f"no record can be used: all {self.total} were left out. The first: {self._failure}"
             ) from self._failure
+        if not self._first or self.context or self.lists:
+            return
         content = message_content(self._first)
-        if self._first and content.name != "Example" and not (self.context or self.lists):
+        if content.name != "Example":
             path, _ = self._place(0)
             cause = f"not a tf.train.Example: it is {content}"
             raise ExampleParseError(cause, kind="malformed").in_record(0, path)

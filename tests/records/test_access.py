@@ -163,7 +163,16 @@ LONG_CALLS: dict[str, Read] = {
     "a block": lambda path: fastrec.Reader(path).read_many([0]),
     "a frame": lambda path: _core.frame(bytes(LARGE)),
     "frames": lambda path: next(_core.Frames([bytes(LARGE)])),
+    "a string": lambda path: large_string()[0],
+    "a list of strings": lambda path: large_string().to_list(),
+    "an array of strings": lambda path: large_string().to_numpy(),
+    "strings that are compared": lambda path: large_string() == large_string(),
 }
+
+
+def large_string() -> fastrec.Bytes:
+    """Return a column of one large string."""
+    return fastrec.Bytes(np.zeros(LARGE, np.uint8), np.array([0, LARGE]))
 
 
 @pytest.mark.parametrize("name", LONG_CALLS)
@@ -183,7 +192,7 @@ def test_other_threads_run_while_a_large_record_is_read(large: Path, name: str) 
     sys.setswitchinterval(60)
     try:
         most = 0
-        for _ in range(20):
+        for _ in range(50):
             before = turns
             call(large)
             most = max(most, turns - before)
