@@ -20,6 +20,7 @@ from ..threads import lap
 __all__ = ["RemoteFeed"]
 
 _LEAST_GROUP = 4  # minimum number of groups that fit in a window
+_FIRST_GROUP = 1 << 20  # bytes of the first group; a consumer waits for all of it
 
 
 class _Batch(NamedTuple):
@@ -44,7 +45,9 @@ class _Planner:
 
     With ``"blocks"``, a group consists of the blocks that a batch is the first to need. They are
     fetched as a whole and kept until their virtual shards have finished with them. In other orders,
-    a group consists of the records of several batches, which fill a part of the window.
+    a group consists of the records of several batches, which fill a part of the window. In file
+    order the first groups are smaller, so that the first batch does not wait for many others. In a
+    shuffled order, small groups would fetch the gaps between their records several times.
     """
 
     def __init__(self, dataset: RemoteDataset, order: _core.Order, block: int) -> None:
@@ -71,12 +74,15 @@ class _Planner:
 
     def _by_size(self) -> Iterator[_Group]:
         batches: list[tuple[int, NDArray[np.uint64]]] = []
-        size = 0
+        size, most, largest = 0, 0, self._window // _LEAST_GROUP
         for serial, _, numbers in self._numbers():
             here = int(self._dataset.sizes_of(np.sort(numbers)).sum())
-            if batches and size + here > self._window // _LEAST_GROUP:
+            if not most:
+                in_file_order = (numbers[1:] > numbers[:-1]).all()
+                most = min(_FIRST_GROUP, largest) if in_file_order else largest
+            if batches and size + here > most:
                 yield self._whole(batches)
-                batches, size = [], 0
+                batches, size, most = [], 0, min(2 * most, largest)
             batches.append((serial, numbers))
             size += here
         if batches:

@@ -7,13 +7,14 @@ import json
 import pickle
 import random
 import re
+import threading
 import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from object_server import Fault, Objects, ObjectServer
+from object_server import Answer, Fault, Objects, ObjectServer, Request
 
 import fastrec
 from fastrec import _core
@@ -176,6 +177,31 @@ def test_batches_are_those_of_local_files(
         found = list(batcher)
     assert len(found) == len(expected)
     assert all(same(one, other) for one, other in zip(found, expected, strict=True))
+
+
+def test_the_first_batch_in_file_order_waits_for_few_other_records(tmp_path: Path) -> None:
+    """Records behind the first 2 MiB arrive only after the first batch."""
+    pytest.importorskip("obstore")
+    path = tmp_path / "a.tfrecord"
+    with fastrec.Writer(path, index=True) as writer:
+        for number in range(320):
+            writer.write({"n": number, "x": DRAW.randbytes(20_000)})
+    objects = Objects({each.name: each.read_bytes() for each in tmp_path.iterdir()})
+    first_came, waits = threading.Event(), []
+
+    def answer(request: Request) -> Answer:
+        if request.range and request.range[1] >= 2 << 20:
+            waits.append(first_came.wait(60))
+        return objects(request)
+
+    with ObjectServer(answer) as server:
+        batches = iter(fastrec.Batcher(f"{server.url}/a.tfrecord", FEATURES, 8, shard=(0, 2)))
+        numbers = next(batches)["n"].tolist()
+        first_came.set()
+        numbers += [int(number) for batch in batches for number in batch["n"]]
+    assert numbers == [number for number in range(320) if number % 16 < 8]
+    assert waits
+    assert all(waits)
 
 
 def test_records_alone_and_transforms(sets: Any) -> None:
