@@ -131,7 +131,9 @@ class Bytes(_ArrowArray, Sequence[bytes]):
         if len(self.shape) == 1:
             string = self.data[self.offsets[rows] : self.offsets[rows + 1]]
             # NumPy holds the GIL while it copies.
-            return string.tobytes() if string.size < _LONG_COPY else self[rows : rows + 1]._flat()[0]
+            return (
+                string.tobytes() if string.size < _LONG_COPY else self[rows : rows + 1]._flat()[0]
+            )
         return Bytes(self.data, self.offsets[rows * width : (rows + 1) * width + 1], self.shape[1:])
 
     def take(self, order: Any) -> Bytes:

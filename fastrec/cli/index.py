@@ -28,7 +28,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--columns",
         metavar="LIST",
         help="also keep numbers of each record, for where=, weights= and packing=, in "
-        "FILE.frcolumns: 'label,len(tokens),size(image)'; reads and verifies every record",
+        "FILE.frcolumns, or INDEX.frcolumns with --dataset: 'label,len(tokens),size(image)'; reads "
+        "and verifies every record",
     )
     parser.add_argument(
         "--dataset",
@@ -77,12 +78,13 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
 
 def _dataset(arguments: argparse.Namespace, report: Report) -> int:
     """Write one index of all files."""
-    if arguments.text or arguments.output or arguments.columns is not None:
-        raise Failure("--dataset and --text, --output or --columns are mutually exclusive", USAGE)
+    if arguments.text or arguments.output:
+        raise Failure("--dataset and --text or --output are mutually exclusive", USAGE)
     if not arguments.dataset.endswith(DATASET_SUFFIX):
         raise Failure(f"--dataset must end in {DATASET_SUFFIX}, got {arguments.dataset}", USAGE)
+    columns = None if arguments.columns is None else _checked(arguments.columns)
     index = fastrec.DatasetIndex.build(
-        arguments.paths, arguments.dataset, overwrite=arguments.overwrite
+        arguments.paths, arguments.dataset, overwrite=arguments.overwrite, columns=columns
     )
     if arguments.json:
         line = {"index": index.path, "files": len(index), "records": index.records}

@@ -18,7 +18,7 @@ from ..features.spec import RaggedFeature, plan_context, plan_frames
 from ..records.paths import PathLike
 from .conditions import Name
 
-__all__ = ["Column", "ColumnBuilder"]
+__all__ = ["Column", "ColumnBuilder", "narrowest"]
 
 _MOST_LABELS = 1 << 16
 _KINDS: tuple[Any, ...] = (bytes, np.float32, np.int64)  # in the order of Survey's counts
@@ -182,12 +182,13 @@ class ColumnBuilder:
                 [np.zeros(len(v), bool) if absent is None else absent for v, absent in parts]
             )
         if dtype == np.int64:
-            values = _narrowest(values)
+            values = narrowest(values)
         codes = self._codes.get(str(name))
         return Column(values, missing, None if codes is None else Bytes.from_list(list(codes)))
 
 
-def _narrowest(values: NDArray[Any]) -> NDArray[Any]:
+def narrowest(values: NDArray[Any]) -> NDArray[Any]:
+    """Return integers as the smallest dtype that holds all of them."""
     low, high = (int(values.min()), int(values.max())) if len(values) else (0, 0)
     for dtype in (np.int8, np.int16, np.int32):
         if np.iinfo(dtype).min <= low and high <= np.iinfo(dtype).max:

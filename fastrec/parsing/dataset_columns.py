@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Get columns of all records of a dataset: stored with its files, or built on demand."""
+"""Get columns of all records of a dataset: stored with its files or its index, or built now."""
 
 from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import closing
 from typing import Any
 
@@ -14,16 +14,19 @@ from numpy.typing import NDArray
 
 from ..columns import Bytes
 from ..errors import ExampleParseError
+from ..records.dataset_index import DatasetIndex
 from ..records.paths import PathLike
 from ..records.record_files import RecordFiles
+from ..records.targets import read_file, write_file
 from ..storage.options import StorageOptions
 from ..storage.remote import RemoteFile
 from ..threads import Pipeline, usable_cpus
-from .column_builder import Column
+from .column_builder import Column, narrowest
+from .column_file import Stamp, dump
 from .conditions import Name, Values
-from .index_columns import IndexColumns
+from .index_columns import SUFFIX, IndexColumns, column_names, columns_path, mismatch
 
-__all__ = ["ColumnTerms", "columns_of", "joined"]
+__all__ = ["ColumnTerms", "columns_of", "joined", "save_dataset_columns"]
 
 _WARN_BYTES = 64 << 20
 
@@ -90,6 +93,11 @@ def columns_of(files: RecordFiles, names: Sequence[Name], option: str) -> dict[s
     IndexMismatchError
         If stored columns are damaged, belong to another file, or lack a name.
     """
+    if files.described is not None:
+        stored = _of_dataset(files.described, files.storage)
+        if stored is not None:
+            stored.require(names)
+            return {str(name): stored.columns[str(name)] for name in names}
     parts: list[IndexColumns | None] = [_beside(path, names, files.storage) for path in files.paths]
     missing = [number for number, part in enumerate(parts) if part is None]
     if missing:
@@ -118,6 +126,53 @@ def columns_of(files: RecordFiles, names: Sequence[Name], option: str) -> dict[s
         if len(errors) == len(parts) and errors[0] is not None and all(errors):
             raise errors[0]
     return joined([part for part in parts if part is not None], names)
+
+
+def _stamp_of(index: DatasetIndex) -> Stamp:
+    """Return the stamp of the columns of a dataset: the table has the versions of all files."""
+    return Stamp(int(index.sizes.sum()), 0, index._checksum)
+
+
+def _of_dataset(index: DatasetIndex, storage: StorageOptions) -> IndexColumns | None:
+    """Return the columns stored next to a dataset index, or None."""
+    try:
+        saved = read_file(index._beside(SUFFIX), storage)
+    except FileNotFoundError:
+        return None
+    columns = IndexColumns._parse(index.path, saved)
+    if columns.stamp != _stamp_of(index) or len(columns) != index.records:
+        raise mismatch(index.path, "they were made for another dataset index")
+    return columns
+
+
+def save_dataset_columns(
+    path: PathLike, columns: str | Iterable[str], storage: StorageOptions
+) -> None:
+    """Write the columns of all records of a dataset into one file, next to its index at `path`.
+
+    Columns that are stored next to the record files are used. Other files are read.
+
+    Raises
+    ------
+    ValueError
+        If `columns` names no column.
+    OSError, CorruptRecordError, ExampleParseError, IndexMismatchError
+        As for :func:`columns_of`.
+    """
+    names = column_names(columns)
+    files = RecordFiles(path, storage_options=storage)
+    index = files.described
+    assert index is not None
+    files.described = None  # otherwise columns of an older index would be used
+    compact = {name: _compact(each) for name, each in columns_of(files, names, "columns").items()}
+    data = dump(compact, _stamp_of(index), index.records)
+    write_file(columns_path(path), data, storage, overwrite=True, inputs=[path, *files.places])
+
+
+def _compact(column: Column) -> Column:
+    values = column.values
+    values = narrowest(values) if values.dtype.kind == "i" else values.astype(np.float32)
+    return Column(values, column.missing, column.labels)
 
 
 def _size_of(place: Any) -> int:

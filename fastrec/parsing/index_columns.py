@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ..errors import ExampleParseError, IndexMismatchError
 from ..records.framing import FRAME_OVERHEAD
-from ..records.paths import PathLike, beside
+from ..records.paths import DATASET_SUFFIX, PathLike, beside
 from ..records.reader import Reader
 from ..records.targets import read_file, write_file
 from ..storage.options import StorageOptions
@@ -24,7 +24,15 @@ from .column_file import Stamp, dump, load
 from .conditions import Name, WhereError
 from .where import parse_names
 
-__all__ = ["SUFFIX", "IndexColumns", "arrow_table", "columns_path", "names_of"]
+__all__ = [
+    "SUFFIX",
+    "IndexColumns",
+    "arrow_table",
+    "column_names",
+    "columns_path",
+    "mismatch",
+    "names_of",
+]
 
 SUFFIX = ".frcolumns"
 
@@ -46,6 +54,14 @@ def names_of(columns: str | Iterable[str]) -> list[Name]:
     if not names:
         raise ValueError("columns must name at least one feature, got none")
     return list(dict.fromkeys(names))
+
+
+def column_names(columns: str | Iterable[str]) -> list[Name]:
+    """Return the names in the argument `columns` of a function, like :func:`names_of`."""
+    try:
+        return names_of(columns)
+    except WhereError as error:
+        raise WhereError(f"columns must be features: {error}") from None
 
 
 def columns_path(path: PathLike) -> str:
@@ -109,10 +125,7 @@ class IndexColumns:
     ) -> tuple[IndexColumns, ExampleParseError | None]:
         """Return the columns of a file, and an error if all its records lack a feature."""
         stamp = Stamp.of(path, storage)
-        try:
-            names = names_of(columns)
-        except WhereError as error:
-            raise WhereError(f"columns must be features: {error}") from None
+        names = column_names(columns)
         builder = ColumnBuilder(path, names)
         for block in Reader(path, storage_options=storage, shards="any").blocks(_BLOCK_RECORDS):
             builder.add(block)
@@ -140,7 +153,7 @@ class IndexColumns:
         now = Stamp.of(path, storage)
         sampled = loaded.stamp.sample == now.sample or not (loaded.stamp.sample and now.sample)
         if loaded.stamp.size != now.size or not sampled:
-            raise _mismatch(path, "they were made from another file")
+            raise mismatch(path, "they were made from another file")
         return loaded
 
     @classmethod
@@ -148,7 +161,7 @@ class IndexColumns:
         try:
             stamp, columns, count = load(saved)
         except ValueError as error:
-            raise _mismatch(path, f"they are damaged ({error})") from None
+            raise mismatch(path, f"they are damaged ({error})") from None
         return cls(path, stamp, columns, count)
 
     def save(self, place: PathLike | None = None, *, overwrite: bool = False) -> None:
@@ -174,20 +187,28 @@ class IndexColumns:
         """
         if missing := [name for name in map(str, names) if name not in self.columns]:
             wanted = ",".join({**self.columns, **dict.fromkeys(missing)})
+            name = os.fsdecode(self.path)
+            target = f"--overwrite --dataset {name} FILES" if _is_dataset(name) else name
             error = IndexMismatchError(
-                f"the index of {os.fsdecode(self.path)!a} must have the columns "
-                f"{', '.join(missing)}, got {', '.join(self.columns)}; add them with "
-                f"fastrec index --columns {wanted!a} {os.fsdecode(self.path)}"
+                f"the index of {name!a} must have the columns {', '.join(missing)}, got "
+                f"{', '.join(self.columns)}; add them with fastrec index --columns {wanted!a} "
+                f"{target}"
             )
             error.path = os.fsdecode(self.path)
             raise error
 
 
-def _mismatch(path: PathLike, reason: str) -> IndexMismatchError:
+def _is_dataset(name: str) -> bool:
+    return name.partition("?")[0].endswith(DATASET_SUFFIX)
+
+
+def mismatch(path: PathLike, reason: str) -> IndexMismatchError:
+    """Return the error about columns that are damaged or belong to another file."""
     name = os.fsdecode(path)
+    option = "--dataset --columns" if _is_dataset(name) else "--columns"
     error = IndexMismatchError(
         f"the columns of the index do not match {name!a}: {reason}; build them again with "
-        f"fastrec index --columns, or delete {os.fsdecode(columns_path(path))!a}"
+        f"fastrec index {option}, or delete {os.fsdecode(columns_path(path))!a}"
     )
     error.path = name
     return error

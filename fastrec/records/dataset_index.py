@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from importlib import import_module
 from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import _core
 from ..arguments import check_types, is_int, shown
 from ..errors import IndexMismatchError
 from ..storage.options import StorageOptions
@@ -27,7 +29,7 @@ from .dataset_building import described_files, open_dataset_writer
 from .dataset_sections import Sections
 from .dataset_table import KINDS, Table, is_etag, refused
 from .index import Index
-from .paths import DATASET_SUFFIX, PathLike, is_remote
+from .paths import DATASET_SUFFIX, PathLike, beside, is_remote
 from .shard_sets import Shards
 
 __all__ = ["DatasetFiles", "DatasetIndex", "DatasetNames"]
@@ -81,6 +83,7 @@ class DatasetIndex:
         *,
         overwrite: bool = False,
         max_record_bytes: int | None = None,
+        columns: str | Iterable[str] | None = None,
         shards: Shards = "complete",
         storage_options: StorageOptions | Mapping[str, Any] | None = None,
     ) -> DatasetIndex:
@@ -99,13 +102,18 @@ class DatasetIndex:
             Whether to replace an existing file, unless it holds records.
         max_record_bytes : int, optional
             Maximum size of a record, in bytes.
+        columns : str or iterable of str, optional
+            Numbers to store for each record in one file next to the index, as for
+            :meth:`Index.build`. Columns next to the record files are used; other files are read.
         shards, storage_options
             As for :class:`Reader`.
 
         Raises
         ------
         ValueError
-            If a file is not below the folder of the index.
+            If a file is not below the folder of the index, or `columns` names no column.
+        ExampleParseError
+            If a column does not have exactly one number per record.
         OSError, CorruptRecordError, TruncatedFileError, LimitExceededError
             If a file cannot be read, or is damaged.
         """
@@ -114,6 +122,10 @@ class DatasetIndex:
         check_types(cls.build, locals())
         path = local_path(path)
         storage = StorageOptions.of(storage_options)
+        names = None
+        if columns is not None:
+            module = import_module("fastrec.parsing.dataset_columns")  # it imports this module
+            names = module.column_names(columns)
         if not os.fsdecode(path).endswith(DATASET_SUFFIX):
             raise ValueError(f"path must end in {DATASET_SUFFIX}, got {os.fspath(path)!a:.99}")
         files = RecordFiles(
@@ -126,6 +138,8 @@ class DatasetIndex:
         described = described_files(files.places, files.options, storage)
         writer = open_dataset_writer(path, files.places, described, storage, overwrite=overwrite)
         writer.close()
+        if names is not None:
+            module.save_dataset_columns(path, map(str, names), storage)
         return cls.open(path, storage_options=storage)
 
     # -- Opening ---------------------------------------------------------------------------------
@@ -202,6 +216,24 @@ class DatasetIndex:
         import hashlib  # slow to import and rarely needed
 
         return hashlib.sha256(self._table.raw).hexdigest()[:32]
+
+    @cached_property
+    def _checksum(self) -> int:
+        """CRC32C of the names, sizes, counts and versions."""
+        return _core.crc32c(self._table.raw)
+
+    def _beside(self, suffix: str) -> str | RemoteFile:
+        """Return the file that is named like the index with an added suffix.
+
+        Raises
+        ------
+        OSError
+            FileNotFoundError if it is an object that does not exist.
+        """
+        place = self._place
+        if isinstance(place, RemoteFile):
+            return place.beside(suffix)
+        return beside(os.fsdecode(place), suffix)
 
     def file_at(self, number: int) -> str | RemoteFile:
         """Return a file by its number."""
