@@ -253,6 +253,13 @@ class Survey:
         first: int | None = None,
         misfits: _Misfits | None = None,
     ) -> None: ...
+    def read(
+        self,
+        reader: RecordReader,
+        count: int,
+        first: int,
+        misfits: list[tuple[int, FastrecError, bytes]],
+    ) -> int: ...
     def sightings(self) -> dict[bytes, tuple[int, int, int, int]]: ...
     records: int
     def counts(self) -> tuple[dict[bytes, Any], dict[bytes, Any]]: ...

@@ -49,6 +49,45 @@ cdef class Survey:
             misfits.append((index, error))
         return 0
 
+    def read(self, RecordReader reader, size_t count, uint64_t first, list misfits):
+        """Examine up to `count` records of a reader; return their number, 0 at its end.
+
+        `first` is the number of the first record. The index, the error and the data of a record
+        that is not an Example are added to `misfits`.
+        """
+        cdef c.fr_record record
+        cdef c.fr_error err, fault, shrunk
+        cdef size_t done = 0, size
+        cdef int status, added
+        reader._enter()
+        with reader.lock:
+            reader._raise_failure()
+            self.context.records = first
+            while done < count and not reader.ended:
+                size, added = 0, c.FR_OK
+                with nogil, self.lock:
+                    status = c.fr_reader_next(&reader.reader, &record, &err)
+                    while status == c.FR_OK:
+                        done += 1
+                        size += record.data.size
+                        added = c.fr_infer_add(&self.context, &self.lists, record.data, &fault)
+                        if added != c.FR_OK or done == count or size >= <size_t>SLICE_BYTES:
+                            break
+                        status = c.fr_reader_next(&reader.reader, &record, &err)
+                if size:
+                    reader._check(c.fr_reader_check(&reader.reader, &shrunk), &shrunk)
+                    PyErr_CheckSignals()
+                if added != c.FR_OK:
+                    self._note(added, &fault, done - 1, misfits)
+                    misfits[-1] += (PyBytes_FromStringAndSize(
+                        <const char *>record.data.data, <Py_ssize_t>record.data.size),)
+                elif status != c.FR_OK and not reader._more(status, &err, done > 0):
+                    break
+            c.fr_source_release(&reader.reader.source)
+            if not done:
+                reader._finish()
+        return done
+
     @property
     def records(self):
         """Number of the record after the last one."""

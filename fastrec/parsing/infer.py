@@ -5,9 +5,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -28,7 +26,6 @@ from ..records.record_files import RecordFiles
 from ..records.recovery import OnError, skips_records
 from ..records.shard_sets import Shards
 from ..storage.options import StorageOptions
-from ..threads import usable_cpus
 from .feature_stats import (
     KINDS,
     Features,
@@ -43,7 +40,7 @@ __all__ = ["Features", "InferredSequence", "infer_features", "kinds_of", "survey
 
 _MAX_FEATURES = 65536
 _BLOCK_RECORDS = 1024
-_PLAIN_BLOCK_RECORDS = 8192  # records per block if values are not checked
+_PLAIN_BLOCK_RECORDS = 8192  # records per call if values are not checked
 # Maximum features x records of a block, to avoid quadratic time with many names.
 _MOST_CELLS = 1 << 18
 _DTYPES: tuple[Any, ...] = (bytes, np.float32, np.int64)
@@ -77,36 +74,36 @@ class _Survey:
 
     def read(self, limit: int | None) -> None:
         """Add up to `limit` records of the files."""
-        with ThreadPoolExecutor(usable_cpus()) as pool:  # threads start with their first block
-            surveys = [_core.Survey() for _ in range(usable_cpus())]
-            pending: deque[Future[Failures]] = deque()
-            for block in self._blocks(limit):
-                if self._measures or self._shaped:
-                    self._measured(block)
-                    self._shaped = any(stats.has_shapes for stats in self.context.values())
-                    continue
-                if len(pending) == len(surveys):
-                    self._leave_out(pending.popleft().result())
-                pending.append(pool.submit(self._survey, surveys[0], block, self.total))
-                surveys.append(surveys.pop(0))
-                self.total += len(block)
-            while pending:
-                self._leave_out(pending.popleft().result())
-        self._merge(*surveys)
-
-    def _blocks(self, limit: int | None) -> Iterator[Bytes]:
+        survey = _core.Survey()
         for reader in self._files.readers(self._damage):
             self._starts.append((reader.path, self.total))
-            while limit is None or self.total < limit:
-                is_plain = not self._measures and not self._shaped
-                most = _PLAIN_BLOCK_RECORDS if is_plain else _BLOCK_RECORDS
-                block = reader.take(most if limit is None else min(most, limit - self.total))
-                if block is None:
-                    break
-                self._first = self._first or block[0]
-                yield block
-            if limit is not None and self.total >= limit:
+            while self.total != limit and self._add_block(survey, reader, limit):
+                pass
+            if self.total == limit:
                 break
+        self._merge(survey)
+
+    def _add_block(
+        self, survey: _core.Survey, reader: _core.RecordReader, limit: int | None
+    ) -> bool:
+        """Add some records of a file; return False at its end."""
+        left = _PLAIN_BLOCK_RECORDS if limit is None else limit - self.total
+        if self._measures or self._shaped:
+            block = reader.take(min(left, _BLOCK_RECORDS))
+            if block is None:
+                return False
+            self._first = self._first or block[0]
+            self._measured(block)
+            self._shaped = any(stats.has_shapes for stats in self.context.values())
+            return True
+        misfits: list[tuple[int, FastrecError, bytes]] = []
+        count = survey.read(reader, min(left, _PLAIN_BLOCK_RECORDS), self.total, misfits)
+        failures: Failures = [(row, self._located(error, record)) for row, error, record in misfits]
+        if failures and not self._skips:
+            raise failures[0][1]
+        self._leave_out(failures)
+        self.total += count
+        return count > 0
 
     def check(self) -> None:
         """Raise if the records are messages of another type, or none can be used."""
