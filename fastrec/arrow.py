@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,11 @@ from .arguments import check_int, check_types, shown
 from .parsing.feature_stats import Features, FeatureStats, InferredSequence
 from .parsing.infer import survey_features
 from .records.record_files import RecordFiles
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from .batches.option_types import TableOptions
 
 __all__ = ["Optional", "Record", "RecordBatch", "Table", "batch", "table"]
 
@@ -399,7 +404,7 @@ def table(
     *,
     batch_size: int = 8192,
     tensors: bool = True,
-    **options: Any,
+    **options: Unpack[TableOptions],
 ) -> Table:
     """Read record files as one Arrow stream: every record, verified, in the order of the files.
 

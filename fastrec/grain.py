@@ -10,7 +10,7 @@ import os
 import secrets
 from collections.abc import Mapping, Sequence
 from operator import index as as_index
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -27,6 +27,11 @@ from ._core import permuted
 from .arguments import check_int
 from .batches.block_shuffle import Shuffle
 from .images.keyed import KeyedParser
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from .batches.option_types import FurtherOptions
 
 __all__ = ["BatchIterDataset", "BatchMapDataset", "Source", "collate"]
 
@@ -248,7 +253,8 @@ class BatchIterDataset(grain.IterDataset):  # type: ignore[misc]
         shard: tuple[int, int] | Literal["auto"] | None = None,
         shuffle: Shuffle = False,
         seed: int | None = None,
-        **options: Any,
+        uneven: Literal["longer", "drop", "pad"] = "longer",
+        **options: Unpack[FurtherOptions],
     ) -> None:
         super().__init__()
         if isinstance(shard, str) and shard != "auto":
@@ -262,6 +268,7 @@ class BatchIterDataset(grain.IterDataset):  # type: ignore[misc]
             "features": features,
             "batch_size": batch_size,
             "shuffle": shuffle,
+            "uneven": uneven,
             "seed": secrets.randbits(63) if seed is None else seed,
         }
         self._share: tuple[Any, Any] = index, count

@@ -129,6 +129,7 @@ def load_dataset(
     split: str | None = "train",
     streaming: bool = False,
     cache_dir: str | None = None,
+    shards: Shards = "complete",
     **options: Any,
 ) -> Any:
     """Load record files, as ``datasets.load_dataset`` loads its built-in formats.
@@ -148,8 +149,10 @@ def load_dataset(
         save its state. Otherwise, the files are converted once and stored in the cache.
     cache_dir : str, optional
         Cache directory of ``datasets``.
+    shards : {"complete", "any"}
+        As for :class:`fastrec.Reader`.
     **options
-        Options of :class:`TFRecordConfig`.
+        Further options of :class:`TFRecordConfig`.
 
     Returns
     -------
@@ -165,7 +168,11 @@ def load_dataset(
     [{'count': 1, 'word': b'one'}]
     """
     builder = TFRecord(
-        data_files=data_files, description=description, cache_dir=cache_dir, **options
+        data_files=data_files,
+        description=description,
+        cache_dir=cache_dir,
+        shards=shards,
+        **options,
     )
     if streaming:
         return builder.as_streaming_dataset(split=split)

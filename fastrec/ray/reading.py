@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 import pyarrow as pa
@@ -24,15 +24,37 @@ from .. import arrow
 from ..parsing.infer import survey_features
 from ..records.paths import expand, is_path, is_record_name
 from ..records.record_files import RecordFiles
+from ..records.recovery import OnError
 from ..records.shard_sets import Shards, check_shards, check_shards_option
 from ..records.splitting import grouped
 from ..storage.options import StorageOptions
 from ..storage.remote import RemoteFile
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
 __all__ = ["TFRecordDatasource", "read_tfrecords"]
 
 _LEAST_BYTES = 1 << 20
 _PATH = "path"
+
+
+class DatasourceOptions(TypedDict, total=False):
+    """Options of a :class:`TFRecordDatasource`."""
+
+    features: Mapping[str, Any] | fastrec.SequenceFeatures | None
+    columns: Sequence[str] | None
+    include_paths: bool
+    filesystem: Any
+    storage_options: StorageOptions | Mapping[str, Any] | None
+    batch_size: int
+    tensors: bool
+    exact: bool
+    sample: int | None
+    manifest: fastrec.Manifest | Any
+    verify: bool
+    on_error: OnError
+    shards: Shards
 
 
 def read_tfrecords(
@@ -41,7 +63,7 @@ def read_tfrecords(
     override_num_blocks: int | None = None,
     concurrency: int | None = None,
     ray_remote_args: dict[str, Any] | None = None,
-    **options: Any,
+    **options: Unpack[DatasourceOptions],
 ) -> Any:
     """Read record files into a Ray Dataset of Arrow blocks.
 
@@ -130,7 +152,7 @@ class TFRecordDatasource(Datasource):  # type: ignore[misc]
         sample: int | None = 1000,
         manifest: fastrec.Manifest | Any = None,
         verify: bool = True,
-        on_error: Any = "raise",
+        on_error: OnError = "raise",
         shards: Shards = "complete",
     ) -> None:
         super().__init__()
@@ -142,7 +164,8 @@ class TFRecordDatasource(Datasource):  # type: ignore[misc]
             paths, filesystem, self._storage, shards if manifest is None else "any"
         )
         self._files = self._ranges(_NEVER)
-        self._exact, self._options = exact, {"verify": verify, "on_error": on_error}
+        self._exact = exact
+        self._options: dict[str, Any] = {"verify": verify, "on_error": on_error}
         if any(isinstance(path, RemoteFile) for path in self._paths):
             self._options["storage_options"] = self._storage
         self._include_paths, self._batch_size, self._tensors = include_paths, batch_size, tensors

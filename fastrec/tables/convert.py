@@ -18,7 +18,16 @@ from ..records.recovery import OnError
 from ..records.shard_sets import Shards
 from ..storage.options import StorageOptions
 from ..storage.urls import local_path
-from .formats import FORMATS, TEXTUAL, TFRECORD, TableCompression, files_of, packed, requested
+from .formats import (
+    FORMATS,
+    TEXTUAL,
+    TFRECORD,
+    TableCompression,
+    TableFormat,
+    files_of,
+    packed,
+    requested,
+)
 
 __all__ = ["Converted", "convert"]
 
@@ -58,8 +67,8 @@ def convert(
     source: PathLike | Sequence[PathLike],
     target: PathLike,
     *,
-    source_format: str | None = None,
-    target_format: str | None = None,
+    source_format: TableFormat | None = None,
+    target_format: TableFormat | None = None,
     features: Mapping[str, Any] | SequenceFeatures | Sequence[str] | None = None,
     raw: bool = False,
     text: bool | Sequence[str] | None = None,

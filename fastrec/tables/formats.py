@@ -17,12 +17,16 @@ __all__ = [
     "TEXTUAL",
     "TFRECORD",
     "TableCompression",
+    "TableFormat",
     "files_of",
     "format_of",
     "packed",
     "requested",
     "tables_in",
 ]
+
+TableFormat = Literal["tfrecord", "parquet", "arrow", "csv", "jsonl"]
+"""Formats of files, by name."""
 
 TableCompression = Literal["GZIP", "ZLIB", "none", "snappy", "zstd", "gzip", "lz4", "brotli", "bz2"]
 """Compressions of tables, of which each format has some, and of TFRecord files."""

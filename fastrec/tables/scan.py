@@ -4,11 +4,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import arrow
 from ..arguments import check_types
 from ..features.spec import SequenceFeatures
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ..batches.option_types import ScanOptions
 
 __all__ = ["Scan", "scan"]
 
@@ -126,7 +131,9 @@ def _names(described: Any) -> Iterator[str]:
 
 
 def scan(
-    source: Any, features: Mapping[str, Any] | SequenceFeatures | None = None, **options: Any
+    source: Any,
+    features: Mapping[str, Any] | SequenceFeatures | None = None,
+    **options: Unpack[ScanOptions],
 ) -> Scan:
     """Describe record files as a lazy table; a query reads only the columns that it needs.
 

@@ -26,6 +26,9 @@ from .rows import RowFile
 from .splits import Span
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ..batches.option_types import TransformedOptions
     from .statistics import Statistics
 
 __all__ = ["Dataset"]
@@ -190,7 +193,7 @@ class Dataset(Sequence[Any]):
         batch_size: int | None = 1,
         *,
         transform: Callable[[Any], Any] | None = None,
-        **options: Any,
+        **options: Unpack[TransformedOptions],
     ) -> fastrec.Batcher:
         """Return a :class:`~fastrec.Batcher` that yields nested columns.
 
@@ -222,7 +225,7 @@ class Dataset(Sequence[Any]):
             raise ValueError("tfds_id and batches are mutually exclusive: it names single records")
         if not len(self):
             raise ValueError(f"{self!r} has none to make batches of")
-        structure = self._structure
+        structure, further = self._structure, dict[str, Any](options)
         if all(span.is_whole for span in self._spans):
             for span in self._spans:
                 check_length(span, len(self._open(span.path)))
@@ -235,11 +238,11 @@ class Dataset(Sequence[Any]):
                 batch_size,
                 transform=function,
                 storage_options=self.info.storage,
-                **options,
+                **further,
             )
-        if given := [name for name in _NEEDS_FILES if options.get(name) not in (None, "raise")]:
+        if given := [name for name in _NEEDS_FILES if further.get(name) not in (None, "raise")]:
             raise ValueError(f"{given[0]} requires whole files, and {self.split!r} is part of one")
-        return self._numbered(batch_size, transform, options)
+        return self._numbered(batch_size, transform, further)
 
     def _numbered(
         self,

@@ -33,6 +33,9 @@ from .images import image_feature
 from .rows import RowFile, digest_of
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ..batches.option_types import TransformedOptions
     from .dataset import Dataset
     from .splits import Span
 
@@ -56,7 +59,7 @@ def make_steps(
     chunk_of: Sequence[str] = ("action", "action_dict"),
     index: str | os.PathLike[str] | None = None,
     transform: Callable[[Any], Any] | None = None,
-    **options: Any,
+    **options: Unpack[TransformedOptions],
 ) -> fastrec.Batcher:
     """Return a Batcher over the steps of all episodes: shuffled together, sharded, resumable.
 

@@ -8,7 +8,7 @@ import sys
 import warnings
 from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import torch
 import torch.distributed
@@ -20,6 +20,11 @@ from .epochs import EpochLog, new_pass, pass_of_worker
 from .ranks import RankCheck, RankedPass, has_other_ranks
 from .tensors import RAGGED, Batch, RaggedAs, to_tensors
 from .watch import check_not_lost, watch_starting_loader
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ..batches.option_types import FurtherOptions
 
 __all__ = ["IterableDataset"]
 
@@ -170,7 +175,7 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc,ty
         uneven: Literal["longer", "drop", "pad"] = "longer",
         ragged: RaggedAs = "nested",
         padding: Any = 0,
-        **options: Any,
+        **options: Unpack[FurtherOptions],
     ) -> None:
         if ragged not in RAGGED:
             raise ValueError(f"ragged must be one of {RAGGED}, got {ragged!r}")

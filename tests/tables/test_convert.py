@@ -330,7 +330,7 @@ def test_json_of_others_is_read(tmp_path: Path) -> None:
             ("a.tfrecord", "b.xls"),
             {"target_format": "xls"},
             ValueError,
-            "target_format must be one of",
+            "target_format must be 'tfrecord', 'parquet'",
         ),
         (("a.tfrecord", "b.parquet"), {"shards": 2}, TypeError, "shards requires a target"),
         (("a.tfrecord", "b.csv"), {"raw": True}, ValueError, "mutually exclusive"),

@@ -93,7 +93,7 @@ def test_rows_come_back_from_record_files(
 
 @settings(max_examples=40, deadline=None)
 @given(rows=tables(), kind=st.sampled_from(["parquet", "arrow", "jsonl"]))
-def test_rows_come_back_from_tables(rows: list[dict[str, list[Any]]], kind: str) -> None:
+def test_rows_come_back_from_tables(rows: list[dict[str, list[Any]]], kind: Any) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path, table, back = (os.path.join(folder, f"x.{end}") for end in ("rec", kind, "back"))
         write(path, [{n: v if v else None for n, v in row.items()} for row in rows])
@@ -139,7 +139,7 @@ def test_rows_of_single_values_come_back_from_csv(rows: list[dict[str, list[Any]
     ),
     kind=st.sampled_from(["parquet", "arrow"]),
 )
-def test_feature_lists_come_back_from_tables(frames: list[dict[str, Any]], kind: str) -> None:
+def test_feature_lists_come_back_from_tables(frames: list[dict[str, Any]], kind: Any) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path, table, back = (os.path.join(folder, f"x.{end}") for end in ("rec", kind, "back"))
         rows = []
@@ -200,7 +200,7 @@ def described(path: str) -> Any:
     kind=st.sampled_from(["parquet", "arrow", "jsonl", "csv"]),
 )
 def test_odd_names_come_back_or_are_named_in_an_error(
-    rows: list[dict[str, list[int]]], kind: str
+    rows: list[dict[str, list[int]]], kind: Any
 ) -> None:
     names = sorted({name for row in rows for name in row})
     if kind == "csv":

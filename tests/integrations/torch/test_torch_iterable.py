@@ -167,7 +167,7 @@ def test_options_reach_the_batcher(files: str, features: dict[str, Any]) -> None
     assert columns["x"][3].tolist() == [6] * 5
     assert tokens[1].tolist() == [0, -1, -1]
     with pytest.raises(TypeError):
-        IterableDataset(files, features, 10, colour="red")
+        IterableDataset(files, features, 10, colour="red")  # type: ignore[call-arg]
     with pytest.raises(ValueError, match="shard must be 'auto'"):
         IterableDataset(files, features, 10, shard="all")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="ragged must be one of"):
