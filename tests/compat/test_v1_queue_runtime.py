@@ -16,7 +16,7 @@ import fastrec.compat.v1 as tf
 from fastrec.compat.v1 import _queueing
 from fastrec.compat.v1._attempts import Never
 from fastrec.compat.v1._queueing import FifoQueue, PaddingQueue, PriorityQueue, Queue, ShuffleQueue
-from fastrec.compat.v1.session import Cancellation
+from fastrec.compat.v1._runtime import Cancellation
 
 INT = np.dtype(np.int64)
 ALWAYS = Never()

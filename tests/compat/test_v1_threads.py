@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 import fastrec.compat.v1 as tf
+from fastrec.compat.v1._runtime import Step
 from fastrec.compat.v1.graph import create_op
-from fastrec.compat.v1.session import Step
 
 
 def at_once(count: int, work: Any) -> None:

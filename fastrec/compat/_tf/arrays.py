@@ -11,8 +11,6 @@ import numpy as np
 from .dtypes import DType, as_dtype, bool_, string
 from .shape import Dimension, TensorShape
 
-__all__ = ["as_typed", "make_array", "strings_of"]
-
 _Array = np.ndarray[Any, Any]
 
 

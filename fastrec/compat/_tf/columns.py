@@ -26,23 +26,6 @@ from . import errors as _errors
 from .shape import in_messages
 from .tensor import as_array
 
-__all__ = [
-    "VarLen",
-    "Variants",
-    "arrays_of",
-    "batch_of",
-    "column_of",
-    "common_size",
-    "flat_values",
-    "joined",
-    "padded_strings",
-    "refilled",
-    "rows_of",
-    "shape_of",
-    "size_of",
-    "taken",
-]
-
 
 class VarLen:
     """A column of sparse vectors with consecutive indices from 0; only values are stored."""

@@ -20,8 +20,6 @@ from .specs import RaggedTensorSpec, SparseTensorSpec, TypeSpec
 from .tensor import OPERATORS, TensorShape, as_array, convert_to_tensor
 from .tracing.recording import SYMBOL_WRAPPERS, WRAPPERS, Symbol, run, wrap
 
-__all__ = ["RaggedTensor", "SparseTensor"]
-
 
 class Composite:
     """A value that consists of several arrays, or the symbol for one."""

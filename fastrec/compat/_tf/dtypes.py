@@ -7,28 +7,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-__all__ = [
-    "DType",
-    "as_dtype",
-    "bfloat16",
-    "bool_",
-    "complex64",
-    "complex128",
-    "float16",
-    "float32",
-    "float64",
-    "int8",
-    "int16",
-    "int32",
-    "int64",
-    "resource",
-    "string",
-    "uint8",
-    "uint16",
-    "uint32",
-    "uint64",
-]
-
 
 class DType:
     """The type of a tensor's elements. Each type is one object, so that ``is`` compares them."""

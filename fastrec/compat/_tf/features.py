@@ -15,17 +15,6 @@ from .arrays import make_array
 from .dtypes import DType, as_dtype, float32, int32, int64, string
 from .shape import as_shape
 
-__all__ = [
-    "FixedLenFeature",
-    "FixedLenSequenceFeature",
-    "RaggedFeature",
-    "SparseFeature",
-    "VarLenFeature",
-    "checked_context",
-    "checked_example",
-    "checked_sequence",
-]
-
 
 class VarLenFeature(NamedTuple):
     """Any number of values in each record: a sparse tensor."""

@@ -18,25 +18,6 @@ from .errors import (
     translated,
 )
 
-__all__ = [
-    "FileStatistics",
-    "GFile",
-    "copy",
-    "exists",
-    "glob_files",
-    "isdir",
-    "join",
-    "listdir",
-    "makedirs",
-    "mkdir",
-    "remove",
-    "rename",
-    "rmtree",
-    "stat",
-    "walk",
-    "write_file",
-]
-
 T = TypeVar("T")
 
 

@@ -10,8 +10,6 @@ import numpy as np
 
 from .faces import Functions
 
-__all__ = ["Backend", "normalize", "pad_sequences", "to_categorical"]
-
 
 class Backend(Functions):
     """The functions of ``tf.keras.backend``, which call the functions of one TensorFlow version.

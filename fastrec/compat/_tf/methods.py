@@ -18,16 +18,6 @@ from .ops import sparse_arithmetic as arithmetic
 from .ops.picking import index_of, python_number
 from .tensor import TensorShape
 
-__all__ = [
-    "Functions",
-    "Methods",
-    "RaggedMethods",
-    "SparseMethods",
-    "integers",
-    "of_values",
-    "operator",
-]
-
 _INTEGERS = ("int32", "int64")
 
 

@@ -19,8 +19,6 @@ from typing import Any
 
 from .naming import renamed, uncovered
 
-__all__ = ["NAMES", "Namespace", "found", "names_of"]
-
 NAMES = {
     "": """
     @math: abs acos add add_n asin atan atan2 cast clip_by_value cos cosh divide equal exp floor
@@ -189,7 +187,7 @@ NAMES = {
     .iterators/1: Iterator get_output_classes get_output_shapes get_output_types
         make_initializable_iterator make_one_shot_iterator
     ._datasets/1: Dataset FixedLengthRecordDataset TFRecordDataset TextLineDataset
-    _tf.data.dataset: AUTOTUNE
+    _tf.data.chaining: AUTOTUNE
     _tf.data.file_datasets/2: FixedLengthRecordDataset TFRecordDataset TextLineDataset
     _tf.data.dataset/2: Dataset
     _tf.data.iterating/2: Iterator=DatasetIterator
@@ -209,7 +207,7 @@ NAMES = {
         get_single_element group_by_reducer make_batched_features_dataset make_csv_dataset
         parse_example_dataset sample_from_datasets
     _tf.data.pipeline: INFINITE_CARDINALITY=INFINITE UNKNOWN_CARDINALITY=UNKNOWN
-    _tf.data.dataset: AUTOTUNE
+    _tf.data.chaining: AUTOTUNE
     _tf.data.experimental/1: map_and_batch_with_legacy_function=map_and_batch
     .iterators/1: Optional get_next_as_optional
     ._datasets/1: CsvDataset

@@ -11,9 +11,6 @@ from importlib.machinery import ModuleSpec
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, TypeVar, cast
 
-__all__ = ["importable", "named", "renamed", "uncovered", "under_own_names"]
-
-
 F = TypeVar("F")
 
 

@@ -9,8 +9,6 @@ from typing import Any
 from .structure import alike
 from .structure import flatten as _flatten
 
-__all__ = ["assert_same_structure", "flatten", "is_nested", "map_structure", "pack_sequence_as"]
-
 
 def is_nested(seq: Any) -> bool:
     """Return whether `seq` is a list, a tuple or a mapping."""

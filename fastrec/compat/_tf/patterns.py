@@ -19,9 +19,6 @@ from typing import Any, NamedTuple
 
 from .errors import InvalidArgumentError
 
-__all__ = ["MOST_STEPS", "Bound", "Pattern", "bound_of", "compiled", "linear"]
-
-
 _CLASSES = {
     "alnum": "0-9A-Za-z",
     "alpha": "A-Za-z",

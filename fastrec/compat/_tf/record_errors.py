@@ -16,9 +16,6 @@ from .errors import OpError, translated
 from .features import Checked, Dense
 from .shape import in_messages
 
-__all__ = ["data_error", "parse_failure", "sequence_failure"]
-
-
 _HEADER = 12
 
 

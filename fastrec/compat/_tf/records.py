@@ -23,18 +23,6 @@ from .record_errors import data_error
 if TYPE_CHECKING:
     from fastrec.records.compression import Codec
 
-__all__ = [
-    "TFRecordCompressionType",
-    "TFRecordOptions",
-    "TFRecordWriter",
-    "as_path",
-    "compression_of",
-    "or_default",
-    "tf_record_iterator",
-    "tf_record_random_reader",
-]
-
-
 _GZIP_BITS = 16
 
 

@@ -17,21 +17,6 @@ from .kernels import philox
 if TYPE_CHECKING:
     import random
 
-__all__ = [
-    "SeedSource",
-    "draws",
-    "generator",
-    "get_seed",
-    "graph_seed",
-    "in_use",
-    "is_looking_ahead",
-    "kept_for_run",
-    "looking_ahead",
-    "running",
-    "seeded_by",
-    "set_seed",
-]
-
 T = TypeVar("T")
 
 _DEFAULT_GRAPH_SEED = 87654321

@@ -13,18 +13,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import logging
 
-__all__ = [
-    "InputContext",
-    "Strategy",
-    "TPUClusterResolver",
-    "device",
-    "get_logger",
-    "get_strategy",
-    "has_strategy",
-    "jit_scope",
-    "name_scope",
-]
-
 
 class LogicalDeviceConfiguration:
     """The configuration of a logical device.

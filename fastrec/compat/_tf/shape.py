@@ -6,8 +6,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, overload
 
-__all__ = ["Dimension", "TensorShape", "as_shape", "dimension_value"]
-
 
 def dimension_value(value: Any) -> int | None:
     """Return the size that a dimension represents; None if it is unknown.

@@ -11,21 +11,6 @@ from .dtypes import DType, as_dtype, int64
 from .structure import flatten
 from .tensor import Tensor, TensorShape, convert_to_tensor
 
-__all__ = [
-    "DatasetSpec",
-    "ElementsSpec",
-    "NoneTensorSpec",
-    "RaggedTensorSpec",
-    "SparseTensorSpec",
-    "TensorArraySpec",
-    "TensorSpec",
-    "TypeSpec",
-    "batched",
-    "common",
-    "sample",
-    "unbatched",
-]
-
 
 class TypeSpec:
     """A type and a shape.

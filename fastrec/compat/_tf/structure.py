@@ -12,8 +12,6 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-__all__ = ["LEAF", "alike", "flatten", "map_leaves", "pack", "packer", "parts_along"]
-
 
 class _Leaf(enum.Enum):
     """The place of a component in a structure; copies are identical."""

@@ -17,9 +17,6 @@ from .shape import TensorShape as _TensorShape
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["EagerTensor", "Tensor", "TensorShape", "as_array", "as_texts", "convert_to_tensor"]
-
-
 _BLOCK = 16  # strings that are worth a block of memory
 
 

@@ -11,8 +11,6 @@ from .dtypes import as_dtype
 from .tensor import convert_to_tensor
 from .tensor_proto import UNREADABLE, decode, serialize
 
-__all__ = ["TensorProto", "TensorShapeProto", "make_ndarray", "make_tensor_proto"]
-
 # The fields of each message: name, number, type, and whether it is a list.
 _MESSAGES: dict[str, tuple[tuple[str, int, str, bool], ...]] = {
     "Dim": (("size", 1, "INT64", False), ("name", 2, "STRING", False)),

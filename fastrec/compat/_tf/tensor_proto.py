@@ -19,23 +19,6 @@ from .dtypes import DType, as_dtype, short_name
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = [
-    "UNREADABLE",
-    "Malformed",
-    "content_of",
-    "decode",
-    "example_of_json",
-    "field",
-    "fields",
-    "parse",
-    "serialize",
-    "shape_field",
-    "shape_sizes",
-    "signed",
-    "varint",
-]
-
-
 _MOST_ELEMENTS = 2**31
 
 

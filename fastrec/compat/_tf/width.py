@@ -13,17 +13,6 @@ from fastrec.threads import usable_cpus
 
 from .specs import TensorSpec, TypeSpec
 
-__all__ = [
-    "AHEAD",
-    "DRAWS",
-    "PARSED",
-    "READ",
-    "READ_BYTES",
-    "RunnerWidth",
-    "batched_rows",
-    "limited_rows",
-]
-
 AHEAD = 64  # elements to have ready where no batches are requested
 PARSED = 16  # records to parse together that may hold encoded images
 READ = 1024  # most records to read together, and most rows to request for a batch

@@ -15,8 +15,6 @@ from .._tf.ops import Array, invalid
 from .._tf.ops.draws import Drawing
 from .._tf.specs import TensorSpec, TypeSpec
 
-__all__ = ["LOG_UNIFORM", "UNIFORM"]
-
 _WORDS = 1 << 64
 _RESERVED = 512  # blocks for each number, because TensorFlow reserves 2048 words
 _MOST = 1 << 16  # numbers drawn in one call

@@ -16,8 +16,6 @@ from .._tf.ops import Array, Op
 from .._tf.specs import SparseTensorSpec, TypeSpec
 from .._tf.tensor import as_array
 
-__all__ = ["CROSS", "CROSS_HASHED"]
-
 Sparse = fastrec.Sparse
 
 _MUL = np.uint64(0xC6A4A7935BD1E995)

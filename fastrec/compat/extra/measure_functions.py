@@ -13,8 +13,6 @@ from .._tf.faces.images import Images
 from .._tf.ops import Op, arithmetic
 from . import measures as rows
 
-__all__ = ["Measures"]
-
 CombinedNonMaxSuppression = namedtuple(
     "CombinedNonMaxSuppression",
     ["nmsed_boxes", "nmsed_scores", "nmsed_classes", "valid_detections"],

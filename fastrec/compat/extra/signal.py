@@ -18,8 +18,6 @@ from .._tf.specs import TensorSpec, TypeSpec
 from .._tf.tensor import as_array
 from .._tf.tracing.recording import raw_of
 
-__all__ = ["DCT", "FFT", "FRAME", "IFFT", "IRFFT", "RFFT", "Audio", "Signals", "frame_count"]
-
 _PCM, _EXTENSIBLE = 1, 0xFFFE
 
 

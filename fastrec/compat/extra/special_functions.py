@@ -17,8 +17,6 @@ from .._tf.ops.arithmetic import broadcast_sizes
 from .._tf.specs import TensorSpec
 from . import special as rows
 
-__all__ = ["Special", "Various"]
-
 
 class Special(Faces):
     """Rarely used functions of ``tf.math`` and ``tf.nn`` for a version."""

@@ -15,8 +15,6 @@ from .._tf.faces import Faces
 from .._tf.ops import Array, Op, invalid, known_sizes
 from .._tf.specs import TensorSpec, TypeSpec
 
-__all__ = ["DEPTHWISE", "FILLS", "MAX_POOL", "PROJECTED", "Padding", "Warps"]
-
 Padding = str | tuple[tuple[int, int], ...]  # "SAME", "VALID", or explicit padding
 
 FILLS = ("CONSTANT", "REFLECT", "WRAP", "NEAREST")

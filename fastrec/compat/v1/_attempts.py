@@ -20,21 +20,6 @@ from ._rows import Row
 if TYPE_CHECKING:
     from ._queueing import Queue
 
-__all__ = [
-    "BLOCKED",
-    "DONE",
-    "MOVED",
-    "Attempt",
-    "Cancellation",
-    "Close",
-    "Dequeue",
-    "Enqueue",
-    "Never",
-    "TakeReady",
-    "called_off",
-    "held",
-]
-
 _SLICE_SECONDS = 0.2
 
 

@@ -22,7 +22,7 @@ from .._tf.columns import VarLen, flat_values
 from .._tf.dtypes import DType, as_dtype, int64
 from .._tf.errors import InvalidArgumentError
 from .._tf.methods import Methods, RaggedMethods, SparseMethods
-from .._tf.ops import Block, Op
+from .._tf.ops import Array, Block, Op
 from .._tf.ops import ragged as of_ragged
 from .._tf.ops import sparse as of_sparse
 from .._tf.ops.ragged import normal
@@ -31,27 +31,8 @@ from .._tf.specs import RaggedTensorSpec, SparseTensorSpec, TensorSpec, TypeSpec
 from .._tf.tensor import as_array
 from ._graph import Graph
 from ._nodes import Operation, Tensor, operators
-from ._ops import Array, record_all
+from ._ops import record_all
 from .constants import constant_value, convert_to_tensor, shape_value
-
-__all__ = [
-    "COMPOSITES",
-    "RaggedTensor",
-    "RaggedTensorValue",
-    "SparseTensor",
-    "SparseTensorValue",
-    "applied",
-    "class_of",
-    "eager",
-    "make_op",
-    "parts_of",
-    "pieces",
-    "put_together",
-    "ragged_of",
-    "spec_of",
-    "specs_of",
-    "take_op",
-]
 
 
 def _tensor(value: Any, dtype: Any = None) -> Tensor:

@@ -22,7 +22,7 @@ from .._tf.arrays import make_array
 from .._tf.data import csv as _csv
 from .._tf.data import dataset as _base
 from .._tf.data import file_datasets as _files
-from .._tf.data.chaining import AUTOTUNE, Chain
+from .._tf.data.chaining import Chain
 from .._tf.data.functions import DatasetSignature, Function
 from .._tf.data.interleaving import Interleave
 from .._tf.data.options import Options
@@ -50,17 +50,6 @@ from ._functions import GraphFunction, captured_values
 from ._nodes import Operation, Tensor
 from .constants import constant_value, convert_to_tensor
 from .graph import create_op, get_seed
-
-__all__ = [
-    "AUTOTUNE",
-    "CsvDataset",
-    "Dataset",
-    "FixedLengthRecordDataset",
-    "TFRecordDataset",
-    "TextLineDataset",
-    "adapted",
-]
-
 
 Captures = dict[Tensor, None]
 

@@ -13,8 +13,6 @@ from .._tf.dtypes import DType, resource, string
 from ._graph import Graph
 from ._nodes import Operation, Tensor
 
-__all__ = ["Fetched", "fed_array", "feeds_of", "fetched"]
-
 Fetched = Callable[[Iterator[Any]], Any]
 """Takes as many values as it needs and gives them in the structure that was asked for."""
 

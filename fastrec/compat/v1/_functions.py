@@ -43,17 +43,6 @@ from .constants import of_array, placeholder
 from .draws import attributes_of, first_state
 from .graph import FunctionGraph, get_default_graph
 
-__all__ = [
-    "Effects",
-    "GraphFunction",
-    "Way",
-    "captured_values",
-    "dependent",
-    "drawing",
-    "emit",
-    "is_avoidable",
-]
-
 # Besides draws, these stateful operations may process a block before the next operation runs.
 _INDEPENDENT = ("Assert", "LoopVariable", "MapElement", "Merge", "NoOp", "ReadFile", "Switch")
 

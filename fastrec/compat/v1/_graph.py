@@ -11,8 +11,6 @@ from typing import Any
 
 from ._nodes import Operation, Tensor
 
-__all__ = ["Graph", "GraphKeys", "inside"]
-
 
 class GraphKeys:
     """The names of the collections that a graph keeps."""

@@ -13,8 +13,6 @@ from .._tf.shape import TensorShape
 if TYPE_CHECKING:
     from ._graph import Graph
 
-__all__ = ["DEAD", "Arithmetic", "Kernel", "Operation", "OperatorNotAllowedInGraphError", "Tensor"]
-
 Kernel = Callable[..., "tuple[Any, ...]"]
 """``kernel(step, *input_values)`` gives one value for each output.
 

@@ -13,26 +13,12 @@ import numpy as np
 from .._tf.dtypes import DType, int32
 from .._tf.errors import InvalidArgumentError
 from .._tf.faces import Version
-from .._tf.ops import Array, Op, invalid
+from .._tf.ops import Op
 from .._tf.shape import TensorShape
 from .._tf.tensor import as_array
 from ._nodes import Kernel, Operation, Tensor
 from .constants import convert_to_tensor, types_within
 from .graph import create_op
-
-__all__ = [
-    "GRAPHS",
-    "Array",
-    "checked_kind",
-    "integers",
-    "invalid",
-    "pure",
-    "record",
-    "record_all",
-    "recorded",
-    "same_types",
-    "tensors_of",
-]
 
 
 def pure(

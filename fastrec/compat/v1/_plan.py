@@ -32,9 +32,6 @@ from ._nodes import Kernel, Tensor
 if TYPE_CHECKING:
     from ._runtime import Step
 
-__all__ = ["Instruction", "Plan", "frozen", "needed", "run_concurrently"]
-
-
 _SLICE = 0.2  # seconds for which the caller's thread waits before it checks for cancellation
 
 

@@ -41,9 +41,6 @@ from ._rows import (
     row_bytes,
 )
 
-__all__ = ["FifoQueue", "PaddingQueue", "PriorityQueue", "Queue", "ShuffleQueue", "shape_text"]
-
-
 # Seconds that a dequeue waits for a queue without feeders before it raises an error.
 UNFED_SECONDS = 5.0
 _LARGE = 1 << 16  # minimum bytes of a large element

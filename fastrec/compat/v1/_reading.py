@@ -18,8 +18,6 @@ from ._queueing import Queue
 from ._rows import Array, Row
 from ._sources import Block, Source, strings
 
-__all__ = ["ReaderState"]
-
 _BLOCK_BYTES = 1 << 21  # bytes of records that are work items themselves
 
 

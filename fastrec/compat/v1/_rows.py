@@ -18,20 +18,6 @@ import numpy as np
 
 from fastrec import ShuffleBuffer, _core
 
-__all__ = [
-    "Apart",
-    "Array",
-    "Fifo",
-    "Heap",
-    "Loose",
-    "Order",
-    "Padded",
-    "Rows",
-    "Shuffled",
-    "Slabs",
-    "row_bytes",
-]
-
 Array = np.ndarray[Any, Any]
 Row = tuple[Array, ...]
 Shape = tuple[int | None, ...]

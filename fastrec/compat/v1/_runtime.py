@@ -19,8 +19,6 @@ from ._graph import Graph
 from ._nodes import DEAD, Operation, Tensor
 from ._plan import Plan
 
-__all__ = ["Cancellation", "Runtime", "Step", "plain"]
-
 T = TypeVar("T")
 
 

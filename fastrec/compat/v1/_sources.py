@@ -20,18 +20,6 @@ from ._rows import Array
 if TYPE_CHECKING:
     from fastrec.records.compression import Codec
 
-__all__ = [
-    "Block",
-    "Fixed",
-    "Generated",
-    "Lines",
-    "Once",
-    "Records",
-    "Source",
-    "strings",
-    "whole_file",
-]
-
 _HEADER, _FRAMING = 12, 16  # bytes of a record's header, and of its whole frame
 _BLOCK_RECORDS = 512
 _BLOCK_BYTES = 1 << 21

@@ -15,8 +15,6 @@ from ._queueing import Queue
 from ._reading import ReaderState
 from ._sources import Block
 
-__all__ = ["QUEUES", "READS", "Elements", "Records", "Several", "Taken"]
-
 QUEUES = ("FIFOQueueV2", "RandomShuffleQueueV2", "PaddingFIFOQueueV2", "PriorityQueueV2")
 READS = ("ReaderReadV2", "QueueDequeueV2")
 _READERS = (

@@ -13,17 +13,14 @@ from .._tf.dtypes import DType, as_dtype, bool_, float32, int16, int32, int64, s
 from .._tf.faces.arrays import Arrays
 from .._tf.faces.math import Products
 from .._tf.faces.picking import Picking
-from .._tf.ops import Op, joining
+from .._tf.ops import Array, Op, invalid, joining
 from .._tf.ops import picking as rows
 from .._tf.ops.arithmetic import SELECT
 from .._tf.shape import as_shape, in_messages
 from .._tf.specs import TensorSpec
 from ._nodes import Tensor, operators
-from ._ops import GRAPHS, Array, integers, invalid, record, tensors_of
+from ._ops import GRAPHS, integers, record, tensors_of
 from .constants import constant_value, convert_to_tensor, holds_tensor, of_array, types_within
-
-__all__ = ["newaxis", "slice", "strided_slice"]
-
 
 _SMALL = 1000  # largest number of elements of a constant of one value
 

@@ -14,36 +14,14 @@ import fastrec
 from .._tf.columns import batch_of
 from .._tf.dtypes import DType, int64, resource
 from .._tf.naming import named
+from .._tf.ops import Array, invalid
 from .._tf.shape import as_shape
 from ._composites import SparseTensor, parts_of, pieces
 from ._nodes import Tensor
-from ._ops import Array, invalid
 from .constants import convert_to_tensor
 from .graph import create_op, name_scope
 from .queues import FIFOQueue, PaddingFIFOQueue, QueueBase, RandomShuffleQueue
 from .runners import QueueRunner, add_queue_runner
-
-__all__ = [
-    "all_alike",
-    "as_given",
-    "at_random",
-    "batch",
-    "batch_join",
-    "batched",
-    "example_of",
-    "in_order",
-    "is_sparse",
-    "maybe_batch",
-    "maybe_batch_join",
-    "maybe_shuffle_batch",
-    "maybe_shuffle_batch_join",
-    "restored",
-    "restored_of",
-    "shuffle_batch",
-    "shuffle_batch_join",
-    "stored",
-]
-
 
 MakeQueue = Callable[[list[DType], Any], QueueBase]
 

@@ -7,17 +7,6 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-__all__ = [
-    "FLAGS",
-    "DEFINE_boolean",
-    "DEFINE_enum",
-    "DEFINE_float",
-    "DEFINE_integer",
-    "DEFINE_list",
-    "DEFINE_string",
-    "mark_flag_as_required",
-]
-
 
 class _Flag:
     def __init__(self, default: Any, parse: Callable[[str], Any], help: str, toggles: bool) -> None:

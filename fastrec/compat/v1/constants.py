@@ -15,18 +15,6 @@ from ._nodes import Tensor, operators
 from ._plan import frozen, needed
 from .graph import create_op
 
-__all__ = [
-    "constant",
-    "constant_value",
-    "convert_to_tensor",
-    "get_static_value",
-    "holds_tensor",
-    "make_array",
-    "placeholder",
-    "placeholder_with_default",
-    "shape_value",
-]
-
 _Array = np.ndarray[Any, Any]
 
 

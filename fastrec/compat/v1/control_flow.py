@@ -11,11 +11,12 @@ import numpy as np
 
 from .._tf.dtypes import DType, bool_
 from .._tf.faces.checks import Checks, Choosing, summary
+from .._tf.ops import invalid
 from .._tf.shape import TensorShape, in_messages
 from .._tf.structure import LEAF, flatten
 from ._composites import COMPOSITES, RaggedTensor, SparseTensor, pieces, ragged_of
 from ._nodes import Operation, Tensor
-from ._ops import GRAPHS, invalid
+from ._ops import GRAPHS
 from ._plan import Plan, needed
 from .constants import constant_value, convert_to_tensor
 from .graph import (
@@ -26,21 +27,6 @@ from .graph import (
     name_scope,
 )
 from .math_ops import math
-
-__all__ = [
-    "Assert",
-    "Print",
-    "case",
-    "cond",
-    "device",
-    "group",
-    "map_fn",
-    "no_op",
-    "print_v2",
-    "switch_case",
-    "tuple_",
-    "with_dependencies",
-]
 
 equal, identity = math.equal, math.identity
 

@@ -13,41 +13,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._tf.dtypes import bool_, int32
+from .._tf.ops import invalid
 from .._tf.ops.arithmetic import LOGICAL_AND, LOGICAL_NOT
 from .._tf.tensor import convert_to_tensor as as_eager
 from .._tf.tracing.calls import Unfit
 from .._tf.tracing.parts import chosen
 from .._tf.tracing.recording import Symbol, run
 from ._nodes import DEAD, Operation, Tensor
-from ._ops import invalid
 from .constants import constant_value, convert_to_tensor
 from .control_flow import (
-    Assert,
     _merged,
-    case,
-    cond,
-    group,
-    no_op,
     tuple_,
-    with_dependencies,
 )
 from .graph import create_op
-from .loops import while_loop
-
-__all__ = [
-    "Assert",
-    "MergeOutput",
-    "case",
-    "cond",
-    "group",
-    "merge",
-    "merged_values",
-    "no_op",
-    "switch",
-    "tuple",
-    "while_loop",
-    "with_dependencies",
-]
 
 tuple = tuple_
 

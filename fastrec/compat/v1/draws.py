@@ -17,17 +17,6 @@ from ._ops import GRAPHS
 from .array_ops import _shape_tensor
 from .graph import create_op, get_seed, name_scope
 
-__all__ = [
-    "attributes_of",
-    "drawn",
-    "draws",
-    "first_state",
-    "image_draws",
-    "multinomial",
-    "sample_distorted_bounding_box",
-    "state_of",
-]
-
 
 def first_state(op: Operation) -> philox.Philox:
     """Return the state before the first draw."""

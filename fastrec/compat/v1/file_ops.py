@@ -14,33 +14,12 @@ from .._tf.dtypes import string
 from .._tf.errors import translated
 from .._tf.files import GFile as GFile
 from .._tf.naming import named, renamed
+from .._tf.ops import Array, invalid
+from ._graph import GraphKeys
 from ._nodes import Operation, Tensor
-from ._ops import Array, invalid
 from .constants import convert_to_tensor
-from .graph import GraphKeys, create_op
+from .graph import create_op
 from .variables import Variable
-
-__all__ = [
-    "Copy",
-    "DeleteRecursively",
-    "Exists",
-    "FastGFile",
-    "GFile",
-    "Glob",
-    "IsDirectory",
-    "ListDirectory",
-    "MakeDirs",
-    "MkDir",
-    "Open",
-    "Remove",
-    "Rename",
-    "Stat",
-    "Walk",
-    "match_filenames_once",
-    "matching_files",
-    "read_file",
-    "write_file",
-]
 
 
 def _scalar(value: Array, what: str) -> bytes:

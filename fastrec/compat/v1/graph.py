@@ -15,28 +15,8 @@ from typing import Any
 
 from .._tf.dtypes import DType
 from .._tf.shape import TensorShape
-from ._graph import Graph, GraphKeys, inside
-from ._nodes import DEAD, Arithmetic, Kernel, Operation, Tensor, operators
-
-__all__ = [
-    "Arithmetic",
-    "Graph",
-    "GraphKeys",
-    "Kernel",
-    "Operation",
-    "Tensor",
-    "add_to_collection",
-    "control_dependencies",
-    "create_op",
-    "get_collection",
-    "get_collection_ref",
-    "get_default_graph",
-    "get_seed",
-    "name_scope",
-    "operators",
-    "reset_default_graph",
-    "set_random_seed",
-]
+from ._graph import Graph, inside
+from ._nodes import DEAD, Kernel, Operation, Tensor
 
 _MOST_SEED = 2**31 - 1
 GRAPH_SEED = 87654321  # TensorFlow's seed of the graph if only the operation has a seed

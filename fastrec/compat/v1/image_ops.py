@@ -19,16 +19,6 @@ from ._nodes import Tensor
 from ._ops import checked_kind, record
 from .constants import convert_to_tensor
 
-__all__ = [
-    "ResizeMethod",
-    "resize",
-    "resize_area",
-    "resize_bicubic",
-    "resize_bilinear",
-    "resize_images",
-    "resize_nearest_neighbor",
-]
-
 
 class ResizeMethod:
     """Methods for resizing an image."""

@@ -26,9 +26,6 @@ from ._runtime import Step
 from .constants import convert_to_tensor
 from .graph import create_op
 
-__all__ = ["Iterator", "Optional", "get_next_as_optional"]
-
-
 _numbers = itertools.count()
 _by_handle: weakref.WeakValueDictionary[bytes, Iterator] = weakref.WeakValueDictionary()
 

@@ -8,16 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from .._tf.ops import invalid
 from .._tf.shape import TensorShape
 from .._tf.structure import flatten, pack
 from ._nodes import Tensor
-from ._ops import invalid
 from .constants import convert_to_tensor
 from .control_flow import _Branch, _element, _elements, _merged, _not_alone, _stacked
 from .graph import create_op, name_scope
 from .tensor_array import TensorArray
-
-__all__ = ["foldl", "foldr", "scan", "while_loop"]
 
 
 def _inner(dtype: Any, shape: Any) -> Tensor:

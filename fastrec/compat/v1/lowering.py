@@ -42,8 +42,6 @@ from .draws import state_of
 if TYPE_CHECKING:
     import concurrent.futures
 
-__all__ = ["BlockPlan", "enqueuer", "set_lowering"]
-
 _TRIED = 3  # records to time; the first one may include a setup
 
 _ENQUEUES = ("QueueEnqueueV2", "QueueEnqueueManyV2")

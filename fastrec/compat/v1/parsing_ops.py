@@ -14,8 +14,6 @@ from ._nodes import Tensor
 from ._ops import GRAPHS
 from .constants import convert_to_tensor
 
-__all__ = ["decode_raw", "parsers"]
-
 
 class _GraphParsers(Parsers):
     """Parsers for graphs, where composite tensors consist of several tensors."""

@@ -8,24 +8,17 @@ from typing import Any
 
 from .._tf.dtypes import int64, string
 from .._tf.shape import TensorShape
+from ._graph import GraphKeys
 from ._nodes import Tensor
 from .array_ops import arrays, picking
 from .constants import constant, convert_to_tensor
 from .control_flow import Assert
 from .draws import draws
-from .graph import GraphKeys, control_dependencies, name_scope
+from .graph import control_dependencies, name_scope
 from .math_ops import math
 from .queues import FIFOQueue, QueueBase
 from .runners import QueueRunner, add_queue_runner
 from .variables import Variable, count_up_to
-
-__all__ = [
-    "input_producer",
-    "limit_epochs",
-    "range_input_producer",
-    "slice_input_producer",
-    "string_input_producer",
-]
 
 gather, shape, size, range_tensor = (
     picking.gather,

@@ -17,8 +17,6 @@ from ._queueing import Queue
 from .constants import constant_value, convert_to_tensor
 from .graph import create_op, name_scope
 
-__all__ = ["QueueBase", "as_names", "as_types"]
-
 
 def as_types(dtypes: Any) -> list[DType]:
     """Return the list of component types for one type or several."""

@@ -17,8 +17,6 @@ from ._queueing import PriorityQueue as RankedQueue
 from .graph import create_op, get_seed
 from .queue_base import QueueBase, as_names, as_types
 
-__all__ = ["FIFOQueue", "PaddingFIFOQueue", "PriorityQueue", "QueueBase", "RandomShuffleQueue"]
-
 
 def as_shapes(shapes: Any, *, partial: bool = False) -> list[TensorShape] | None:
     """Return component shapes for a list of shapes or a single one."""

@@ -11,8 +11,6 @@ from .._tf.shape import TensorShape
 from ._composites import RaggedTensor, RaggedTensorValue, ragged_of
 from .constants import placeholder as _placeholder
 
-__all__ = ["RaggedTensor", "RaggedTensorValue"]
-
 functions = RaggedFunctions(RaggedTensor)
 
 

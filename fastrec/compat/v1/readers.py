@@ -18,15 +18,6 @@ from ._sources import Fixed, Generated, Lines, Once, Records, Source, whole_file
 from .constants import convert_to_tensor
 from .graph import create_op
 
-__all__ = [
-    "FixedLengthRecordReader",
-    "IdentityReader",
-    "ReaderBase",
-    "TFRecordReader",
-    "TextLineReader",
-    "WholeFileReader",
-]
-
 
 class ReaderReadUpTo(NamedTuple):
     """The result of :meth:`ReaderBase.read_up_to`."""

@@ -14,24 +14,15 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from .._tf.errors import CancelledError, OpError, OutOfRangeError
+from ._graph import GraphKeys
 from ._nodes import Operation
 from ._queueing import Queue
-from .graph import GraphKeys, get_default_graph
+from .graph import get_default_graph
 from .queues import QueueBase
 from .session import BaseSession, get_default_session
 
 if TYPE_CHECKING:
     import logging
-
-__all__ = [
-    "Coordinator",
-    "LooperThread",
-    "QueueRunner",
-    "add_queue_runner",
-    "log",
-    "start_queue_runners",
-]
-
 
 ExcInfo = tuple[type[BaseException], BaseException, TracebackType | None]
 

@@ -9,27 +9,13 @@ from typing import Any
 
 from .._tf.dtypes import as_dtype, float32, string
 from .._tf.shape import as_shape
+from ._graph import GraphKeys
 from ._nodes import Tensor
 from .array_ops import arrays
 from .constants import constant, convert_to_tensor
 from .draws import draws
-from .graph import GraphKeys, get_default_graph, name_scope
+from .graph import get_default_graph, name_scope
 from .variables import Variable
-
-__all__ = [
-    "AUTO_REUSE",
-    "VariableScope",
-    "constant_initializer",
-    "get_local_variable",
-    "get_variable",
-    "get_variable_scope",
-    "ones_initializer",
-    "random_normal_initializer",
-    "random_uniform_initializer",
-    "truncated_normal_initializer",
-    "variable_scope",
-    "zeros_initializer",
-]
 
 ones, zeros = arrays.ones, arrays.zeros
 

@@ -20,15 +20,13 @@ from .._tf.errors import (
     UnimplementedError,
     UnknownError,
 )
+from .._tf.ops import Array, invalid
 from ._graph import Graph
 from ._nodes import Operation, Tensor
-from ._ops import Array, invalid
 from ._plan import needed
 from ._runtime import Runtime, Step, plain
 from .constants import convert_to_tensor
 from .graph import create_op
-
-__all__ = ["numpy_function", "py_func", "py_function"]
 
 _KINDS: list[tuple[tuple[type[Exception], ...], type[OpError]]] = [
     ((ValueError, TypeError), InvalidArgumentError),

@@ -11,20 +11,8 @@ from typing import Any
 
 from ._graph import Graph
 from ._nodes import operators
-from ._runtime import Cancellation, Runtime, Step
+from ._runtime import Runtime
 from .graph import get_default_graph
-
-__all__ = [
-    "Cancellation",
-    "ConfigProto",
-    "GPUOptions",
-    "InteractiveSession",
-    "RunMetadata",
-    "RunOptions",
-    "Session",
-    "Step",
-    "get_default_session",
-]
 
 
 class Options:

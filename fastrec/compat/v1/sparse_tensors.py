@@ -12,19 +12,11 @@ from .._tf.arrays import make_array
 from .._tf.dtypes import int64
 from .._tf.faces.ragged import SparseFunctions
 from .._tf.ops.sparse import dense_array
-from ._composites import SparseTensor, SparseTensorValue
+from ._composites import SparseTensor
 from ._nodes import Tensor
 from ._ops import pure
 from .constants import convert_to_tensor, shape_value
 from .constants import placeholder as _placeholder
-
-__all__ = [
-    "SparseTensor",
-    "SparseTensorValue",
-    "sparse_placeholder",
-    "sparse_tensor_to_dense",
-    "sparse_to_dense",
-]
 
 functions = SparseFunctions(SparseTensor)
 sparse_tensor_to_dense = functions.to_dense

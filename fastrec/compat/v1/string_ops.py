@@ -9,11 +9,12 @@ import numpy as np
 
 from .._tf.dtypes import int64, string
 from .._tf.faces.strings import Encodings, Strings
+from .._tf.ops import Array
 from .._tf.ops.cutting import SPLIT, Cut
 from .._tf.ops.ragged_forms import SPARSE_PARTS
 from ._composites import RaggedTensor, SparseTensor
 from ._nodes import Tensor, operators
-from ._ops import GRAPHS, Array, pure, record_all
+from ._ops import GRAPHS, pure, record_all
 from .constants import convert_to_tensor
 
 

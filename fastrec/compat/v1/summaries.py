@@ -15,34 +15,10 @@ import numpy as np
 
 from .._tf.dtypes import string
 from .._tf.methods import Methods
+from ._graph import GraphKeys
 from ._nodes import Tensor
 from .constants import convert_to_tensor
-from .graph import GraphKeys, create_op, get_default_graph
-
-__all__ = [
-    "FileWriter",
-    "audio",
-    "control_flow_v2_enabled",
-    "disable_control_flow_v2",
-    "disable_eager_execution",
-    "disable_resource_variables",
-    "disable_tensor_equality",
-    "disable_v2_behavior",
-    "disable_v2_tensorshape",
-    "enable_control_flow_v2",
-    "enable_eager_execution",
-    "enable_resource_variables",
-    "executing_eagerly",
-    "function",
-    "histogram",
-    "image",
-    "is_tensor",
-    "merge",
-    "merge_all",
-    "resource_variables_enabled",
-    "scalar",
-    "text",
-]
+from .graph import create_op, get_default_graph
 
 
 def _nothing(*values: Any) -> tuple[Any]:

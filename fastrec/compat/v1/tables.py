@@ -23,25 +23,6 @@ from ._ops import GRAPHS
 from .control_flow import group, no_op
 from .graph import get_default_graph
 
-__all__ = [
-    "DenseHashTable",
-    "HashTable",
-    "KeyValueTensorInitializer",
-    "MutableHashTable",
-    "StaticHashTable",
-    "StaticVocabularyTable",
-    "TextFileIdTableInitializer",
-    "TextFileIndex",
-    "TextFileInitializer",
-    "TextFileStringTableInitializer",
-    "experimental",
-    "index_table_from_file",
-    "index_table_from_tensor",
-    "index_to_string_table_from_file",
-    "index_to_string_table_from_tensor",
-    "tables_initializer",
-]
-
 _COLLECTION = "table_initializer"
 
 

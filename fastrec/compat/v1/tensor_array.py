@@ -9,13 +9,11 @@ from typing import Any
 import numpy as np
 
 from .._tf.dtypes import DType, as_dtype, int32, resource, short_name
+from .._tf.ops import Array, invalid
 from .._tf.shape import TensorShape, in_messages
 from ._nodes import Tensor
-from ._ops import Array, invalid
 from .constants import constant_value, convert_to_tensor
 from .graph import create_op
-
-__all__ = ["TensorArray"]
 
 _List = list[Any]  # list of arrays; None for elements that are not written yet
 

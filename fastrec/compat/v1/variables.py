@@ -11,34 +11,14 @@ import numpy as np
 
 from .._tf.dtypes import DType, bool_, string
 from .._tf.errors import FailedPreconditionError, OutOfRangeError
+from .._tf.ops import invalid
 from .._tf.shape import TensorShape, in_messages
+from ._graph import GraphKeys
 from ._nodes import Arithmetic, Operation, Tensor
-from ._ops import invalid
 from ._plan import frozen
 from .constants import convert_to_tensor
 from .control_flow import group
-from .graph import GraphKeys, create_op, get_default_graph, name_scope
-
-__all__ = [
-    "Variable",
-    "all_variables",
-    "assert_variables_initialized",
-    "assign",
-    "assign_add",
-    "assign_sub",
-    "count_up_to",
-    "global_variables",
-    "global_variables_initializer",
-    "initialize_all_variables",
-    "initialize_local_variables",
-    "initialize_variables",
-    "is_variable_initialized",
-    "local_variables",
-    "local_variables_initializer",
-    "report_uninitialized_variables",
-    "trainable_variables",
-    "variables_initializer",
-]
+from .graph import create_op, get_default_graph, name_scope
 
 
 class _Cell:

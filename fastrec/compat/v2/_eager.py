@@ -19,8 +19,6 @@ from .._tf.tensor import EagerTensor, Tensor, convert_to_tensor, mismatch
 from .._tf.tracing.calls import current_call
 from .._tf.tracing.recording import run
 
-__all__ = ["EAGER", "alike", "checked", "in_integers", "integers", "pair", "refused_type"]
-
 # NumPy accepts more types than the operations do, with other results.
 _NAMES = {
     "f": "bfloat16, half, float, double",

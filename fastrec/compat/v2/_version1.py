@@ -24,8 +24,6 @@ from .._tf.structure import flatten, pack
 from .._tf.tensor import Tensor
 from .draws import draws
 
-__all__ = ["Version1", "v1"]
-
 _GRAPHS = "fastrec.compat.v1"
 _HERE = "fastrec.compat.v2"
 

@@ -28,16 +28,6 @@ from ._eager import EAGER, integers
 
 __path__: list[str] = []  # submodules are attributes, not files
 
-__all__ = [
-    "Generator",
-    "create_rng_state",
-    "draws",
-    "get_global_generator",
-    "image_draws",
-    "sample_distorted_bounding_box",
-    "set_global_generator",
-]
-
 
 def drawn(
     op: Drawing,

@@ -26,8 +26,6 @@ from .._tf.tensor import EagerTensor, as_array, convert_to_tensor
 from .._tf.tracing.recording import run
 from ._eager import EAGER
 
-__all__ = ["DenseHashTable", "MutableHashTable", "StaticHashTable", "StaticVocabularyTable"]
-
 
 def _text(value: Any) -> str:
     name: Any = as_array(value)[()]

@@ -26,29 +26,6 @@ from .._tf.tracing.recording import Recording, Symbol, run, wrap
 from ._eager import EAGER
 from ._faces import arrays
 
-__all__ = [
-    "case",
-    "cond",
-    "control_dependencies",
-    "executing_eagerly",
-    "foldl",
-    "foldr",
-    "function",
-    "get_static_value",
-    "group",
-    "is_tensor",
-    "map_fn",
-    "no_op",
-    "numpy_function",
-    "print_",
-    "py_function",
-    "scan",
-    "switch_case",
-    "type_spec_from_value",
-    "vectorized_map",
-    "while_loop",
-]
-
 
 def _outputs(Tout: Any) -> list[Any]:
     many = isinstance(Tout, (list, tuple))

@@ -12,8 +12,6 @@ from .._tf.tensor import _holds_symbol, convert_to_tensor
 from .._tf.tracing.recording import Symbol, run
 from ._eager import EAGER, in_integers
 
-__all__ = ["ResizeMethod", "resize", "resize_with_pad"]
-
 
 class ResizeMethod:
     """Methods of :func:`resize`."""

@@ -14,8 +14,6 @@ from .._tf.tensor import TensorShape, convert_to_tensor
 from .._tf.tracing.calls import current_call
 from .._tf.tracing.recording import SYMBOL_WRAPPERS, WRAPPERS, Recording, Symbol, run
 
-__all__ = ["TensorArray"]
-
 
 def _checked(op: Op, inputs: list[Any], **how: Any) -> Any:
     """Return the result of an operation; raise ValueError for incompatible arguments."""

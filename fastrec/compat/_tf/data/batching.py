@@ -34,8 +34,6 @@ from .sources import parsed_batches, with_fallback
 from .streams import Block, Blocks, Value, Values, flattened, in_blocks, rechunked, steps, taken
 from .untraced import EagerMap
 
-__all__ = ["Batch", "Grouped", "RaggedBatch", "Rebatch", "SparseBatch", "Unbatch", "ragged_rows"]
-
 
 class Grouped(Node):
     """Node that combines up to `size` consecutive elements into one."""

@@ -32,8 +32,6 @@ from .streams import Values
 if TYPE_CHECKING:
     from .dataset import Dataset
 
-__all__ = ["AUTOTUNE", "Chain"]
-
 AUTOTUNE = -1
 
 

@@ -27,8 +27,6 @@ from .pipeline import UNKNOWN, Node, invalid
 from .sources import each_of_files, existing, names_of
 from .streams import Block, Blocks, Value, Values, flattened, in_blocks, steps
 
-__all__ = ["CsvDataset", "defaults_of", "opened"]
-
 _CHUNK = 1 << 16
 _LEAST = 1 << 12  # bytes to search for plain rows after a row that was not plain
 _QUOTE = b'"'

@@ -16,8 +16,6 @@ from ..tensor import convert_to_tensor
 from .csv import opened
 from .sources import names_of
 
-__all__ = ["CsvPlan"]
-
 Buffer = tuple[int | None, int | None]  # the shuffle buffer's size and seed
 
 

@@ -19,7 +19,7 @@ from ..structure import LEAF, flatten, pack
 from ..tensor import EagerTensor, convert_to_tensor
 from ..tracing.recording import wrap
 from . import flow as _flow
-from .chaining import AUTOTUNE, Chain
+from .chaining import Chain
 from .depth import with_room
 from .functions import Scalar, hidden, shown
 from .iterating import DatasetIterator, as_numpy, checked, signature_of
@@ -28,8 +28,6 @@ from .portions import check_alike
 from .sources import Numbers, Slices, Tensors, names_of
 from .streams import Value, Values, steps
 from .version1 import OF_VERSION_1
-
-__all__ = ["AUTOTUNE", "Dataset"]
 
 
 def _nodes_of(datasets: Sequence[Dataset]) -> list[Node]:

@@ -14,8 +14,6 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
-__all__ = ["call_with_room", "with_room"]
-
 _USUAL = 40  # chain length that fits on the usual stack, wherever in it the program itself is
 _FRAMES = 16  # maximum Python calls per step
 _STACK = 1 << 16  # maximum stack bytes per step

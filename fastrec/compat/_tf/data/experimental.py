@@ -12,56 +12,12 @@ from ..faces import Functions
 from ..specs import sample
 from ..structure import flatten, pack
 from . import experimental as transformations
+from .chaining import AUTOTUNE
 from .csv_plan import CsvPlan
-from .dataset import AUTOTUNE, Dataset
-from .options import (
-    AutoShardPolicy,
-    AutotuneAlgorithm,
-    AutotuneOptions,
-    DistributeOptions,
-    ExternalStatePolicy,
-    OptimizationOptions,
-    ThreadingOptions,
-)
+from .dataset import Dataset
 from .pipeline import INFINITE, UNKNOWN
 from .portions import Counted
 from .reducing import Reduced, Reducer
-
-__all__ = [
-    "AUTOTUNE",
-    "INFINITE_CARDINALITY",
-    "SHARD_HINT",
-    "UNKNOWN_CARDINALITY",
-    "AutoShardPolicy",
-    "AutotuneAlgorithm",
-    "AutotuneOptions",
-    "DistributeOptions",
-    "Experimental",
-    "ExternalStatePolicy",
-    "OptimizationOptions",
-    "Reducer",
-    "ThreadingOptions",
-    "bucket_by_sequence_length",
-    "copy_to_device",
-    "dense_to_ragged_batch",
-    "dense_to_sparse_batch",
-    "enumerate_dataset",
-    "get_structure",
-    "group_by_window",
-    "ignore_errors",
-    "map_and_batch",
-    "pad_to_cardinality",
-    "parallel_interleave",
-    "prefetch_to_device",
-    "rejection_resample",
-    "scan",
-    "shuffle_and_repeat",
-    "snapshot",
-    "take_while",
-    "unbatch",
-    "unique",
-]
-
 
 Transformation = Callable[[Any], Any]
 

@@ -12,13 +12,12 @@ import fastrec
 from fastrec import _tensor
 
 from ..specs import TensorSpec
-from .dataset import AUTOTUNE, Dataset
+from .chaining import AUTOTUNE
+from .dataset import Dataset
 from .interleaving import interleaved
 from .pipeline import Node, invalid
 from .sources import Files, Records, names_of
 from .streams import Value, flattened
-
-__all__ = ["FixedLengthRecordDataset", "TFRecordDataset", "TextLineDataset"]
 
 _READ = 1 << 16  # bytes of text to read at a time
 

@@ -19,8 +19,6 @@ from ..shape import TensorShape
 from ..specs import TypeSpec
 from .pipeline import Node
 
-__all__ = ["Unrepeatable", "fingerprint"]
-
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, range, type(Ellipsis), slice)
 _BY_REPR = (np.generic, np.dtype, DType, TensorShape, TypeSpec, enum.Enum)
 _MOST_BYTES = 1 << 26

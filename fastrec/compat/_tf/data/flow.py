@@ -20,16 +20,6 @@ from ..tensor import as_array
 from .pipeline import INFINITE, UNKNOWN, Node, invalid
 from .streams import Block, Blocks, Value, Values, cut, steps
 
-__all__ = [
-    "Cache",
-    "Enumerate",
-    "IgnoreErrors",
-    "Sample",
-    "TakeWhile",
-    "Unique",
-    "Zip",
-]
-
 T = TypeVar("T")
 
 

@@ -27,19 +27,6 @@ from ..width import AHEAD
 from .pipeline import Node, Once, lowering
 from .streams import Block, Value, Values, elements, flattened
 
-__all__ = [
-    "Function",
-    "Scalar",
-    "Unsupported",
-    "explain",
-    "explain_step",
-    "explaining",
-    "failed",
-    "hidden",
-    "shown",
-]
-
-
 _HERE = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
 
 

@@ -18,8 +18,6 @@ from .pipeline import UNKNOWN, Node
 from .sources import Slices, Tensors
 from .streams import Blocks, Value, Values, first, flattened, steps, to_blocks
 
-__all__ = ["Interleave", "in_turns", "interleaved"]
-
 
 def interleaved(
     node: Node,

@@ -23,19 +23,6 @@ from .functions import hidden, shown
 from .pipeline import Node, spec_of
 from .streams import Value
 
-__all__ = [
-    "DatasetIterator",
-    "Optional",
-    "OptionalSpec",
-    "as_numpy",
-    "checked",
-    "get_next_as_optional",
-    "padding_of",
-    "shapes_of",
-    "signature_of",
-    "tensors",
-]
-
 
 class DatasetIterator:
     """Iterator over the elements of a dataset; may be shared by threads."""

@@ -40,8 +40,6 @@ from .streams import (
 from .threads import in_order, workers
 from .untraced import EagerMap
 
-__all__ = ["Drawn", "Filter", "Map", "Parsable", "Predicate", "mapped"]
-
 
 class Drawn(Node):
     """Node that appends a function's random numbers to the parts of each element."""

@@ -6,18 +6,6 @@ from __future__ import annotations
 import enum
 from typing import Any, ClassVar
 
-__all__ = [
-    "AutoShardPolicy",
-    "AutotuneAlgorithm",
-    "AutotuneOptions",
-    "DistributeOptions",
-    "ExternalStatePolicy",
-    "OptimizationOptions",
-    "Options",
-    "ThreadingOptions",
-    "merged",
-]
-
 
 class AutoShardPolicy(enum.IntEnum):
     """Ways to split a dataset among workers; here datasets are not split automatically."""

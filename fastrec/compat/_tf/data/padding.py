@@ -23,8 +23,6 @@ from .pipeline import Node
 from .rooms import SPARE, Padded
 from .streams import Block, Value, Values, rechunked
 
-__all__ = ["PaddedBatch"]
-
 _SMALL = 1 << 14  # arrays up to this size in bytes are copied natively in a second step
 
 

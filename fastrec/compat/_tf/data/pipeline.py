@@ -24,18 +24,6 @@ from ..tracing.recording import wrap
 from ..width import AHEAD
 from .streams import Blocks, Values, steps, to_blocks, to_values
 
-__all__ = [
-    "INFINITE",
-    "UNKNOWN",
-    "Node",
-    "Once",
-    "invalid",
-    "loose_spec",
-    "lowering",
-    "set_lowering",
-    "spec_of",
-]
-
 T = TypeVar("T")
 
 INFINITE = -1

@@ -17,9 +17,6 @@ from ..structure import pack
 from .pipeline import INFINITE, UNKNOWN, Node, invalid
 from .streams import Block, Blocks, Value, Values, cut, flattened, passed_over, steps
 
-__all__ = ["Concatenate", "Counted", "Repeat", "Shard", "Skip", "Take", "check_alike"]
-
-
 T = TypeVar("T")
 
 

@@ -18,8 +18,6 @@ from .pipeline import UNKNOWN, Node
 from .streams import Value, Values, steps
 from .untraced import Untraced
 
-__all__ = ["Reduced", "Reducer", "Scan"]
-
 
 class Scan(Untraced):
     """Node that applies a function of state and element, which returns the next state.

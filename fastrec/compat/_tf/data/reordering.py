@@ -25,8 +25,6 @@ from .pipeline import UNKNOWN, Node, invalid
 from .sources import Slices, plain_files
 from .streams import Block, Blocks, Value, Values, in_blocks, to_blocks, to_values
 
-__all__ = ["Shuffle"]
-
 
 class Shuffle(Node):
     """Node that draws elements from a buffer, with TensorFlow's random numbers."""

@@ -19,8 +19,6 @@ from .flow import Sample, by_weight
 from .pipeline import UNKNOWN, Node
 from .streams import Value, Values, steps
 
-__all__ = ["Rejected", "mixed", "shares", "static_share"]
-
 _BATCH, _SMOOTHING = 32, 10  # elements between two estimates; initial count of each class
 _FLOAT = np.dtype(np.float32)
 Array = np.ndarray[Any, Any]

@@ -20,8 +20,6 @@ from fastrec import _core
 from ..columns import column_of
 from .streams import Block, Value
 
-__all__ = ["SPARE", "Padded", "Place", "Row", "block_of", "places"]
-
 SPARE = 2  # number of released batches to keep for reuse
 _WORTH = 1 << 14  # minimum bytes of a part for direct writes
 _OBJECT = np.dtype(object)

@@ -26,8 +26,6 @@ from ..tensor_proto import (
     varint,
 )
 
-__all__ = ["decoded", "encoded", "kind_of", "structure_of", "structured"]
-
 _VARIANT = 21
 _TENSOR, _RAGGED = b"tensorflow::Tensor", b"RaggedTensorVariant"
 _SPARSE_SPEC, _RAGGED_SPEC = (1, b"SparseTensorSpec"), (3, b"RaggedTensorSpec")

@@ -32,8 +32,6 @@ from .saved_format import decoded, encoded, kind_of, structure_of, structured
 from .sources import each_of_files
 from .streams import Value, Values, steps
 
-__all__ = ["Kept", "Saved", "Saving", "save"]
-
 _SPEC, _METADATA = "dataset_spec.pb", "snapshot.metadata"
 _VERSION = 2
 

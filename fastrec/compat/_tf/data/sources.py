@@ -22,20 +22,8 @@ from ..tensor import convert_to_tensor
 from ..tracing.recording import Symbol, spec_of
 from ..tracing.trace import Trace
 from ..width import READ
-from .pipeline import INFINITE, UNKNOWN, Node, loose_spec, lowering
+from .pipeline import UNKNOWN, Node, loose_spec, lowering
 from .streams import Block, Blocks, Values, passed_over, steps
-
-__all__ = [
-    "Files",
-    "Numbers",
-    "Records",
-    "Slices",
-    "Tensors",
-    "parsed_batches",
-    "plain_files",
-    "with_fallback",
-]
-
 
 T = TypeVar("T")
 
@@ -328,8 +316,6 @@ def names_of(filenames: Any) -> list[str]:
         )
     return [name for each in array for name in names_of(each)]
 
-
-__all__ += ["INFINITE", "each_of_files", "existing", "names_of"]
 
 # A Batcher first finds the record boundaries, which takes long for many small records.
 _MOST_BYTES = 2 << 30

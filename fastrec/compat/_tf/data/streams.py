@@ -17,24 +17,6 @@ from .. import errors as _errors
 from ..columns import column_of, joined, rows_of
 from ..width import AHEAD
 
-__all__ = [
-    "Block",
-    "Blocks",
-    "Value",
-    "Values",
-    "cut",
-    "elements",
-    "first",
-    "flattened",
-    "in_blocks",
-    "passed_over",
-    "rechunked",
-    "steps",
-    "taken",
-    "to_blocks",
-    "to_values",
-]
-
 T = TypeVar("T")
 
 Value = tuple[Any, ...]

@@ -21,9 +21,6 @@ from typing import Any
 from .pipeline import Node
 from .streams import Blocks, Values
 
-__all__ = ["Prefetch", "in_order", "workers"]
-
-
 S = TypeVar("S")
 T = TypeVar("T")
 

@@ -26,8 +26,6 @@ from .streams import (
 )
 from .threads import in_order, workers
 
-__all__ = ["EagerMap", "Untraced"]
-
 
 class Untraced(Node):
     """Node whose element structure is known only from its first element."""

@@ -8,8 +8,6 @@ from typing import Any
 
 from ..nest import map_structure
 
-__all__ = ["OF_VERSION_1"]
-
 
 def _refuse(shared_name: str | None = None) -> Any:
     """Raise for iterators that a session would have to initialize."""

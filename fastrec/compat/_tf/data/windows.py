@@ -15,8 +15,6 @@ from .padding import PaddedBatch
 from .pipeline import INFINITE, UNKNOWN, Node, invalid
 from .streams import Value, Values, flattened, steps, taken
 
-__all__ = ["Bucketed", "Grouped", "Window"]
-
 
 class Window(Node):
     """Node whose elements are datasets of up to `size` consecutive elements."""

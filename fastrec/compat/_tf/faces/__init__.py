@@ -19,8 +19,6 @@ from ..naming import named, renamed
 from ..ops import Op
 from .descriptions import DESCRIPTIONS, PARAMETERS
 
-__all__ = ["Apply", "Faces", "Functions", "Version", "functions_of", "in_order", "one_of"]
-
 
 class Apply(Protocol):
     """A function that adds an operation to a graph, runs it or records it."""

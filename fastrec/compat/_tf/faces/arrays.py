@@ -14,8 +14,6 @@ from ..ops.arithmetic import CAST, CONJ, IDENTITY
 from ..ops.reductions import PROD
 from . import Faces, one_of
 
-__all__ = ["Arrays"]
-
 _WIDER = (int32, int64, float32, float64)
 
 

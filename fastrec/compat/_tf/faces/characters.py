@@ -15,8 +15,6 @@ from ..ops.cutting import FORMAT
 from . import Faces, Version
 from .strings import as_bytes
 
-__all__ = ["Characters"]
-
 
 class Characters(Faces):
     """The functions of ``tf.strings`` that split strings.

@@ -19,8 +19,6 @@ from ..specs import TensorSpec
 from ..tensor import TensorShape, as_array
 from . import Faces, Version
 
-__all__ = ["Checks", "Choosing", "summary"]
-
 
 def _lines(*parts: str | None) -> str:
     return " ".join(part for part in parts if part)

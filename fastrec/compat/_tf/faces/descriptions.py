@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-__all__ = ["DESCRIPTIONS", "PARAMETERS"]
-
 #: Docstrings, by the name of the function.
 DESCRIPTIONS = {
     "abs": "Compute the absolute value of each element.",

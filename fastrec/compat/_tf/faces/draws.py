@@ -16,8 +16,6 @@ from ..ops.filling import FILLED_LIKE
 from ..ops.joining import PACK
 from . import Faces, Version
 
-__all__ = ["Draws"]
-
 Candidates = namedtuple(
     "Candidates", ["sampled_candidates", "true_expected_count", "sampled_expected_count"]
 )

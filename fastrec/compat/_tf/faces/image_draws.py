@@ -14,8 +14,6 @@ from . import Faces, Version, functions_of
 from .draws import Draws
 from .images import Images
 
-__all__ = ["functions"]
-
 
 def _span(most: float, limit: float | None = None) -> dict[str, float]:
     if limit is not None and most > limit:

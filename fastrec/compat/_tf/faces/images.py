@@ -13,9 +13,6 @@ from ..ops.codecs import ADJUST_JPEG_QUALITY
 from . import Faces, Version
 from .strings import as_bytes
 
-__all__ = ["ImageCodecs", "Images"]
-
-
 _FLOATS = ("float16", "float32", "float64")
 
 

@@ -8,8 +8,6 @@ from typing import Any
 
 from . import Version
 
-__all__ = ["topic"]
-
 # By topic: module and class.
 _KINDS = {
     "activations": ("_tf.faces.math", "Activations"),

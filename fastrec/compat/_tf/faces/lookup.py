@@ -20,23 +20,6 @@ from ..specs import TensorSpec, TypeSpec
 from ..tensor import as_array, convert_to_tensor
 from . import Version
 
-__all__ = [
-    "DenseHashTable",
-    "KeyValueTensorInitializer",
-    "MutableHashTable",
-    "StaticHashTable",
-    "StaticVocabularyTable",
-    "Table",
-    "TextFileIndex",
-    "TextFileInitializer",
-    "column_of",
-    "in_array",
-    "known",
-    "lines_of",
-    "numbered",
-    "values_of",
-]
-
 
 class TextFileIndex:
     """Selects a column of a text file: the whole line, or its number."""

@@ -20,8 +20,6 @@ from ..ops.arithmetic import DIV, binary, unary
 from . import Faces, Version
 from .reductions import Reductions
 
-__all__ = ["Activations", "Bitwise", "Math", "Matrices", "Products", "RareMatrices"]
-
 
 def _no_nan(x: Any, y: Any) -> Any:
     return rows.selected(y == 0, x.dtype.type(0), np.true_divide(x, y))

@@ -20,8 +20,6 @@ from . import Faces
 if TYPE_CHECKING:
     from ..kernels.csv import Field
 
-__all__ = ["Parsers"]
-
 _Columns = dict[Any, Any]
 
 # The features are cached because preparing them takes longer than parsing one Example.

@@ -15,9 +15,6 @@ from ..ops import reductions as ordered
 from ..ops.arithmetic import CAST
 from . import Faces
 
-__all__ = ["Ordering", "Picking", "scattered"]
-
-
 _PLACES = ("int16", "int32", "int64")
 
 

@@ -19,8 +19,6 @@ from ..ops.picking import GATHER
 from ..ops.segments import LIST_DIFF
 from ..tensor import convert_to_tensor, mismatch
 
-__all__ = ["IndexedSlices", "RaggedFunctions", "SparseFunctions", "parts_of_lists"]
-
 
 def levels(value: Any) -> int:
     """Return the number of dimensions of nested lists, whose scalars must be at one depth.

@@ -17,8 +17,6 @@ from ..ops.segments import HISTOGRAM
 from ..ops.shaping import SQUEEZE
 from . import Faces, Version, one_of
 
-__all__ = ["Reductions"]
-
 _REDUCTIONS = {
     "reduce_all": rows.ALL,
     "reduce_any": rows.ANY,

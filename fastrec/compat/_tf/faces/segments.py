@@ -11,8 +11,6 @@ from ..dtypes import as_dtype
 from ..ops import Op, segments
 from . import Faces, Version, one_of
 
-__all__ = ["Pixels", "Segments"]
-
 UniqueWithCounts = namedtuple("UniqueWithCounts", ["y", "idx", "count"])
 ListDiff = namedtuple("ListDiff", ["out", "idx"])
 

@@ -21,23 +21,6 @@ from ..ops.unicode import HASH_BUCKET_FAST
 from ..tensor import as_array
 from . import Faces
 
-__all__ = [
-    "Encodings",
-    "Strings",
-    "as_bytes",
-    "as_str",
-    "as_str_any",
-    "as_text",
-    "bytes_or_text_types",
-    "complex_types",
-    "dimension_at_index",
-    "dimension_value",
-    "forward_compatible",
-    "integral_types",
-    "path_to_str",
-    "real_types",
-]
-
 
 class _OnStrings(Faces):
     def _run(

@@ -21,8 +21,6 @@ from fastrec.features.image_libraries import pillow
 
 from ..errors import InvalidArgumentError, UnimplementedError
 
-__all__ = ["decode", "decode_crop", "encode_jpeg", "encode_png", "is_jpeg", "jpeg_shape"]
-
 Array = np.ndarray[Any, Any]
 
 MAX_PIXELS = 1 << 27

@@ -14,9 +14,6 @@ from fastrec import Bytes, _tensor
 from ..errors import InvalidArgumentError
 from .numbers import NotANumber, number_of
 
-__all__ = ["Field", "column_of", "column_of_texts", "fields_of", "read_lines", "value_of"]
-
-
 _SPECIAL = re.compile(rb'["\n\r]')  # such lines need the full parser
 _ENDS = b'"\n\r'
 

@@ -15,8 +15,6 @@ import numpy as np
 
 from fastrec import Bytes, _tensor
 
-__all__ = ["NotANumber", "number_of", "numbers_of"]
-
 _WHOLE = re.compile(rb"\s*([+-]?)(\d+)\s*\Z")
 _MOST_DIGITS = 20  # in an integer
 _REAL = re.compile(

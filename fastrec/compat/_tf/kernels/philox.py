@@ -19,18 +19,6 @@ import numpy as np
 from fastrec import _tensor
 from fastrec.batches.shuffle_buffer import random_blocks as blocks
 
-__all__ = [
-    "PER_OUTPUT",
-    "Philox",
-    "blocks",
-    "classes",
-    "drawn",
-    "gammas",
-    "normal",
-    "scrambled",
-    "uniform",
-]
-
 Array = np.ndarray[Any, Any]
 Shape = tuple[int, ...]
 

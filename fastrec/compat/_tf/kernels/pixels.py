@@ -19,25 +19,6 @@ from fastrec.images.augment import distort
 from ..errors import InvalidArgumentError
 from ..ops.arithmetic import POW
 
-__all__ = [
-    "adjust_brightness",
-    "adjust_contrast",
-    "adjust_gamma",
-    "adjust_hue",
-    "adjust_saturation",
-    "convert",
-    "crop",
-    "crop_or_pad",
-    "flip",
-    "hsv_to_rgb",
-    "looked_up",
-    "pad",
-    "rgb_to_hsv",
-    "saturated",
-    "standardized",
-]
-
-
 Array = np.ndarray[Any, Any]
 _CHANNELS = 64  # the maximum for native changes
 _WORTH = 1 << 12  # the minimum number of elements for native code

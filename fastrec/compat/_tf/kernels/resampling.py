@@ -10,8 +10,6 @@ import numpy as np
 
 from fastrec import _tensor
 
-__all__ = ["METHODS", "fitted", "resize", "within"]
-
 Array = np.ndarray[Any, Any]
 _SINGLE = np.float32
 METHODS = {

@@ -14,20 +14,6 @@ from fastrec import _core, _tensor
 from ..errors import InvalidArgumentError
 from ..shape import in_messages
 
-__all__ = [
-    "check_places",
-    "gather",
-    "gather_nd",
-    "joined",
-    "new_sizes",
-    "reduced",
-    "room",
-    "slice_array",
-    "strided_slice",
-    "summed",
-]
-
-
 Array = np.ndarray[Any, Any]
 _WORTH = 1 << 12  # the minimum number of elements for native code
 _FOLDED = 1 << 8

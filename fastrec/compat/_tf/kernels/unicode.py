@@ -14,9 +14,6 @@ import numpy as np
 
 from ..errors import InvalidArgumentError
 
-__all__ = ["MALFORMED", "Errors", "characters", "decoded", "encoded", "scripts_of"]
-
-
 Array = np.ndarray[Any, Any]
 
 _COUNT = 1587

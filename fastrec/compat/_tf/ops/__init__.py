@@ -15,21 +15,6 @@ from ..errors import InvalidArgumentError, OpError
 from ..specs import TensorSpec, TypeSpec
 from ..tensor import as_array
 
-__all__ = [
-    "Array",
-    "Block",
-    "Draw",
-    "Mismatch",
-    "Op",
-    "Parsing",
-    "constant_of",
-    "invalid",
-    "known_sizes",
-    "of_type",
-    "refused",
-    "same_spec",
-]
-
 Array = np.ndarray[Any, Any]
 Self = TypeVar("Self", bound="Op")
 

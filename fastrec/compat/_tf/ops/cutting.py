@@ -20,9 +20,6 @@ from ..specs import TensorSpec, TypeSpec
 from ..tensor import as_array
 from . import Array, Block, Op, invalid
 
-__all__ = ["FORMAT", "escaped"]
-
-
 SPACE = b" \t\n\v\f\r"
 _WORTH = 16  # the minimum number of strings for native code
 

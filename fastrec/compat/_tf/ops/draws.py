@@ -24,25 +24,6 @@ from ..tensor import as_array
 from . import Array, Block, Op, constant_of, invalid, known_sizes
 from .geometry import changed, pixels, whole
 
-__all__ = [
-    "CATEGORICAL",
-    "CROP",
-    "FLIP_LEFT_RIGHT",
-    "FLIP_UP_DOWN",
-    "FULL_INTEGER",
-    "GAMMA",
-    "INTEGER",
-    "NORMAL",
-    "SHUFFLE",
-    "START",
-    "TRUNCATED_NORMAL",
-    "UNIFORM",
-    "CountedStarts",
-    "Drawing",
-    "Starts",
-    "crop_begins",
-]
-
 
 class Drawing(Op):
     """An operation on a start and other inputs.

@@ -33,22 +33,6 @@ from ..dtypes import DType, int64
 from . import Array
 from .sparse import flat_places
 
-__all__ = [
-    "DECODE_JSON",
-    "DESERIALIZE_SPARSE",
-    "PARSE_TENSOR",
-    "SERIALIZE_MANY_SPARSE",
-    "SERIALIZE_SPARSE",
-    "SERIALIZE_TENSOR",
-    "Outputs",
-    "Rows",
-    "decode_csv",
-    "examples",
-    "sequences",
-    "single_example",
-    "single_sequence",
-]
-
 
 class Outputs:
     """The outputs of an operation that parses features, in TensorFlow's order.

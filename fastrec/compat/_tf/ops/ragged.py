@@ -16,32 +16,6 @@ from ..specs import RaggedTensorSpec, TensorSpec, TypeSpec
 from ..tensor import as_array
 from . import Array, Mismatch, Op, constant_of, invalid
 
-__all__ = [
-    "ALIGNED",
-    "FROM_PARTITION",
-    "MAKE",
-    "NROWS",
-    "ROW_SPLITS",
-    "SAME_ROWS",
-    "SEGMENT_IDS",
-    "VALUES",
-    "WITH_FLAT_VALUES",
-    "OutOfRows",
-    "Ragged",
-    "as_ragged",
-    "depth_of",
-    "normal",
-    "rank_of",
-    "spec_of_parts",
-    "spec_parts",
-    "splits_of",
-    "splits_of_ids",
-    "take",
-    "together",
-    "tried",
-    "with_spec",
-]
-
 Ragged = fastrec.Ragged
 
 

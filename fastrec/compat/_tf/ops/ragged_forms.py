@@ -19,8 +19,6 @@ from ..tensor import as_array
 from . import Array, Block, Mismatch, Op, invalid
 from .ragged import MAKE, Ragged, as_ragged, normal, rank_of, splits_of
 
-__all__ = ["BOUNDING_SHAPE", "FROM_SPARSE", "FROM_TENSOR", "SPARSE_PARTS", "TO_SPARSE", "TO_TENSOR"]
-
 
 def _from_tensor(x: Any, *how: Array, rank: int, way: str, dtype: DType) -> Any:
     array = as_array(x)

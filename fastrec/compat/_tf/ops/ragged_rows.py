@@ -30,19 +30,6 @@ from .ragged import (
     with_spec,
 )
 
-__all__ = [
-    "BOOLEAN_MASK",
-    "CONCAT",
-    "EXPAND_DIMS",
-    "GATHER",
-    "GETITEM",
-    "MERGE_DIMS",
-    "RANGE",
-    "REDUCE",
-    "STACK",
-]
-
-
 # Select, join and nest rows.
 
 

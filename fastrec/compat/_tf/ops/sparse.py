@@ -18,32 +18,6 @@ from ..specs import SparseTensorSpec, TensorSpec, TypeSpec
 from ..tensor import as_array
 from . import Array, Block, Mismatch, Op, invalid, known_sizes, same_spec
 
-__all__ = [
-    "CAST",
-    "CONCAT",
-    "DENSE_SHAPE",
-    "EXPAND_DIMS",
-    "FILL_EMPTY_ROWS",
-    "FROM_DENSE",
-    "INDICES",
-    "MAKE",
-    "REORDER",
-    "RESET_SHAPE",
-    "RESHAPE",
-    "RETAIN",
-    "SLICE",
-    "SPLIT",
-    "TO_DENSE",
-    "TO_INDICATOR",
-    "TRANSPOSE",
-    "VALUES",
-    "WITH_VALUES",
-    "Sparse",
-    "dense_array",
-    "flat_places",
-    "picked",
-]
-
 Sparse = fastrec.Sparse
 _UNSORTED = (
     "is out of order. Many sparse ops require sorted indices.\n"

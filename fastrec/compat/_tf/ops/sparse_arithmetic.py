@@ -16,18 +16,6 @@ from . import Array, Op, constant_of, invalid, same_spec
 from .segments import combined
 from .sparse import Sparse, dense_array, picked
 
-__all__ = [
-    "ADD",
-    "ADD_DENSE",
-    "DIVIDE",
-    "EDIT_DISTANCE",
-    "MATMUL",
-    "MAXIMUM",
-    "MINIMUM",
-    "MULTIPLY",
-    "REDUCE",
-]
-
 
 def _check_shapes(one: Sparse, other: Sparse) -> None:
     a, b = one.dense_shape, other.dense_shape

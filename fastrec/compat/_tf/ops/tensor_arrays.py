@@ -16,20 +16,6 @@ from ..tensor import as_array
 from . import Array, Mismatch, Op, invalid
 from .joining import CONCAT, PACK
 
-__all__ = [
-    "GATHER",
-    "JOINED",
-    "READ",
-    "SCATTER",
-    "SIZE",
-    "SIZED",
-    "SPLIT",
-    "STACK",
-    "UNSTACK",
-    "WRITE",
-    "Tensors",
-]
-
 
 class Tensors:
     """Tensors by number; None for a number without a tensor.

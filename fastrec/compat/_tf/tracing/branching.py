@@ -19,8 +19,6 @@ from .calls import Called
 from .recording import Undecided
 from .trace import Trace
 
-__all__ = ["Branches"]
-
 _MOST_WAYS = 64  # more paths mean a loop, or a function that is never the same
 _MOST_QUESTIONS = 16  # with the same answer to all of them
 

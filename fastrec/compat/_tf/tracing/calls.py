@@ -15,19 +15,6 @@ from ..specs import TypeSpec
 if TYPE_CHECKING:
     from .recording import Recording
 
-__all__ = [
-    "CALLERS",
-    "Called",
-    "DrawOfPart",
-    "Draws",
-    "Unfit",
-    "apart",
-    "calling",
-    "current_call",
-    "drawing",
-    "repeated",
-]
-
 T = TypeVar("T")
 
 

@@ -17,8 +17,6 @@ from typing import Any, NamedTuple
 
 from .written import Unknown, arguments_of, compiled, copied, defined, parameters, source_of
 
-__all__ = ["RUNTIME", "converted_code"]
-
 RUNTIME = "_of_fastrec"  # name through which rewritten functions find :mod:`.statements`
 
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)

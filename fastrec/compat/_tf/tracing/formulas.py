@@ -23,8 +23,6 @@ from ..specs import TypeSpec
 from .recording import Node
 from .running import columns_of
 
-__all__ = ["with_formulas"]
-
 _NUMBERS = {
     "Add": "add",
     "AddV2": "add",

@@ -26,8 +26,6 @@ from .running import columns_of
 if TYPE_CHECKING:
     from .recording import Node
 
-__all__ = ["Chain", "Distortion", "Pixels", "fused"]
-
 Array = np.ndarray[Any, Any]
 
 _EITHER = {"Add": "add", "AddV2": "add", "Mul": "multiply"}

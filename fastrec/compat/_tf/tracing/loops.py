@@ -21,8 +21,6 @@ from .recording import raw_of, spec_of
 from .running import as_column, part_of
 from .trace import Trace
 
-__all__ = ["folded_rows", "looped", "mapped_rows"]
-
 _FEW = 4  # minimum number of elements to run at once
 
 

@@ -23,8 +23,6 @@ from .recording import Mistake, Recording, Symbol, raw_of
 from .running import as_column, part_of
 from .trace import Trace
 
-__all__ = ["Draft", "Part", "as_part", "chosen", "chosen_part", "noted", "tracing"]
-
 
 def tracing() -> Recording:
     """Return the recording of the function being traced.

@@ -21,8 +21,6 @@ from ..ops import Block, Op
 from .recording import Node
 from .running import live
 
-__all__ = ["with_images"]
-
 _Reference = tuple[bool, Any]  # whether it is a slot; slot or value
 _WAY = ("Reshape", "DecodeRaw", "ParseSingleExample")  # operations, last one first
 

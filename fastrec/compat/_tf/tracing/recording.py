@@ -21,19 +21,6 @@ from ..specs import TensorSpec, TypeSpec, sample
 from ..tensor import EagerTensor, Tensor, TensorShape
 from .calls import DrawOfPart, Draws, Unfit, current_call
 
-__all__ = [
-    "Mistake",
-    "Node",
-    "Recording",
-    "Symbol",
-    "Undecided",
-    "raw_of",
-    "reference",
-    "run",
-    "spec_of",
-    "wrap",
-]
-
 
 class Symbol(Tensor):
     """Symbolic result of an operation, while a function is traced."""

@@ -16,9 +16,6 @@ from typing import Any
 from ..specs import TensorSpec, TypeSpec
 from .recording import Node
 
-__all__ = ["RULES", "enabled", "moved_to_front", "without"]
-
-
 RULES = {
     "shapes first": "take shapes from operands, and reshape before a cast",
     "pixels": "run operations on an image in one pass over its pixels",

@@ -15,17 +15,6 @@ from ..columns import column_of, rows_of, taken
 from ..ops import Block, refused
 from .recording import Node
 
-__all__ = [
-    "as_column",
-    "blocks_of",
-    "columns_of",
-    "live",
-    "needed_of",
-    "part_of",
-    "run_node",
-    "with_last_uses",
-]
-
 
 def run_node(node: Node, slots: list[Any], room: Callable[..., Any] | None = None) -> None:
     """Run an operation on the slots of one element and store the result in its slots.

@@ -27,8 +27,6 @@ from .loops import looped
 from .parts import Draft, as_part, chosen, chosen_part, tracing
 from .recording import Symbol, run
 
-__all__ = ["converted"]
-
 _YES_AND_NO = {0: 0, 1: 1}
 _APART = apart(len).__code__  # identifies functions wrapped by tf.function
 _FOREIGN = {"fastrec", "numpy", "tensorflow", *sys.stdlib_module_names}

@@ -21,8 +21,6 @@ from .recording import Node, Recording, raw_of, reference, spec_of
 from .rules import enabled, moved_to_front
 from .running import as_column, blocks_of, columns_of, live, needed_of, run_node, with_last_uses
 
-__all__ = ["Into", "Trace", "sketched", "traced"]
-
 _LARGE_PIXELS = 1 << 14
 _LARGE = 1 << 16  # elements
 _PARTS = {"CentralCrop", "CropToBoundingBox", "RandomCrop", "Slice", "StridedSlice"}  # of images

@@ -12,8 +12,6 @@ import types
 from collections.abc import Sequence
 from typing import Any
 
-__all__ = ["Unknown", "arguments_of", "compiled", "copied", "defined", "parameters", "source_of"]
-
 
 class Unknown(Exception):
     """Raised if a function cannot be rewritten."""

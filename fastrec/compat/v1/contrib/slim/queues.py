@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-from ...graph import GraphKeys
+from ..._graph import GraphKeys
 from ...runners import Coordinator, start_queue_runners
 
 __all__ = ["QueueRunners"]

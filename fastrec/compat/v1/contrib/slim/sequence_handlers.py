@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from ...._tf.dtypes import int64
+from ...._tf.ops import Array
 from ..._nodes import Tensor
-from ..._ops import Array, pure
+from ..._ops import pure
 from ...array_ops import arrays, picking
 from ...constants import convert_to_tensor
 from ...sparse_tensors import SparseTensor, sparse_tensor_to_dense

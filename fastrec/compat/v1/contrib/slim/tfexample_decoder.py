@@ -9,10 +9,11 @@ from typing import Any
 from ...._tf.dtypes import as_dtype, int64, uint8
 from ...._tf.features import FixedLenFeature, FixedLenSequenceFeature
 from ...._tf.kernels import codecs
+from ...._tf.ops import Array
 from ...._tf.ops.codecs import raw_array
 from ...._tf.shape import TensorShape
 from ..._nodes import Tensor as GraphTensor
-from ..._ops import Array, pure
+from ..._ops import pure
 from ...array_ops import arrays, picking
 from ...constants import convert_to_tensor
 from ...control_flow import cond, map_fn
