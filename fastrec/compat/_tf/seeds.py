@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
+from fastrec.batches.shuffle_buffer import random_blocks
+
 from .kernels import philox
 
 if TYPE_CHECKING:
@@ -160,7 +162,7 @@ def draws(seed: int, seed2: int) -> Iterator[int]:
     if seed == 0 and seed2 == 0:
         seed, seed2 = (int.from_bytes(os.urandom(8), "little") for _ in range(2))
     for begin in itertools.count(0, _BLOCK):
-        numbers = philox.blocks(seed, seed2, np.arange(begin, begin + _BLOCK))
+        numbers = random_blocks(seed, seed2, np.arange(begin, begin + _BLOCK))
         yield from numbers.reshape(-1).tolist()
 
 

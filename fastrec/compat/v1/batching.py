@@ -20,7 +20,8 @@ from ._composites import SparseTensor, parts_of, pieces
 from ._nodes import Tensor
 from .constants import convert_to_tensor
 from .graph import create_op, name_scope
-from .queues import FIFOQueue, PaddingFIFOQueue, QueueBase, RandomShuffleQueue
+from .queue_base import QueueBase
+from .queues import FIFOQueue, PaddingFIFOQueue, RandomShuffleQueue
 from .runners import QueueRunner, add_queue_runner
 
 MakeQueue = Callable[[list[DType], Any], QueueBase]

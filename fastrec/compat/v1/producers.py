@@ -16,7 +16,8 @@ from .control_flow import Assert
 from .draws import draws
 from .graph import control_dependencies, name_scope
 from .math_ops import math
-from .queues import FIFOQueue, QueueBase
+from .queue_base import QueueBase
+from .queues import FIFOQueue
 from .runners import QueueRunner, add_queue_runner
 from .variables import Variable, count_up_to
 

@@ -18,7 +18,7 @@ from ._graph import GraphKeys
 from ._nodes import Operation
 from ._queueing import Queue
 from .graph import get_default_graph
-from .queues import QueueBase
+from .queue_base import QueueBase
 from .session import BaseSession, get_default_session
 
 if TYPE_CHECKING:

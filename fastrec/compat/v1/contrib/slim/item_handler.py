@@ -7,7 +7,7 @@ import abc
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ...sparse_tensors import SparseTensor
+from ..._composites import SparseTensor
 
 __all__ = ["ItemHandler", "ItemHandlerCallback", "Tensors", "is_sparse"]
 

@@ -13,7 +13,8 @@ from ..._nodes import Tensor
 from ...graph import name_scope
 from ...math_ops import math
 from ...producers import string_input_producer
-from ...queues import FIFOQueue, QueueBase, RandomShuffleQueue
+from ...queue_base import QueueBase
+from ...queues import FIFOQueue, RandomShuffleQueue
 from ...readers import ReaderBase
 from ...runners import QueueRunner, add_queue_runner
 

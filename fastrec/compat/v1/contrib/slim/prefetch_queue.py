@@ -7,7 +7,8 @@ from typing import Any
 
 from ...constants import convert_to_tensor
 from ...graph import name_scope
-from ...queues import FIFOQueue, PaddingFIFOQueue, QueueBase
+from ...queue_base import QueueBase
+from ...queues import FIFOQueue, PaddingFIFOQueue
 from ...runners import QueueRunner, add_queue_runner
 
 __all__ = ["prefetch_queue"]

@@ -10,11 +10,12 @@ import numpy as np
 
 from ...._tf.dtypes import int64
 from ...._tf.ops import Array
+from ..._composites import SparseTensor
 from ..._nodes import Tensor
 from ..._ops import pure
 from ...array_ops import arrays, picking
 from ...constants import convert_to_tensor
-from ...sparse_tensors import SparseTensor, sparse_tensor_to_dense
+from ...sparse_tensors import sparse_tensor_to_dense
 from .item_handler import ItemHandler, Tensors, is_sparse
 
 __all__ = ["BoundingBoxSequence", "KeypointsSequence", "NumBoxesSequence"]

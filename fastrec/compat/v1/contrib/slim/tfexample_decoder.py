@@ -12,6 +12,7 @@ from ...._tf.kernels import codecs
 from ...._tf.ops import Array
 from ...._tf.ops.codecs import raw_array
 from ...._tf.shape import TensorShape
+from ..._composites import SparseTensor as GraphSparseTensor
 from ..._nodes import Tensor as GraphTensor
 from ..._ops import pure
 from ...array_ops import arrays, picking
@@ -19,7 +20,6 @@ from ...constants import convert_to_tensor
 from ...control_flow import cond, map_fn
 from ...math_ops import math, reductions
 from ...parsing_ops import parsers
-from ...sparse_tensors import SparseTensor as GraphSparseTensor
 from ...sparse_tensors import functions as sparse_functions
 from ...sparse_tensors import sparse_tensor_to_dense
 from .data_decoder import DataDecoder
