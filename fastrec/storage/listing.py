@@ -7,8 +7,10 @@ import errno
 import os
 import re
 from collections.abc import Callable, Iterable
+from itertools import islice
 from typing import Any
 
+from .adapters import ObstoreStore
 from .ahead import run_all
 from .locations import locate
 from .options import StorageOptions
@@ -16,6 +18,8 @@ from .remote import Pause, RemoteFile, find_files, retried
 from .stores import Location, Stat
 
 __all__ = ["expand_urls"]
+
+_MANY = 32  # named objects of one folder from which on the folder is listed
 
 
 def expand_urls(
@@ -54,7 +58,7 @@ def expand_urls(
         number = plain[0]
         found[number] = _object_or_folder(urls[number], options, is_record_file)
     else:
-        for number, file in zip(plain, find_files((urls[i] for i in plain), options), strict=True):
+        for number, file in zip(plain, _named([urls[i] for i in plain], options), strict=True):
             found[number] = [file]
     return [found[number] for number in range(len(urls))]
 
@@ -76,6 +80,58 @@ def _object_or_folder(
         if files := _files_of(folder, options, is_record_file):
             return files
         raise
+
+
+def _named(urls: list[str], options: StorageOptions) -> list[RemoteFile]:
+    """Open objects by their names.
+
+    If many are in one folder, the folder is listed: one request instead of 1,000. If the store
+    refuses the listing, or the folder has many other objects, each object takes one request.
+    """
+    folders: dict[tuple[str, str], dict[str, list[int]]] = {}
+    places = [locate(url, options) for url in urls]
+    for number, place in enumerate(places):
+        folder = place.key[: place.key.rfind("/") + 1]
+        keys = folders.setdefault((place.begin, folder), {})
+        keys.setdefault(place.key, []).append(number)
+    files: dict[int, RemoteFile] = {}
+    for (_, folder), keys in folders.items():
+        first = places[next(iter(keys.values()))[0]]
+        if len(keys) < _MANY or not _lists_lazily(first):
+            continue
+        for key, stat in _some_listed(first, folder, len(keys)):
+            for number in keys.get(key, ()):
+                file = RemoteFile(urls[number], options, places[number].name, stat.size)
+                if stat.version is not None:
+                    file.pin(stat)
+                files[number] = file
+    rest = [number for number in range(len(urls)) if number not in files]
+    files.update(zip(rest, find_files((urls[i] for i in rest), options), strict=True))
+    return [files[number] for number in range(len(urls))]
+
+
+def _lists_lazily(location: Location) -> bool:
+    is_http = location.begin.startswith(("http://", "https://"))
+    return isinstance(location.store, ObstoreStore) and not is_http
+
+
+def _some_listed(location: Location, folder: str, wanted: int) -> list[tuple[str, Stat]]:
+    """Return the first objects in a folder: several times as many as are wanted, if there are.
+
+    A failure is not an error, because each object can be requested by its name.
+    """
+    most = 4 * wanted + 1000
+
+    def ask(pause: Pause) -> list[tuple[str, Stat]]:
+        where = location.at(folder)
+        try:
+            return retried(
+                0, where, lambda: list(islice(where.store.list(folder, True), most)), pause
+            )
+        except OSError:
+            return []
+
+    return run_all([ask])[0]
 
 
 def _listed(

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import time
 import tracemalloc
@@ -153,6 +154,37 @@ def test_a_listing_saves_a_request_for_each_object(store: Any) -> None:
     assert lists == 2
     assert indexes == 1501  # one request each, and one to learn that there are indexes
     assert len(heads) == 1, heads
+
+
+def test_many_named_objects_of_a_folder_are_listed(store: Any) -> None:
+    server = store(1500, with_index=False)
+    options = {"endpoint": server.url, "allow_http": True}
+    urls = [f"s3://bucket/data/part-{number:06d}.tfrecord" for number in range(1500)]
+    wanted = [*urls[20:1400], urls[25]]
+    reader = fastrec.Reader(wanted, shards="any", storage_options=options)
+    assert [os.fspath(path) for path in reader.paths] == wanted
+    kinds = [(each.method, "list-type" in each.path) for each in server.requests]
+    assert kinds == [("GET", True)] * 2
+    assert all(file.version == ETAG for file in reader._files.remote)
+
+
+def test_objects_of_a_folder_that_cannot_be_listed_are_requested_by_name(store: Any) -> None:
+    server = store(50, with_index=False)
+    objects = server.backend
+
+    def answer(request: Request) -> Answer:
+        return Answer(403, {}) if "list-type" in request.path else objects(request)
+
+    server.backend = answer
+    options = {"endpoint": server.url, "allow_http": True}
+    urls = [f"s3://bucket/data/part-{number:06d}.tfrecord" for number in range(50)]
+    assert len([*fastrec.Reader(urls, storage_options=options)]) == 1000
+    heads = [each.path for each in server.requests if each.method == "HEAD"]
+    assert sum(path.endswith(".tfrecord") for path in heads) == 50
+    urls[30] = "s3://bucket/data/absent.tfrecord"
+    for server.backend in (answer, objects):
+        with pytest.raises(FileNotFoundError, match="absent"):
+            fastrec.Reader(urls, storage_options=options)
 
 
 def test_an_object_that_was_replaced_names_object_index_and_remedy(store: Any) -> None:
