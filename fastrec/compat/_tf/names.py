@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The public names of both versions: what each is, and in which versions.
+"""The public names of both versions, with the module that defines each.
 
 For each name space, a text lists its names after the module that defines them. A module begins with
 a dot if each version has its own, and ``module:object`` are the attributes of an object. ``@math:``

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What programs configure around their input: devices, strategies, scopes and options.
+"""Settings around an input program: devices, strategies, scopes and options.
 
-These are accepted, and have no effect.
+They are accepted and ignored.
 """
 
 from __future__ import annotations

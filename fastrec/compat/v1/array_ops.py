@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Create, reshape, join, slice, pad and repeat tensors."""
+"""Create, reshape, join, index, pad and repeat tensors."""
 
 from __future__ import annotations
 

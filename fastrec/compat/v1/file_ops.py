@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read and write whole files, and match file names."""
+"""Read and write whole files, match file names, and the functions of ``tf.gfile``."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Resize images."""
+"""Resize images, and rarely used functions that are composed of others."""
 
 from __future__ import annotations
 

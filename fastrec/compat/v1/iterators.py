@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Iterators, which supply the elements of a dataset to a graph."""
+"""Iterators, which supply the elements of a dataset to a graph, and optional values."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Threads that keep queues filled."""
+"""Threads that keep queues filled, and the coordinator that stops them."""
 
 from __future__ import annotations
 

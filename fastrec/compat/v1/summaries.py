@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``tf.summary``: summaries are accepted and discarded.
+"""``tf.summary``, ``tf.logging``, and switches between the behaviours of TensorFlow's versions.
 
-Input pipelines add summaries, but this package has nothing that displays them. They are collected,
-evaluate to an empty string, and no event files are written.
+Summaries are accepted and discarded, because nothing displays them: they evaluate to an empty
+string, and no event files are written. The switches have no effect.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Create, reshape, join, slice, pad and repeat tensors."""
+"""Create and index tensors, and define Python's operators on them."""
 
 from __future__ import annotations
 

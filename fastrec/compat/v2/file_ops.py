@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read and write whole files, and match file names."""
+"""Whole files, files of elements, tables, and strings that are split."""
 
 from __future__ import annotations
 

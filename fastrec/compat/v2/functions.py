@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Python functions in datasets, and further functions that input programs call."""
+"""Python functions in datasets, choices and loops, and further functions that programs call."""
 
 from __future__ import annotations
 

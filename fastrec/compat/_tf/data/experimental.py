@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``tf.data.experimental`` of both versions."""
+"""``tf.data.experimental`` of both versions: transformations and functions of datasets."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions that a program passes to a dataset: traced, or called with each element."""
+"""Functions of elements: traced, or called with each element, with the reason why."""
 
 from __future__ import annotations
 

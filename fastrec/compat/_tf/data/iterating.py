@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Iteration over a dataset, and checks of element structures and shapes."""
+"""Iterators, optional values, and checks of element structures and shapes."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Source nodes: arrays, numbers, generators and files."""
+"""Source nodes: arrays, numbers, generators and files, also parsed by a Batcher."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of types, shapes and values in ``tf.debugging`` of both versions."""
+"""Checks of types, shapes and values in ``tf.debugging``, and ``tf.case``, for both versions."""
 
 from __future__ import annotations
 

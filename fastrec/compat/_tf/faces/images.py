@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions that crop, pad, flip and recolour images, and functions of boxes."""
+"""Functions that decode, encode, crop, pad, flip and recolour images, and functions of boxes."""
 
 from __future__ import annotations
 

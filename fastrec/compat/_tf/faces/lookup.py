@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``tf.lookup``: immutable tables, from tensors or the lines of files."""
+"""``tf.lookup``: tables from tensors or the lines of files, and mutable tables."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Elementwise arithmetic, comparisons and casts, and products of tensors."""
+"""Elementwise arithmetic, comparisons and casts; products of tensors; functions of matrices."""
 
 from __future__ import annotations
 

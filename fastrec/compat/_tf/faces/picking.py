@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions that select elements of tensors by their indices."""
+"""Functions that select elements of tensors by their indices, or sort them."""
 
 from __future__ import annotations
 

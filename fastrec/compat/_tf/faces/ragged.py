@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``tf.ragged`` of both versions, built on the registered operations."""
+"""``tf.ragged`` and ``tf.sparse`` of both versions, built on the registered operations."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels that reshape, join and reduce arrays."""
+"""Kernels that reshape, join, slice and reduce arrays."""
 
 from __future__ import annotations
 

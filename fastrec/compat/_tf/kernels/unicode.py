@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Convert between strings and code points, with TensorFlow's error handling."""
+"""Convert between strings and code points, with TensorFlow's error handling; find their scripts."""
 
 from __future__ import annotations
 

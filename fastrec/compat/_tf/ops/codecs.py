@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decode images from strings, and encode them as strings."""
+"""Decode images and numbers from strings, and encode images as strings."""
 
 from __future__ import annotations
 

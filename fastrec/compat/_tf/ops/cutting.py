@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Split strings."""
+"""Split strings, and insert values into them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Crop, pad, flip, rotate and resize images."""
+"""Change the colours of images; crop, pad, flip, rotate and resize them."""
 
 from __future__ import annotations
 

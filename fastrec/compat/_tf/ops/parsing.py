@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parse serialized Examples, SequenceExamples and lines of text."""
+"""Parse serialized Examples, SequenceExamples, tensors and lines of text."""
 
 from __future__ import annotations
 

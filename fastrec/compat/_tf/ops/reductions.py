@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reductions: sums, means, extremes, their indices, and cumulative sums."""
+"""Reductions (sums, means, extremes, their indices, cumulative sums), and sorting."""
 
 from __future__ import annotations
 
