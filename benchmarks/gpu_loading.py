@@ -6,6 +6,7 @@
 Needs torch. Every way of loading gives the same bytes: images of 3 x 224 x 224 uint8 with a label,
 shuffled, in batches. Rounds are interleaved; the best of each counts. On a CPU, which shows
 that the program works, nothing is copied ahead or pinned, and the rates say nothing about a GPU.
+So far the program has run on a CPU only: no rate of a GPU has been measured.
 """
 
 from __future__ import annotations
