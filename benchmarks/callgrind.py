@@ -31,6 +31,7 @@ LOOPS = {
     "pad-ragged": 500,
     "join-cifar": 200,
     "unfilter-cifar": 100,
+    "unfilter-pairs": 100,
     "iterate": 1000,
     "schedule": 500,
     "encode-tabular": 500,

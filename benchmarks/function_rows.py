@@ -65,7 +65,22 @@ def example_rows() -> list[Row]:
         for kind, (records, mine, other) in pairs.items():
             rows.append(example_row(f"parse_example {kind} {name}", records, mine, other))
             rows.append(single_row(f"parse_single_example {kind} {name}", records[1], mine, other))
+        if size > 8:
+            rows.append(ceiling_row("parse_example", strings_of(uneven), rows[-4]))
     return [*rows, *other_example_rows()]
+
+
+def strings_of(records: list[bytes]) -> list[bytes]:
+    return fastrec.parse_example(records, {"x": fastrec.VarLenFeature(bytes)})["x"].values.to_list()  # type: ignore[no-any-return]
+
+
+def ceiling_row(function: str, strings: list[bytes], row: Row) -> Row:
+    """Return a row of the least that a function can take: one copy of the strings."""
+    return (
+        f"{function} ceiling, join of {row[0].split(' ', 1)[1]}",
+        lambda: b"".join(strings),
+        row[2],
+    )
 
 
 def other_example_rows() -> list[Row]:
@@ -184,6 +199,10 @@ def sequence_rows() -> list[Row]:
         }
         for kind, (mine, other) in pairs.items():
             rows += both_sequence_rows(f"{kind} {name}", records, mine, other)
+        if size > 8:
+            strings = fastrec.parse_sequence_example(records, None, {"x": pairs["ragged"][0]})
+            frames = strings[1]["x"].values.values.to_list()
+            rows += [ceiling_row("parse_sequence_example", frames, rows[at]) for at in (-6, -4)]
     return rows
 
 

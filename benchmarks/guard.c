@@ -328,6 +328,23 @@ static void unfilter(table *t) {
     free(out);
 }
 
+/* Undoes the filters of PNGs in pairs of rows, as in photographs, whose rows are mostly Paeth. */
+static void unfilter_pairs(table *t) {
+    enum { WIDTH = 31, CHANNELS = 3, PITCH = WIDTH * CHANNELS, PAETH = 4 };
+    uint8_t above[PITCH] = {0}, first[PITCH], second[PITCH], filtered[2][1 + PITCH];
+    const uint8_t *const rows[] = {filtered[0], filtered[1]};
+    uint8_t *const out[] = {first, second};
+    for (size_t row = 0; row < t->rows; row++) {
+        const uint8_t *image = t->values[0].values + row * PIXELS;
+        for (size_t at = 0; at + sizeof filtered <= PIXELS; at += sizeof filtered) {
+            memcpy(filtered, image + at, sizeof filtered);
+            filtered[0][0] = filtered[1][0] = PAETH;
+            if (!fr_png_unfilter_pair(rows, above, WIDTH, CHANNELS, out)) abort();
+            memcpy(above, second, PITCH);
+        }
+    }
+}
+
 static void iterate(table *t) {
     fr_error err = {0};
     fr_reader reader = {.source = FR_SOURCE_FED, .options = {.verify = true}};
@@ -399,6 +416,7 @@ static const struct {
     {"pad-ragged", make_ragged_rows, pad},
     {"join-cifar", make_cifar, join},
     {"unfilter-cifar", make_cifar, unfilter},
+    {"unfilter-pairs", make_cifar, unfilter_pairs},
     {"iterate", make_tabular, iterate},
     {"schedule", make_tabular, schedule},
     {"encode-tabular", make_tabular, NULL},
