@@ -278,6 +278,11 @@ def test_urls_of_fsspec() -> None:
     with fastrec.Writer("/fs/t.tfrecord", storage_options=options) as writer:
         writer.write_many(RECORDS)
     assert read("/fs/*.tfrecord", storage_options=options) == RECORDS
+    for url in ("memory://fs/t.tfrecord", "memory:///fs/*.tfrecord"):
+        assert read(url, storage_options=options) == RECORDS
+    with fastrec.Writer("memory://fs/u.tfrecord", storage_options=options) as writer:
+        writer.write(RECORDS[1])
+    assert store.exists("/fs/u.tfrecord")
     with pytest.raises(ValueError, match="nosuch"):
         fastrec.Reader("nosuch://x/y")
     with pytest.raises(TypeError, match="filesystem"):

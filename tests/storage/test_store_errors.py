@@ -33,12 +33,14 @@ class Server:
         self.status, self.text = 200, ""
         self.objects: dict[str, bytes] = {}
         self.requests: list[str] = []
+        self.payers: list[str | None] = []  # who pays for each request
         self.broken_after: list[int] = []  # sizes of the next answers
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 outer.requests.append(f"{self.command} {self.path}")
+                outer.payers.append(self.headers.get("x-amz-request-payer"))
                 data = outer.text.encode()
                 status = outer.status
                 if status == 200:
@@ -90,6 +92,15 @@ def keys(url: str, **more: Any) -> StorageOptions:
 
 
 SOURCES = ["s3://data-set/a.tfrecord", "s3://data-set/*.tfrecord", "s3://data-set/folder/"]
+
+
+def test_requests_to_a_bucket_whose_requester_pays_say_so(server: Server) -> None:
+    server.objects["/data-set/a.tfrecord"] = FRAMES
+    for options, payer in (({"request_payer": True}, "requester"), ({}, None)):
+        server.payers.clear()
+        storage = keys(server.url, **options)
+        assert [*fastrec.Reader(SOURCES[0], storage_options=storage)] == RECORDS
+        assert set(server.payers) == {payer}
 
 
 @pytest.mark.parametrize("source", SOURCES[1:])
