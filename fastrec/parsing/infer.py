@@ -97,7 +97,13 @@ class _Survey:
             self._shaped = any(stats.has_shapes for stats in self.context.values())
             return True
         misfits: list[tuple[int, FastrecError, bytes]] = []
-        count = survey.read(reader, min(left, _PLAIN_BLOCK_RECORDS), self.total, misfits)
+        try:
+            count = survey.read(reader, min(left, _PLAIN_BLOCK_RECORDS), self.total, misfits)
+        except ExampleParseError as error:  # too many different features
+            if error.record is None:
+                raise
+            path, number = self._place(error.record)
+            raise error.in_record(number, path) from None
         failures: Failures = [(row, self._located(error, record)) for row, error, record in misfits]
         if failures and not self._skips:
             raise failures[0][1]
