@@ -6,7 +6,7 @@ from __future__ import annotations
 import argparse
 
 import fastrec
-from fastrec.cli.files import STDIN, expand, spooled
+from fastrec.cli.files import STDIN, expand, spooled, through_file
 from fastrec.cli.grammar import USAGE, add_overwrite, add_paths, add_threads, whole_number
 from fastrec.cli.report import Failure, Report, counted, shown
 from fastrec.cli.reshard import Skip, Steps
@@ -19,7 +19,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_paths(parser)
     parser.add_argument(
         "-o", "--output", required=True, metavar="FILE",
-        help="the new file; its name tells the format: .parquet, .arrow, .csv, .jsonl, or records",
+        help="the new file, or - for standard output; its name tells the format: .parquet, .arrow, "
+        ".csv, .jsonl, or records",
     )  # fmt: skip
     for name in ("from", "to"):
         parser.add_argument(
@@ -78,8 +79,8 @@ _OPTIONS = {
 
 def run(arguments: argparse.Namespace, report: Report) -> int:
     """Write the whole file or nothing, and print a summary; return 1 if there is damage."""
-    if arguments.output == STDIN:
-        raise Failure("--output must be a file name, got standard output", USAGE)
+    if arguments.output == STDIN and arguments.shard_records:
+        raise Failure("--output - and --shard-records are mutually exclusive", USAGE)
     files, missing = expand(arguments.paths, any_shards=arguments.any_shards, tables=True)
     if missing:
         raise missing[0]
@@ -87,10 +88,14 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
     detected = False if arguments.keep_bytes else None
     try:
         suffix = "" if arguments.from_format in (None, TFRECORD) else f".{arguments.from_format}"
-        with spooled(files, suffix) as paths, Steps(report, "converting") as steps:
+        with (
+            spooled(files, suffix) as paths,
+            through_file(arguments.output) as output,
+            Steps(report, "converting") as steps,
+        ):
             done = fastrec.convert(
                 paths,
-                arguments.output,
+                output,
                 source_format=arguments.from_format,
                 target_format=arguments.to_format,
                 features=arguments.features,
@@ -116,6 +121,8 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
                 text = text.replace(name, option)
             raise Failure(text, USAGE) from None
         raise
+    if arguments.output == STDIN:
+        return skip.status
     first, last = shown(done.paths[0]), shown(done.paths[-1])
     names = first if first == last else f"{first} to {last}"
     report.line(f"wrote    {names}: {counted(done.records, 'record')}")

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from fastrec.cli.files import check_local, expand, name_of
+from fastrec.cli.files import STDIN, check_local, expand, name_of
 from fastrec.cli.grammar import FINDING, USAGE, add_overwrite, add_paths, add_selection
 from fastrec.cli.report import Failure, Report, counted, shown
 from fastrec.cli.rows import Frames, Row
@@ -48,6 +48,8 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
     Names begin with the number of the record. No content of a record can lead out of the directory.
     """
     check_local([arguments.output], "--output")
+    if arguments.output == STDIN:
+        raise Failure("--output must be a directory, got -", USAGE)
     selector = Selector.of(arguments, report)
     files, missing = expand(arguments.paths, any_shards=arguments.any_shards)
     feature = arguments.feature

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
@@ -41,6 +42,7 @@ __all__ = [
     "reader_of",
     "size_of",
     "spooled",
+    "through_file",
     "write_output",
 ]
 
@@ -98,6 +100,20 @@ def spooled(files: Sequence[str], suffix: str = ".tfrecord") -> Iterator[list[st
                 while piece := file.read(1 << 20):
                     copy.write_frames(piece, 0)
         yield [copies.get(each, each) for each in files]
+
+
+@contextlib.contextmanager
+def through_file(output: str, suffix: str = "") -> Iterator[str]:
+    """Yield the file to write: the output, or a temporary copy of what standard output gets."""
+    if output != STDIN:
+        yield output
+        return
+    with tempfile.TemporaryDirectory(prefix="fastrec-") as folder:
+        path = os.path.join(folder, f"output{suffix}")
+        yield path
+        with open(path, "rb") as file:
+            shutil.copyfileobj(file, sys.stdout.buffer)
+        sys.stdout.buffer.flush()
 
 
 def is_stream(path: str) -> bool:

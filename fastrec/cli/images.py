@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from fastrec import image
-from fastrec.cli.files import check_local
+from fastrec.cli.files import STDIN, check_local
 from fastrec.cli.grammar import USAGE, add_overwrite, whole_number
 from fastrec.cli.report import Failure, Report, counted, shown
 
@@ -81,6 +81,8 @@ def _steps(advance: Callable[[int], object]) -> Callable[[int, int], None]:
 def run(arguments: argparse.Namespace, report: Report) -> int:
     """Print one line per file that was left out, and a total; return 1 if nothing was written."""
     check_local([arguments.directory, arguments.output], "images")
+    if STDIN in (arguments.directory, arguments.output):
+        raise Failure("images requires a directory and the name of a record file, got -", USAGE)
     found = image.find(arguments.directory)
     total = len(found)
     root = Path(arguments.directory)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import argparse
 
 import fastrec
-from fastrec.cli.files import expand
+from fastrec.cli.files import STDIN, expand
 from fastrec.cli.grammar import USAGE, add_json, add_overwrite, add_paths, status_of
 from fastrec.cli.parallel import Check, in_order
 from fastrec.cli.report import Failure, Report, counted, explained, shown
@@ -44,6 +44,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, report: Report) -> int:
     """Print a line for each index."""
+    if STDIN in (*arguments.paths, arguments.output, arguments.dataset):
+        raise Failure("index requires files, got -: an index holds the positions of a file", USAGE)
     if arguments.dataset is not None:
         return _dataset(arguments, report)
     files, missing = expand(arguments.paths, any_shards=True)

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 from typing import Any
 
 import fastrec
-from fastrec.cli.files import expand, size_of
+from fastrec.cli.files import STDIN, expand, name_of, size_of, spooled, through_file
 from fastrec.cli.grammar import FINDING, USAGE, add_json, add_paths, status_of
 from fastrec.cli.report import Failure, Report, bytes_text, counted, damage_text, explained, shown
 from fastrec.records.content import LINE_ENDS
@@ -23,7 +24,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-o",
         "--output",
         metavar="FILE",
-        help="the new file (default: the name with .repaired before its suffix)",
+        help="the new file, or - for standard output, to which sound files are copied "
+        "(default: the name with .repaired before its suffix)",
     )
     parser.add_argument(
         "--in-place",
@@ -43,10 +45,16 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
     if arguments.output and (arguments.in_place or len(files) + len(missing) > 1):
         other = "--in-place" if arguments.in_place else "several files"
         raise Failure(f"--output and {other} are mutually exclusive", USAGE)
+    if STDIN in files and not arguments.output:
+        raise Failure("standard input requires --output", USAGE)
     failures: list[Exception] = [*missing]
     for path in files:
         try:
-            _repair(path, arguments, report)
+            with spooled([path]) as [source]:
+                if arguments.output == STDIN:
+                    _to_stdout(path, source, report)
+                else:
+                    _repair(path, source, arguments, report)
         except ValueError as error:
             if isinstance(error, fastrec.FastrecError):
                 failures.append(error)
@@ -59,7 +67,18 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
     return max(map(status_of, failures), default=0)
 
 
-def _repair(path: str, arguments: argparse.Namespace, report: Report) -> None:
+def _to_stdout(path: str, source: str, report: Report) -> None:
+    """Write the sound records of a file to standard output, and what was lost to standard error."""
+    with through_file(STDIN) as output:
+        done = fastrec.repair(source, output)
+        for lost in done.skipped:
+            report.complain(f"damage: {shown(name_of(path))}: {damage_text(lost)}")
+        if not os.path.exists(output):  # a sound file is not rewritten
+            shutil.copyfile(source, output)
+
+
+def _repair(path: str, source: str, arguments: argparse.Namespace, report: Report) -> None:
+    """Write the sound records of a file, whose content is in `source`, to a new one."""
     before = 0
 
     def step(_: str, position: int) -> None:
@@ -68,12 +87,12 @@ def _repair(path: str, arguments: argparse.Namespace, report: Report) -> None:
         before = position
 
     if arguments.output and os.path.exists(arguments.output):
-        if os.path.samefile(path, arguments.output):
+        if os.path.samefile(source, arguments.output):
             raise Failure("the output is the damaged file; --in-place keeps a copy of it", USAGE)
         if not arguments.overwrite:
             raise exists_error(arguments.output)
-    with report.progress("reading, bytes", size_of([path])) as advance:
-        [found] = fastrec.verify(path, on_error="skip", progress=step).reports
+    with report.progress("reading, bytes", size_of([source])) as advance:
+        [found] = fastrec.verify(source, on_error="skip", progress=step).reports
     if not found.skipped:
         if arguments.json:
             _json(path, path, found.records, found.bytes, (), report)
@@ -85,7 +104,7 @@ def _repair(path: str, arguments: argparse.Namespace, report: Report) -> None:
     if not found.records and not found.content:
         raise Failure(f"{shown(path)}: {damage_text(found.skipped[0])}; no record to save", FINDING)
     done = fastrec.repair(
-        path, arguments.output, in_place=arguments.in_place, overwrite=arguments.overwrite
+        source, arguments.output, in_place=arguments.in_place, overwrite=arguments.overwrite
     )
     if arguments.json:
         _json(path, done.path, done.records, done.bytes, done.skipped, report)

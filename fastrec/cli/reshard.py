@@ -8,7 +8,7 @@ import contextlib
 from collections.abc import Callable
 
 import fastrec
-from fastrec.cli.files import STDIN, expand, spooled
+from fastrec.cli.files import STDIN, expand, spooled, through_file
 from fastrec.cli.grammar import FINDING, USAGE, add_output, add_paths, whole_number
 from fastrec.cli.report import Failure, Report, counted, explained, shown
 from fastrec.cli.split import size_of
@@ -86,7 +86,7 @@ class Skip:
     """
 
     def __init__(self, report: Report) -> None:
-        self.status = 0
+        self.status: int = 0
         self._report = report
         self._named: set[tuple[object, int | None]] = set()
 
@@ -99,8 +99,9 @@ class Skip:
 
 def run(arguments: argparse.Namespace, report: Report) -> int:
     """Write all files or none, and print their number; return 1 if there is damage."""
-    if arguments.output == STDIN:
-        raise Failure("--output must be a file name, got standard output", USAGE)
+    sizes = (arguments.shards, arguments.shard_records, arguments.size)
+    if arguments.output == STDIN and (arguments.resume or any(sizes)):
+        raise Failure("--output - and several shards or --resume are mutually exclusive", USAGE)
     if STDIN in arguments.paths and arguments.resume:
         raise Failure("--resume and standard input are mutually exclusive", USAGE)
     files, missing = expand(arguments.paths, any_shards=arguments.any_shards)
@@ -108,10 +109,14 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
         raise missing[0]
     skip = Skip(report)
     try:
-        with spooled(files) as paths, Steps(report, "resharding") as steps:
+        with (
+            spooled(files) as paths,
+            through_file(arguments.output) as output,
+            Steps(report, "resharding") as steps,
+        ):
             done = fastrec.reshard(
                 paths,
-                arguments.output,
+                output,
                 shards=arguments.shards,
                 shard_records=arguments.shard_records,
                 shard_bytes=arguments.size,
@@ -130,6 +135,8 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
         if type(error) is ValueError:
             raise Failure(str(error), USAGE) from None
         raise
+    if arguments.output == STDIN:
+        return skip.status
     first, last = shown(done.paths[0]), shown(done.paths[-1])
     names = first if first == last else f"{first} to {last}"
     report.line(f"wrote    {names}: {counted(done.records, 'record')}")

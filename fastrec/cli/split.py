@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import argparse
 import bisect
+import contextlib
 from typing import Any
 
 import fastrec
-from fastrec.cli.files import STDIN, expand, is_stream
+from fastrec.cli.files import STDIN, expand, spooled
 from fastrec.cli.grammar import USAGE, add_output, add_paths, add_selection, whole_number
 from fastrec.cli.report import Failure, Report, counted, shown
 from fastrec.cli.select import Selector
@@ -61,7 +62,10 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
     if missing:
         raise missing[0]
     selector.strict = True
-    with _writer(arguments, files) as writer:
+    with contextlib.ExitStack() as stack:
+        if arguments.shards is not None:
+            files = stack.enter_context(spooled(files))  # counts the records first
+        writer = stack.enter_context(_writer(arguments, files))
         for block in selector.blocks(files):
             writer.write_many(block.records)
     first, last = shown(writer.paths[0]), shown(writer.paths[-1])
@@ -97,14 +101,9 @@ def _writer(arguments: argparse.Namespace, files: list[str]) -> ShardWriter:
     if shards is None:
         sizes = {"shard_records": arguments.shard_records, "shard_bytes": arguments.size}
         return ShardWriter(arguments.output, **sizes, **options)
-    if (
-        any(map(is_stream, files))
-        or arguments.where
-        or arguments.skip_damage
-        or arguments.span is not None
-    ):
+    if arguments.where or arguments.skip_damage or arguments.span is not None:
         raise Failure(
-            "--shards requires files, without --where, --records and --skip-damage; "
+            "--shards and --where, --records or --skip-damage are mutually exclusive; "
             "use --shard-records instead",
             USAGE,
         )

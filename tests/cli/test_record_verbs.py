@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from commands import Captured, objects, printed
 from pets import pet, png, write_pets
-from verbs import gzipped, write, write_examples
+from verbs import gzipped, stdin, write, write_examples
 
 import fastrec
 from fastrec import cli, train
@@ -27,10 +27,6 @@ def pets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     write_pets(tmp_path)
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-def stdin(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
 
 
 # --- head and cat --------------------------------------------------------------------------------

@@ -71,7 +71,8 @@ def test_convert_keeps_whole_records(pets: Path, capsys: Captured) -> None:
         (["pets.tfrecord", "-o", "a.tfrecord"], 2, "`fastrec reshard`"),
         (["damaged.tfrecord", "-o", "a.parquet"], 1, "record 7"),
         (["none.tfrecord", "-o", "a.parquet"], 74, "No such file"),
-        (["pets.tfrecord", "-o", "-"], 2, "--output must be a file name"),
+        (["pets.tfrecord", "-o", "-"], 2, "--from and --to name"),
+        (["pets.tfrecord", "-o", "-", "--shard-records", "9"], 2, "mutually exclusive"),
         (
             ["pets.tfrecord", "-o", "changed.parquet"],
             74,
@@ -127,7 +128,7 @@ def test_reshard_shuffles_as_a_batcher_does(pets: Path, capsys: Captured) -> Non
         (["pets.tfrecord", "-o", "changed.tfrecord"], 74, "changed.tfrecord: the file exists"),
         (["damaged.tfrecord", "-o", "a"], 1, "record at 103510"),
         (["-", "-o", "a", "--resume"], 2, "--resume and standard input"),
-        (["pets.tfrecord", "-o", "-"], 2, "--output must be a file name"),
+        (["pets.tfrecord", "-o", "-", "--shards", "2"], 2, "--output - and several shards"),
     ],
 )
 def test_reshard_says_why_it_cannot(

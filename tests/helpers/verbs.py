@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import gzip
+import io
 import os
 import subprocess
 import sys
@@ -188,3 +189,8 @@ def feed(descriptor: int, data: bytes) -> threading.Thread:
     thread = threading.Thread(target=run)
     thread.start()
     return thread
+
+
+def stdin(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
+    """Replace standard input by these bytes."""
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``-`` as standard input and standard output, in every verb."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from pathlib import Path
+
+import pytest
+from pets import write_pets
+from verbs import skip_without_package_of, stdin
+
+import fastrec
+from fastrec import cli
+
+COUNT = 60
+
+
+@pytest.fixture
+def pets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> bytes:
+    write_pets(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return (tmp_path / "pets.tfrecord").read_bytes()
+
+
+def ids(data: bytes) -> list[int]:
+    batch = fastrec.parse_example(list(fastrec.Reader(io.BytesIO(data))), fastrec.infer_features(
+        io.BytesIO(data)))  # fmt: skip
+    return [int(each) for each in batch["id"]]
+
+
+READING = {
+    "head": ["-", "--json"],
+    "tail": ["-", "--json"],
+    "cat": ["-", "--json"],
+    "grep": ["a", "-", "--json"],
+    "schema": ["-", "--json"],
+    "count": ["-", "--json"],
+    "stats": ["-", "--json"],
+    "verify": ["-", "--json"],
+    "diff": ["-", "pets.tfrecord", "--json"],
+    "view": ["-", "--html", "page.html"],
+    "split": ["-", "--shards", "3", "-o", "x.tfrecord"],
+    "merge": ["-", "-o", "x.tfrecord"],
+    "reshard": ["-", "--shards", "3", "-o", "x.tfrecord"],
+    "shuffle": ["-", "--seed", "1", "-o", "x.tfrecord"],
+    "convert": ["-", "--features", "id", "-o", "x.jsonl"],
+    "extract": ["-", "-o", "photos"],
+}
+
+
+@pytest.mark.parametrize("verb", READING)
+def test_every_verb_reads_standard_input(
+    pets: bytes, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], verb: str
+) -> None:
+    skip_without_package_of(verb)
+    stdin(monkeypatch, pets)
+    assert cli.main([verb, *READING[verb]]) == 0
+    out, err = capsys.readouterr()
+    assert "error" not in err
+    if "--json" in READING[verb]:
+        assert all(isinstance(json.loads(line), dict) for line in out.splitlines())
+    if "x.tfrecord" in READING[verb]:
+        assert fastrec.count("x*.tfrecord") == COUNT
+
+
+@pytest.mark.parametrize(
+    ("verb", "options"),
+    [
+        ("merge", []),
+        ("reshard", []),
+        ("shuffle", ["--seed", "1"]),
+        ("repair", []),
+        ("convert", ["--raw", "--to", "jsonl", "--base64"]),
+    ],
+)
+def test_every_verb_that_writes_one_file_writes_standard_output(
+    pets: bytes,
+    monkeypatch: pytest.MonkeyPatch,
+    capsysbinary: pytest.CaptureFixture[bytes],
+    verb: str,
+    options: list[str],
+) -> None:
+    skip_without_package_of(verb)
+    stdin(monkeypatch, pets)
+    before = sorted(os.listdir("."))
+    assert cli.main([verb, "-", *options, "-o", "-"]) == 0
+    written = capsysbinary.readouterr().out
+    if verb == "convert":
+        stdin(monkeypatch, written)
+        assert cli.main(["convert", "-", "--from", "jsonl", "-o", "-", "--raw", "--base64"]) == 0
+        written = capsysbinary.readouterr().out
+    assert sorted(ids(written)) == list(range(COUNT))
+    assert (written == pets) == (verb != "shuffle")
+    assert sorted(os.listdir(".")) == before
+
+
+def test_repair_passes_the_sound_records_of_a_pipe_on(
+    pets: bytes, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    stdin(monkeypatch, Path("damaged.tfrecord").read_bytes())
+    assert cli.main(["repair", "-", "-o", "-"]) == 0
+    out, err = capsysbinary.readouterr()
+    assert ids(out) == [*range(7), *range(8, 40)][:39]
+    assert err.count(b"damage: <stdin>: ") == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["repair", "-"], "standard input requires --output"),
+        (["index", "-"], "index requires files"),
+        (["index", "pets.tfrecord", "-o", "-"], "index requires files"),
+        (["split", "pets.tfrecord", "--shards", "2", "-o", "-"], "must be a file name"),
+        (["reshard", "pets.tfrecord", "--shards", "2", "-o", "-"], "several shards"),
+        (["extract", "pets.tfrecord", "-o", "-"], "must be a directory"),
+        (["images", "photos", "-"], "requires a directory"),
+    ],
+)
+def test_a_verb_that_cannot_use_a_stream_says_so(
+    pets: bytes, capsys: pytest.CaptureFixture[str], words: list[str], message: str
+) -> None:
+    before = sorted(os.listdir("."))
+    assert cli.main(words) == 2
+    assert message in capsys.readouterr().err
+    assert sorted(os.listdir(".")) == before
