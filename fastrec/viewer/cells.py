@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,7 @@ _MOST_VALUES = 12
 _BESIDE_PLOT = 4
 _MOST_TEXT = 400
 _POINTS = 96
+_MOST_LINES = 16
 _MOST_SIDE = 96
 _MOST_MEDIA = 1 << 24
 
@@ -70,7 +71,7 @@ def cell(
         values = media
     if isinstance(values, Frames):
         frames = [_short(frame) for frame in values.frames[: _MOST_VALUES if not full else 1000]]
-        return {"t": "frames", "n": len(values.frames), "v": frames}
+        return {"t": "frames", "n": len(values.frames), "v": frames, "plots": _lines(values.frames)}
     if isinstance(values, Bytes):
         if len(values) == 1:
             return _bytes(values[0], shape, 0, inline, full)
@@ -97,6 +98,16 @@ def frames_of_media(values: Any) -> Bytes | None:
     if media_of(values.frames[0][0]) is None:
         return None
     return Bytes.from_list([frame[0] for frame in values.frames])
+
+
+def _lines(frames: Sequence[Any]) -> list[dict[str, Any]]:
+    """Return a line for each dimension of numeric frames of one size, such as actions."""
+    width = len(frames[0]) if frames else 0
+    if len(frames) < 2 or not 0 < width <= _MOST_LINES:
+        return []
+    if not all(isinstance(each, np.ndarray) and each.shape == (width,) for each in frames):
+        return []
+    return [_plot(column) for column in np.stack(frames, axis=1)]
 
 
 def _short(values: Any) -> str:

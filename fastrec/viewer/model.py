@@ -6,7 +6,7 @@ from __future__ import annotations
 import io
 import time
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from fastrec import _core
 from fastrec.cli.report import bytes_text, explained
@@ -41,8 +41,8 @@ class Model:
     """The displayed files, with everything that the page needs as JSON."""
 
     def __init__(self, files: Sequence[str], tokens: Sequence[str] = ()) -> None:
-        self.files = [public(path) for path in files]
-        self.source = Source(files)
+        self.files: list[str] = [public(path) for path in files]
+        self.source: Final = Source(files)
         self.tokens = tokens
         self._orders: dict[tuple[str, str, bool, int], Sequence[int]] = {}
         self._shapes = self._array_shapes()

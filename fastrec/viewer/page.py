@@ -43,6 +43,12 @@ _PAGE = """<!doctype html>
 <button>Search</button>
 <button type="button" id="clear" hidden>Show all</button>
 </form>
+<form id="filter" autocomplete="off" hidden>
+<label>feature <select id="feature" aria-label="feature"></select></label>
+<select id="comparison" aria-label="comparison"><option>==</option><option>!=</option>
+<option>&lt;</option><option>&lt;=</option><option>&gt;</option><option>&gt;=</option>
+<option>=~</option></select>
+<input id="value" aria-label="value" spellcheck="false"><button>Filter</button></form>
 <p id="message" role="alert"></p>
 <nav><button id="first">First</button><button id="previous">Previous</button>
 <label>record <input id="number" type="number" min="0" value="0"></label>

@@ -40,8 +40,8 @@ class Server(ThreadingHTTPServer):
     def __init__(self, model: Model, port: int = 0) -> None:
         super().__init__(("127.0.0.1", port), _Handler)
         self.model = model
-        self.token = secrets.token_urlsafe(24)
-        self.host = f"127.0.0.1:{self.server_address[1]}"
+        self.token: str = secrets.token_urlsafe(24)
+        self.host: str = f"127.0.0.1:{self.server_address[1]}"
 
     @property
     def url(self) -> str:

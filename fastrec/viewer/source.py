@@ -45,9 +45,9 @@ class Source:
     """
 
     def __init__(self, files: Sequence[str]) -> None:
-        self.paths = list(files)
+        self.paths: list[str] = list(files)
         self.damage: list[dict[str, Any]] = []
-        self.note = ""
+        self.note: str = ""
         self._dataset: Any = None
         self._blocks: list[Bytes] = []
         self._places: list[tuple[str, int]] = []
@@ -61,7 +61,7 @@ class Source:
             kept = RecordFiles(files, on_error="skip", shards="any")
             self._dataset = kept.dataset()
             self._add_damage(kept.skipped)
-        self.count = len(self._dataset)
+        self.count: int = len(self._dataset)
 
     def _load(self, files: Sequence[str]) -> None:
         size = number = 0

@@ -8,7 +8,7 @@ const SVG = "http://www.w3.org/2000/svg";
 const $ = (id) => document.getElementById(id);
 const embedded = $("data") ? JSON.parse($("data").textContent) : null;
 const state = { total: 0, all: 0, begin: 0, where: "", found: [], next: 0, end: false, turn: 0, seed: 0 };
-Object.assign(state, { rows: [], gallery: false, opened: -1, features: [] });
+Object.assign(state, { rows: [], gallery: false, opened: -1, features: [], plain: [] });
 
 async function ask(path, values) {
   const answer = await fetch(`${path}?${new URLSearchParams(values)}`);
@@ -108,7 +108,9 @@ function show(cell, number, name) {
     if (isStrip) box.append(player(list), list);
     if (cell.v.length < cell.n) box.append(make("span", `... ${cell.n} values`, "faint"));
   } else if (cell.t === "frames") {
-    for (const each of cell.v) box.append(make("div", each, "text"));
+    const lines = cell.plots || [];
+    for (const each of lines) box.append(plot(each));
+    for (const each of lines.length ? [] : cell.v) box.append(make("div", each, "text"));
     box.append(make("span", `${cell.n} frames`, "faint"));
   } else {
     if (cell.text) box.append(make("div", cell.text, "text"));
@@ -176,10 +178,26 @@ function imageOf(row) {
   return ["", null];
 }
 
+// A mask is an image of the same size as the first one, in a feature whose name says so.
+function maskOf(row, name, image) {
+  for (const [other, cell] of Object.entries(row.cells || {})) {
+    const isMask = /(mask|segmentation)/i.test(other.split("/").slice(-2).join("/"));
+    if (other !== name && isMask && cell.t === "image" && cell.w === image.w && cell.h === image.h) return [other, cell];
+  }
+  return null;
+}
+
 function withBoxes(element, row) {
-  const [, image] = imageOf(row);
+  const [name, image] = imageOf(row);
   const picture = element.querySelector(".picture");
-  const found = image && picture && boxes(row, image);
+  if (!image || !picture) return element;
+  const mask = maskOf(row, name, image);
+  const overlay = mask && media(mask[1], row.number, mask[0]).querySelector("img");
+  if (overlay) {
+    overlay.className = "mask";
+    picture.append(overlay);
+  }
+  const found = boxes(row, image);
   if (found) picture.append(found);
   return element;
 }
@@ -361,11 +379,45 @@ function prepare(found) {
     }
   }
   const first = plain.find((each) => each.kind !== "bytes") || plain[0] || found.features[0];
-  const word = first && (/^[\w/.:-]+$/.test(first.name) ? first.name : `\`${first.name}\``);
+  const word = first && quoted(first.name);
   const value = first && (first.kind === "bytes" ? '"text"' : first.low || 0);
   $("where").placeholder = !first ? "" : first.lengths[1] === 1 ? `${word} == ${value}` : `len(${word}) > 1`;
+  state.plain = plain;
+  for (const each of plain.slice(0, 200)) {
+    const option = make("option", each.name);
+    option.value = each.name;
+    $("feature").append(option);
+  }
+  $("filter").hidden = Boolean(embedded) || !plain.length;
+  chosen();
   const hasImages = found.features.some((each) => Object.keys(each.formats).length);
   $("gallery").hidden = !hasImages;
+}
+
+function quoted(name) {
+  return /^[\w/.:-]+$/.test(name) ? name : `\`${name}\``;
+}
+
+// Offers the values that a feature has: its common ones, or the range of its numbers.
+function chosen() {
+  const each = state.plain.find((one) => one.name === $("feature").value);
+  $("value").value = "";
+  $("value").placeholder = !each ? "" : each.kind === "bytes" ? "text" : `${each.low} to ${each.high}`;
+  for (const option of $("comparison").options) option.disabled = each && each.kind === "bytes" ? /[<>]/.test(option.value) : option.value === "=~";
+  if ($("comparison").selectedOptions[0].disabled) $("comparison").value = "==";
+}
+
+// Adds a condition of the widgets to those in the search field.
+function filter(event) {
+  event.preventDefault();
+  const each = state.plain.find((one) => one.name === $("feature").value);
+  const text = $("value").value.trim();
+  if (!each || !text) return;
+  const value = each.kind === "bytes" ? JSON.stringify(text) : text;
+  const one = `${quoted(each.name)} ${$("comparison").value} ${value}`;
+  const before = $("where").value.trim();
+  $("where").value = before ? `${before} and ${one}` : one;
+  $("search").requestSubmit();
 }
 
 async function start() {
@@ -430,6 +482,8 @@ $("order").addEventListener("change", () => {
   state.total = state.all;
   go(0);
 });
+$("feature").addEventListener("change", chosen);
+$("filter").addEventListener("submit", filter);
 $("earlier").addEventListener("click", () => beside(-1));
 $("later").addEventListener("click", () => beside(1));
 $("first").addEventListener("click", () => go(0));

@@ -196,6 +196,51 @@ def test_episodes_are_strips_that_play_and_boxes_are_drawn(browser: Any, tmp_pat
         ]  # fmt: skip
 
 
+def test_masks_lie_on_their_image(browser: Any, tmp_path: Path) -> None:
+    rows = [{"image": png(16, 12, 90), "image/mask": png(16, 12, 200), "small_mask": png(4, 4, 1)}]
+    with opened(browser, write_examples(tmp_path / "a.tfrecord", rows)):
+        [mask] = browser.find_elements(By.CSS_SELECTOR, ".picture img.mask")
+        assert "mask" in mask.get_property("src")
+        [picture] = [each for each in browser.find_elements(By.CSS_SELECTOR, ".picture")
+                     if each.find_elements(By.CSS_SELECTOR, ".mask")]  # fmt: skip
+        until(lambda: mask.get_property("naturalWidth") == 16)
+        assert mask.size == picture.find_element(By.CSS_SELECTOR, "img").size
+
+
+def test_actions_of_an_episode_are_lines(browser: Any, tmp_path: Path) -> None:
+    path = tmp_path / "a.tfrecord"
+    actions = [[float(step), -float(step), 0.5] for step in range(40)]
+    with fastrec.Writer(path) as writer:
+        record = fastrec.encode_sequence_example({"id": 1}, {"steps/action": actions})
+        writer.write(record)
+    with opened(browser, path):
+        lines = browser.find_elements(By.CSS_SELECTOR, ".plot polyline")
+        assert len(lines) == 3
+        assert "0 to 39" in browser.find_element(By.CLASS_NAME, "card").text
+
+
+def test_widgets_filter_by_the_features_of_the_dataset(browser: Any, tmp_path: Path) -> None:
+    write_pets(tmp_path)
+    with opened(browser, tmp_path / "pets.tfrecord"):
+        names = [each.text for each in browser.find_elements(By.CSS_SELECTOR, "#feature option")]
+        assert names == ["id", "label", "name", "weight"]
+
+        def choose(name: str, comparison: str, value: str) -> None:
+            options = browser.find_elements(By.CSS_SELECTOR, "#feature option")
+            next(each for each in options if each.text == name).click()
+            options = browser.find_elements(By.CSS_SELECTOR, "#comparison option")
+            next(each for each in options if each.text == comparison).click()
+            browser.find_element(By.ID, "value").send_keys(value)
+            browser.find_element(By.CSS_SELECTOR, "#filter button").click()
+
+        choose("name", "==", "Luna")
+        until(lambda: text(browser, "where-am-i") == "1 to 6 of 6 found")
+        choose("label", "==", "2")
+        until(lambda: text(browser, "where-am-i") == "1 to 2 of 2 found")
+        where = browser.find_element(By.ID, "where").get_property("value")
+        assert where == 'name == "Luna" and label == 2'
+
+
 def test_damage_is_shown(browser: Any, tmp_path: Path) -> None:
     write_pets(tmp_path)
     with opened(browser, tmp_path / "damaged.tfrecord"):
