@@ -134,7 +134,8 @@ uint64_t fr_clock_ns(void);      /* monotonic clock */
 uint64_t fr_clock_date_ns(void); /* time since 1970 */
 int64_t fr_process_id(void);
 
-/* What the calling thread has used since it started. A system that cannot tell gives 0. */
+/* Resources that the calling thread has used since it started; 0 where the system does not
+   measure them. */
 uint64_t fr_thread_cpu_ns(void);      /* time on a processor */
 uint64_t fr_thread_starved_ns(void);  /* time that it waited for a processor; takes microseconds */
 uint64_t fr_thread_disk_faults(void); /* page faults that waited for the disk; of the process,

@@ -333,7 +333,7 @@ static int add_record(fr_infer *context, fr_infer *lists, fr_span record, fr_err
     return fr_wire_malformed(&fields) ? malformed(err) : FR_OK;
 }
 
-/* Takes back what the last record has added. */
+/* Removes the statistics of the last record, which is malformed. */
 static void forget(fr_infer *infer) {
     for (size_t i = 0; i < fr_infer_count(infer); i++) {
         fr_sighting *seen = sighting(infer, i);

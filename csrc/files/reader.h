@@ -37,7 +37,7 @@ typedef struct {
     fr_error failed;     /* after an error, every call returns it again */
     fr_skipped skipping; /* state of a search in progress: its start, and that it is active */
     size_t searched;   /* bytes of the window, from skipping.begin, that the search has excluded */
-    bool looks_ahead;  /* the search requested more bytes, but can do without them */
+    bool looks_ahead;  /* the search asked for bytes beyond the window, which may not exist */
     uint64_t credit;   /* see FR_RESYNC_CREDIT */
     uint64_t guard_at; /* file position at which the next fr_file_map_guard() is due */
     uint64_t near;     /* file position up to which fr_reader_stage() has read the map */

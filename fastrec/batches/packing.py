@@ -346,7 +346,7 @@ class PackedPass(PlannedPass):
         return rows if self.spec.drop_remainder or not rest else np.append(rows, rest)
 
     def step(self, epoch: int, used: int, begin: int, end: int) -> Step:
-        """Return the rows from `begin` to `end` of the step that follows `used` rows."""
+        """Return rows `begin` to `end` of the next step, after `used` rows of the epoch."""
         return self._plans.step(epoch, used + begin, used + end)
 
 
