@@ -141,6 +141,7 @@ lint-python: .venv/installed-test .venv/installed-lint
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/stubtest --mypy-config-file pyproject.toml fastrec._core fastrec._tensor
+	$(BIN)/python tests/tools/type_completeness.py
 	$(BIN)/pytest -q tests/project/test_layering.py tests/project/test_declarations.py \
 	    tests/project/test_language.py
 

@@ -19,14 +19,14 @@ from typing import TYPE_CHECKING
 
 try:
     from ._core import crc32c, crc32c_implementation, masked_crc32c
-except ModuleNotFoundError as error:
-    if error.name != "fastrec._core":
+except ModuleNotFoundError as _error:
+    if _error.name != "fastrec._core":
         raise
     raise ImportError(
         f"the extension of fastrec is not built for this Python in {__path__[0]!r}. If that is a "
         "checkout, it hides an installed fastrec: run `pip install -e .` there, or start Python in "
         "another directory",
-        name=error.name,
+        name=_error.name,
     ) from None
 from .errors import (
     CorruptRecordError,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,7 +75,7 @@ class RecordBatch:
         for name, column in columns.items():
             if not hasattr(column, "__len__"):
                 raise TypeError(f"columns must be arrays, got {name!r}: {shown(column)}")
-        self.columns = dict(columns)
+        self.columns: dict[str, Any] = dict(columns)
         self._tensors = tensors
         self._rows = len(next(iter(self.columns.values()))) if self.columns else 0
 
@@ -172,7 +172,7 @@ class ColumnParser:
             raise TypeError(f"features must be a mapping, got {type(features).__name__}")
         if twice := sorted(set(features).intersection(sequence or ())):
             raise ValueError(f"{twice[0]!a} is a feature of the context and a feature list")
-        self.names = [*features, *(sequence or ())]
+        self.names: list[str] = [*features, *(sequence or ())]
         if not self.names:
             raise ValueError("features is empty: name at least one feature")
         if others := [name for name in self.names if not isinstance(name, str)]:
@@ -186,12 +186,12 @@ class ColumnParser:
             raise TypeError(f"feature {images[0]!a}: an ImageFeature has no Arrow type; read bytes")
         self._whole = [name for name, each in features.items() if isinstance(each, Record)]
         self._optional = [name for name, each in features.items() if isinstance(each, Optional)]
-        self.features = {
+        self.features: Final = {
             name: fastrec.RaggedFeature(each.dtype) if isinstance(each, Optional) else each
             for name, each in features.items()
             if not isinstance(each, Record)
         }
-        self.sequence = None if sequence is None else dict(sequence)
+        self.sequence: dict[str, Any] | None = None if sequence is None else dict(sequence)
         self._threads = threads
         self(fastrec.Bytes.from_list([]))  # raises immediately if the features cannot be read
 

@@ -22,11 +22,11 @@ from typing import Any
 
 try:
     import apache_beam
-except ModuleNotFoundError as error:
-    if error.name != "apache_beam":
+except ModuleNotFoundError as _error:
+    if _error.name != "apache_beam":
         raise
     message = "fastrec.beam requires apache_beam: pip install 'fastrec-io[beam]'"
-    raise ModuleNotFoundError(message, name=error.name) from None
+    raise ModuleNotFoundError(message, name=_error.name) from None
 
 from apache_beam import coders
 from apache_beam.io.filebasedsink import FileBasedSink

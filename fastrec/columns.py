@@ -6,7 +6,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, SupportsIndex, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Final, SupportsIndex, overload
 
 import numpy as np
 
@@ -69,7 +69,7 @@ class Bytes(_ArrowArray, Sequence[bytes]):
     """
 
     __slots__ = ("data", "offsets", "shape")
-    __hash__ = None  # type: ignore[assignment]
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]
 
     def __init__(
         self,
@@ -89,9 +89,9 @@ class Bytes(_ArrowArray, Sequence[bytes]):
             raise ValueError(
                 f"offsets of shape {shape} must have {wanted} elements, got {count + 1}"
             )
-        self.data = data
-        self.offsets = offsets
-        self.shape = (count,) if shape is None else shape
+        self.data: NDArray[np.uint8] = data
+        self.offsets: NDArray[np.int64] = offsets
+        self.shape: tuple[int] | tuple[int, ...] = (count,) if shape is None else shape
 
     @classmethod
     def from_list(cls, strings: Iterable[bytes]) -> Bytes:
@@ -235,15 +235,15 @@ class Ragged(_ArrowArray, Sequence[Any]):
     """
 
     __slots__ = ("row_splits", "values")
-    __hash__ = None  # type: ignore[assignment]
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]
 
     def __init__(self, values: Any, row_splits: NDArray[np.int64]) -> None:
         if type(row_splits) is not np.ndarray:
             _check_arrays(row_splits=row_splits)
         if type(values) is not np.ndarray:
             _check_values(values)
-        self.values = values
-        self.row_splits = row_splits
+        self.values: Any = values
+        self.row_splits: NDArray[np.int64] = row_splits
 
     @property
     def flat_values(self) -> Any:
@@ -321,7 +321,7 @@ class Sparse(_ArrowArray):
     """
 
     __slots__ = ("dense_shape", "indices", "values")
-    __hash__ = None  # type: ignore[assignment]
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]
 
     def __init__(
         self, indices: NDArray[np.int64], values: Any, dense_shape: tuple[int, ...]
@@ -330,9 +330,9 @@ class Sparse(_ArrowArray):
         _check_values(values)
         if not isinstance(dense_shape, (tuple, list)) or not all(map(is_int, dense_shape)):
             raise TypeError(f"dense_shape must be a tuple of int, got {shown(dense_shape)}")
-        self.indices = indices
-        self.values = values
-        self.dense_shape = tuple(dense_shape)
+        self.indices: NDArray[np.int64] = indices
+        self.values: Final = values
+        self.dense_shape: tuple[int, ...] = tuple(dense_shape)
 
     def __len__(self) -> int:
         return self.dense_shape[0]
@@ -414,9 +414,9 @@ class Arrays(_ArrowArray, Sequence[Any]):
         self, values: NDArray[Any], row_splits: NDArray[np.int64], shapes: NDArray[np.int64]
     ) -> None:
         _check_arrays(values=values, row_splits=row_splits, shapes=shapes)
-        self.values = values
-        self.row_splits = row_splits
-        self.shapes = shapes
+        self.values: NDArray[Any] = values
+        self.row_splits: NDArray[np.int64] = row_splits
+        self.shapes: NDArray[np.int64] = shapes
 
     def __len__(self) -> int:
         return len(self.shapes)

@@ -299,8 +299,10 @@ class ExampleParseError(FastrecError, ValueError):
         place = "" if self.record is None else f"record {self.record}: "
         if self.record is not None and self.path is not None:
             place = f"record {self.record} in {self.path!a}: "
-        self.headline = place + self.problem
-        self.args = (f"{self.headline}; {self.hint}" if self.hint else self.headline,)
+        self.headline: str = place + self.problem
+        self.args: tuple[Any, ...] = (
+            f"{self.headline}; {self.hint}" if self.hint else self.headline,
+        )
 
     def in_record(
         self,

@@ -16,11 +16,11 @@ import numpy as np
 
 try:
     import grain
-except ModuleNotFoundError as error:
-    if error.name != "grain":
+except ModuleNotFoundError as _error:
+    if _error.name != "grain":
         raise
     message = "fastrec.grain requires grain: pip install 'fastrec-io[grain]'"
-    raise ModuleNotFoundError(message, name=error.name) from None
+    raise ModuleNotFoundError(message, name=_error.name) from None
 
 from . import Batcher, Reader, find_shard
 from ._core import permuted

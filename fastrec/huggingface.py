@@ -13,11 +13,11 @@ from typing import Any
 
 try:
     import datasets
-except ModuleNotFoundError as error:
-    if error.name != "datasets":
+except ModuleNotFoundError as _error:
+    if _error.name != "datasets":
         raise
     message = "fastrec.huggingface requires datasets: pip install 'fastrec-io[hf]'"
-    raise ModuleNotFoundError(message, name=error.name) from None
+    raise ModuleNotFoundError(message, name=_error.name) from None
 
 import pyarrow
 from datasets.builder import Key

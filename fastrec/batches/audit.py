@@ -31,7 +31,7 @@ class AuditLog:
     def __init__(self, schemas: Sequence[_core.Schema]) -> None:
         self.schemas = schemas
         self.warned_of_losses = False
-        self.checked_features = not any(schema.parses for schema in schemas)
+        self.checked_features: bool = not any(schema.parses for schema in schemas)
 
 
 class Audit:
@@ -55,7 +55,7 @@ class Audit:
         self._causes: Counter[str] = Counter()
         self._examples: dict[str, FastrecError] = {}  # the first failure of each cause
         self._give_up_at = _MANY if run.ordering.streams else FEW
-        self.is_open = run.damage is not None or not log.checked_features
+        self.is_open: bool = run.damage is not None or not log.checked_features
 
     def settle(self, failures: Sequence[FastrecError], kept: int) -> None:
         """Report the records that failed; `kept` others are delivered.

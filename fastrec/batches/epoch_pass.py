@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from .. import _core
 from .checkpoint import Position, Start
@@ -48,9 +48,9 @@ class Pass:
             left = start.begin + spec.epochs - first
             if left <= 0:  # The pass has ended, so its last epoch is complete.
                 first, used, left = start.begin + spec.epochs - 1, 2**62, 1
-        self.spec = replace(spec, epochs=left)
-        self.first = _Step(first, used)
-        self.damage = ordering.files.policy()
+        self.spec: Final = replace(spec, epochs=left)
+        self.first: Final = _Step(first, used)
+        self.damage: Final = ordering.files.policy()
         self.chain: _core.RecordChain | None = None
 
     @property

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -145,15 +145,15 @@ class Ordering:
         self.spec = spec
         self._packing = packing
         self._planned_batches = planned
-        self.selection = Selection() if selection is None else selection
+        self.selection: Final = Selection() if selection is None else selection
         self.buckets = buckets
         self.by_row = by_row
         self._parses = parses
         self._has_warned = False
-        self.is_divided = spec.shard[1] > 1
+        self.is_divided: bool = spec.shard[1] > 1
         self._indexes_for: bool | None = None
         self._finds_indexes = False
-        self.mixture = source if isinstance(source, Mixture) else None
+        self.mixture: Final = source if isinstance(source, Mixture) else None
         if self.mixture is not None and (self.selection.is_weighted or self.selection.order):
             raise ValueError("a Mixture, and weights, balance or order, are mutually exclusive")
         if isinstance(source, Mixture):
@@ -161,7 +161,7 @@ class Ordering:
             self._groups = [len(group) for group in groups]
             source = [path for group in groups for path in group]
             shards = "any"  # mixture._paths() has checked each source
-        self.files = RecordFiles(
+        self.files: Final = RecordFiles(
             source,
             verify=verify,
             on_error=on_error,

@@ -14,7 +14,7 @@ from abc import abstractmethod
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,11 +53,13 @@ class Plans(Generic[_Plan]):
     def __init__(self, ordering: Ordering, window: int, names: Sequence[Name], option: str) -> None:
         self.ordering = ordering
         self._window = window
-        self.lengths = self.lengths_of(columns_of(ordering.files, names, option))
+        self.lengths: NDArray[np.uint32] = self.lengths_of(
+            columns_of(ordering.files, names, option)
+        )
         self._ends: OrderedDict[int, NDArray[np.int64]] = OrderedDict()
         self._totals: dict[int, int] = {}  # one number per epoch, since a pass may have many epochs
         self._kept: OrderedDict[tuple[int, int], tuple[NDArray[np.uint64], _Plan]] = OrderedDict()
-        self.lock = threading.RLock()
+        self.lock: Final = threading.RLock()
 
     @abstractmethod
     def lengths_of(self, columns: dict[str, Column]) -> NDArray[np.uint32]:

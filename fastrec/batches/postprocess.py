@@ -6,7 +6,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,7 +78,7 @@ class Steps:
         self._is_batching = (
             options.buckets is not None or options.packing is not None or options.batch_size is None
         )
-        self.images = options.images
+        self.images: Final = options.images
         # The number of batches in use at a time: the ring, and two with the consumer.
         self._spares = {
             name: _core.Spares(options.depth + 2) for part in self.images for name in part

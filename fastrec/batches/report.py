@@ -244,9 +244,12 @@ class Meter:
     """Counts the batches of one pass and the time that the loop waits for them."""
 
     def __init__(self) -> None:
-        self.batches = self.records = 0
-        self.waited_s = self.first_batch_s = 0.0
-        self.began = self._ended = 0.0
+        self.batches: int = 0
+        self.records: int = 0
+        self.waited_s: float = 0.0
+        self.first_batch_s: float = 0.0
+        self.began: float = 0.0
+        self._ended = 0.0
         self._stride, self._next_point = 1, 0  # in batches
         self._timeline: list[tuple[float, float, int]] = []
         self._before: dict[str, int] = {}

@@ -19,7 +19,10 @@ class Table:
     """`rows` under `headers`; the first column contains text, the others numbers."""
 
     def __init__(self, title: str, headers: Sequence[str], rows: list[list[str]], note: str = ""):
-        self.title, self.headers, self.rows, self.note = title, list(headers), rows, note
+        self.title: str = title
+        self.headers: list[str] = list(headers)
+        self.rows: list[list[str]] = rows
+        self.note: str = note
 
     def markdown(self) -> Iterator[str]:
         yield "| " + " | ".join(self.headers) + " |"

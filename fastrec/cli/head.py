@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+from typing import Final
 
 from fastrec.cli import cat
 
@@ -11,7 +12,7 @@ __all__ = ["add_arguments", "run"]
 
 _LIMIT = 10
 
-run = cat.run
+run: Final = cat.run
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import argparse
+from typing import Final
 
 from fastrec.cli import reshard
 
 __all__ = ["add_arguments", "run"]
 
-run = reshard.run
+run: Final = reshard.run
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

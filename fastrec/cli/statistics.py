@@ -13,7 +13,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,7 +44,8 @@ class Sample:
     def __init__(self, values: NDArray[Any], draw: np.random.Generator) -> None:
         count = len(values)
         if count <= _SAMPLE:
-            self.values, self.priorities = values.copy(), draw.random(count)
+            self.values: NDArray[Any] = values.copy()
+            self.priorities: NDArray[np.float64] = draw.random(count)
             return
         # These are the smallest of `count` uniform numbers, without drawing the others.
         steps = draw.exponential(size=_SAMPLE).cumsum()
@@ -76,19 +77,20 @@ class Numbers:
     """
 
     def __init__(self, values: NDArray[Any], draw: np.random.Generator) -> None:
-        self.count = len(values)
-        self.nan = self.infinite = 0
+        self.count: int = len(values)
+        self.infinite: int = 0
+        self.nan: int = 0
         if values.dtype.kind == "f":
             self.nan = int(np.isnan(values).sum())
             finite = values[np.isfinite(values)]
             self.infinite = self.count - self.nan - len(finite)
             values = finite
-        self.zeros = self.count - self.nan - self.infinite - int(np.count_nonzero(values))
+        self.zeros: int = self.count - self.nan - self.infinite - int(np.count_nonzero(values))
         self.low: Any = values.min().item() if len(values) else None
         self.high: Any = values.max().item() if len(values) else None
-        self.mean = float(values.mean(dtype=np.float64)) if len(values) else 0.0
+        self.mean: float = float(values.mean(dtype=np.float64)) if len(values) else 0.0
         self._squares = float(((values.astype(np.float64) - self.mean) ** 2).sum())
-        self.sample = Sample(values, draw)
+        self.sample: Final = Sample(values, draw)
 
     @property
     def finite(self) -> int:
@@ -122,7 +124,7 @@ class Distinct:
     """The smallest hashes of values, from which the number of distinct values is estimated."""
 
     def __init__(self, hashes: U64) -> None:
-        self.smallest = np.unique(hashes)[: _DISTINCT + 1]
+        self.smallest: NDArray[np.uint64] = np.unique(hashes)[: _DISTINCT + 1]
 
     def merge(self, other: Distinct) -> None:
         self.smallest = np.union1d(self.smallest, other.smallest)[: _DISTINCT + 1]
@@ -143,7 +145,7 @@ class Top:
 
     def __init__(self, counts: Counter[Any]) -> None:
         self.counts: Counter[Any] | None = counts
-        self.exact = True
+        self.exact: bool = True
 
     def merge(self, other: Top, total: int) -> None:
         if self.counts is None or other.counts is None:
@@ -192,11 +194,13 @@ class FeatureSummary:
         top: bool,
         connector: Any = None,
     ) -> None:
-        self.kind, self.records, self.connector = kind, records, connector
-        self.of_frames = isinstance(column.values, Ragged)
+        self.kind: str = kind
+        self.records: int = records
+        self.connector: Final = connector
+        self.of_frames: bool = isinstance(column.values, Ragged)
         lengths = column.row_lengths
         values: Any = column.flat_values
-        self.lengths = Numbers(lengths[lengths > 0], draw)
+        self.lengths: Final = Numbers(lengths[lengths > 0], draw)
         self.formats: Counter[str] = Counter()
         self.widths: Numbers | None = None
         self.heights: Numbers | None = None
@@ -205,10 +209,10 @@ class FeatureSummary:
             return
         if connector is not None and connector.dtype == np.uint64 and kind == "int64":
             values = values.view(np.uint64)
-        self.values = Numbers(values, draw)
+        self.values: Numbers = Numbers(values, draw)
         unsigned = values.view(np.uint32 if values.dtype.itemsize == 4 else np.uint64)
-        self.distinct = Distinct(_mixed(unsigned.astype(np.uint64)))
-        self.top = Top(Counter())
+        self.distinct: Distinct = Distinct(_mixed(unsigned.astype(np.uint64)))
+        self.top: Top = Top(Counter())
         if top:
             numbers = values[values == values]  # leaves out NaN, because NaN != NaN
             different, counts = np.unique(numbers, return_counts=True)
@@ -271,7 +275,7 @@ class Summary:
     def __init__(self) -> None:
         self.records = self.bytes = self.others = self.sequences = 0
         self.sizes: Numbers | None = None
-        self.left_out = False
+        self.left_out: bool = False
         self.features: dict[tuple[str, str], FeatureSummary] = {}
 
     def rare(self) -> frozenset[tuple[str, str]]:

@@ -37,7 +37,8 @@ class Classifier:
         momentum: float = 0.9,
     ) -> None:
         random = np.random.default_rng(seed)
-        self.rate, self.momentum = np.float32(rate), np.float32(momentum)
+        self.rate: np.float32 = np.float32(rate)
+        self.momentum: np.float32 = np.float32(momentum)
         self.weights: list[Float32Array] = [
             _random_weights(random, inputs, hidden),
             np.zeros(hidden, np.float32),

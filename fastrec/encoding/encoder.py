@@ -133,7 +133,7 @@ class Nested:
 
     def __init__(self, key: str, feature: RaggedFeature) -> None:
         self.key = key
-        self.values = key if feature.value_key is None else feature.value_key
+        self.values: str = key if feature.value_key is None else feature.value_key
         self._partitions = feature.partitions
         self._names = [
             None if p.key is None else p.key.decode("utf-8", "surrogateescape")

@@ -6,7 +6,7 @@ from __future__ import annotations
 import io
 import threading
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -154,7 +154,7 @@ class Quiet:
                 self._before.__exit__(None, None, None)
 
 
-quiet = Quiet()
+quiet: Final = Quiet()
 
 
 def decode_by_pillow(

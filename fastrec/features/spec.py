@@ -6,9 +6,9 @@ An invalid specification is an error at construction, not at the first record.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -228,12 +228,12 @@ class RaggedFeature(Feature):
     row_splits_dtype: Any = np.int64
     validate: bool = False
 
-    RowSplits = Partition.row_splits
-    RowLengths = Partition.row_lengths
-    RowStarts = Partition.row_starts
-    RowLimits = Partition.row_limits
-    ValueRowIds = Partition.value_rowids
-    UniformRowLength = Partition.uniform_row_length
+    RowSplits: ClassVar[Callable[[str], Partition]] = Partition.row_splits
+    RowLengths: ClassVar[Callable[[str], Partition]] = Partition.row_lengths
+    RowStarts: ClassVar[Callable[[str], Partition]] = Partition.row_starts
+    RowLimits: ClassVar[Callable[[str], Partition]] = Partition.row_limits
+    ValueRowIds: ClassVar[Callable[[str], Partition]] = Partition.value_rowids
+    UniformRowLength: ClassVar[Callable[[int], Partition]] = Partition.uniform_row_length
 
     def __post_init__(self) -> None:
         check_fields(self)

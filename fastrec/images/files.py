@@ -59,7 +59,7 @@ class ImageError(FastrecError, ValueError):
 
     def __init__(self, path: str, reason: str) -> None:
         super().__init__(f"cannot decode {path!a}: {reason}")
-        self.path = path
+        self.path: str = path
 
 
 def find(

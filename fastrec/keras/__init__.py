@@ -8,11 +8,11 @@ from __future__ import annotations
 
 try:
     import keras
-except ModuleNotFoundError as error:
-    if error.name != "keras":
+except ModuleNotFoundError as _error:
+    if _error.name != "keras":
         raise
     message = "fastrec.keras requires keras: pip install 'fastrec-io[keras]'"
-    raise ModuleNotFoundError(message, name=error.name) from None
+    raise ModuleNotFoundError(message, name=_error.name) from None
 
 if not hasattr(keras.utils, "PyDataset"):
     raise ImportError(

@@ -6,7 +6,7 @@ from __future__ import annotations
 import itertools
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from .. import Batcher
 
@@ -27,7 +27,7 @@ class Selection:
 
     def __init__(self, x: Columns, y: Columns, sample_weight: Columns) -> None:
         self._x, self._y, self._weight = x, y, sample_weight
-        self.is_whole = x is None and y is None and sample_weight is None
+        self.is_whole: bool = x is None and y is None and sample_weight is None
         if x is None and sample_weight is not None and y is None:
             raise ValueError("sample_weight requires y")
 
@@ -95,11 +95,13 @@ class Passes:
             steps_of_epoch = steps
         if steps_of_epoch < 1:
             raise ValueError(f"an epoch must have at least 1 batch, got {steps_of_epoch}")
-        self.batcher, self.select, self.steps = batcher, select, steps
+        self.batcher: Final = batcher
+        self.select: Final = select
+        self.steps: int | None = steps
         self.length = steps_of_epoch
-        self.done = 0  # batches of the Keras epoch that a run before the resumed one has used
-        self.serial = 0  # of the pass that was begun last
-        self.delivered = 0  # batches of that pass
+        self.done: int = 0  # batches of the Keras epoch that a run before the resumed one has used
+        self.serial: int = 0  # of the pass that was begun last
+        self.delivered: int = 0  # batches of that pass
         self.is_tracked = False
         self._expected = 0  # batches of that pass; 0 if it does not matter whether it was used up
         self._start: tuple[State, int] = ({}, 0)  # where that pass began

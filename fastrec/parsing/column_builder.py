@@ -50,7 +50,7 @@ class ColumnBuilder:
     """
 
     def __init__(self, path: PathLike, names: Sequence[Name]) -> None:
-        self.count = 0
+        self.count: int = 0
         self._path = os.fspath(path)
         self._names = names
         self._kinds: dict[str, int] = {}

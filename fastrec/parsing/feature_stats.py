@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,14 +82,16 @@ class FeatureStats:
     """
 
     def __init__(self) -> None:
-        self.records = [0, 0, 0, 0]
+        self.records: list[int] = [0, 0, 0, 0]
         self.first: list[int | None] = [None] * 4
-        self.named = 0
-        self.fewest, self.most = 2**64 - 1, 0
-        self.frames = (2**64 - 1, 0)
+        self.named: int = 0
+        self.fewest: int = 2**64 - 1
+        self.most: int = 0
+        self.frames: tuple[int, int] = (2**64 - 1, 0)
         self.low: float | int | None = None
         self.high: float | int | None = None
-        self.nan = self.infinite = 0
+        self.infinite: int = 0
+        self.nan: int = 0
         self._formats: set[str | None] = set()
         self._details: set[str] = set()
         self._arrays: set[tuple[ArrayEncoding, str]] = set()
@@ -309,9 +311,10 @@ class Features(dict[str, Feature]):
         skipped: Sequence[Skipped] = (),
     ) -> None:
         super().__init__(features)
-        self.stats = dict(stats)
-        self.records, self.of_lists = records, of_lists
-        self.skipped = list(skipped)
+        self.stats: Final = dict(stats)
+        self.records: int = records
+        self.of_lists: bool = of_lists
+        self.skipped: Final = list(skipped)
 
     def __reduce__(self) -> Any:
         return type(self), (dict(self), self.stats, self.records, self.of_lists, self.skipped)

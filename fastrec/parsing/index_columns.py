@@ -89,7 +89,7 @@ class IndexColumns:
     def __init__(
         self, path: PathLike, stamp: Stamp, columns: dict[str, Column], count: int
     ) -> None:
-        self.path = os.fspath(path)
+        self.path: str | bytes | Any = os.fspath(path)
         self.stamp = stamp
         self.columns = columns
         self._count = count

@@ -130,7 +130,7 @@ class Leniency:
         if type(on_error) is not str or on_error not in ("raise", "skip"):
             check_types(Leniency.__init__, {"on_error": on_error})
         self._on_error = on_error
-        self.skips = on_error != "raise"
+        self.skips: bool = on_error != "raise"
 
     def settle(self, misfits: Misfits, count: int) -> None:
         """Report the errors of the skipped records, out of `count` records.

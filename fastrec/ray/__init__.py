@@ -8,11 +8,11 @@ from __future__ import annotations
 
 try:
     import ray.data  # noqa: F401
-except ModuleNotFoundError as error:
-    if error.name not in ("ray", "ray.data"):
+except ModuleNotFoundError as _error:
+    if _error.name not in ("ray", "ray.data"):
         raise
     message = "fastrec.ray requires ray: pip install 'fastrec-io[ray]'"
-    raise ModuleNotFoundError(message, name=error.name) from None
+    raise ModuleNotFoundError(message, name=_error.name) from None
 
 from .reading import TFRecordDatasource, read_tfrecords
 from .resharding import reshard

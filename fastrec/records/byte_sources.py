@@ -10,7 +10,7 @@ import stat
 import sys
 import time
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from .. import _core
 from ..errors import RandomAccessError, call_out
@@ -74,7 +74,7 @@ class Socket:
     """The received bytes of a connected socket, as a file."""
 
     def __init__(self, connection: Any) -> None:
-        self.read = connection.recv
+        self.read: Final = connection.recv
 
 
 @contextlib.contextmanager
@@ -140,7 +140,7 @@ class Stream:
 
     def __init__(self, file: Any) -> None:
         self._read, self._pid = file.read, os.getpid()
-        self.head = b""
+        self.head: bytes = b""
         self._look(HEADER_SIZE)
         if needs_more(self.head):
             # Reading more in any case would delay the first record of a slow pipe.

@@ -142,9 +142,11 @@ class Checkpoints:
     def __init__(
         self, kind: str, stamp: Stamp, places: NDArray[np.uint64], windows: list[Any]
     ) -> None:
-        self.kind, self.stamp = kind, stamp
-        self.places, self._windows = places, windows
-        self.outputs = places[:, 1]
+        self.kind: str = kind
+        self.stamp: Stamp = stamp
+        self.places: NDArray[np.uint64] = places
+        self._windows = windows
+        self.outputs: NDArray[np.uint64] = places[:, 1]
 
     def __len__(self) -> int:
         return len(self.places)

@@ -8,7 +8,7 @@ import tempfile
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from typing import IO, Any
+from typing import IO, Any, Final
 
 import numpy as np
 
@@ -34,8 +34,11 @@ class Described:
     def __init__(
         self, size: int, count: int, kind: str | None, version: str | None, section: Any
     ) -> None:
-        self.size, self.count, self.kind = size, count, kind
-        self.version, self.section = version, section
+        self.size: int = size
+        self.count: int = count
+        self.kind: str | None = kind
+        self.version: str | None = version
+        self.section: Final = section
 
 
 def described_files(

@@ -70,8 +70,10 @@ class DatasetIndex:
     """
 
     def __init__(self, path: str, place: str | bytes | RemoteFile, table: Table) -> None:
-        self.path, self._place, self._table = path, place, table
-        self.sizes, self.counts = table.sizes, table.counts
+        self.path: str = path
+        self._place, self._table = place, table
+        self.sizes: NDArray[Any] = table.sizes
+        self.counts: NDArray[Any] = table.counts
 
     # -- Making ----------------------------------------------------------------------------------
 

@@ -66,12 +66,14 @@ class Table:
     """
 
     def __init__(self, raw: bytes, count: int, name_bytes: int, begin: int) -> None:
-        self.raw, self._sizes_of_parts = raw, (count, name_bytes, begin)
-        self.sizes, self.counts, sections = np.frombuffer(raw, "<u8", 3 * count).reshape(3, count)
-        self.begins = np.concatenate([[0], np.cumsum(sections)]).astype(np.uint64) + np.uint64(
-            begin
-        )
-        self.kinds = np.frombuffer(raw, np.uint8, count, 24 * count)
+        self.raw: bytes = raw
+        self._sizes_of_parts = (count, name_bytes, begin)
+        parts = np.frombuffer(raw, "<u8", 3 * count).reshape(3, count)
+        self.sizes: NDArray[np.uint64] = parts[0]
+        self.counts: NDArray[np.uint64] = parts[1]
+        starts = np.concatenate([[0], np.cumsum(parts[2])]).astype(np.uint64)
+        self.begins: NDArray[np.uint64] = starts + np.uint64(begin)
+        self.kinds: NDArray[np.uint8] = np.frombuffer(raw, np.uint8, count, 24 * count)
         self._name_base = _ROW * count
         self._version_base = self._name_base + name_bytes
         self._name_ends = np.flatnonzero(
@@ -122,7 +124,11 @@ class Head:
     """The head of an index, 64 bytes long."""
 
     def __init__(self, count: int, raw: int, names: int, table: int, crc: int) -> None:
-        self.count, self.raw, self.names, self.table, self.crc = count, raw, names, table, crc
+        self.count: int = count
+        self.raw: int = raw
+        self.names: int = names
+        self.table: int = table
+        self.crc: int = crc
 
     def pack(self) -> bytes:
         fields = (_MAGIC, _VERSION, 0, self.count, self.raw, self.names, self.table, 0, self.crc)

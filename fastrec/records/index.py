@@ -7,7 +7,7 @@ import contextlib
 import os
 from collections.abc import Callable, Iterable
 from importlib import import_module
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,7 +63,7 @@ class Index:
         self, path: PathLike, core: _core.FileIndex, checkpoints: Checkpoints | None = None
     ) -> None:
         check_types(Index.__init__, locals())
-        self.path = os.fspath(local_path(path))
+        self.path: str | bytes = os.fspath(local_path(path))
         self._core = core
         self.checkpoints = checkpoints
         self._columns: Any = None  # an IndexColumns
@@ -334,7 +334,7 @@ class Index:
         same = self.data_size == other.data_size
         return same and np.array_equal(self.offsets, other.offsets)
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Index._parse, (self.path, bytes(memoryview(self._saved())))

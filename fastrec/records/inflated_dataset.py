@@ -9,7 +9,7 @@ import os
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from .. import _core
 from ..errors import CorruptRecordError, FastrecError, TruncatedFileError
@@ -55,10 +55,11 @@ class InflatedFile:
     def __init__(self, path: PathLike, place: PathLike, index: Index) -> None:
         if index.checkpoints is None:
             raise mismatch(path, "it has no checkpoints, and the file is compressed")
-        self.name, self._path, self._place = os.fsdecode(path), path, place
+        self.name: str = os.fsdecode(path)
+        self._path, self._place = path, place
         self._checkpoints: Checkpoints = index.checkpoints
-        self.index = index._core
-        self.size = self.index.size
+        self.index: Final = index._core
+        self.size: int = self.index.size
 
     @property
     def stamp(self) -> tuple[int, int]:

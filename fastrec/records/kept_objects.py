@@ -118,7 +118,7 @@ class KeptObjects:
 
     def __init__(self, files: Sequence[RangedFile], storage: StorageOptions, size: int) -> None:
         self._files, self._size = files, size
-        self.fits = size <= storage.window_bytes
+        self.fits: bool = size <= storage.window_bytes
         self._shared: SharedCopies | None = None
         self._reset()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ..errors import MissingRecordsError
 from ..storage.options import StorageOptions
@@ -36,7 +36,7 @@ class ListedFiles:
     ) -> None:
         from .manifest import Manifest
 
-        self.entries = Manifest.of(manifest, storage)._entries(paths)
+        self.entries: Final = Manifest.of(manifest, storage)._entries(paths)
         self._paths, self._places = paths, places
 
     def check_size(self, number: int) -> None:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import Any, Final
 
 from .. import _core
 from ..errors import FastrecError
@@ -38,7 +38,7 @@ class Output:
         self._waiting = 0
         self._compressed = 0  # bytes passed to the compressor
         self._finished = False
-        self.file = open_writer(path, storage, records=True, **options)
+        self.file: Final = open_writer(path, storage, records=True, **options)
         self.core: _core.RecordWriter = getattr(
             self.file, "core", self.file
         )  # receives the written bytes

@@ -42,7 +42,7 @@ class Pass(Iterator[_core.RecordReader]):
         self._ahead: InflatedAhead | None = None
         self._summed: list[Summed] | None = [] if summed else None  # stream of the last file
         self.kept: dict[int, Kept] = {}
-        self.started = False
+        self.started: bool = False
 
     def __next__(self) -> _core.RecordReader:
         files, number = self._files, self._next

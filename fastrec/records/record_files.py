@@ -15,7 +15,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
-from typing import IO, TYPE_CHECKING, Any, NamedTuple, Union
+from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple, Union
 
 from .. import _core
 from ..arguments import check_int
@@ -117,9 +117,9 @@ class RecordFiles:
     ) -> None:
         check_policy(on_error, max_bad)
         self.counts_damaged = counts_damaged
-        self.storage = StorageOptions.of(storage_options)
+        self.storage: Final = StorageOptions.of(storage_options)
         self.file: Any = binary_file(source)
-        self.ranges = ranges_of(source)
+        self.ranges: Final = ranges_of(source)
         self.described: DatasetIndex | None = None
         found: Sequence[str | bytes | RemoteFile] = []
         if self.ranges is not None:
@@ -145,7 +145,7 @@ class RecordFiles:
             raise ValueError("follow and ranges are mutually exclusive")
         if self.remote and follow is not False:
             raise ValueError("follow requires local files")
-        self.cache = ObjectCache.of(self.storage) if self.remote else None
+        self.cache: Final = ObjectCache.of(self.storage) if self.remote else None
         self.compression = compression if compression == "auto" else normalize(compression)
         self.options: dict[str, Any] = {
             "verify": verify,
@@ -157,11 +157,12 @@ class RecordFiles:
             "max_record": self.options["max_record"],
         }
         self.on_error, self._max_bad = on_error, max_bad
-        self.index, self._follow = index, follow
+        self.index: Final = index
+        self._follow = follow
         self._threads: int | None = None
         if follow is not False and self.compression not in ("auto", None):
             raise ValueError("follow requires uncompressed files")
-        self.listed = None if manifest is None else self._list(manifest)
+        self.listed: Final = None if manifest is None else self._list(manifest)
         self._skipped: dict[tuple[str, int], Skipped] = {}
         self._streamed = StreamedFiles()
         self._dataset: _core.Dataset | RemoteDataset | None = None
@@ -170,7 +171,7 @@ class RecordFiles:
         self._heads: dict[str, bytes] | None = None
         self._looked: _Look | None = None
         self._lock, self._pid = threading.Lock(), os.getpid()
-        self.closed = False
+        self.closed: bool = False
 
     def _list(self, manifest: Manifest | PathLike) -> ListedFiles:
         """Return the files with their entries in the manifest."""

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import pairwise
 from multiprocessing.context import get_spawning_popen
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,7 +60,7 @@ class IndexList:
 
     def __init__(self, indexes: Sequence[_core.FileIndex]) -> None:
         self._indexes = indexes
-        self.counts = np.array([*map(len, indexes)], np.uint64)
+        self.counts: NDArray[np.uint64] = np.array([*map(len, indexes)], np.uint64)
 
     def prepare(self, numbers: Iterable[int]) -> None:
         pass
@@ -106,8 +106,8 @@ class RemoteDataset:
             for number, file in enumerate(files):
                 if indexes[number].size != file.size:
                     raise index_mismatch(file, indexes[number])
-        self.size = sum(file.size for file in files) if size is None else size
-        self.kept = KeptObjects(files, storage, self.size)
+        self.size: int = sum(file.size for file in files) if size is None else size
+        self.kept: Final = KeptObjects(files, storage, self.size)
         self._firsts = np.concatenate([[0], np.cumsum(indexes.counts)]).astype(np.int64)
 
     def __len__(self) -> int:
@@ -271,13 +271,15 @@ class Plan:
             end = until
         if file >= 0:
             self.ranges.append((file, begin, end))
-        self.files, self.begins, self.sizes = files, begins, ends - begins
+        self.files: Final = files
+        self.begins: Final = begins
+        self.sizes: Final = ends - begins
         sizes = np.array([end - begin for _, begin, end in self.ranges], np.uint64)
-        self.size = int(sizes.sum())
+        self.size: int = int(sizes.sum())
         bases = np.cumsum(sizes) - sizes
         counts = np.diff([*starts, len(numbers)])
         firsts = np.array([begin for _, begin, _ in self.ranges], np.uint64)
-        self.places = begins - np.repeat(firsts, counts) + np.repeat(bases, counts)
+        self.places: Final = begins - np.repeat(firsts, counts) + np.repeat(bases, counts)
 
 
 def _runs(files: Any, begins: Any, ends: Any) -> Iterator[tuple[int, int, int, int, int]]:

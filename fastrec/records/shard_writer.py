@@ -118,7 +118,7 @@ class ShardWriter:
         self._most = shard_bytes, shard_records
         self._rolls = shard_bytes is not None or shard_records is not None
         self._sharded = self._rolls or shards is not None
-        self.paths = [self._path] if shards is None else shard_paths(self._path, shards)
+        self.paths: list[str] = [self._path] if shards is None else shard_paths(self._path, shards)
         self._index = index
         self._verify = verify_after_write
         self._options = {"overwrite": overwrite, "sync": fsync, "append": append}

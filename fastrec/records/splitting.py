@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -100,10 +100,10 @@ class OwnedFile:
 
     def __init__(self, file: Any) -> None:
         self._file = file
-        self.read = file.read
-        self.seek = file.seek
-        self.tell = file.tell
-        self.close = file.close
+        self.read: Final = file.read
+        self.seek: Final = file.seek
+        self.tell: Final = file.tell
+        self.close: Final = file.close
 
     def __call__(self, size: int) -> bytes:
         return bytes(self.read(size))

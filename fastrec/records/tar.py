@@ -57,7 +57,8 @@ class TarStream:
     ) -> None:
         self._read, self._marks, self._max_record = read, marks, max_record
         self._is_resumed, self._size = is_resumed, size
-        self.output = self.taken = 0
+        self.taken: int = 0
+        self.output: int = 0
 
     def __iter__(self) -> Iterator[bytes]:
         """Yield the output."""

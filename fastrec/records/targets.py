@@ -8,7 +8,7 @@ import os
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from .. import _core
 from ..storage.ahead import Stopped, run_all
@@ -61,7 +61,7 @@ class Upload:
     def __init__(self, url: str, storage: StorageOptions, *, exclusive: bool = False) -> None:
         self._storage, self._exclusive, self._url = storage, exclusive, url
         self._location = locate(url, storage)
-        self.name = self._location.name  # for messages
+        self.name: str = self._location.name  # for messages
         self.published = False
         self._existed = False
         if exclusive and self._exists():
@@ -144,7 +144,7 @@ class ObjectWriter:
         self._folder = tempfile.mkdtemp(prefix="fastrec-")
         self._pid = os.getpid()
         try:
-            self.core = _core.RecordWriter(os.path.join(self._folder, "object"), sync=False)
+            self.core: Final = _core.RecordWriter(os.path.join(self._folder, "object"), sync=False)
         except BaseException:
             self._remove()
             raise
@@ -201,10 +201,11 @@ class StreamWriter:
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
-        self.path = str(getattr(stream, "name", None) or type(stream).__name__)
+        self.path: str = str(getattr(stream, "name", None) or type(stream).__name__)
         self.core = self
-        self.count = self.size = 0
-        self.closed = False
+        self.size: int = 0
+        self.count: int = 0
+        self.closed: bool = False
         self._frames = bytearray()
         self._error: BaseException | None = None
 
@@ -254,7 +255,8 @@ class StreamWriter:
             self.flush()
             self.closed = True
 
-    put_in_place = close = finish
+    put_in_place = finish
+    close = finish
 
     def take_back(self) -> bool:
         return True

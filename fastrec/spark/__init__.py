@@ -9,11 +9,11 @@ from __future__ import annotations
 
 try:
     import pyspark  # noqa: F401
-except ModuleNotFoundError as error:
-    if error.name != "pyspark":
+except ModuleNotFoundError as _error:
+    if _error.name != "pyspark":
         raise
     message = "fastrec.spark requires pyspark: pip install 'fastrec-io[spark]'"
-    raise ModuleNotFoundError(message, name=error.name) from None
+    raise ModuleNotFoundError(message, name=_error.name) from None
 
 from .source import TFRecordSource
 

@@ -65,7 +65,8 @@ class ObstoreStore:
                 "processes with 'spawn' or 'forkserver'"
             )
         _PROCESS[:] = [os.getpid()]
-        self.answered, self.ranged = False, True
+        self.answered: bool = False
+        self.ranged: bool = True
         self._library = obstore
         self._reader, self._writer = reader, writer  # only the writer retries
         self._secrets = secrets

@@ -81,9 +81,11 @@ class StorageOptions:
             raise ValueError(f"timeout must be above 0 and at most {_DAY} seconds, got {timeout}")
         if cache is not None and os.name == "nt":
             raise NotImplementedError("cache requires locks of files that Windows does not have")
-        self.options = dict(options or {})
+        self.options: dict[str, Any] = dict(options or {})
         self.filesystem = filesystem
-        self.cache = None if cache is None else os.path.abspath(os.fsdecode(local_path(cache)))
+        self.cache: str | None = (
+            None if cache is None else os.path.abspath(os.fsdecode(local_path(cache)))
+        )
         self.cache_bytes = cache_bytes
         self.window_bytes = window_bytes
         self.retries = retries

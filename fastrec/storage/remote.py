@@ -9,7 +9,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from ..errors import log_info
 from .ahead import Job, run_all
@@ -42,7 +42,7 @@ class Traffic:
             return dict(self._counts)
 
 
-traffic = Traffic()
+traffic: Final = Traffic()
 if hasattr(os, "register_at_fork"):  # another thread may hold the lock during a fork
     os.register_at_fork(after_in_child=lambda: traffic.__init__())  # type: ignore[misc]
 Pause = Callable[[float], None]

@@ -64,13 +64,13 @@ class _Pass:
         self, files: Sequence[RemoteFile], options: StorageOptions, end: int | None = None
     ) -> None:
         self.files = files
-        self.ends = [file.size for file in files]
+        self.ends: list[int] = [file.size for file in files]
         if end is not None:
             self.ends[-1] = end
         self._options = options
         self._ahead: Ahead[memoryview] | None = None
         self._whole = bool(files) and not files[0].location.store.ranged  # one request per file
-        self.at = 0, 0  # file and offset of the next part
+        self.at: tuple[int, int] = (0, 0)  # file and offset of the next part
 
     def part(self, number: int, offset: int) -> memoryview:
         """Return bytes of a file, starting at an offset."""

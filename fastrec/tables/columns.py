@@ -105,19 +105,20 @@ class Types:
         schema: Any,
     ) -> None:
         given = pa.schema(table)
-        self._encoded, self.kind = base64, kind
-        self.images = [
+        self.kind: str = kind
+        self._encoded = base64
+        self.images: list[str] = [
             name
             for name in _chosen("images", images, given)
             if pa.types.is_large_binary(given.field(name).type)
         ]
-        self.text = [
+        self.text: list[str] = [
             name
             for name in _chosen("text", text, given)
             if name not in self.images and has_bytes(given.field(name).type)
         ]
         wanted = given.names if kind in TEXTUAL and not base64 else self.text
-        self.asked = pa.schema(
+        self.asked: Any = pa.schema(
             [
                 each.with_type(arrow.as_text(each.type)) if each.name in wanted else each
                 for each in given
@@ -127,7 +128,7 @@ class Types:
             _check_flat(given)
             if base64:
                 self.asked = given
-        self.written = self.asked
+        self.written: Any = self.asked
         if base64 and kind == "csv":
             text_types = [each.with_type(arrow.as_text(each.type)) for each in given]
             self.written = pa.schema(text_types)

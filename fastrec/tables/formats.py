@@ -35,7 +35,7 @@ TFRECORD = "tfrecord"
 TEXTUAL = ("csv", "jsonl")
 """Formats that have no bytes but text."""
 
-FORMATS = {
+FORMATS: dict[str, tuple[str, ...]] = {
     "parquet": (".parquet", ".pq"),
     "arrow": (".arrow", ".feather", ".ipc"),
     "csv": (".csv",),

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from .. import arrow
 from ..arguments import check_types
@@ -34,7 +34,7 @@ class Scan:
         self._source, self._options = source, dict(options)
         table = arrow.table(source, features, tensors=False, **self._options)
         self._table = table
-        self.description = table.description
+        self.description: Final = table.description
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[arrow.RecordBatch]:
         """Yield record batches of some columns, in the order of the files.

@@ -161,7 +161,7 @@ class TableWriter:
         self._files: list[_NewFile] = []
         self._writer: Any = None
         self._in_file = 0
-        self.rows = 0
+        self.rows: int = 0
         self.paths: list[str] = []
         self._next()
 

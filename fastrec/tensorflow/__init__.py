@@ -8,11 +8,11 @@ from __future__ import annotations
 
 try:
     import tensorflow as _tensorflow
-except ModuleNotFoundError as error:
-    if error.name != "tensorflow":
+except ModuleNotFoundError as _error:
+    if _error.name != "tensorflow":
         raise
     message = "fastrec.tensorflow requires tensorflow: pip install 'fastrec-io[tensorflow]'"
-    raise ModuleNotFoundError(message, name=error.name) from None
+    raise ModuleNotFoundError(message, name=_error.name) from None
 
 if tuple(map(int, _tensorflow.__version__.split(".")[:2])) < (2, 16):
     raise ImportError(

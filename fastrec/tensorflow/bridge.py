@@ -78,7 +78,7 @@ class Feed:
         self._checks = not is_exact
         self._packing = Packing(self.leaves if is_exact else [])
         width = sum(len(leaf.parts) for leaf in self.leaves)
-        self.block = max(1, min(_BLOCK_BATCHES, _BLOCK_TENSORS // max(1, width)))
+        self.block: int = max(1, min(_BLOCK_BATCHES, _BLOCK_TENSORS // max(1, width)))
         self._functions: list[Any] = []
 
     # --- called by TensorFlow's threads -----------------------------------------------------------

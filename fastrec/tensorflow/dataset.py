@@ -69,7 +69,7 @@ def _cardinality(source: Any) -> int:
     return int(tf.data.UNKNOWN_CARDINALITY) if unknown else count
 
 
-def dataset(source: Batcher | CompatDataset, *, element_spec: Any = None) -> tf.data.Dataset:
+def dataset(source: Batcher | CompatDataset, *, element_spec: Any = None) -> tf.data.Dataset[Any]:
     """Return the batches of a source as a ``tf.data.Dataset``.
 
     Each iterator is the next epoch. The batches are made by the threads of `source`, ahead of the
@@ -120,7 +120,7 @@ def dataset(source: Batcher | CompatDataset, *, element_spec: Any = None) -> tf.
 
 def selected(
     source: Any, select: Callable[[Any], Any] | None, element_spec: Any = None
-) -> tf.data.Dataset:
+) -> tf.data.Dataset[Any]:
     """Apply `select` to each element and to the element spec; return the new dataset."""
     _checked(source)
     spec = spec_of(source) if element_spec is None else element_spec

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import tensorflow as tf
@@ -37,9 +37,10 @@ class Leaf:
     """
 
     def __init__(self, name: str, spec: Any) -> None:
-        self.name, self.spec = name, spec
+        self.name: str = name
+        self.spec: Final = spec
         if isinstance(spec, tf.RaggedTensorSpec) and spec.ragged_rank:
-            self.parts = _ragged_parts(spec)
+            self.parts: list[Any] = _ragged_parts(spec)
         elif isinstance(spec, tf.SparseTensorSpec):
             rank = spec.shape.rank
             self.parts = [

@@ -42,7 +42,7 @@ def make_batched_features_dataset(
     parser_num_threads: int | None = None,
     sloppy_ordering: bool = False,
     drop_final_batch: bool = False,
-) -> tf.data.Dataset:
+) -> tf.data.Dataset[Any]:
     """Return batches of parsed Examples, as ``tf.data.experimental`` has it under this name.
 
     Records are read, shuffled and parsed by fastrec. With `shuffle`, uncompressed records are
@@ -132,7 +132,7 @@ def make_batched_features_dataset(
 
 def parse_example_dataset(
     features: Mapping[str, Any], num_parallel_calls: int = 1, deterministic: bool | None = None
-) -> Callable[[tf.data.Dataset], tf.data.Dataset]:
+) -> Callable[[tf.data.Dataset[Any]], tf.data.Dataset[Any]]:
     """Return a function that parses batches of serialized Examples, for ``Dataset.apply``.
 
     Applied to ``dataset(Batcher(files, None, batch_size))``, whose batches are records, it reads
@@ -166,7 +166,7 @@ def parse_example_dataset(
     """
     ours = _native(features)
 
-    def parse(records: tf.data.Dataset) -> tf.data.Dataset:
+    def parse(records: tf.data.Dataset[Any]) -> tf.data.Dataset[Any]:
         spec = records.element_spec
         if not isinstance(spec, tf.TensorSpec) or spec.dtype != tf.string or spec.shape.rank != 1:
             raise ValueError(f"the elements must be vectors of strings, got {spec!r}")
@@ -189,7 +189,7 @@ def read_examples(
     *,
     drop_remainder: bool = False,
     compression_type: Literal["", "GZIP", "ZLIB"] | None = None,
-) -> tf.data.Dataset:
+) -> tf.data.Dataset[Any]:
     """Return the parsed Examples of record files, in order.
 
     It replaces ``tf.data.TFRecordDataset(filenames, compression_type).map(parse)``, where ``parse``

@@ -7,7 +7,7 @@ import functools
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -38,8 +38,8 @@ class Column:
     def __init__(self, leaf: Leaf, decode: bool) -> None:
         self.leaf = leaf
         self.value: Value = leaf.value
-        self.rank = len(leaf.lengths)
-        self.decodes = self.value.is_encoded and (decode or not self.value.is_media)
+        self.rank: int = len(leaf.lengths)
+        self.decodes: bool = self.value.is_encoded and (decode or not self.value.is_media)
         self.parts: tuple[str, ...] = (leaf.name,)
         if self.value.is_dynamic:
             self.parts = (f"{leaf.name}/shape", f"{leaf.name}/value")
@@ -298,7 +298,7 @@ class Structure:
                 raise ValueError(
                     f"features must be in {[each.name for each in leaves]}, got {name!r}"
                 )
-        self.columns = {leaf.path: Column(leaf, decode) for leaf in chosen}
+        self.columns: Final = {leaf.path: Column(leaf, decode) for leaf in chosen}
         self.spec: dict[str, Any] = {}
         for column in self.columns.values():
             self.spec |= column.spec()

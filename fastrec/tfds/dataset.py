@@ -8,7 +8,7 @@ import itertools
 import os
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -66,7 +66,7 @@ class Dataset(Sequence[Any]):
         with_id: bool = False,
     ) -> None:
         self.info = info
-        self.features = structure.features
+        self.features: Final = structure.features
         self.split = split
         self._spans = list(spans)
         self._structure = structure

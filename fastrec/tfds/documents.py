@@ -7,7 +7,7 @@ import json
 import os
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 from ..errors import FastrecError, one_line
 from ..records.targets import read_file
@@ -39,9 +39,9 @@ class Document:
     __slots__ = ("path", "value", "where")
 
     def __init__(self, value: Any, path: str, where: str = "") -> None:
-        self.value = value
-        self.path = path
-        self.where = where
+        self.value: Final = value
+        self.path: str = path
+        self.where: str = where
 
     def error(self, text: str) -> MetadataError:
         """Return an exception that names the file and the entry."""

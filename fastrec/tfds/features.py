@@ -9,7 +9,7 @@ FeaturesDict({'image': Image((28, 28, 1), uint8), 'label': ClassLabel(10)})
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -42,7 +42,7 @@ class FeaturesDict(Connector):
     module = "features_dict"
 
     def __init__(self, features: Mapping[str, Any]) -> None:
-        self.features = {name: as_connector(each) for name, each in features.items()}
+        self.features: Final = {name: as_connector(each) for name, each in features.items()}
 
     def leaves(
         self, path: tuple[str, ...] = (), lengths: tuple[int | None, ...] = ()
@@ -94,7 +94,7 @@ class Sequence(Connector):
     module = "sequence_feature"
 
     def __init__(self, feature: Any, length: int | None = None) -> None:
-        self.feature = as_connector(feature)
+        self.feature: Final = as_connector(feature)
         self.length = length
 
     def leaves(
@@ -134,7 +134,7 @@ class Video(Sequence):
         encoding_format: str = "png",
     ) -> None:  # fmt: skip
         frames, *frame = as_shape(shape)
-        self.frame = Image(frame, dtype, encoding_format)
+        self.frame: Final = Image(frame, dtype, encoding_format)
         super().__init__(self.frame, frames)
 
 
@@ -145,7 +145,7 @@ class TranslationVariableLanguages(Sequence):
 
     def __init__(self, languages: Any = ()) -> None:
         super().__init__({"language": Text(), "translation": Text()})
-        self.languages = sorted(languages)
+        self.languages: list[Any] = sorted(languages)
 
 
 def as_connector(feature: Any) -> Connector:

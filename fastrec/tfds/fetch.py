@@ -9,7 +9,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -158,10 +158,11 @@ class Fetch:
     ) -> None:
         self.rows = rows
         self.dtype = dtype
-        self.sources = list(sources)
-        self.window, self.chunk = window[0], chunk[0]
-        self.parts = [(part, self._offsets(part, window, chunk)) for part in parts]
-        self.reader = fastrec.Reader(rows.path)
+        self.sources: Final = list(sources)
+        self.window: int | None = window[0]
+        self.chunk: int | None = chunk[0]
+        self.parts: Final = [(part, self._offsets(part, window, chunk)) for part in parts]
+        self.reader: Final = fastrec.Reader(rows.path)
         self._files: OrderedDict[int, _Descriptor] = OrderedDict()
         self._lock = ProcessLock()
         for part, offsets in self.parts:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .images import decode_image, encode_image, is_decodable
-from .values import Labels, Tensor, Value, as_shape, dtype_of
+from .values import Labels, Shape, Tensor, Value, as_shape, dtype_of
 
 __all__ = ["Audio", "Image", "LabeledImage"]
 
@@ -40,8 +40,8 @@ class Image(Value):
     ) -> None:  # fmt: skip
         if encoding_format not in ("", "png", "jpeg"):
             raise ValueError(f"encoding_format must be 'png' or 'jpeg', got {encoding_format!r}")
-        self.shape = as_shape(shape)
-        self.dtype = dtype_of(dtype)
+        self.shape: Shape = as_shape(shape)
+        self.dtype: np.dtype[Any] = dtype_of(dtype)
         self.encoding_format = encoding_format
         self.use_colormap = use_colormap
         if len(self.shape) not in (3, 4):
@@ -84,7 +84,7 @@ class LabeledImage(Labels, Image):
         encoding_format: str = "",
     ) -> None:  # fmt: skip
         super().__init__(shape, dtype, encoding_format, use_colormap=True)
-        self.num_classes = labels if isinstance(labels, int) else None
+        self.num_classes: int | None = labels if isinstance(labels, int) else None
         if labels is not None and not isinstance(labels, int):
             self.set_names(labels)
 

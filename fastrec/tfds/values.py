@@ -187,15 +187,15 @@ class Tensor(Value):
     ) -> None:  # fmt: skip
         if encoding not in ("none", "bytes", "zlib"):
             raise ValueError(f"encoding must be 'none', 'bytes' or 'zlib', got {encoding!r}")
-        self.shape = as_shape(shape)
-        self.dtype = dtype_of(dtype)
+        self.shape: Shape = as_shape(shape)
+        self.dtype: np.dtype[Any] = dtype_of(dtype)
         self.encoding = encoding
         self.optional = optional
-        self.is_encoded = encoding != "none"
-        self.is_dynamic = self.shape.count(None) > 1
+        self.is_encoded: bool = encoding != "none"
+        self.is_dynamic: bool = self.shape.count(None) > 1
         if self.is_encoded and self.dtype.kind == "O":
             raise ValueError("encoding of strings must be 'none'")
-        self.default = self._default() if optional else None
+        self.default: Any = self._default() if optional else None
 
     def _default(self) -> Any:
         kind = self.dtype.kind

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 try:
     import torch as _torch  # noqa: F401
-except ModuleNotFoundError as error:
-    if error.name != "torch":
+except ModuleNotFoundError as _error:
+    if _error.name != "torch":
         raise
     message = "fastrec.torch requires torch: pip install 'fastrec-io[torch]'"
-    raise ModuleNotFoundError(message, name=error.name) from None
+    raise ModuleNotFoundError(message, name=_error.name) from None
 
 from .dataset import Dataset
 from .iterable import IterableDataset

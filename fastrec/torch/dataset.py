@@ -6,7 +6,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from operator import index as as_index
-from typing import Any
+from typing import Any, Final
 
 import torch
 import torch.utils.data
@@ -69,9 +69,11 @@ class Dataset(torch.utils.data.Dataset):  # type: ignore[misc,type-arg,unused-ig
     ) -> None:
         if transform is not None and not callable(transform):
             raise TypeError(f"transform must be callable, got {type(transform).__name__}")
-        self.reader = source if isinstance(source, Reader) else Reader(source)
-        self.features = dict(features or {})
-        self.sequence_features = None if sequence_features is None else dict(sequence_features)
+        self.reader: Final = source if isinstance(source, Reader) else Reader(source)
+        self.features: dict[str, Any] = dict(features or {})
+        self.sequence_features: dict[str, Any] | None = (
+            None if sequence_features is None else dict(sequence_features)
+        )
         self.transform = transform
         self._is_prepared = False
         both = self.features.keys() & (self.sequence_features or {}).keys()

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import torch
@@ -55,9 +55,9 @@ class Rows(Sequence["Row"]):
         count: int,
         lengths: Mapping[str, np.ndarray[Any, Any]] | None = None,
     ) -> None:
-        self.columns = columns
+        self.columns: Mapping[str, Any] = columns
         self._count = count
-        self.lengths = lengths or {}
+        self.lengths: Mapping[str, Any] = lengths or {}
 
     def __len__(self) -> int:
         return self._count
@@ -81,8 +81,8 @@ class Row(Mapping[str, Any]):
     __slots__ = ("index", "rows")
 
     def __init__(self, rows: Rows, index: int) -> None:
-        self.rows = rows
-        self.index = index
+        self.rows: Final = rows
+        self.index: int = index
 
     def __getitem__(self, key: str) -> Any:
         value = self.rows.columns[key][self.index]

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -76,7 +76,7 @@ class SparseTensor(Composite, SparseMethods):
     """
 
     __slots__ = ()
-    __hash__ = None  # type: ignore[assignment]
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]
 
     def __init__(self, indices: Any, values: Any, dense_shape: Any) -> None:
         parts = [convert_to_tensor(each) for each in (indices, values, dense_shape)]
@@ -119,7 +119,7 @@ class RaggedTensor(Composite, RaggedMethods):
     """Rows of varying length, created by parsing, :meth:`from_row_splits` and similar methods."""
 
     __slots__ = ()
-    __hash__ = None  # type: ignore[assignment]
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]
 
     @property
     def _spec(self) -> TypeSpec:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -62,12 +62,12 @@ class RaggedFeature(_Ragged):
 
     __slots__ = ()
 
-    RowSplits = Partition.row_splits
-    RowLengths = Partition.row_lengths
-    RowStarts = Partition.row_starts
-    RowLimits = Partition.row_limits
-    ValueRowIds = Partition.value_rowids
-    UniformRowLength = Partition.uniform_row_length
+    RowSplits: Final = Partition.row_splits
+    RowLengths: Final = Partition.row_lengths
+    RowStarts: Final = Partition.row_starts
+    RowLimits: Final = Partition.row_limits
+    ValueRowIds: Final = Partition.value_rowids
+    UniformRowLength: Final = Partition.uniform_row_length
 
     def __new__(
         cls,

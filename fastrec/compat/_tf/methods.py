@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -401,16 +401,26 @@ class RaggedMethods(Methods):
         axes = sorted({self._axis(axis) for axis in places})
         return self._call(of_rows.REDUCE, [self], name, kind=op.name, axes=axes, keepdims=keepdims)
 
-    __add__, __radd__ = operator("add"), operator("add", True)
-    __sub__, __rsub__ = operator("subtract"), operator("subtract", True)
-    __mul__, __rmul__ = operator("multiply"), operator("multiply", True)
-    __truediv__, __rtruediv__ = operator("divide"), operator("divide", True)
-    __floordiv__, __mod__ = operator("floordiv"), operator("floormod")
-    __pow__ = operator("pow")
-    __lt__, __le__ = operator("less"), operator("less_equal")
-    __gt__, __ge__ = operator("greater"), operator("greater_equal")
-    __neg__, __abs__ = operator("negative"), operator("abs")
-    __and__, __or__, __invert__ = operator("and"), operator("or"), operator("invert")
+    __add__: Final = operator("add")
+    __radd__: Final = operator("add", True)
+    __sub__: Final = operator("subtract")
+    __rsub__: Final = operator("subtract", True)
+    __mul__: Final = operator("multiply")
+    __rmul__: Final = operator("multiply", True)
+    __truediv__: Final = operator("divide")
+    __rtruediv__: Final = operator("divide", True)
+    __floordiv__: Final = operator("floordiv")
+    __mod__: Final = operator("floormod")
+    __pow__: Final = operator("pow")
+    __lt__: Final = operator("less")
+    __le__: Final = operator("less_equal")
+    __gt__: Final = operator("greater")
+    __ge__: Final = operator("greater_equal")
+    __neg__: Final = operator("negative")
+    __abs__: Final = operator("abs")
+    __and__: Final = operator("and")
+    __or__: Final = operator("or")
+    __invert__: Final = operator("invert")
 
 
 def of_values(function: Callable[..., Any], x: Any, *others: Any) -> Any:

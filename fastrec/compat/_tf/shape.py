@@ -37,7 +37,7 @@ class Dimension:
     __slots__ = ("value",)
 
     def __init__(self, value: Any) -> None:
-        self.value = dimension_value(value)
+        self.value: int | None = dimension_value(value)
 
     def is_compatible_with(self, other: Any) -> bool:
         """Return whether the two may be the same size."""

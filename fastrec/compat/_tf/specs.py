@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
@@ -195,7 +195,7 @@ class DatasetSpec(ElementsSpec):
 
     def __init__(self, element_spec: Any, dataset_shape: Any = ()) -> None:
         super().__init__(element_spec)
-        self.shape = TensorShape(dataset_shape)
+        self.shape: Final = TensorShape(dataset_shape)
 
     def reshaped(self, shape: Any) -> DatasetSpec:
         """Return the spec of an array of another shape."""
@@ -246,7 +246,7 @@ class RaggedTensorSpec(TypeSpec):
                 f"Argument `ragged_rank` ({ragged_rank}) must be less than rank ({rank})."
             )
         self.ragged_rank = ragged_rank
-        self.row_splits_dtype = as_dtype(row_splits_dtype)
+        self.row_splits_dtype: Final = as_dtype(row_splits_dtype)
 
     def reshaped(self, shape: Any) -> TypeSpec:
         return RaggedTensorSpec(shape, self.dtype, self.ragged_rank, self.row_splits_dtype)
@@ -286,8 +286,9 @@ class TensorArraySpec(TypeSpec):
         infer_shape: bool = True,
     ) -> None:
         super().__init__((), dtype)
-        self.element_shape = TensorShape(element_shape)
-        self.dynamic_size, self.infer_shape = dynamic_size, infer_shape
+        self.element_shape: Final = TensorShape(element_shape)
+        self.dynamic_size: bool = dynamic_size
+        self.infer_shape: bool = infer_shape
 
     def reshaped(self, shape: Any) -> TensorArraySpec:
         return self

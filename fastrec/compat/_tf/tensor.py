@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 
@@ -53,7 +53,7 @@ class Tensor:
 
     __slots__ = ()
     __array_priority__ = 100
-    __hash__ = None  # type: ignore[assignment]
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]
 
     @property
     def dtype(self) -> DType:
@@ -90,20 +90,33 @@ class Tensor:
     def __getitem__(self, key: Any) -> Any:
         return OPERATORS["getitem"](self, key)
 
-    __add__, __radd__ = _binary("add"), _reflected("add")
-    __sub__, __rsub__ = _binary("subtract"), _reflected("subtract")
-    __mul__, __rmul__ = _binary("multiply"), _reflected("multiply")
-    __truediv__, __rtruediv__ = _binary("divide"), _reflected("divide")
-    __floordiv__, __rfloordiv__ = _binary("floordiv"), _reflected("floordiv")
-    __mod__, __rmod__ = _binary("floormod"), _reflected("floormod")
-    __pow__, __rpow__ = _binary("pow"), _reflected("pow")
-    __matmul__, __rmatmul__ = _binary("matmul"), _reflected("matmul")
-    __lt__, __le__ = _binary("less"), _binary("less_equal")
-    __gt__, __ge__ = _binary("greater"), _binary("greater_equal")
+    __add__: Final = _binary("add")
+    __radd__: Final = _reflected("add")
+    __sub__: Final = _binary("subtract")
+    __rsub__: Final = _reflected("subtract")
+    __mul__: Final = _binary("multiply")
+    __rmul__: Final = _reflected("multiply")
+    __truediv__: Final = _binary("divide")
+    __rtruediv__: Final = _reflected("divide")
+    __floordiv__: Final = _binary("floordiv")
+    __rfloordiv__: Final = _reflected("floordiv")
+    __mod__: Final = _binary("floormod")
+    __rmod__: Final = _reflected("floormod")
+    __pow__: Final = _binary("pow")
+    __rpow__: Final = _reflected("pow")
+    __matmul__: Final = _binary("matmul")
+    __rmatmul__: Final = _reflected("matmul")
+    __lt__: Final = _binary("less")
+    __le__: Final = _binary("less_equal")
+    __gt__: Final = _binary("greater")
+    __ge__: Final = _binary("greater_equal")
     __eq__, __ne__ = _binary("equal"), _binary("not_equal")
-    __and__, __rand__ = _binary("and"), _reflected("and")
-    __or__, __ror__ = _binary("or"), _reflected("or")
-    __xor__, __rxor__ = _binary("xor"), _reflected("xor")
+    __and__: Final = _binary("and")
+    __rand__: Final = _reflected("and")
+    __or__: Final = _binary("or")
+    __ror__: Final = _reflected("or")
+    __xor__: Final = _binary("xor")
+    __rxor__: Final = _reflected("xor")
 
     def __neg__(self) -> Any:
         return OPERATORS["negative"](self)

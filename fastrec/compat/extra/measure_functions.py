@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
-from collections import namedtuple
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from .._tf.dtypes import float32, int32
 from .._tf.faces import Faces
@@ -13,10 +12,16 @@ from .._tf.faces.images import Images
 from .._tf.ops import Op, arithmetic
 from . import measures as rows
 
-CombinedNonMaxSuppression = namedtuple(
-    "CombinedNonMaxSuppression",
-    ["nmsed_boxes", "nmsed_scores", "nmsed_classes", "valid_detections"],
-)
+
+class CombinedNonMaxSuppression(NamedTuple):
+    """The boxes that remain, with their scores and classes, and their number in each image."""
+
+    nmsed_boxes: Any
+    nmsed_scores: Any
+    nmsed_classes: Any
+    valid_detections: Any
+
+
 _POWERS = (0.0448, 0.2856, 0.3001, 0.2363, 0.1333)
 _LOWEST = float("-inf")
 

@@ -4,9 +4,8 @@
 from __future__ import annotations
 
 import struct
-from collections import namedtuple
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -176,7 +175,11 @@ IFFT = _transform("IFFT", np.fft.ifft, "fc", _complex, _same)
 DCT = _transform("DCT", _cosines, "f", _same, _same)
 
 
-DecodeWav = namedtuple("DecodeWav", ["audio", "sample_rate"])
+class DecodeWav(NamedTuple):
+    """The samples of a WAV file, and the number of samples in a second."""
+
+    audio: Any
+    sample_rate: Any
 
 
 class Audio(Faces):
@@ -258,8 +261,10 @@ class Signals(Faces):
         filler = self._tensor(np.asarray(pad_value).astype(tensor.dtype.numpy))
         return self._apply(FRAME, [tensor, filler], name, **how)
 
-    hann_window = _window("Return a Hann window: a raised cosine between 0 and 1.", 0.5)
-    hamming_window = _window("Return a Hamming window: a raised cosine between 0.08 and 1.", 0.54)
+    hann_window: Final = _window("Return a Hann window: a raised cosine between 0 and 1.", 0.5)
+    hamming_window: Final = _window(
+        "Return a Hamming window: a raised cosine between 0.08 and 1.", 0.54
+    )
 
     def stft(
         self,

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,7 +65,7 @@ class TFRecordWriter:
     """
 
     def __init__(self, data_path: Any) -> None:
-        self.file = _Writer(data_path)
+        self.file: Final = _Writer(data_path)
 
     def close(self) -> None:
         """Close the file."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -215,9 +215,9 @@ class SparseTensor(_Composite, SparseMethods):
     """
 
     def __init__(self, indices: Any, values: Any, dense_shape: Any) -> None:
-        self.indices = convert_to_tensor(indices, int64, "indices")
-        self.values = convert_to_tensor(values, name="values")
-        self.dense_shape = convert_to_tensor(dense_shape, int64, "dense_shape")
+        self.indices: Final = convert_to_tensor(indices, int64, "indices")
+        self.values: Any = convert_to_tensor(values, name="values")
+        self.dense_shape: Final = convert_to_tensor(dense_shape, int64, "dense_shape")
         self._sizes = TensorShape(None)  # the statically known shape
         places = self.indices.shape.with_rank(2)
         places[:1].merge_with(self.values.shape.with_rank(1))
@@ -286,7 +286,8 @@ class RaggedTensorValue:
     """
 
     def __init__(self, values: Any, row_splits: Array) -> None:
-        self.values, self.row_splits = values, row_splits
+        self.values: Final = values
+        self.row_splits: Final = row_splits
 
     @property
     def flat_values(self) -> Array:
@@ -338,8 +339,8 @@ class RaggedTensor(_Composite, RaggedMethods):
     """
 
     def __init__(self, values: Any, row_splits: Any) -> None:
-        self.values = values if isinstance(values, RaggedTensor) else convert_to_tensor(values)
-        self.row_splits = convert_to_tensor(row_splits)
+        self.values: Any = values if isinstance(values, RaggedTensor) else convert_to_tensor(values)
+        self.row_splits: Any = convert_to_tensor(row_splits)
 
     @classmethod
     def _of(

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from .._tf.dtypes import DType
 from .._tf.ops import Op
@@ -67,16 +67,16 @@ class Operation:
     )
 
     def __init__(self, graph: Graph, type: str, name: str, inputs: tuple[Tensor, ...]) -> None:
-        self.graph = graph
-        self.type = type
-        self.name = name
-        self.inputs = inputs
+        self.graph: Final = graph
+        self.type: str = type
+        self.name: str = name
+        self.inputs: Final = inputs
         self.control_inputs: tuple[Operation, ...] = ()
         self.outputs: tuple[Tensor, ...] = ()
         self.attrs: dict[str, Any] = {}
-        self.blocking = False
-        self.stateful = False
-        self.switched = 0  # number of switches that decide whether it runs
+        self.blocking: bool = False
+        self.stateful: bool = False
+        self.switched: int = 0  # number of switches that decide whether it runs
         self.inner: tuple[Inner, ...] = ()  # parts of the graph that its kernel runs
         self.row: Op | None = None  # operation of the registry, if it is one
         self.kernel: Kernel
@@ -153,36 +153,36 @@ class Arithmetic:
     __slots__ = ()
     __array_priority__ = 100
 
-    __neg__ = _unary("negative")
-    __abs__ = _unary("abs")
-    __invert__ = _unary("invert")
-    __add__ = _binary("add")
-    __radd__ = _reflected("add")
-    __sub__ = _binary("subtract")
-    __rsub__ = _reflected("subtract")
-    __mul__ = _binary("multiply")
-    __rmul__ = _reflected("multiply")
-    __truediv__ = _binary("divide")
-    __rtruediv__ = _reflected("divide")
-    __div__ = _binary("divide")
-    __floordiv__ = _binary("floordiv")
-    __rfloordiv__ = _reflected("floordiv")
-    __mod__ = _binary("floormod")
-    __rmod__ = _reflected("floormod")
-    __pow__ = _binary("pow")
-    __rpow__ = _reflected("pow")
-    __matmul__ = _binary("matmul")
-    __and__ = _binary("and")
-    __rand__ = _reflected("and")
-    __or__ = _binary("or")
-    __ror__ = _reflected("or")
-    __xor__ = _binary("xor")
-    __rxor__ = _reflected("xor")
-    __lt__ = _binary("less")
-    __le__ = _binary("less_equal")
-    __gt__ = _binary("greater")
-    __ge__ = _binary("greater_equal")
-    __getitem__ = _binary("getitem")
+    __neg__: Final = _unary("negative")
+    __abs__: Final = _unary("abs")
+    __invert__: Final = _unary("invert")
+    __add__: Final = _binary("add")
+    __radd__: Final = _reflected("add")
+    __sub__: Final = _binary("subtract")
+    __rsub__: Final = _reflected("subtract")
+    __mul__: Final = _binary("multiply")
+    __rmul__: Final = _reflected("multiply")
+    __truediv__: Final = _binary("divide")
+    __rtruediv__: Final = _reflected("divide")
+    __div__: Final = _binary("divide")
+    __floordiv__: Final = _binary("floordiv")
+    __rfloordiv__: Final = _reflected("floordiv")
+    __mod__: Final = _binary("floormod")
+    __rmod__: Final = _reflected("floormod")
+    __pow__: Final = _binary("pow")
+    __rpow__: Final = _reflected("pow")
+    __matmul__: Final = _binary("matmul")
+    __and__: Final = _binary("and")
+    __rand__: Final = _reflected("and")
+    __or__: Final = _binary("or")
+    __ror__: Final = _reflected("or")
+    __xor__: Final = _binary("xor")
+    __rxor__: Final = _reflected("xor")
+    __lt__: Final = _binary("less")
+    __le__: Final = _binary("less_equal")
+    __gt__: Final = _binary("greater")
+    __ge__: Final = _binary("greater_equal")
+    __getitem__: Final = _binary("getitem")
 
     def __iter__(self) -> Iterator[Any]:
         raise OperatorNotAllowedInGraphError(
@@ -216,9 +216,9 @@ class Tensor(Arithmetic):
     __slots__ = ("__weakref__", "_shape", "dtype", "op", "value_index")
 
     def __init__(self, op: Operation, value_index: int, dtype: DType, shape: TensorShape) -> None:
-        self.op = op
-        self.value_index = value_index
-        self.dtype = dtype
+        self.op: Final = op
+        self.value_index: int = value_index
+        self.dtype: Final = dtype
         self._shape = shape
 
     @property

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 import numpy as np
 
@@ -44,7 +44,7 @@ class Cancellation:
         self._lock = threading.Lock()
         self._callbacks: dict[int, Callable[[], object]] = {}
         self._next = 0
-        self.cancelled = False
+        self.cancelled: bool = False
 
     def register(self, callback: Callable[[], object]) -> int:
         """Register a callback for the cancellation; call it immediately if the run is cancelled.
@@ -89,8 +89,8 @@ class Step:
     __slots__ = ("cancellation", "session")
 
     def __init__(self, session: Runtime) -> None:
-        self.session = session
-        self.cancellation = Cancellation()
+        self.session: Final = session
+        self.cancellation: Final = Cancellation()
 
     def resource(self, key: Operation | str, make: Callable[[], T]) -> T:
         """Return the session's resource under `key`; `make` creates it on first use."""
@@ -112,7 +112,7 @@ class Runtime:
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
-        self.closed = False
+        self.closed: bool = False
         self._lock = threading.RLock()
         self._plans: dict[Any, Plan] = {}
         self._resources: dict[Any, Any] = {}

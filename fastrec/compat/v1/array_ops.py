@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
@@ -149,7 +149,9 @@ def _alike(specs: Sequence[Any], *_: Any) -> list[Any]:
 
 _SELECT = Op("Select", _by_rows, _alike)
 
-arrays, picking, products = _Arrays(GRAPHS), _Picking(GRAPHS), Products(GRAPHS)
+arrays: Final = _Arrays(GRAPHS)
+picking: Final = _Picking(GRAPHS)
+products: Final = Products(GRAPHS)
 operators["stack"] = _stack
 
 newaxis = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -359,6 +359,7 @@ def maybe_shuffle_batch_join(
     )
 
 
-batch, batch_join = _of_all(maybe_batch), _of_all(maybe_batch_join)
-shuffle_batch = _of_all(maybe_shuffle_batch)
-shuffle_batch_join = _of_all(maybe_shuffle_batch_join)
+batch: Final = _of_all(maybe_batch)
+batch_join: Final = _of_all(maybe_batch_join)
+shuffle_batch: Final = _of_all(maybe_shuffle_batch)
+shuffle_batch_join: Final = _of_all(maybe_shuffle_batch_join)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -28,9 +28,7 @@ from .graph import (
 )
 from .math_ops import math
 
-equal, identity = math.equal, math.identity
-
-Assert = Checks(GRAPHS).Assert
+Assert: Final = Checks(GRAPHS).Assert
 
 
 def no_op(name: str | None = None) -> Operation:
@@ -58,7 +56,7 @@ def _flat(value: Any) -> list[Any]:
 def with_dependencies(dependencies: Sequence[Any], output: Any, name: str | None = None) -> Tensor:
     """Return `output`, available only after `dependencies`."""
     with control_dependencies(dependencies):
-        after: Tensor = identity(output, name or "control_dependency")
+        after: Tensor = math.identity(output, name or "control_dependency")
         return after
 
 
@@ -221,7 +219,7 @@ def _taken(holds: bool, yes: _Branch, no: _Branch) -> list[Tensor]:
     found: list[Tensor] = []
     for a, b in zip(yes.tensors, no.tensors, strict=True):
         if isinstance(a, Tensor) and isinstance(b, Tensor):
-            found.append(identity(a if holds else b))
+            found.append(math.identity(a if holds else b))
             found[-1]._shape = _merged(a.shape, b.shape)
     return found
 
@@ -297,13 +295,14 @@ def _numbered(number: Any, functions: Sequence[Callable[[], Any]]) -> Any:
     def from_(place: int) -> Any:
         if place == last:
             return functions[last]()
-        return _either(equal(index, place), functions[place], lambda: from_(place + 1))
+        return _either(math.equal(index, place), functions[place], lambda: from_(place + 1))
 
     return from_(0)
 
 
 _choosing = Choosing(GRAPHS, _either, _numbered, control_dependencies)
-case, switch_case = _choosing.case, _choosing.switch_case
+case: Final = _choosing.case
+switch_case: Final = _choosing.switch_case
 
 
 def map_fn(

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Final
 
 from .._tf.faces.draws import Draws
 from .._tf.faces.image_draws import functions
@@ -60,8 +60,8 @@ def drawn(
     return made.outputs[0] if len(made.outputs) == 1 else made.outputs
 
 
-draws = Draws(GRAPHS, drawn, _shape_tensor, name_scope)
-image_draws = SimpleNamespace(**functions(GRAPHS, draws))
+draws: Final = Draws(GRAPHS, drawn, _shape_tensor, name_scope)
+image_draws: Final = SimpleNamespace(**functions(GRAPHS, draws))
 
 
 def multinomial(

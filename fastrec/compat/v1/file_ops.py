@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -93,15 +93,15 @@ def _of_version_1(name: str, function: Callable[..., Any], parameter: str) -> An
 
 
 Open = FastGFile = GFile
-Exists = _of_version_1("Exists", _files.exists, "filename")
-Glob = _of_version_1("Glob", _files.glob_files, "filename")
-IsDirectory = _of_version_1("IsDirectory", _files.isdir, "dirname")
-ListDirectory = _of_version_1("ListDirectory", _files.listdir, "dirname")
-MakeDirs = _of_version_1("MakeDirs", _files.makedirs, "dirname")
-MkDir = _of_version_1("MkDir", _files.mkdir, "dirname")
-Remove = _of_version_1("Remove", _files.remove, "filename")
-DeleteRecursively = _of_version_1("DeleteRecursively", _files.rmtree, "dirname")
-Stat = _of_version_1("Stat", _files.stat, "filename")
+Exists: Final = _of_version_1("Exists", _files.exists, "filename")
+Glob: Final = _of_version_1("Glob", _files.glob_files, "filename")
+IsDirectory: Final = _of_version_1("IsDirectory", _files.isdir, "dirname")
+ListDirectory: Final = _of_version_1("ListDirectory", _files.listdir, "dirname")
+MakeDirs: Final = _of_version_1("MakeDirs", _files.makedirs, "dirname")
+MkDir: Final = _of_version_1("MkDir", _files.mkdir, "dirname")
+Remove: Final = _of_version_1("Remove", _files.remove, "filename")
+DeleteRecursively: Final = _of_version_1("DeleteRecursively", _files.rmtree, "dirname")
+Stat: Final = _of_version_1("Stat", _files.stat, "filename")
 
 
 def Copy(oldpath: Any, newpath: Any, overwrite: bool = False) -> None:

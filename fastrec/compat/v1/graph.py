@@ -41,7 +41,7 @@ class FunctionGraph(Graph):
 
     def __init__(self, outer: Graph) -> None:
         super().__init__()
-        self.seed = outer.seed
+        self.seed: int | None = outer.seed
         self.captures: dict[Tensor, Tensor] = {}
 
     def captured(self, tensor: Tensor) -> Tensor:

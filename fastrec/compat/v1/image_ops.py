@@ -6,11 +6,11 @@ from __future__ import annotations
 import hashlib
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
-from .._tf.dtypes import as_dtype, int32
+from .._tf.dtypes import DType, as_dtype, int32
 from .._tf.naming import named
 from .._tf.ops.geometry import RESIZE, new_size
 from ..extra.boxes import GLIMPSE
@@ -121,10 +121,10 @@ def _resizing(name: str, method: str, doc: str) -> Callable[..., Tensor]:
     return named(resize, name, doc=f"Resize images to ``[height, width]``; each pixel is {doc}.")
 
 
-resize_nearest_neighbor = _resizing("resize_nearest_neighbor", "nearest", "its nearest one")
-resize_bilinear = _resizing("resize_bilinear", "bilinear", "interpolated between four")
-resize_bicubic = _resizing("resize_bicubic", "bicubic", "interpolated between sixteen")
-resize_area = _resizing("resize_area", "area", "the mean of the pixels that it covers")
+resize_nearest_neighbor: Final = _resizing("resize_nearest_neighbor", "nearest", "its nearest one")
+resize_bilinear: Final = _resizing("resize_bilinear", "bilinear", "interpolated between four")
+resize_bicubic: Final = _resizing("resize_bicubic", "bicubic", "interpolated between sixteen")
+resize_area: Final = _resizing("resize_area", "area", "the mean of the pixels that it covers")
 
 
 def _tf() -> Any:
@@ -237,12 +237,12 @@ class Beta:
         allow_nan_stats: bool = True,
         name: str = "Beta",
     ) -> None:
-        self.concentration1 = convert_to_tensor(concentration1, name="concentration1")
-        self.concentration0 = convert_to_tensor(
+        self.concentration1: Final = convert_to_tensor(concentration1, name="concentration1")
+        self.concentration0: Final = convert_to_tensor(
             concentration0, self.concentration1.dtype, "concentration0"
         )
-        self.total_concentration = self.concentration1 + self.concentration0
-        self.dtype = self.total_concentration.dtype
+        self.total_concentration: Final = self.concentration1 + self.concentration0
+        self.dtype: DType = self.total_concentration.dtype
 
     def mean(self) -> Any:
         """Return the mean of the distribution."""

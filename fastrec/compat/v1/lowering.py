@@ -15,7 +15,7 @@ import itertools
 import os
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -103,13 +103,14 @@ class BlockPlan:
 
     def __init__(self, enqueue: Operation) -> None:
         ops = needed([enqueue], frozenset())
-        self.source = _source_of(enqueue, ops)
+        self.source: Final = _source_of(enqueue, ops)
         if enqueue.type not in _ENQUEUES or enqueue.inputs[0].op.type not in QUEUES:
             raise _NotLowered("it is not the enqueue of elements", enqueue)
-        self.enqueue, self._queue = enqueue, enqueue.inputs[0].op
+        self.enqueue: Final = enqueue
+        self._queue = enqueue.inputs[0].op
         if self._queue in self.source.handles:
             raise _NotLowered("it gives to the queue that it takes from", enqueue)
-        self.outputs = [tensor for op in self.source.ops for tensor in op.outputs]
+        self.outputs: Final = [tensor for op in self.source.ops for tensor in op.outputs]
         known = {enqueue, self._queue, *self.source.ops, *self.source.handles}
         code = [op for op in ops if op not in known]
         self._step: Any = None

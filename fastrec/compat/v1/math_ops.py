@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from .._tf.dtypes import as_dtype, bool_, int64
 from .._tf.faces import Version, one_of
@@ -24,7 +24,7 @@ class _Math(Math):
 
     def __init__(self, version: Version) -> None:
         super().__init__(version)
-        self.add = self._binary(rows.ADD, "Add")
+        self.add: Final = self._binary(rows.ADD, "Add")
         for name, target in _TARGETS.items():
             setattr(self, name, self._to(target, name))
 
@@ -85,10 +85,14 @@ class _Activations(Activations):
     }
 
 
-math, reductions, segments = _Math(GRAPHS), _Reductions(GRAPHS), Segments(GRAPHS)
-bitwise, matrices = Bitwise(GRAPHS), Matrices(GRAPHS)
-activations, pixels = _Activations(GRAPHS), Pixels(GRAPHS)
-ordering = Ordering(GRAPHS)
+math: Final = _Math(GRAPHS)
+reductions: Final = _Reductions(GRAPHS)
+segments: Final = Segments(GRAPHS)
+bitwise: Final = Bitwise(GRAPHS)
+matrices: Final = Matrices(GRAPHS)
+activations: Final = _Activations(GRAPHS)
+pixels: Final = Pixels(GRAPHS)
+ordering: Final = Ordering(GRAPHS)
 
 
 def moments(

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from .._tf.dtypes import string
 from .._tf.faces.parsing import Parsers
@@ -40,7 +40,7 @@ class _GraphParsers(Parsers):
         return tensor
 
 
-parsers = _GraphParsers(GRAPHS)
+parsers: Final = _GraphParsers(GRAPHS)
 
 
 def decode_raw(

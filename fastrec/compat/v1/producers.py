@@ -21,14 +21,6 @@ from .queues import FIFOQueue
 from .runners import QueueRunner, add_queue_runner
 from .variables import Variable, count_up_to
 
-gather, shape, size, range_tensor = (
-    picking.gather,
-    arrays.shape,
-    arrays.size,
-    arrays.range,
-)
-greater, identity = math.greater, math.identity
-
 
 def limit_epochs(tensor: Any, num_epochs: int | None = None, name: str | None = None) -> Any:
     """Return `tensor`, which raises OutOfRangeError after `num_epochs` runs.
@@ -44,7 +36,7 @@ def limit_epochs(tensor: Any, num_epochs: int | None = None, name: str | None = 
         collections = [GraphKeys.LOCAL_VARIABLES]
         epochs = Variable(zero, name="epochs", trainable=False, collections=collections)
         with control_dependencies([count_up_to(epochs, num_epochs)]):
-            return identity(tensor, name=scope)
+            return math.identity(tensor, name=scope)
 
 
 def input_producer(
@@ -99,8 +91,8 @@ def string_input_producer(
         raise ValueError(none)
     with name_scope(name, "input_producer", [string_tensor]) as scope:
         tensor = convert_to_tensor(string_tensor, string)
-        with control_dependencies([Assert(greater(size(tensor), 0), [none])]):
-            tensor = identity(tensor)
+        with control_dependencies([Assert(math.greater(arrays.size(tensor), 0), [none])]):
+            tensor = math.identity(tensor)
         return input_producer(
             tensor,
             [],
@@ -127,7 +119,7 @@ def range_input_producer(
     """Return a queue of the integers below `limit`; see :func:`input_producer`."""
     with name_scope(name, "input_producer", [limit]) as scope:
         return input_producer(
-            range_tensor(limit),
+            arrays.range(limit),
             [],
             num_epochs,
             shuffle,
@@ -153,7 +145,7 @@ def slice_input_producer(
         tensors = [convert_to_tensor(each) for each in tensor_list]
         if not tensors:
             raise ValueError("Expected at least one tensor in slice_input_producer().")
-        count = shape(tensors[0])[0]
+        count = arrays.shape(tensors[0])[0]
         queue = range_input_producer(count, num_epochs, shuffle, seed, capacity, shared_name)
         index = queue.dequeue()
-        return [gather(tensor, index) for tensor in tensors]
+        return [picking.gather(tensor, index) for tensor in tensors]

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from .._tf.dtypes import int64
 from .._tf.faces.ragged import RaggedFunctions, parts_of_lists
@@ -11,7 +11,7 @@ from .._tf.shape import TensorShape
 from ._composites import RaggedTensor, RaggedTensorValue, ragged_of
 from .constants import placeholder as _placeholder
 
-functions = RaggedFunctions(RaggedTensor)
+functions: Final = RaggedFunctions(RaggedTensor)
 
 
 def constant_value(

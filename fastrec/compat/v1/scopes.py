@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Final
 
 from .._tf.dtypes import as_dtype, float32, string
 from .._tf.shape import as_shape
@@ -17,8 +17,6 @@ from .draws import draws
 from .graph import get_default_graph, name_scope
 from .variables import Variable
 
-ones, zeros = arrays.ones, arrays.zeros
-
 AUTO_REUSE = "AUTO_REUSE"
 
 
@@ -26,7 +24,9 @@ class VariableScope:
     """The name, reuse and initializer with which :func:`get_variable` finds variables."""
 
     def __init__(self, name: str, reuse: Any, initializer: Any = None) -> None:
-        self.name, self.reuse, self.initializer = name, reuse, initializer
+        self.name: str = name
+        self.reuse: Any = reuse
+        self.initializer: Final = initializer
 
     @property
     def original_name_scope(self) -> str:
@@ -147,14 +147,14 @@ class zeros_initializer(_Initializer):
     """Zeros."""
 
     def __init__(self, dtype: Any = float32) -> None:
-        super().__init__(zeros)
+        super().__init__(arrays.zeros)
 
 
 class ones_initializer(_Initializer):
     """Ones."""
 
     def __init__(self, dtype: Any = float32) -> None:
-        super().__init__(ones)
+        super().__init__(arrays.ones)
 
 
 class constant_initializer(_Initializer):

@@ -7,7 +7,7 @@ import contextlib
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, Final
 
 from ._graph import Graph
 from ._nodes import operators
@@ -82,7 +82,7 @@ class BaseSession:
     def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
         if target:
             raise ValueError("fastrec.compat runs graphs in this process only: target must be ''")
-        self.runtime = Runtime(graph or get_default_graph())
+        self.runtime: Final = Runtime(graph or get_default_graph())
         weakref.finalize(self, self.runtime.close)
 
     @property

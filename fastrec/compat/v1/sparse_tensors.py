@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -18,8 +18,8 @@ from ._ops import pure
 from .constants import convert_to_tensor, shape_value
 from .constants import placeholder as _placeholder
 
-functions = SparseFunctions(SparseTensor)
-sparse_tensor_to_dense = functions.to_dense
+functions: Final = SparseFunctions(SparseTensor)
+sparse_tensor_to_dense: Final = functions.to_dense
 
 
 def sparse_placeholder(

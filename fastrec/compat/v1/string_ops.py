@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
@@ -108,4 +108,5 @@ def _of_result_type(rows: RaggedTensor, wanted: str) -> Any:
     return SparseTensor(*record_all(SPARSE_PARTS, (rows.values, rows.row_splits)))
 
 
-strings, encodings = _Strings(GRAPHS), Encodings(GRAPHS)
+strings: Final = _Strings(GRAPHS)
+encodings: Final = Encodings(GRAPHS)

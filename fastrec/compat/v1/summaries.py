@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging as _logging
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -95,8 +95,15 @@ class FileWriter:
     def _ignored(self, *arguments: Any, **settings: Any) -> None:
         """Do nothing."""
 
-    add_summary = add_graph = add_event = add_meta_graph = add_run_metadata = _ignored
-    add_session_log = flush = close = reopen = _ignored
+    add_summary = _ignored
+    add_graph = _ignored
+    add_event = _ignored
+    add_meta_graph = _ignored
+    add_run_metadata = _ignored
+    add_session_log = _ignored
+    flush = _ignored
+    close = _ignored
+    reopen = _ignored
 
     def __enter__(self) -> FileWriter:
         return self
@@ -122,9 +129,13 @@ DEBUG, INFO, WARN, ERROR, FATAL = (
 )
 
 _logger = _logging.getLogger("fastrec.compat")
-log, debug, info, error = _logger.log, _logger.debug, _logger.info, _logger.error
-warn = warning = _logger.warning
-fatal = _logger.critical
+log: Final = _logger.log
+debug: Final = _logger.debug
+info: Final = _logger.info
+error: Final = _logger.error
+warning: Final = _logger.warning
+warn = warning
+fatal: Final = _logger.critical
 
 
 def set_verbosity(v: int) -> None:
@@ -149,8 +160,10 @@ def disable_resource_variables() -> None:
     """Do nothing."""
 
 
-disable_control_flow_v2 = enable_control_flow_v2 = disable_resource_variables
-disable_tensor_equality = disable_v2_tensorshape = disable_resource_variables
+disable_control_flow_v2 = disable_resource_variables
+enable_control_flow_v2 = disable_resource_variables
+disable_tensor_equality = disable_resource_variables
+disable_v2_tensorshape = disable_resource_variables
 enable_resource_variables = disable_resource_variables
 
 

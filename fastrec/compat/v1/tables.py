@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -40,7 +40,8 @@ class StaticHashTable(_tables.StaticHashTable):
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
-        self.initializer = self.init = _initializer()
+        self.init: Final = _initializer()
+        self.initializer: Final = self.init
 
 
 class StaticVocabularyTable(_tables.StaticVocabularyTable):
@@ -50,7 +51,8 @@ class StaticVocabularyTable(_tables.StaticVocabularyTable):
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
-        self.initializer = self.init = _initializer()
+        self.init: Final = _initializer()
+        self.initializer: Final = self.init
 
 
 HashTable = StaticHashTable
@@ -70,7 +72,9 @@ class DenseHashTable(_mutable.DenseHashTable):
     _done = staticmethod(lambda count: count.op)
 
 
-experimental = SimpleNamespace(MutableHashTable=MutableHashTable, DenseHashTable=DenseHashTable)
+experimental: Final = SimpleNamespace(
+    MutableHashTable=MutableHashTable, DenseHashTable=DenseHashTable
+)
 
 
 def TextFileIdTableInitializer(

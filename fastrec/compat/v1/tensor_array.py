@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -72,7 +72,7 @@ class TensorArray:
         def kernel(step: Any, count: Array) -> tuple[Array]:
             return _boxed([None] * int(count))
 
-        self.flow = self._op("TensorListReserve", kernel, [given], [(resource, [])], name)[0]
+        self.flow: Final = self._op("TensorListReserve", kernel, [given], [(resource, [])], name)[0]
 
     def _op(
         self,

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -85,12 +85,12 @@ class Variable(Arithmetic):
             self._initial = convert_to_tensor(value, dtype, name="initial_value")
             self.dtype: DType = self._initial.dtype
             shape = self._initial.shape if validate_shape else TensorShape(None)
-            self.op = _variable_op(self.dtype, shape, scope)
+            self.op: Final = _variable_op(self.dtype, shape, scope)
             self._tensor = self.op.outputs[0]
-            self.initializer = self.assign(self._initial, name="Assign").op
+            self.initializer: Operation = self.assign(self._initial, name="Assign").op
             self._snapshot = self._read("read")
         chosen = [GraphKeys.GLOBAL_VARIABLES] if collections is None else list(collections)
-        self.trainable = trainable is not False
+        self.trainable: bool = trainable is not False
         if self.trainable and collections is None:
             chosen.append(GraphKeys.TRAINABLE_VARIABLES)
         graph.add_to_collections(chosen, self)

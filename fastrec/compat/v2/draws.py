@@ -11,7 +11,7 @@ import contextlib
 import os
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -85,8 +85,8 @@ def _no_scope(name: str | None, default: str) -> Any:
     return contextlib.nullcontext()
 
 
-draws = Draws(EAGER, _drawn, _sizes, _no_scope)
-image_draws = SimpleNamespace(**functions(EAGER, draws))
+draws: Final = Draws(EAGER, _drawn, _sizes, _no_scope)
+image_draws: Final = SimpleNamespace(**functions(EAGER, draws))
 
 
 class Generator:

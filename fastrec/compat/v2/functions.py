@@ -6,7 +6,7 @@ from __future__ import annotations
 import builtins
 import contextlib
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -176,7 +176,8 @@ def _numbered(number: Any, functions: Sequence[Callable[[], Any]]) -> Any:
 
 
 _choosing = Choosing(EAGER, cond, _numbered, control_dependencies)
-case, switch_case = _choosing.case, _choosing.switch_case
+case: Final = _choosing.case
+switch_case: Final = _choosing.switch_case
 
 
 def _rows(value: Any) -> list[Any]:
@@ -309,7 +310,8 @@ def _fold(reverse: bool) -> Callable[..., Any]:
     return named(fold, "foldr" if reverse else "foldl", doc=doc)
 
 
-foldl, foldr = _fold(False), _fold(True)
+foldl: Final = _fold(False)
+foldr: Final = _fold(True)
 
 
 def while_loop(

@@ -70,7 +70,7 @@ class Node(ABC):
     _inputs_are_pure: bool | None = None
 
     def __init__(self, *inputs: Node) -> None:
-        self.inputs = inputs if len(inputs) < 2 else _apart(inputs)
+        self.inputs: tuple[Node, ...] = inputs if len(inputs) < 2 else _apart(inputs)
         self.depth: int = 1 + max((node.depth for node in self.inputs), default=0)
 
     @property

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -100,7 +100,8 @@ class Reducer:
         reduce_func: Callable[..., Any],
         finalize_func: Callable[..., Any],
     ) -> None:
-        self.init_func, self.reduce_func = init_func, reduce_func
+        self.init_func: Final = init_func
+        self.reduce_func: Final = reduce_func
         self.finalize_func = finalize_func
 
 

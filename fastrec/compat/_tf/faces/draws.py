@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
-from collections import namedtuple
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -16,10 +15,22 @@ from ..ops.filling import FILLED_LIKE
 from ..ops.joining import PACK
 from . import Faces, Version
 
-Candidates = namedtuple(
-    "Candidates", ["sampled_candidates", "true_expected_count", "sampled_expected_count"]
-)
-DistortedBox = namedtuple("DistortedBox", ["begin", "size", "bboxes"])
+
+class Candidates(NamedTuple):
+    """Sampled classes, and the expected counts of the true and the sampled classes."""
+
+    sampled_candidates: Any
+    true_expected_count: Any
+    sampled_expected_count: Any
+
+
+class DistortedBox(NamedTuple):
+    """The start and size of a random crop, and the crop as a box from 0 to 1."""
+
+    begin: Any
+    size: Any
+    bboxes: Any
+
 
 _DRAWN = ("float16", "bfloat16", "float32", "float64", "int32", "int64")
 _UNSIGNED = ("uint32", "uint64")
@@ -325,8 +336,8 @@ class Draws(Faces):
         least = self._tensor(np.finfo(element.numpy).tiny, element)
         return self._apply(rows.MAXIMUM, [least, self._apply(rows.DIV, [found, rate])], name)
 
-    log_uniform_candidate_sampler = _sampler("LOG_UNIFORM")
-    uniform_candidate_sampler = _sampler("UNIFORM")
+    log_uniform_candidate_sampler: Final = _sampler("LOG_UNIFORM")
+    uniform_candidate_sampler: Final = _sampler("UNIFORM")
 
     # Windows of images.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
@@ -120,7 +120,8 @@ class KeyValueTensorInitializer:
         value_dtype: Any = None,
         name: str | None = None,
     ) -> None:
-        self.keys, self.values = known(keys, key_dtype), known(values, value_dtype)
+        self.keys: Final = known(keys, key_dtype)
+        self.values: Final = known(values, value_dtype)
         if len(self.keys) != len(self.values):
             count, found = len(self.keys), len(self.values)
             raise invalid(f"Expected shape [{count}] for value, got [{found}]")
@@ -216,7 +217,7 @@ class StaticHashTable(Table):
         experimental_is_anonymous: bool = False,
     ) -> None:
         keys, values = initializer.keys.tolist(), initializer.values.tolist()
-        self.values = {}
+        self.values: dict[Any, Any] = {}
         for key, value in zip(keys, values, strict=True):
             if self.values.setdefault(key, value) != value:
                 shown = [v.decode() if isinstance(v, bytes) else v for v in (key, value)]
@@ -227,7 +228,8 @@ class StaticHashTable(Table):
                     f"HashTable has different value for same key. Key {shown[0]} has {before} and "
                     f"trying to add value {shown[1]}",
                 )
-        self.key_dtype, self.value_dtype = initializer.key_dtype, initializer.value_dtype
+        self.key_dtype: DType = initializer.key_dtype
+        self.value_dtype: DType = initializer.value_dtype
         self._default = convert_to_tensor(default_value, self.value_dtype).numpy()
         self._named("LookupTableFindV2")
 
@@ -261,8 +263,10 @@ class StaticVocabularyTable(Table):
     ) -> None:
         if num_oov_buckets < 1:
             raise ValueError("`num_oov_buckets` must be > 0; use StaticHashTable.")
-        self.values, self._buckets = {}, int(num_oov_buckets)
-        self.key_dtype, self.value_dtype = as_dtype(lookup_key_dtype or "string"), as_dtype("int64")
+        self.values: dict[Any, Any] = {}
+        self._buckets = int(num_oov_buckets)
+        self.key_dtype: DType = as_dtype(lookup_key_dtype or "string")
+        self.value_dtype: DType = as_dtype("int64")
         if initializer is not None:
             if initializer.value_dtype != self.value_dtype:
                 raise TypeError(
@@ -299,9 +303,10 @@ class MutableHashTable(Table):
         checkpoint: bool = True,
         experimental_is_anonymous: bool = False,
     ) -> None:
-        self.key_dtype, self.value_dtype = as_dtype(key_dtype), as_dtype(value_dtype)
+        self.key_dtype: DType = as_dtype(key_dtype)
+        self.value_dtype: DType = as_dtype(value_dtype)
         self._default = convert_to_tensor(default_value, self.value_dtype).array
-        self.values = {}
+        self.values: dict[Any, Any] = {}
         self._op = self._kernel("LookupTableFindV2", self._found, self._found_spec)
         self._insert = self._kernel("LookupTableInsertV2", self._inserted)
         self._remove = self._kernel("LookupTableRemoveV2", self._removed)
@@ -428,4 +433,5 @@ class DenseHashTable(MutableHashTable):
                 raise invalid(f"Using the {name} as a table key is not allowed")
         return found
 
-    insert_or_assign, erase = MutableHashTable.insert, MutableHashTable.remove
+    insert_or_assign: Final = MutableHashTable.insert
+    erase: Final = MutableHashTable.remove

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -132,7 +132,7 @@ class Bitwise(_Elementwise):
 
     def __init__(self, version: Version) -> None:
         super().__init__(version)
-        self.invert = self._unary(rows.INVERT)
+        self.invert: Final = self._unary(rows.INVERT)
         for name, op in _BITWISE.items():
             setattr(self, name, self._binary(op))
 
@@ -146,7 +146,8 @@ class Math(_Elementwise):
             setattr(self, name, self._unary(op))
         for name, op in _BINARY.items():
             setattr(self, name, self._binary(op))
-        self.divide, self.mod = self.truediv, self.floormod
+        self.divide: Final = self.truediv
+        self.mod: Final = self.floormod
 
     def cast(self, x: Any, dtype: Any, name: str | None = None) -> Any:
         """Cast `x` to another type; a cast from floats to integers truncates."""
@@ -258,7 +259,8 @@ class Activations(_Elementwise):
 
     def __init__(self, version: Version) -> None:
         super().__init__(version)
-        self.relu, self.softplus = self._unary(_RELU), self._unary(_SOFTPLUS)
+        self.relu: Final = self._unary(_RELU)
+        self.softplus: Final = self._unary(_SOFTPLUS)
 
     def softmax(self, logits: Any, axis: int | None = None, name: str | None = None) -> Any:
         """Compute ``exp(logits)``, divided by its sum along a dimension."""

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -47,7 +47,8 @@ class Reductions(Faces):
         super().__init__(version)
         for name, op in _REDUCTIONS.items():
             setattr(self, name, self._reduction(op))
-        self.argmax, self.argmin = self._place_of(rows.ARG_MAX), self._place_of(rows.ARG_MIN)
+        self.argmax: Final = self._place_of(rows.ARG_MAX)
+        self.argmin: Final = self._place_of(rows.ARG_MIN)
 
     def _axes(self, axis: Any) -> list[Any]:
         return [] if axis is None else [self._version.integers(axis, "reduction_indices")]

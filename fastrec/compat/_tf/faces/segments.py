@@ -3,16 +3,27 @@
 
 from __future__ import annotations
 
-from collections import namedtuple
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..dtypes import as_dtype
 from ..ops import Op, segments
 from . import Faces, Version, one_of
 
-UniqueWithCounts = namedtuple("UniqueWithCounts", ["y", "idx", "count"])
-ListDiff = namedtuple("ListDiff", ["out", "idx"])
+
+class UniqueWithCounts(NamedTuple):
+    """Distinct values, the index of each element among them, and their counts."""
+
+    y: Any
+    idx: Any
+    count: Any
+
+
+class ListDiff(NamedTuple):
+    """The values of one list that are missing from another, and their indices."""
+
+    out: Any
+    idx: Any
 
 
 class Segments(Faces):

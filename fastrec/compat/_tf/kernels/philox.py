@@ -47,7 +47,8 @@ class Philox:
     def __init__(self, seed: int, seed2: int) -> None:
         if seed == 0 and seed2 == 0:
             seed, seed2 = (int.from_bytes(os.urandom(8), "little") for _ in range(2))
-        self.key, self.position = seed & _HALF, (seed2 & _HALF) << 64
+        self.key: int = seed & _HALF
+        self.position: int = (seed2 & _HALF) << 64
         self._lock = threading.Lock()
 
     def reserve(self, count: int) -> int:

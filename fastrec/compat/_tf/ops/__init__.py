@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 import numpy as np
 
@@ -85,9 +85,17 @@ class Op:
         kinds: str = "",
         into: Callable[..., Any] | None = None,
     ) -> None:
-        self.name, self.kernel, self.infer, self.block = name, kernel, infer, block
-        self.pure, self.cheap, self.parsing, self.only = pure, cheap, parsing, only
-        self.large, self.draws, self.kinds = large, draws, kinds
+        self.name: str = name
+        self.kernel: Final = kernel
+        self.infer: Final = infer
+        self.block: Final = block
+        self.pure: bool = pure
+        self.cheap: bool = cheap
+        self.parsing: Final = parsing
+        self.only: Final = only
+        self.large: bool = large
+        self.draws: Final = draws
+        self.kinds: str = kinds
         self.into = into
 
     def but(self: Self, **changes: Any) -> Self:

@@ -20,8 +20,6 @@ from ...runners import QueueRunner, add_queue_runner
 
 __all__ = ["ParallelReader", "get_data_files", "parallel_read", "single_pass_read"]
 
-add_n = math.add_n
-
 
 class ParallelReader(ReaderBase):
     """Several readers, each with its own thread, that put their records into one queue.
@@ -81,13 +79,15 @@ class ParallelReader(ReaderBase):
 
     def num_records_produced(self, name: str | None = None) -> Tensor:
         """Return the total number of records that the readers have read."""
-        total: Tensor = add_n([each.num_records_produced() for each in self._readers], name=name)
+        total: Tensor = math.add_n(
+            [each.num_records_produced() for each in self._readers], name=name
+        )
         return total
 
     def num_work_units_completed(self, name: str | None = None) -> Tensor:
         """Return the total number of work items that the readers have completed."""
         counts = [reader.num_work_units_completed() for reader in self._readers]
-        total: Tensor = add_n(counts, name=name)
+        total: Tensor = math.add_n(counts, name=name)
         return total
 
 

@@ -20,8 +20,6 @@ from .item_handler import ItemHandler, Tensors, is_sparse
 
 __all__ = ["BoundingBoxSequence", "KeypointsSequence", "NumBoxesSequence"]
 
-concat, expand_dims, gather = arrays.concat, arrays.expand_dims, picking.gather
-
 
 class _Together(ItemHandler):
     """Handler that stacks sparse features ``[time, n]`` into one item ``[time, n, features]``."""
@@ -44,14 +42,17 @@ class _Together(ItemHandler):
 
     def tensors_to_item(self, keys_to_tensors: Tensors) -> Any:
         parts = [keys_to_tensors[key] for key in self._keys]
-        sizes = concat([parts[0].dense_shape, convert_to_tensor([len(parts)], int64)], 0)
+        sizes = arrays.concat([parts[0].dense_shape, convert_to_tensor([len(parts)], int64)], 0)
         columns = [
-            concat([p.indices, expand_dims(_same(p.indices[:, 0], i), 1)], 1)
+            arrays.concat([p.indices, arrays.expand_dims(_same(p.indices[:, 0], i), 1)], 1)
             for i, p in enumerate(parts)
         ]
-        indices, values = concat(columns, 0), concat([part.values for part in parts], 0)
+        indices, values = (
+            arrays.concat(columns, 0),
+            arrays.concat([part.values for part in parts], 0),
+        )
         order = pure("Order", _row_major, (indices,), int64, [None])
-        tensor = SparseTensor(gather(indices, order), gather(values, order), sizes)
+        tensor = SparseTensor(picking.gather(indices, order), picking.gather(values, order), sizes)
         if self._return_dense:
             return sparse_tensor_to_dense(tensor, self._default_value)
         return tensor
@@ -80,13 +81,13 @@ class BoundingBoxSequence(_Together):
         The value for missing boxes in a dense tensor.
     """
 
-    usual = ("ymin", "xmin", "ymax", "xmax")
+    usual: tuple[str, ...] = ("ymin", "xmin", "ymax", "xmax")
 
 
 class KeypointsSequence(_Together):
     """Points ``[time, n, 2]`` from two features; arguments as for BoundingBoxSequence."""
 
-    usual = ("y", "x")
+    usual: tuple[str, ...] = ("y", "x")
 
 
 class NumBoxesSequence(ItemHandler):

@@ -42,18 +42,6 @@ __all__ = [
     "Tensor",
 ]
 
-concat, expand_dims, gather, reshape, shape, stack, transpose, range_tensor = (
-    arrays.concat,
-    arrays.expand_dims,
-    picking.gather,
-    arrays.reshape,
-    arrays.shape,
-    arrays.stack,
-    arrays.transpose,
-    arrays.range,
-)
-cast, equal, reduce_prod = math.cast, math.equal, reductions.reduce_prod
-
 
 def _dense(value: Any, default: Any = 0) -> Any:
     return sparse_tensor_to_dense(value, default) if is_sparse(value) else value
@@ -78,8 +66,8 @@ class BoundingBox(ItemHandler):
 
     def tensors_to_item(self, keys_to_tensors: Tensors) -> Any:
         sides = [keys_to_tensors[key] for key in self._keys]
-        rows = [expand_dims(side.values if is_sparse(side) else side, 0) for side in sides]
-        return transpose(concat(rows, 0))
+        rows = [arrays.expand_dims(side.values if is_sparse(side) else side, 0) for side in sides]
+        return arrays.transpose(arrays.concat(rows, 0))
 
 
 class Tensor(ItemHandler):
@@ -116,12 +104,14 @@ class Tensor(ItemHandler):
     def tensors_to_item(self, keys_to_tensors: Tensors) -> Any:
         tensor, sizes = keys_to_tensors[self._tensor_key], self._shape
         if self._shape_keys:
-            sizes = reshape(stack([_dense(keys_to_tensors[k]) for k in self._shape_keys]), [-1])
+            sizes = arrays.reshape(
+                arrays.stack([_dense(keys_to_tensors[k]) for k in self._shape_keys]), [-1]
+            )
         if is_sparse(tensor):
             if sizes is not None:
                 tensor = sparse_functions.reshape(tensor, sizes)
             return sparse_tensor_to_dense(tensor, self._default_value)
-        return tensor if sizes is None else reshape(tensor, sizes)
+        return tensor if sizes is None else arrays.reshape(tensor, sizes)
 
 
 class LookupTensor(Tensor):
@@ -165,7 +155,7 @@ class BackupHandler(ItemHandler):
     def tensors_to_item(self, keys_to_tensors: Tensors) -> Any:
         item = self._handler.tensors_to_item(keys_to_tensors)
         return cond(
-            equal(reduce_prod(shape(item)), 0),
+            math.equal(reductions.reduce_prod(arrays.shape(item)), 0),
             lambda: self._backup.tensors_to_item(keys_to_tensors),
             lambda: item,
         )
@@ -209,10 +199,14 @@ class SparseTensor(ItemHandler):
             sizes = _dense(keys_to_tensors[self._shape_key])
         else:
             sizes = self._shape or places.dense_shape
-        ids = reshape(cast(places.values, int64), [-1, 1])
-        before = gather(places.indices, range_tensor(shape(places.indices)[1] - 1), axis=1)
-        indices = concat([before, ids], 1)
-        tensor = GraphSparseTensor(indices, values.values, cast(convert_to_tensor(sizes), int64))
+        ids = arrays.reshape(math.cast(places.values, int64), [-1, 1])
+        before = picking.gather(
+            places.indices, arrays.range(arrays.shape(places.indices)[1] - 1), axis=1
+        )
+        indices = arrays.concat([before, ids], 1)
+        tensor = GraphSparseTensor(
+            indices, values.values, math.cast(convert_to_tensor(sizes), int64)
+        )
         return sparse_tensor_to_dense(tensor, self._default_value) if self._densify else tensor
 
 
@@ -274,7 +268,7 @@ class Image(ItemHandler):
 
         known = [None, None, channels]
         image = pure("DecodeImage", kernel, (data, form), self._dtype, known, "decode_image")
-        return image if self._shape is None else reshape(image, self._shape)
+        return image if self._shape is None else arrays.reshape(image, self._shape)
 
 
 # Decoders.
@@ -321,7 +315,7 @@ class TFExampleDecoder(_Decoder):
         found = parsers.parse_single_example(serialized, self._keys_to_features)
         for key, feature in self._keys_to_features.items():
             if isinstance(feature, FixedLenFeature):
-                found[key] = reshape(found[key], TensorShape(feature.shape).as_list() or [])
+                found[key] = arrays.reshape(found[key], TensorShape(feature.shape).as_list() or [])
         return found
 
 
@@ -360,8 +354,10 @@ class TFSequenceExampleDecoder(_Decoder):
         )
         for key, feature in self._context.items():
             if isinstance(feature, FixedLenFeature):
-                context[key] = reshape(context[key], feature.shape)
+                context[key] = arrays.reshape(context[key], feature.shape)
         for key, feature in self._sequence.items():
             if isinstance(feature, FixedLenSequenceFeature):
-                sequence[key] = reshape(sequence[key], [-1, *TensorShape(feature.shape).as_list()])
+                sequence[key] = arrays.reshape(
+                    sequence[key], [-1, *TensorShape(feature.shape).as_list()]
+                )
         return {**context, **sequence}
