@@ -13,6 +13,8 @@ from .features.column_spec import ColumnSpec, ReadPlan
 from .records.paths import PathLike
 
 _Misfits = list[tuple[int, FastrecError]]
+_Refused = list[tuple[int, FastrecError, bytes]]
+_Records = Sequence[bytes] | Bytes
 
 def crc32c(data: Buffer, value: int = 0) -> int: ...
 def masked_crc32c(data: Buffer) -> int: ...
@@ -248,18 +250,9 @@ class Spans:
 class Survey:
     def __new__(cls) -> Survey: ...
     def add(
-        self,
-        records: Sequence[bytes] | Bytes,
-        first: int | None = None,
-        misfits: _Misfits | None = None,
+        self, records: _Records, first: int | None = None, misfits: _Misfits | None = None
     ) -> None: ...
-    def read(
-        self,
-        reader: RecordReader,
-        count: int,
-        first: int,
-        misfits: list[tuple[int, FastrecError, bytes]],
-    ) -> int: ...
+    def read(self, reader: RecordReader, count: int, first: int, misfits: _Refused) -> int: ...
     def sightings(self) -> dict[bytes, tuple[int, int, int, int]]: ...
     records: int
     def counts(self) -> tuple[dict[bytes, Any], dict[bytes, Any]]: ...
