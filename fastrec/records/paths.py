@@ -49,6 +49,7 @@ _RECORD_NAME = re.compile(
 _SPEC = re.compile(r"(?s)(.+)@(\d{1,6}|\*)([^/@]*)")  # name@10, name@*, name@10.gz
 _NO_HOME = "no such file; ~ is not expanded: use os.path.expanduser()"
 _NO_VARIABLES = "no such file; variables are not expanded: use os.path.expandvars()"
+_NO_BRACES = "no such file; braces are not expanded: pass a list of names"
 _NOT_THERE = (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG)
 _NAMED = 3  # maximum number of a directory's files in a message
 
@@ -299,6 +300,8 @@ def _not_found(name: str, error: OSError) -> OSError:
         return FileNotFoundError(errno.ENOENT, text, name)
     if "$" in name:
         return FileNotFoundError(errno.ENOENT, _NO_VARIABLES, name)
+    if re.search(r"\{[^{}]*[,.][^{}]*\}", name):
+        return FileNotFoundError(errno.ENOENT, _NO_BRACES, name)
     root, suffix = os.path.splitext(name)
     for pattern in (f"{root}-*-of-*{suffix}", f"{name}-*-of-*"):
         head, _, tail = map(glob.escape, pattern.partition("-*-of-*"))

@@ -129,6 +129,11 @@ MISTAKES: dict[str, tuple[Callable[[Path], Any], type[Exception], str]] = {
         FileNotFoundError,
         "~ is not expanded: use os.path.expanduser()",
     ),
+    "braces": (
+        lambda d: fastrec.Reader("a-{0,1}.tfrecord"),
+        FileNotFoundError,
+        "braces are not expanded: pass a list of names",
+    ),
     "a file that is text": (
         lambda d: list(fastrec.Reader(put(d, b"hello, this is a text\n" * 3))),
         fastrec.CorruptRecordError,
