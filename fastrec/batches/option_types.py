@@ -35,7 +35,7 @@ __all__ = [
 
 
 class OrderOptions(TypedDict, total=False):
-    """Options that say which records a Batcher reads in which order."""
+    """Options of the order of records in a Batcher."""
 
     shuffle: Shuffle
     seed: int | None
@@ -44,7 +44,7 @@ class OrderOptions(TypedDict, total=False):
 
 
 class ReadingOptions(TypedDict, total=False):
-    """Options of a Batcher except those of the order, and the transform."""
+    """Options of a Batcher without order options and transform."""
 
     reshuffle: bool
     epochs: int | None
@@ -80,7 +80,7 @@ class TransformedOptions(ReadingOptions, OrderOptions, total=False):
 
 
 class FurtherOptions(ReadingOptions, total=False):
-    """Options of a Batcher except those of the order."""
+    """Options of a Batcher without order options."""
 
     transform: Callable[[Any], Any] | None
 
@@ -90,7 +90,7 @@ class BatcherOptions(FurtherOptions, OrderOptions, total=False):
 
 
 class TableOptions(BatcherOptions, total=False):
-    """Options of a Batcher, and those of a Reader that a table takes as well."""
+    """Options of a Batcher, and further options of a table."""
 
     max_bad: int | None
     max_record_bytes: int | None

@@ -370,7 +370,7 @@ class InferredSequence(SequenceFeatures):
     records : int
         Number of records in the survey.
     skipped : list of Skipped
-        What was left out of the survey.
+        As for :class:`Features`.
     """
 
     context: Features

@@ -206,7 +206,7 @@ class _Survey:
     ) -> Failures:
         """Collect the ranges of values, and find the shapes of arrays, in some rows of a block.
 
-        Return the rows whose second field is no map of feature lists, with their errors.
+        Return the rows that cannot be parsed as SequenceExamples, with their errors.
         """
         features, frames = self._ragged(self.context, context), self._ragged(self.lists, lists)
         if not self._measures:
