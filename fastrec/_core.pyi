@@ -583,10 +583,10 @@ class ArrowNode:
 @final
 class ArrowStream: ...
 
-class MaskedBytes:
-    column: Bytes
+class Masked:
+    column: Any
     mask: npt.NDArray[np.bool_]
-    def __init__(self, column: Bytes, mask: npt.NDArray[np.bool_]) -> None: ...
+    def __init__(self, column: Any, mask: npt.NDArray[np.bool_]) -> None: ...
     def __len__(self) -> int: ...
 
 def arrow_struct(

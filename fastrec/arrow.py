@@ -7,7 +7,7 @@ directly. None of these libraries is required.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,6 +18,7 @@ import fastrec
 
 from . import _core
 from .arguments import check_int, check_types, shown
+from .features.column_spec import Presence
 from .parsing.feature_stats import Features, FeatureStats, InferredSequence
 from .parsing.infer import survey_features
 from .records.record_files import RecordFiles
@@ -49,6 +50,9 @@ class Record:
 
 
 Where = Callable[[fastrec.Bytes], NDArray[np.int64]]
+
+# Features with a list in each record, which a record may lack.
+_LISTS: Final = (fastrec.RaggedFeature, fastrec.VarLenFeature)
 
 _OF_READING = {
     "threads",
@@ -157,7 +161,8 @@ class ColumnParser:
     Attributes
     ----------
     features, sequence : dict of str to feature
-        The features to parse, with a :class:`~fastrec.RaggedFeature` for each :class:`Optional`.
+        The features to parse, with a :class:`~fastrec.RaggedFeature` for each :class:`Optional`,
+        and the presence of each list, which tells an absent list from an empty one.
     names : list of str
         Names of the columns.
     """
@@ -192,6 +197,12 @@ class ColumnParser:
             if not isinstance(each, Record)
         }
         self.sequence: dict[str, Any] | None = None if sequence is None else dict(sequence)
+        self._presences: dict[str, str] = {}
+        for some in (self.features, self.sequence or {}):
+            for name, each in list(some.items()):
+                if isinstance(each, _LISTS) and name not in self._optional:
+                    self._presences[name] = key = _unused(f"has {name}", self.names)
+                    some[key] = Presence(name, each)
         self._threads = threads
         self(fastrec.Bytes.from_list([]))  # raises immediately if the features cannot be read
 
@@ -237,8 +248,12 @@ class ColumnParser:
     def finish(
         self, columns: Mapping[str, Any], records: fastrec.Bytes | None = None
     ) -> dict[str, Any]:
-        """Mask the columns of optional features, and add columns of whole records."""
+        """Mask absent values and lists, and add columns of whole records."""
         found = dict(columns)
+        for name, key in self._presences.items():
+            absent = ~found.pop(key)
+            if absent.any():
+                found[name] = _core.Masked(found[name], absent)
         found |= {name: _masked(name, found[name]) for name in self._optional}
         found |= dict.fromkeys(self._whole, records)
         return {name: found[name] for name in self.names}
@@ -463,7 +478,7 @@ class TableFeatures(fastrec.SequenceFeatures):
 def columns_of(described: Features | InferredSequence) -> dict[str, Any] | TableFeatures:
     """Return the columns of inferred features.
 
-    A feature with at most one value that is absent from some records is an :class:`Optional`.
+    A feature that has one value, or is absent from the record, is an :class:`Optional`.
     """
     if isinstance(described, InferredSequence):
         return TableFeatures(_with_optional(described.context), dict(described.sequence))
@@ -480,7 +495,8 @@ def _with_optional(described: Features) -> dict[str, Any]:
 
 
 def _is_optional(stats: FeatureStats) -> bool:
-    return stats.most == 1 or not stats.kinds
+    """Return whether there are no empty lists, which a scalar column could not represent."""
+    return stats.fewest == stats.most == 1 or not stats.kinds
 
 
 def _is_utf8(name: str) -> bool:
@@ -500,6 +516,13 @@ def as_text(kind: Any) -> Any:
     return kind
 
 
+def _unused(name: str, names: Collection[str]) -> str:
+    """Return a name that is not among `names`, and begins with `name`."""
+    while name in names:
+        name += "_"
+    return name
+
+
 def _masked(name: str, column: fastrec.Ragged) -> Any:
     """Return rows of at most one value as an array, masked where the value is absent."""
     lengths = column.row_lengths
@@ -510,7 +533,7 @@ def _masked(name: str, column: fastrec.Ragged) -> Any:
     values = column.values
     if isinstance(values, fastrec.Bytes):
         rows = fastrec.Bytes(values.data, values.offsets[column.row_splits])
-        return _core.MaskedBytes(rows, ~present)
+        return _core.Masked(rows, ~present)
     filled = np.zeros(len(lengths), values.dtype)
     filled[present] = values
     return np.ma.MaskedArray(filled, ~present)

@@ -216,6 +216,10 @@ int fr_feature_append(fr_columns *columns, size_t number, fr_span value, fr_inta
     fr_span list;
     FR_TRY(find_list(&row, value, &intake->pieces, &kind, &list, err));
     if (kind == FR_KIND_NONE) return FR_END;
+    if (row.feature->presence) {
+        *row.dense = 1;
+        return FR_OK;
+    }
     if (FR_UNLIKELY(kind != row.feature->kind)) {
         if (!list_valid(kind, list)) return malformed(&row, err);
         int status = wrong_kind(&row, kind, err);
@@ -237,6 +241,10 @@ int fr_feature_append_empty(fr_columns *columns, size_t number, fr_error *err) {
 
 int fr_feature_append_missing(fr_columns *columns, size_t number, fr_error *err) {
     fr_row row = begin_row(columns, number, NULL);
+    if (row.feature->presence) {
+        *row.dense = 0;
+        return FR_OK;
+    }
     if (row.feature->ragged) {
         row.found = 1;
         return end_row(&row, err);

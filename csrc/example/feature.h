@@ -41,8 +41,8 @@ FR_NODISCARD int fr_feature_append(fr_columns *columns, size_t number, fr_span v
 /* Appends the row of a Feature without values; returns FR_ERR_SCHEMA if values are required. */
 FR_NODISCARD int fr_feature_append_empty(fr_columns *columns, size_t number, fr_error *err);
 
-/* Appends the row of a record that lacks a feature without a fallback: empty if ragged,
-   FR_ERR_SCHEMA otherwise. */
+/* Appends the row of a record that lacks a feature without a fallback: empty if ragged, false if it
+   is a presence, FR_ERR_SCHEMA otherwise. */
 FR_NODISCARD int fr_feature_append_missing(fr_columns *columns, size_t number, fr_error *err);
 
 /*

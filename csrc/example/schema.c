@@ -99,7 +99,8 @@ static void insert(fr_schema *schema, size_t number) {
 }
 
 static fr_scalar scalar_of(const fr_feature *feature) {
-    if (feature->ragged || feature->raw || feature->frames || feature->count != 1)
+    if (feature->ragged || feature->raw || feature->frames || feature->presence ||
+        feature->count != 1)
         return FR_SCALAR_NONE;
     if (feature->kind == FR_KIND_INT64)
         return feature->dtype == FR_INT64 ? FR_SCALAR_INT64 : FR_SCALAR_INT_AS;

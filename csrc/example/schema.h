@@ -52,6 +52,8 @@ typedef struct {
     bool raw;       /* FR_KIND_BYTES: one value, whose bytes are the elements */
     bool swap;      /* raw, in the byte order that is not native */
     bool frames;    /* in feature_lists of a SequenceExample: any number of such rows */
+    bool presence;  /* FR_BOOL: whether the record has the feature with a kind, of any kind, or the
+                       feature list; no other member but `key` and `kind` is used */
     size_t count;   /* elements per row, unless ragged */
     /* A serialized tf.train.Feature (frames: FeatureList) that replaces a missing one. If its data
        is NULL, a row without the feature is an error (ragged: is empty). */

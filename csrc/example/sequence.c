@@ -61,6 +61,10 @@ static int append_list(fr_sequence_parser *parser, fr_columns *lists, size_t num
     const fr_feature *feature = &schema->features[number];
     fr_span list = parser->lists.values[schema->plans[number].source];
     int64_t count = 0;
+    if (feature->presence) {
+        *fr_columns_dense_row(lists, number) = list.data != NULL;
+        return FR_OK;
+    }
     if (!list.data) list = feature->fallback;
     if (!list.data && !feature->ragged) return missing(parser, lists, number, err);
     if (list.size)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
+from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -38,6 +39,7 @@ class ColumnSpec(NamedTuple):
     fallback: bytes | None = None  # a serialized tf.train.Feature
     frames: bool = False  # whether it is in the feature lists of a SequenceExample
     fit: Fit | None = None
+    presence: bool = False  # whether it is a bool column: whether the record has the feature
 
 
 # whether the core converts the one ragged column to a Sparse
@@ -152,6 +154,32 @@ class Feature:
     def _frame_columns(self, key: bytes) -> ItemSpec:
         """Describe the feature as a feature list of a SequenceExample."""
         raise TypeError(f"{type(self).__name__} cannot describe a feature list")
+
+
+@dataclass(frozen=True)
+class Presence(Feature):
+    """Whether a record has the values of a feature, or a feature list, even if they are empty.
+
+    Parameters
+    ----------
+    name : str
+        The name of the feature.
+    feature : Feature
+        A feature of any number of values.
+    """
+
+    name: str
+    feature: Feature
+
+    def _columns(self, key: bytes) -> ItemSpec:
+        return self._presence(self.feature._columns(encode_key(self.name)))
+
+    def _frame_columns(self, key: bytes) -> ItemSpec:
+        return self._presence(self.feature._frame_columns(encode_key(self.name)))
+
+    def _presence(self, lowered: ItemSpec) -> ItemSpec:
+        values = lowered[0][-1]
+        return (ColumnSpec(values.key, values.kind, np.dtype(np.bool_), presence=True),), None
 
 
 def check_feature(key: Any, feature: Any) -> Feature:

@@ -387,6 +387,7 @@ cdef extern from "example/schema.h" nogil:
         bint raw
         bint swap
         bint frames
+        bint presence
         size_t count
         fr_span fallback
         fr_fit fit

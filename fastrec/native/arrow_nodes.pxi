@@ -19,8 +19,8 @@ cdef ArrowNode _named(ArrowNode node, name):
     return node
 
 
-class MaskedBytes:
-    """Masked byte strings, like NumPy's masked arrays: `mask` is True in empty rows."""
+class Masked:
+    """Byte strings or lists with a mask, like NumPy's masked arrays: `mask` is True in empty rows."""
 
     def __init__(self, column, mask):
         self.column, self.mask = column, mask
@@ -92,8 +92,8 @@ cdef ArrowNode _arrow_node(column, ArrowSchema *wanted, bint tensors):
     cdef ArrowNode node
     if isinstance(column, Bytes):
         return _arrow_strings(column, wanted)
-    if isinstance(column, MaskedBytes):
-        node = _arrow_flat_strings(column.column, wanted)
+    if isinstance(column, Masked):
+        node = _arrow_node(column.column, wanted, tensors)
         node.nulls = int(column.mask.sum())
         if node.nulls:
             node.buffers[0] = _arrow_buffer(np.packbits(~column.mask, bitorder="little"))

@@ -42,7 +42,7 @@ cdef int _columns(c.fr_feature *raw, specs) except -1:
     raw.kind = KINDS[specs.kind]
     raw.dtype = DTYPES[specs.dtype]
     raw.ragged, raw.raw, raw.swap = specs.ragged, specs.raw, specs.swap
-    raw.frames = specs.frames
+    raw.frames, raw.presence = specs.frames, specs.presence
     raw.count = 1
     for dim in specs.shape:
         raw.count *= dim

@@ -254,8 +254,9 @@ class Tables:
         if self._base64:
             found = {name: _decoded(name, column) for name, column in found.items()}
         if lists := [name for name, column in found.items() if self._is_list(name, column.type)]:
+            empties = {name: _empty_of(column.type) for name, column in found.items()}
             for row in pa.table(found).to_pylist():
-                sink.write(self._sequence(row, lists))
+                sink.write(self._sequence(row, lists, empties))
             return
         if not self._raw:
             sink.write_batch(found)
@@ -269,19 +270,23 @@ class Tables:
         """Return whether a column holds lists of lists, which are the frames of a feature list."""
         return name in self._lists or (is_list(kind) and is_list(kind.value_type))
 
-    def _sequence(self, row: dict[str, Any], lists: Iterable[str]) -> bytes:
+    def _sequence(
+        self, row: dict[str, Any], lists: Iterable[str], empties: Mapping[str, Any]
+    ) -> bytes:
         """Encode a row as a SequenceExample; nulls are omitted.
 
-        An empty list, whose type is unknown here, becomes a feature without values.
+        `empties` has an empty array of its type for each empty list that is not an array yet.
         """
+
+        def typed(name: str, values: Any) -> Any:
+            return empties.get(name) if isinstance(values, list) and not values else values
+
         frames = {
-            name: [None if frame == [] else frame for frame in row[name]]
+            name: [typed(name, frame) for frame in row[name]]
             for name in lists
             if row.get(name) is not None
         }
-        context = {
-            name: None if value == [] else value for name, value in row.items() if name not in lists
-        }
+        context = {name: typed(name, value) for name, value in row.items() if name not in lists}
         return fastrec.encode_sequence_example(context, frames)
 
     def _write_json(self, sink: fastrec.Writer) -> Iterator[int | None]:
@@ -291,16 +296,25 @@ class Tables:
             if pa.types.is_floating(_arrow_type(each.dtype))
         }
         names = None if self._names is None else set(self._names)
+        empties = {
+            name: np.zeros(0, np.bytes_ if each.dtype in (bytes, str) else each.dtype)
+            for name, each in self._features.items()
+        }
         encoding = "base64" if self._base64 or self._raw else "text"
         for path, line, row in json_rows(self._paths, floats, names, encoding):
             try:
                 if self._raw and not isinstance(row.get(RECORD), bytes):
                     raise TypeError(f"{RECORD!a} must be text in base64")
-                lists = self._lists | {name for name, value in row.items() if _has_lists(value)}
+                lists = self._lists | {
+                    name
+                    for name, value in row.items()
+                    if _has_lists(value)
+                    or (names is None and isinstance(value, list) and not value)
+                }
                 if self._raw:
                     sink.write(row[RECORD])
                 elif lists:
-                    sink.write(self._sequence(row, lists))
+                    sink.write(self._sequence(row, lists, empties))
                 else:
                     sink.write(row)
             except (TypeError, ValueError, OverflowError) as error:
@@ -335,6 +349,16 @@ def _decoded(name: str, column: Any) -> Any:
     except ValueError as error:
         raise ValueError(f"column {name!a} is not base64: {error}") from None
     return pa.array(values, pa.large_binary())
+
+
+def _empty_of(kind: Any) -> Any:
+    """Return an empty array for an empty list of a type."""
+    while is_list(kind):
+        kind = kind.value_type
+    if pa.types.is_floating(kind):
+        return np.zeros(0, np.float32)
+    is_int = pa.types.is_integer(kind) or pa.types.is_boolean(kind)
+    return np.zeros(0, np.int64 if is_int else np.bytes_)
 
 
 def _has_lists(value: Any) -> bool:

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
@@ -202,12 +203,18 @@ READERS: dict[str, Callable[..., Iterator[Part]]] = {
 # -- JSON lines ------------------------------------------------------------------------------------
 
 
+_DTYPES: dict[type, Any] = {int: np.int64, float: np.float32, str: np.bytes_}
+
+
 class _Kinds:
     """Checks that the values of each name have the same kind in all lines."""
 
-    def __init__(self, floats: set[str], names: set[str] | None, text: str) -> None:
+    def __init__(
+        self, paths: Sequence[str], floats: set[str], names: set[str] | None, text: str
+    ) -> None:
         self._kinds: dict[str, type] = dict.fromkeys(floats, float)
-        self._names, self._text = names, text
+        self._paths, self._names, self._text = paths, names, text
+        self._ahead: dict[str, tuple[bool, type | None]] | None = None
 
     def row(self, row: Any) -> dict[str, Any]:
         """Return the values of a row after checking their kinds."""
@@ -224,6 +231,8 @@ class _Kinds:
             return None
         if not isinstance(value, list):
             return self._item(name, value)
+        if not value:
+            return self._empty(name)
         if any(isinstance(item, list) for item in value):
             return [self._frame(name, item) for item in value]
         return [self._item(name, item) for item in value]
@@ -232,7 +241,26 @@ class _Kinds:
         """Return the values of a frame of a feature list."""
         if not isinstance(frame, list):
             raise ValueError(f"feature {name!a}: a list and {frame!a} are in one list")
-        return [self._item(name, item) for item in frame]
+        return [self._item(name, item) for item in frame] if frame else self._empty(name, True)
+
+    def _empty(self, name: str, is_frame: bool = False) -> Any:
+        """Return an empty list with the type that the name has in all lines.
+
+        It is a list, for a writer that knows the type, or for a feature list without frames.
+        """
+        if self._names is not None:
+            return []
+        if self._ahead is None:
+            self._ahead = _kinds_ahead(self._paths)
+        has_frames, kind = self._ahead.get(name, (False, None))
+        if has_frames and not is_frame:
+            return []
+        if kind is None:
+            raise ValueError(
+                f"feature {name!a} has no value in any line, so the type of an empty list is "
+                "unknown; describe its type by features, or name the other features"
+            )
+        return np.zeros(0, _DTYPES[kind])
 
     def _item(self, name: str, value: Any) -> Any:
         kind = int if isinstance(value, bool) else type(value)
@@ -271,6 +299,30 @@ def _decoded(name: str, value: str) -> bytes:
         raise ValueError(f"feature {name!a}: {value[:40]!a} is not base64") from None
 
 
+def _kinds_ahead(paths: Sequence[str]) -> dict[str, tuple[bool, type | None]]:
+    """Return whether each name has lists of lists, and the kind of its first value."""
+    found: dict[str, tuple[bool, type | None]] = {}
+    for path in paths:
+        with pa.input_stream(path, compression="detect") as file:
+            for line in _lines(path, file):
+                try:
+                    row = json.loads(line, parse_constant=_constant) if line else {}
+                except (ValueError, RecursionError):
+                    continue  # the pass over the rows reports the line
+                for name, value in row.items() if isinstance(row, dict) else ():
+                    has_frames, kind = found.get(name, (False, None))
+                    values = value if isinstance(value, list) else [value]
+                    if any(isinstance(each, list) for each in values):
+                        has_frames = True
+                        values = [each for frame in values if isinstance(frame, list)
+                                  for each in frame]  # fmt: skip
+                    if kind is None:
+                        kinds = (int if isinstance(each, bool) else type(each) for each in values)
+                        kind = next((each for each in kinds if each in _DTYPES), None)
+                    found[name] = has_frames, kind
+    return found
+
+
 def json_rows(
     paths: Sequence[str], floats: set[str], names: set[str] | None, encoding: str
 ) -> Iterator[tuple[str, int, dict[str, Any]]]:
@@ -282,7 +334,8 @@ def json_rows(
     floats : set of str
         Names whose numbers are floats.
     names : set of str, optional
-        Names to read.
+        Names to read, whose types the writer knows. Without them, an empty list is an array with
+        the type that the name has in all lines.
     encoding : {"text", "base64"}
         Encoding of strings.
 
@@ -291,7 +344,7 @@ def json_rows(
     path, line, row
         Lines are counted from 1.
     """
-    kinds = _Kinds(floats, names, encoding)
+    kinds = _Kinds(paths, floats, names, encoding)
     for path in paths:
         with pa.input_stream(path, compression="detect") as file:
             for number, line in enumerate(_lines(path, file), 1):

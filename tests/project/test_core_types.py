@@ -65,4 +65,4 @@ def test_an_object_is_initialised_once() -> None:
     """Construction is in ``__cinit__``, which Python cannot call again."""
     for name in TYPES:
         kind = pkgutil.resolve_name(name)
-        assert "__init__" not in vars(kind) or kind is _core.MaskedBytes, name
+        assert "__init__" not in vars(kind) or kind is _core.Masked, name

@@ -106,7 +106,8 @@ def test_other_tools_read_the_same_values(tmp_path: Path, name: str) -> None:
         assert row["image"]["path"] is None
         assert list(row["matrix"]) == list(range(i, i + 6))
         assert row["title"] == f"Grüße {i}"
-        assert list(row["words"]) == [f"w{j}" for j in range(i % 3)]
+        words = [f"w{j}" for j in range(i % 3)]
+        assert row["words"] is None if not words else list(row["words"]) == words  # [] has no kind
         assert bytes(row["pixels"]) == bytes([i % 32] * 4)
         assert row["number"] == i
 
