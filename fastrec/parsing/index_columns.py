@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ..errors import ExampleParseError, IndexMismatchError
 from ..records.framing import FRAME_OVERHEAD
+from ..records.output_rules import is_index
 from ..records.paths import DATASET_SUFFIX, PathLike, beside
 from ..records.reader import Reader
 from ..records.targets import read_file, write_file
@@ -166,12 +167,9 @@ class IndexColumns:
 
     def save(self, place: PathLike | None = None, *, overwrite: bool = False) -> None:
         """Write the columns, by default next to the record file, replacing older columns there."""
-        write_file(
-            columns_path(self.path) if place is None else place,
-            self.to_bytes(),
-            overwrite=overwrite or place is None,
-            inputs=[self.path],
-        )
+        target = columns_path(self.path) if place is None else place
+        overwrite = overwrite or (place is None and is_index(target))
+        write_file(target, self.to_bytes(), overwrite=overwrite, inputs=[self.path])
 
     def to_bytes(self) -> bytes:
         """Return the columns in the format of the column file."""

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import contextlib
+import errno
+import glob
 import os
 from collections.abc import Callable, Iterable
 from importlib import import_module
@@ -24,10 +26,13 @@ from .checkpoints import MAGIC, Checkpoints, Marks, Stamp, ends_crc32c, mismatch
 from .compression import detect
 from .framing import FRAME_OVERHEAD
 from .inflated import Inflated
+from .output_rules import is_index
 from .paths import PathLike, index_path, is_remote
 from .targets import open_writer, write_file
 
 __all__ = ["Index"]
+
+_ONE_FILE = "an index describes one file; DatasetIndex.build() takes directories and patterns"
 
 _LONGEST_LINE = 42  # two 64-bit numbers, a space and a line end
 
@@ -102,6 +107,11 @@ class Index:
         if max_record_bytes is not None:
             check_int("max_record_bytes", max_record_bytes, 1, 2**63 - 1)
         path = local_path(path)
+        name = os.fsdecode(path)
+        if os.path.isdir(name):
+            raise IsADirectoryError(errno.EISDIR, _ONE_FILE, name)
+        if glob.has_magic(name) and not os.path.lexists(name):
+            raise FileNotFoundError(errno.ENOENT, _ONE_FILE, name)
         index = cls._built(path, max_record_bytes)
         if columns is not None:
             index._columns = _columns_module().IndexColumns.build(path, columns)
@@ -225,9 +235,8 @@ class Index:
     def _writer(self, index: PathLike | None, overwrite: bool, storage: StorageOptions) -> Any:
         """Return a finished writer of the index; its `close` publishes the index."""
         target = index_path(self.path) if index is None else index
-        writer = open_writer(
-            target, storage, overwrite=overwrite or index is None, inputs=[self.path]
-        )
+        overwrite = overwrite or (index is None and is_index(target, storage))
+        writer = open_writer(target, storage, overwrite=overwrite, inputs=[self.path])
         writer.write_frames(self._saved(), 0)
         writer.finish()
         return writer

@@ -8,6 +8,8 @@ users):
 * An input of the same call is never replaced. Files are compared by device and inode, so that hard
   links, symbolic links and relative names of an input are recognised.
 * A record file is only replaced by records, never by a table, an index, a manifest or a page.
+* An index that is written beside its record file, under a name that the caller did not choose,
+  replaces an older index, and no other kind of file.
 * A set of shards replaces a whole set. If a set with the same name and another number of shards
   exists, this is an error without ``overwrite``, and the set is removed with ``overwrite``.
 """
@@ -26,7 +28,7 @@ from typing import Any
 
 from .. import _core
 from .compression import Codec, Compression, detect, normalize
-from .paths import PathLike, shard_paths
+from .paths import PathLike, is_remote, shard_paths
 
 __all__ = [
     "EXISTS",
@@ -39,6 +41,7 @@ __all__ = [
     "check_set",
     "exists_error",
     "holds_records",
+    "is_index",
     "is_input_file",
     "output_compression",
     "remove_shards",
@@ -51,6 +54,7 @@ EXISTS = "the file exists; overwrite=True replaces it"
 IS_INPUT = "an input of the same call cannot be replaced; name another file"
 NOT_RECORDS = "a record file cannot be replaced by another kind of file; name another file"
 INDEXED = ("", ".frindex", ".frcolumns")  # suffixes of a record file and its indexes
+_INDEX = b"\x89FR"  # the first bytes of every index and column file
 HEAD = 1 << 20  # initial bytes of a file that are searched for a record
 
 _Identity = tuple[int, int]
@@ -162,6 +166,17 @@ def _identities(inputs: Iterable[Any]) -> set[_Identity]:
             status = os.fstat(each.fileno()) if hasattr(each, "fileno") else os.stat(each)
             found.add((status.st_dev, status.st_ino))
     return found
+
+
+def is_index(path: PathLike, storage: Any = None) -> bool:
+    """Return whether a file is an index of fastrec, or the columns of one; True for an object."""
+    if is_remote(path, storage):
+        return True
+    try:
+        with open(path, "rb") as file:
+            return file.read(len(_INDEX)) == _INDEX
+    except OSError:
+        return False  # opening it for writing reports the error
 
 
 def holds_records(path: str) -> bool:

@@ -24,7 +24,7 @@ from .framing import FRAME_OVERHEAD
 from .index import Index
 from .object_rules import check_outputs, remove_outputs, stale_outputs
 from .output_file import Output
-from .output_rules import output_compression
+from .output_rules import is_index, output_compression
 from .paths import PathLike, dataset_path, shard_paths
 from .record_files import RecordFiles
 from .targets import Writable
@@ -121,6 +121,7 @@ class ShardWriter:
         self.paths: list[str] = [self._path] if shards is None else shard_paths(self._path, shards)
         self._index = index
         self._verify = verify_after_write
+        self._overwrite = overwrite
         self._options = {"overwrite": overwrite, "sync": fsync, "append": append}
         self._compression = kind, level
         if is_path and not append:
@@ -316,7 +317,7 @@ class ShardWriter:
                         index = Index._of(path, place)
                     else:
                         index = Index._inflated(path, place, kind, {"verify": False})
-                    files.append(index._writer(None, True, self._storage))
+                    files.append(index._writer(None, self._overwrite, self._storage))
             stale = []
             if self._sharded:
                 stale = stale_outputs(self._path, self.paths, self._storage)
@@ -342,7 +343,8 @@ class ShardWriter:
         )
         names = [place_of(path, self._storage) for path in self.paths]
         target = dataset_path(self._path)
-        return open_dataset_writer(target, names, described, self._storage, overwrite=True)
+        overwrite = self._overwrite or is_index(target, self._storage)
+        return open_dataset_writer(target, names, described, self._storage, overwrite=overwrite)
 
     def abort(self) -> None:
         """Discard all files that are not published yet."""
