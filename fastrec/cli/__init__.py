@@ -75,9 +75,11 @@ def _run(words: list[str]) -> int:
         return USAGE
     parser = verb_parser(words[0])
     try:
-        arguments = parser.parse_intermixed_args([*map(_local_word, words[1:])])
+        arguments = parser.parse_intermixed_args(_marked([*map(_local_word, words[1:])]))
     except ValueError as error:
         parser.error(str(error))
+    for name, value in vars(arguments).items():
+        setattr(arguments, name, _unmarked(value))
     report = Report(quiet=getattr(arguments, "quiet", False))
     try:
         with _warnings_on(report):
@@ -105,6 +107,23 @@ def _local_word(word: str) -> str:
     if not value and (equals or not option):
         raise ValueError(f"an argument must not be empty, got {word!a}")
     return f"{option}{equals}{local_path(value)}"
+
+
+_MARK = "\0"  # no argument of a process has a null character
+
+
+def _marked(words: list[str]) -> list[str]:
+    """Mark words after ``--`` that begin with a dash, which argparse would take for options."""
+    if "--" not in words:
+        return words
+    end = words.index("--")
+    return words[:end] + [_MARK + w if len(w) > 1 and w[0] == "-" else w for w in words[end + 1 :]]
+
+
+def _unmarked(value: object) -> object:
+    if isinstance(value, list):
+        return [*map(_unmarked, value)]
+    return value.removeprefix(_MARK) if isinstance(value, str) else value
 
 
 @contextlib.contextmanager

@@ -8,7 +8,9 @@ import io
 import os
 import stat
 import sys
+import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
@@ -37,6 +39,7 @@ __all__ = [
 ]
 
 _POLL_S = 0.05
+_QUIET_S = 5.0  # until a warning about a named pipe without a writer
 _PIECE = 1 << 20
 _PIPE_SIZE = 1 << 16
 
@@ -127,12 +130,28 @@ class NamedFile:
 class NamedPipe(NamedFile):
     """A pipe, socket or device with a path. Reads are short, since longer ones only use memory."""
 
+    def __init__(self, place: PathLike, path: PathLike | None = None) -> None:
+        # Opening a named pipe waits for a writer, and may wait for ever.
+        timer = threading.Timer(_QUIET_S, _warn_of_waiting, [place if path is None else path])
+        timer.daemon = True
+        timer.start()
+        try:
+            super().__init__(place, path)
+        finally:
+            timer.cancel()
+
     def read(self, size: int = -1) -> bytes:
         return super().read(min(size, _PIPE_SIZE) if size > 0 else _PIPE_SIZE)
 
     def __del__(self) -> None:
         with contextlib.suppress(AttributeError):  # the file could not be opened
             self.close()
+
+
+def _warn_of_waiting(path: PathLike) -> None:
+    name = os.fsdecode(path)
+    text = f"{name!a} is a named pipe that no process has opened for writing yet; waiting for one"
+    warnings.warn(text, RuntimeWarning, stacklevel=1)
 
 
 class Stream:

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..arguments import check_int, check_path, check_types
+from ..arguments import check_int, check_path, check_types, shown
 from ..errors import FastrecError, LimitExceededError, MissingRecordsError
 from ..storage.options import StorageOptions
 from .compression import Compression
@@ -123,6 +123,8 @@ class Manifest(Sequence[ManifestFile]):
         CorruptRecordError, TruncatedFileError, MissingRecordsError, OSError
         """
         check_types(Manifest.build, locals())
+        if hasattr(source, "read"):
+            raise TypeError(f"source must be files with names, got {shown(source)}; save it first")
         from .record_files import RecordFiles
 
         files = RecordFiles(

@@ -8,7 +8,7 @@ import glob
 import os
 import re
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Union
 
 from ..arguments import check_path, shown
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = [
     "DATASET_SUFFIX",
     "INDEX_SUFFIX",
+    "NO_FILES",
     "PACKED_SUFFIXES",
     "PathLike",
     "beside",
@@ -47,6 +48,8 @@ _RECORD_NAME = re.compile(
     r"|(?:.*\.(?:tfrec|tfr|records?)|part-[^.]*)(?:\.(?:gz|gzip|zz|zlib|deflate|zst))?"
 )
 _SPEC = re.compile(r"(?s)(.+)@(\d{1,6}|\*)([^/@]*)")  # name@10, name@*, name@10.gz
+NO_FILES = "no files to read: the list of paths is empty"
+_NO_STANDARD_INPUT = "no such file; - is standard input only for commands: use sys.stdin.buffer"
 _NO_HOME = "no such file; ~ is not expanded: use os.path.expanduser()"
 _NO_VARIABLES = "no such file; variables are not expanded: use os.path.expandvars()"
 _NO_BRACES = "no such file; braces are not expanded: pass a list of names"
@@ -92,7 +95,7 @@ def expand(
     An existing name is used unchanged, even if it contains special characters. Otherwise
 
     * a name with ``*``, ``?`` or ``[`` is a pattern; its matches are sorted, and ``**`` matches
-      across directories;
+      across directories; a directory that it matches stands for its record files, as in a shell;
     * braces (``{a,b}``, ``{00..15}``) and commas separate names;
     * ``name@10``, ``name@10.gz`` and ``name@*`` are the shards ``name-00000-of-00010`` and so on;
     * ``name.frdataset``, a dataset index, is replaced by the files that it describes.
@@ -127,6 +130,10 @@ def resolve(
     """
     if is_path(source):
         entries: list[Any] = [source]
+    elif hasattr(source, "read"):
+        raise TypeError(
+            f"source must have a name, got the open file {shown(source)}; save it first"
+        )
     elif isinstance(source, Iterable) and not _is_no_list(source):
         entries = list(source)
         if isinstance(source, (set, frozenset)):  # its order differs from process to process
@@ -192,9 +199,11 @@ def _local_files(source: PathLike, chosen: set[str]) -> list[_File]:
         mode = os.stat(path).st_mode
     except OSError as error:
         name = os.fsdecode(path)
+        if os.path.islink(path) and error.errno == errno.ENOENT:
+            raise FileNotFoundError(errno.ENOENT, _dangling(name), name) from None
         if os.path.lexists(path) or not (glob.has_magic(name) or error.errno in _NOT_THERE):
             raise
-        files: list[Any] = matching_files(name) if glob.has_magic(name) else []
+        files: list[Any] = [*_matching(name)] if glob.has_magic(name) else []
         files = files or _files_by_other_names(name, None, chosen) or []
         if not files:
             raise _not_found(name, error) from None
@@ -203,6 +212,19 @@ def _local_files(source: PathLike, chosen: set[str]) -> list[_File]:
         return [*_record_files(path)]
     chosen.add(os.fsdecode(path))
     return [path]
+
+
+def _matching(pattern: str) -> Iterator[str]:
+    """Yield the files that match; a directory stands for its record files, as in a shell."""
+    for name in matching_files(pattern):
+        if name[-1] == os.sep:
+            yield from map(os.fsdecode, _record_files(name.rstrip(os.sep) or name))
+        else:
+            yield name
+
+
+def _dangling(name: str) -> str:
+    return f"a symbolic link to {os.readlink(name)!a}, which does not exist"
 
 
 def _objects_of(
@@ -291,6 +313,8 @@ def _not_found(name: str, error: OSError) -> OSError:
     """Return the error about a local name that yields no file, with a hint how to fix it."""
     if glob.has_magic(name):
         return FileNotFoundError(errno.ENOENT, "no file matches the pattern", name)
+    if name == "-":
+        return FileNotFoundError(errno.ENOENT, _NO_STANDARD_INPUT, name)
     if name.startswith("~"):
         return FileNotFoundError(errno.ENOENT, _NO_HOME, name)
     if (match := _SPEC.fullmatch(name)) is not None:

@@ -68,15 +68,17 @@ def _check_count(count: int) -> None:
 def matching_files(pattern: str) -> list[str]:
     """Return the files that match, sorted, like ``glob.glob(pattern, recursive=True)``.
 
-    Side files are skipped. A directory that cannot be listed raises an error; ``glob.glob`` skips
-    it.
+    Side files are skipped. The names of directories end in a separator, as ``**`` matches none. A
+    directory that cannot be listed raises an error; ``glob.glob`` skips it.
     """
     drive, tail = os.path.splitdrive(pattern)
     tail = tail.replace(os.sep, "/")
     parts = [part for part in tail.split("/") if part]
     root = drive + os.sep if tail[:1] == "/" else drive
     names = sorted(set(_below(root, parts, ())))
-    return [name for name in names if not is_side_file(os.path.basename(name))]
+    return [
+        name for name in names if name[-1] == os.sep or not is_side_file(os.path.basename(name))
+    ]
 
 
 def _below(root: str, parts: list[str], above: tuple[tuple[int, int], ...]) -> Iterator[str]:
@@ -86,6 +88,9 @@ def _below(root: str, parts: list[str], above: tuple[tuple[int, int], ...]) -> I
     them.
     """
     part, rest = parts[0], parts[1:]
+    while rest and not glob.has_magic(part):
+        root, part, rest = os.path.join(root, part), rest[0], rest[1:]
+    parts = [part, *rest]
     if part == "**":
         here = _if_there(os.stat, root or ".")
         if here is None or (here.st_dev, here.st_ino) in above:
@@ -95,10 +100,8 @@ def _below(root: str, parts: list[str], above: tuple[tuple[int, int], ...]) -> I
             yield from _below(root, rest, ())
     elif not glob.has_magic(part):
         path = os.path.join(root, part)
-        if rest:
-            yield from _below(path, rest, ())
-        elif _if_there(os.lstat, path):
-            yield path
+        if _if_there(os.lstat, path):
+            yield _with_separator(path, os.path.isdir(path))
         return
     matches = re.compile(fnmatch.translate("*" if part == "**" else part)).match
     folder = os.path.join(root, "")  # computed once, since a folder may have 100,000 entries
@@ -113,7 +116,11 @@ def _below(root: str, parts: list[str], above: tuple[tuple[int, int], ...]) -> I
         elif rest and part != "**":
             yield from _below(path, rest, ())
         elif not rest:
-            yield path
+            yield _with_separator(path, bool(_if_there(os.DirEntry.is_dir, entry)))
+
+
+def _with_separator(path: str, is_directory: bool) -> str:
+    return path + os.sep if is_directory else path
 
 
 def _listed(directory: str) -> list[os.DirEntry[str]]:

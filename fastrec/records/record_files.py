@@ -49,7 +49,7 @@ from .listed_files import ListedFiles
 from .numbering import dataset_of
 from .packed import has_checkpoints, inflate_whole
 from .passes import Pass
-from .paths import INDEX_SUFFIX, PathLike, expand, is_dataset_index
+from .paths import INDEX_SUFFIX, NO_FILES, PathLike, expand, is_dataset_index
 from .recovery import Damage, OnError, Skipped, check_policy
 from .remote_dataset import RemoteDataset, for_spawned
 from .remote_indexes import save_index
@@ -131,7 +131,7 @@ class RecordFiles:
             named = shards if manifest is None else "any"  # the manifest has the names
             found = expand(source, self.storage, shards=named)  # type: ignore[arg-type]
         if self.file is None and not found:
-            raise FileNotFoundError(errno.ENOENT, "no files to read: the list of paths is empty")
+            raise FileNotFoundError(errno.ENOENT, NO_FILES)
         self.paths: Sequence[str | bytes]
         self.places: Sequence[str | bytes | RemoteFile]
         self.remote: Sequence[RemoteFile]

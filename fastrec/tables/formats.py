@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from ..records.paths import PACKED_SUFFIXES, PathLike, is_path, is_remote, resolve
+from ..arguments import check_path
+from ..records.paths import NO_FILES, PACKED_SUFFIXES, PathLike, is_path, is_remote, resolve
 from ..records.shard_sets import Shards, check_shards, check_shards_option
 from ..storage.options import StorageOptions
 from ..storage.urls import local_path
@@ -83,9 +85,7 @@ def requested(option: str, name: str | None, paths: Sequence[PathLike]) -> str:
     found = {format_of(path) for path in paths} if name is None else {name}
     if len(found) != 1 or not found <= set(known):
         got = " and ".join(map(ascii, sorted(found)))
-        raise ValueError(
-            f"{option} must be one of {', '.join(map(repr, known))}, got {got or 'no files'}"
-        )
+        raise ValueError(f"{option} must be one of {', '.join(map(repr, known))}, got {got}")
     return found.pop()
 
 
@@ -93,7 +93,11 @@ def files_of(source: Any, storage: StorageOptions, shards: Shards) -> list[Any]:
     """Return the files that a source names; for a directory of tables, the tables."""
     files: list[Any] = []
     chosen: set[str] = set()
-    for each in map(local_path, [source] if is_path(source) else source):
+    if isinstance(source, (set, frozenset)):
+        source = sorted(source, key=os.fsdecode)  # their order differs from process to process
+    for entry in [source] if is_path(source) else source:
+        check_path("source", entry)
+        each = local_path(entry)
         if tables := [] if is_remote(each, storage) else tables_in(each):
             files += tables
             continue
@@ -103,6 +107,8 @@ def files_of(source: Any, storage: StorageOptions, shards: Shards) -> list[Any]:
     check_shards_option(shards)
     if shards == "complete":
         check_shards(files, chosen)
+    if not files:
+        raise FileNotFoundError(errno.ENOENT, NO_FILES)
     return files
 
 

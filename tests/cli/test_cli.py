@@ -340,3 +340,15 @@ def test_the_version_is_said(capsys: pytest.CaptureFixture[str]) -> None:
         cli.main(["--version"])
     assert caught.value.code == 0
     assert capsys.readouterr().out == f"fastrec {fastrec.__version__}\n"
+
+
+def test_words_after_two_dashes_are_no_options(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(Path("-x.tfrecord"), 2)
+    assert cli.main(["count", "-q", "--", "-x.tfrecord"]) == 0
+    assert capsys.readouterr().out.split()[0] == "2"
+    assert cli.main(["grep", "-c", "--", "-1", "-x.tfrecord"]) == 1  # a pattern with a dash
+    assert cli.main(["head", "--", "--", "-x.tfrecord"]) == 74  # "--" is a name here
+    assert capsys.readouterr().err.startswith("fastrec: error: --: No such file")

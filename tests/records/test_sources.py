@@ -6,13 +6,12 @@ from __future__ import annotations
 import http.server
 import io
 import os
-import socket
 import subprocess
 import sys
 import threading
 import urllib.request
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -409,97 +408,9 @@ def test_a_side_file_that_is_named_alone_is_an_error(folder: Path) -> None:
         expand("*.frindex")
 
 
-# --- kinds of input, and compressions ------------------------------------------------------------
+# --- other inputs --------------------------------------------------------------------------------
 
-PACK: dict[str, Callable[[bytes], bytes]] = {
-    "plain": bytes,
-    "GZIP": gzipped,
-    "ZLIB": zlib.compress,
-    "two members": lambda data: gzipped(data[:10]) + gzipped(data[10:]),
-}
 RECORDS = [b"record %d" % number * (number % 7) for number in range(500)]
-
-
-@pytest.fixture(params=list(PACK))
-def packed(request: pytest.FixtureRequest, folder: Path) -> bytes:
-    data = write(folder / "plain", RECORDS).read_bytes()
-    packed = PACK[request.param](data)
-    (folder / "x.tfrecord").write_bytes(packed)
-    return packed
-
-
-def _feed(path: str | int, data: bytes) -> threading.Thread:
-    def write_all() -> None:
-        with open(path, "wb") as file:
-            file.write(data)
-
-    thread = threading.Thread(target=write_all, daemon=True)
-    thread.start()
-    return thread
-
-
-def _open_inputs(data: bytes) -> Iterator[tuple[str, Any]]:
-    """Each input once, opened when it is asked for."""
-    yield "path", "x.tfrecord"
-    yield "bytes", b"x.tfrecord"
-    yield "Path", Path("x.tfrecord")
-    yield "pattern", "x*"
-    yield "directory", "."
-    yield "URL", Path("x.tfrecord").absolute().as_uri()
-    yield "list", ["x.tfrecord"]
-    with open("x.tfrecord", "rb") as file:
-        yield "file", file
-    with open("x.tfrecord", "rb", buffering=0) as raw:
-        yield "raw file", raw
-    yield "memory", io.BytesIO(data)
-    os.mkfifo("pipe")
-    thread = _feed("pipe", data)
-    yield "FIFO", "pipe"
-    thread.join(10)
-    reading, writing = os.pipe()
-    thread = _feed(writing, data)
-    yield "/dev/fd", f"/dev/fd/{reading}"
-    thread.join(10)
-    os.close(reading)
-    for name in ("socket", "file of a socket"):
-        ours, theirs = socket.socketpair()
-        thread = threading.Thread(target=_send, args=(theirs, data), daemon=True)
-        thread.start()
-        with ours, ours.makefile("rb") as stream:
-            yield name, ours if name == "socket" else stream
-        thread.join(10)
-
-
-def _send(peer: socket.socket, data: bytes) -> None:
-    with peer:
-        peer.sendall(data)
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no named pipes in its file system")
-def test_every_input_of_every_compression_gives_the_records(packed: bytes) -> None:
-    readers: list[Callable[[Any], list[bytes]]] = [
-        lambda source: [*fastrec.Reader(source)],
-        lambda source: [bytes(each) for each in fastrec.Reader(source).views()],
-        lambda source: [each for block in fastrec.Reader(source).blocks(7) for each in block],
-        lambda source: [each for batch in fastrec.Batcher(source, None, 64) for each in batch],
-    ]
-    for read in readers:
-        for name, source in _open_inputs(packed):
-            assert read(source) == RECORDS, name
-        os.remove("pipe")
-    for name, source in _open_inputs(packed):
-        assert fastrec.count(source) == len(RECORDS), name
-    os.remove("pipe")
-    for name, source in _open_inputs(packed):
-        assert fastrec.verify(source).records == len(RECORDS), name
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no named pipes in its file system")
-def test_a_damaged_input_is_an_error_however_it_is_named(packed: bytes) -> None:
-    (Path("x.tfrecord")).write_bytes(packed[:-9])
-    for name, source in _open_inputs(packed[:-9]):
-        with pytest.raises((fastrec.CorruptRecordError, EOFError)):
-            assert list(fastrec.Reader(source)), name
 
 
 def test_what_is_not_a_source_is_refused_with_a_remedy(folder: Path) -> None:
