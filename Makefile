@@ -17,7 +17,7 @@ C_SOURCES := $(wildcard csrc/*/*.c)
 C_FILES := $(C_SOURCES) $(wildcard csrc/*/*.h tests/c/*.[ch] tests/fuzz/*.[ch] benchmarks/*.c)
 
 .PHONY: help test without lowest quick coverage demo sanitize sanitize-c sanitize-python lint lint-c lint-python \
-        format arm64 windows fuzz mutants races soak faults verdicts oracle integrations environments bench \
+        format arm64 windows fuzz mutants races properties soak faults verdicts oracle integrations environments bench \
         release-objects bench-smoke guard guard-update docs diagrams dist release-check wheel-check clean
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -189,6 +189,11 @@ mutants: .venv/installed-test
 RACES_SECONDS ?= 3600
 races: .venv/installed-test
 	$(BIN)/python tests/tools/races.py $(RACES_SECONDS)
+
+## make properties   property tests about silent loss and overwriting, with new examples for a time
+PROPERTIES_SECONDS ?= 3600
+properties: .venv/installed-test
+	$(BIN)/python tests/tools/properties.py $(PROPERTIES_SECONDS)
 
 ## make soak         a million batches of every kind, in flat memory
 soak: .venv/installed-test
