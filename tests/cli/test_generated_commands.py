@@ -113,7 +113,9 @@ def commands(draw: Any, verb: str) -> Words:
     chosen += [each for each in options if each.required and each not in chosen]
     if draw(st.booleans()):
         chosen += [each for each in options if each.dest == "overwrite" and each not in chosen]
-    words, named, positional = [], {}, []
+    words: list[str] = []
+    named: dict[str, list[str]] = {}
+    positional: list[str] = []
     for action in chosen:
         words.append(draw(st.sampled_from(action.option_strings)))
         if action.nargs is None:
@@ -205,12 +207,13 @@ def test_no_command_changes_a_file_that_it_may_not_replace(
 
 
 def test_a_command_that_changes_its_input_is_noticed() -> None:
-    for verb, named, inputs in (
+    cases: list[tuple[str, dict[str, list[str]], list[str]]] = [
         ("view", {"html": ["part-0.tfrecord"], "overwrite": []}, ["notes.txt"]),
         ("merge", {"output": ["part-0.tfrecord"], "overwrite": []}, ["twin.tfrecord"]),
         ("merge", {"output": ["part-0.tfrecord"]}, ["packed.tfrecord.gz"]),
         ("repair", {"in_place": []}, ["part-0.tfrecord"]),
-    ):
+    ]
+    for verb, named, inputs in cases:
         assert not may_change("part-0.tfrecord", verb, named, inputs)
     named = {"output": ["train.tfrecord"], "overwrite": []}
     assert may_change("train-00001-of-00002.tfrecord", "split", named, ["part-0.tfrecord"])
