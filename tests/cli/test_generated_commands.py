@@ -150,6 +150,8 @@ def may_change(name: str, verb: str, named: dict[str, list[str]], inputs: list[s
         return is_older_index or "overwrite" in named  # `index` writes beside its inputs
     if "in_place" in named:
         return verb == "repair" and name == "torn.tfrecord"
+    if name == "link.tfrecord":  # shows what part-0.tfrecord holds
+        return may_change("part-0.tfrecord", verb, named, inputs)
     outputs = [value for values in named.values() for value in values]
     of_output = any(
         os.path.normpath(value) == name or shard_pattern(os.path.normpath(value)).fullmatch(name)
