@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from .. import Batcher
 from ..columns import Bytes
 from .failures import failed
 from .leaves import Leaf, leaves_of, walk
@@ -35,11 +36,16 @@ _PACKED_BYTES = 256  # in one row of a column that is packed
 class _Pass:
     """One pass over the source of a :class:`Feed`."""
 
-    def __init__(self, values: Iterator[Any]) -> None:
-        self.values = values
+    def __init__(self, begin: Callable[[], Iterator[Any]]) -> None:
+        self.values: Iterator[Any] = iter(())
         self.failure: BaseException | None = None
-        self.ended = False
-        self.is_new = True
+        self.has_failed = self.ended = False
+        self.delivered = 0  # elements
+        try:
+            self.values = begin()
+        except BaseException as error:
+            # TensorFlow would begin again for each element that is requested.
+            self.failure = error
 
 
 class Feed:
@@ -57,6 +63,9 @@ class Feed:
     is_exact : bool
         Whether all elements are known to fit `spec`, and all tensors to have the same number of
         rows. Otherwise each element is checked.
+    cardinality : int
+        Number of elements of each pass, or one of TensorFlow's constants. A pass that ends with
+        another number of elements raises a ValueError.
     """
 
     def __init__(
@@ -67,8 +76,10 @@ class Feed:
         *,
         select: Callable[[Any], Any] | None = None,
         is_exact: bool = False,
+        cardinality: int = tf.data.UNKNOWN_CARDINALITY,
     ) -> None:
         self.source = source
+        self.cardinality = cardinality
         self._select = select
         self.spec = spec
         self.leaves: list[Leaf] = leaves_of(spec)
@@ -86,10 +97,7 @@ class Feed:
     def begin(self) -> Any:
         """Begin a pass, and return its number."""
         number = next(self._numbers)
-        try:
-            self._passes[number] = _Pass(self._begin())
-        except BaseException as error:
-            raise failed(error) from error
+        self._passes[number] = _Pass(self._begin)
         return np.int64(number)
 
     def take(self, number: Any) -> list[Any]:
@@ -103,30 +111,38 @@ class Feed:
         run = self._passes[int(number)]
         arrays: list[Any] = []
         width = count = size = 0
+        is_new, is_last = run.delivered == 0, False
         began = time.perf_counter()
         while not run.ended and run.failure is None:
             try:
-                element, bytes_of_strings = self._arrays(next(run.values))
+                element, bytes_of_strings = self._next(run)
             except StopIteration:
-                run.ended = True
                 break
             except BaseException as error:
                 run.failure = error
+                if is_last:  # after which TensorFlow does not ask for the error
+                    count -= 1
+                    del arrays[-width:]
                 break
             width = len(element)
             arrays += element
             count += 1
             size += bytes_of_strings + sum(array.nbytes for array in element)
+            is_last = run.delivered == self.cardinality
+            if is_last:
+                continue  # to the end of the pass, for which TensorFlow does not ask
             late = time.perf_counter() - began > _BLOCK_SECONDS
-            if run.is_new or late or count == self.block or size > _BLOCK_BYTES:
+            # A consumer that needs one batch only, to build a model, gets one.
+            if is_new or late or count == self.block or size > _BLOCK_BYTES:
                 break
-        run.is_new = False  # A consumer that needs one batch only, to build a model, gets one.
         if count:
             spare = arrays[:width] * (self.block - count)  # which TakeDataset leaves out
             return [np.int64(count), *arrays, *spare]
         if run.failure is not None:
-            # Once: a consumer that ignores errors would ask for ever.
-            failure, run.failure, run.ended = run.failure, None, True
+            failure, run.failure, run.has_failed = run.failure, None, True
+            # A Batcher raises its error for ever, and a consumer that ignores errors would never
+            # end. A dataset of fastrec.compat continues with the next element, as in TensorFlow.
+            run.ended = isinstance(self.source, Batcher)
             raise failed(failure) from failure
         raise StopIteration
 
@@ -137,6 +153,30 @@ class Feed:
         if close is not None:
             close()
         return np.int64(0)
+
+    def _next(self, run: _Pass) -> tuple[list[Any], int]:
+        """Return what :meth:`_arrays` does for the next element of a pass.
+
+        Raises
+        ------
+        StopIteration
+            At the end of the pass.
+        ValueError
+            When the number of elements is not the cardinality, though none has failed.
+        """
+        for element in run.values:
+            run.delivered += 1
+            if run.delivered > self.cardinality >= 0:
+                raise ValueError(f"a pass must have {self.cardinality} elements, got more")
+            return self._arrays(element)
+        run.ended = True
+        if run.has_failed:
+            raise StopIteration
+        if self.cardinality == tf.data.INFINITE_CARDINALITY:
+            raise ValueError(f"a pass must have no end, got {run.delivered} elements")
+        if run.delivered < self.cardinality:
+            raise ValueError(f"a pass must have {self.cardinality} elements, got {run.delivered}")
+        raise StopIteration
 
     def _arrays(self, element: Any) -> tuple[list[Any], int]:
         """Return the arrays of an element, and the size of its columns of strings in bytes."""
@@ -159,7 +199,7 @@ class Feed:
     # --- TensorFlow's graph -----------------------------------------------------------------------
 
     def variant(self) -> Any:
-        """Return the tensor that is a dataset of the elements, of unknown cardinality."""
+        """Return the tensor that is a dataset of the elements."""
         number = tf.TensorSpec((), tf.int64)
         parts = [part.dtype for leaf in self.leaves for part in leaf.parts]
         width = self._packing.pack_types(parts)
@@ -193,12 +233,25 @@ class Feed:
             output_types=types,
             output_shapes=[number.shape, *(spec.shape for spec in arrays)],
         )
-        return tf.raw_ops.FlatMapDataset(
+        passes = tf.raw_ops.FlatMapDataset(
             input_dataset=blocks,
             other_arguments=[],
             f=self._function(split, number, *arrays),
             **elements,
         )
+        if self.cardinality == tf.data.UNKNOWN_CARDINALITY:
+            return passes
+        # assert_cardinality() would raise an error for ever after a pass that ended too early, and
+        # a consumer that ignores errors would never end. Nothing, repeated, has no elements and an
+        # infinite cardinality.
+        nothing = tf.raw_ops.TakeDataset(input_dataset=passes, count=0, **elements)
+        endless = tf.raw_ops.RepeatDataset(input_dataset=nothing, count=-1, **elements)
+        whole = tf.raw_ops.ConcatenateDataset(
+            input_dataset=passes, another_dataset=endless, **elements
+        )
+        if self.cardinality == tf.data.INFINITE_CARDINALITY:
+            return whole
+        return tf.raw_ops.TakeDataset(input_dataset=whole, count=self.cardinality, **elements)
 
     def _function(self, function: Callable[..., Any], *specs: Any) -> Any:
         """Return a graph of `function`, which is kept: TensorFlow keeps no Python functions.

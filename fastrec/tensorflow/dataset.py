@@ -132,13 +132,11 @@ def selected(
         spec if select is None else select(spec),
         select=select,
         is_exact=exact and element_spec is None,
+        cardinality=cardinality,
     )
-    result = SourceDataset(feed)
-    if cardinality != tf.data.UNKNOWN_CARDINALITY:
-        result = result.apply(tf.data.experimental.assert_cardinality(cardinality))
     options = tf.data.Options()
     options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.OFF
-    return SourceDataset(feed, result.with_options(options))
+    return SourceDataset(feed, SourceDataset(feed).with_options(options))
 
 
 def _begin_of(source: Any, cardinality: int) -> Callable[[], Iterator[Any]]:

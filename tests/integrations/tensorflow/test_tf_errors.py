@@ -124,6 +124,117 @@ def test_a_session_raises_the_exception_within_the_context(files: str, features:
                 session.run(numbers)
 
 
+# --- consumers that ignore errors -----------------------------------------------------------------
+
+SKIPPERS: dict[str, Callable[[Any], Any]] = {
+    "ignore_errors": lambda numbers: numbers.ignore_errors(),
+    "map": lambda numbers: numbers.map(lambda each: each, 2).ignore_errors(),
+    "prefetch": lambda numbers: numbers.prefetch(2).ignore_errors(),
+    "experimental": lambda numbers: numbers.apply(tf.data.experimental.ignore_errors()),
+    "nondeterministic": lambda numbers: numbers.map(
+        lambda each: each, 2, deterministic=False
+    ).ignore_errors(),
+}
+
+ALL = list(range(103))
+
+
+def batcher_with_errors(files: str, features: Any, wrong: list[int], **options: Any) -> Any:
+    def transform(batch: Any) -> Any:
+        if set(wrong) & set(batch["id"].tolist()):
+            raise OfUserError("of the transform")
+        return batch["id"]
+
+    batcher = fastrec.Batcher(files, features, 10, transform=transform, **options)
+    return dataset(batcher, element_spec=tf.TensorSpec((None,), tf.int64))
+
+
+def identifiers(numbers: tf.data.Dataset) -> list[int]:
+    return [number for batch in numbers.as_numpy_iterator() for number in batch.tolist()]
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [*((name, [50]) for name in SKIPPERS), *(("prefetch", [i]) for i in (0, 102)), ("map", ALL)],
+)
+def test_a_batchers_pass_ends_at_the_first_error_where_errors_are_ignored(
+    files: str, features: Any, name: str, wrong: list[int]
+) -> None:
+    first_error = wrong[0]
+    numbers = batcher_with_errors(files, features, wrong)
+    expected = list(range(first_error // 10 * 10))
+    skipping = SKIPPERS[name](numbers)
+    assert identifiers(skipping) == expected
+    assert identifiers(skipping.repeat(2)) == expected * 2
+    with pytest.raises(OfUserError):
+        identifiers(numbers)
+    endless = SKIPPERS[name](batcher_with_errors(files, features, wrong, epochs=None))
+    assert identifiers(endless) == expected
+
+
+def test_a_pass_that_cannot_begin_ends_where_errors_are_ignored(files: str, features: Any) -> None:
+    batcher = fastrec.Batcher(files, {"id": features["id"]}, 10)
+    numbers = dataset(batcher)
+    iterator = iter(batcher)
+    next(iterator)
+    batcher.load_state_dict(iterator.state_dict())
+    assert list(numbers.ignore_errors()) == []
+    batcher.load_state_dict(iterator.state_dict())
+    with pytest.raises(ValueError, match="this pass has 10 batches, and the dataset 11"):
+        list(numbers)
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [*((name, [0, 3, 4]) for name in SKIPPERS), ("map", [7]), ("prefetch", ALL[:8])],
+)
+def test_a_dataset_of_compat_skips_the_elements_that_tensorflow_skips(
+    name: str, wrong: list[int]
+) -> None:
+    def numbers(module: Any) -> Any:
+        def checked(number: Any) -> Any:
+            for each in wrong:
+                module.debugging.assert_none_equal(number, module.constant(each, module.int64))
+            return number
+
+        return module.data.Dataset.range(8).map(checked)
+
+    expected = [number for number in range(8) if number not in wrong]
+    assert list(SKIPPERS[name](numbers(tf)).as_numpy_iterator()) == expected
+    ours = SKIPPERS[name](dataset(numbers(fastrec.compat.v2)))
+    assert list(ours.as_numpy_iterator()) == expected
+    assert list(ours.repeat(2).as_numpy_iterator()) == expected * 2
+
+
+@pytest.mark.parametrize("first_error", [0, 2])
+def test_a_generator_that_raises_ends_as_in_tensorflow(first_error: int) -> None:
+    def numbers() -> Iterator[int]:
+        yield from range(first_error)
+        raise OfUserError("of the generator")
+
+    def made(module: Any) -> Any:
+        return module.data.Dataset.from_generator(
+            numbers, output_signature=module.TensorSpec((), module.int64)
+        )
+
+    for skip in SKIPPERS.values():
+        expected = list(skip(made(tf)).as_numpy_iterator())
+        assert list(skip(dataset(made(fastrec.compat.v2))).as_numpy_iterator()) == expected
+        assert expected == list(range(first_error))
+
+
+def test_a_pass_with_another_number_of_elements_than_its_cardinality_is_an_error() -> None:
+    ours = fastrec.compat.v2
+    numbers = ours.data.Dataset.range(5)
+    for cardinality, count in ((1, 0), (4, 3), (6, 5)):
+        wrong = numbers.apply(ours.data.experimental.assert_cardinality(cardinality))
+        result = dataset(wrong)
+        assert int(result.cardinality()) == cardinality
+        with pytest.raises(ours.errors.FailedPreconditionError):
+            list(result)
+        assert [int(each) for each in result.ignore_errors()] == list(range(count))
+
+
 # --- bad input ------------------------------------------------------------------------------------
 
 
