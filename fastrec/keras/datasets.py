@@ -10,6 +10,7 @@ import keras
 import numpy as np
 
 from .. import Batcher
+from ..arguments import check_types
 from ..columns import Arrays, Bytes, Ragged, Sparse
 from .passes import Columns, Passes, Selection
 
@@ -51,7 +52,7 @@ def dataset(
     Raises
     ------
     TypeError
-        When `source` is not a Batcher; on iteration, when a column is not dense.
+        When an argument has another type; on iteration, when a column is not dense.
     KeyError
         When a column does not exist.
     ValueError
@@ -64,6 +65,7 @@ def dataset(
     """
     if not isinstance(source, Batcher):
         raise TypeError(f"source must be a fastrec.Batcher, got {type(source).__name__}")
+    check_types(dataset, locals())
     passes = Passes(source, Selection(x, y, sample_weight), steps_per_epoch)
     if keras.backend.backend() == "tensorflow":
         return _tensorflow_dataset(passes)

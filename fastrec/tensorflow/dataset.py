@@ -30,7 +30,7 @@ def _checked(source: Any) -> Any:
     if not isinstance(source, Batcher) and not _is_compat(source):
         raise TypeError(
             "source must be a fastrec.Batcher or a dataset of fastrec.compat.v2, "
-            f"got {type(source).__name__}"
+            f"got {type(source).__name__}: pass fastrec.Batcher(source, features, batch_size)"
         )
     return source
 

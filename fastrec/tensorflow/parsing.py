@@ -13,6 +13,7 @@ import tensorflow as tf
 import fastrec
 
 from .. import Batcher, FixedLenFeature
+from ..arguments import check_types
 from ..features.spec import Feature
 from .bridge import SourceDataset
 from .dataset import dataset, selected
@@ -226,6 +227,7 @@ def read_examples(
     >>> dataset = read_examples("train.tfrecord", features, 32)  # doctest: +SKIP
     """
     ours = _native(features)
+    check_types(read_examples, locals())
     compression = "auto" if compression_type is None else compression_type or None
     fixed = all(isinstance(feature, FixedLenFeature) for feature in ours.values())
     rows = _ROWS if fixed and batch_size is None else batch_size

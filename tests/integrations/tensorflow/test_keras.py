@@ -433,6 +433,21 @@ def test_sources_without_a_number_of_batches_need_steps(files: str, features: An
         fastrec.keras.dataset(batcher(files, features), "id", steps_per_epoch=0)
 
 
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [
+        *((name, wrong) for name in ("x", "y", "sample_weight") for wrong in (3, b"id", True)),
+        *(("steps_per_epoch", wrong) for wrong in ("5", 2.5, True)),
+    ],
+)
+def test_an_argument_of_another_type_is_named(
+    files: str, features: Any, name: str, wrong: Any
+) -> None:
+    arguments: Any = {"x": "x", "y": "id"} | {name: wrong}
+    with pytest.raises(TypeError, match=rf"^{name} must be "):
+        fastrec.keras.dataset(batcher(files, features), **arguments)
+
+
 def test_other_arguments_are_refused(tmp_path: Path, files: str, features: Any) -> None:
     with pytest.raises(TypeError, match=r"source must be a fastrec\.Batcher, got list"):
         fastrec.keras.dataset([1])  # type: ignore[arg-type]
