@@ -237,7 +237,7 @@ def leaves_of(spec: Any) -> list[Leaf]:
 # --- eager tensors --------------------------------------------------------------------------------
 
 
-def _aliased(array: NDArray[Any]) -> Any:
+def _aliased(array: Any) -> Any:
     """Return an eager tensor over the memory of `array`, which it keeps alive."""
     if array.dtype.hasobject or array.dtype.kind in "US":
         return tf.constant(as_array(array), tf.string)

@@ -7,6 +7,7 @@ The records are those of the benchmarks, and like those that other systems write
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +65,7 @@ def assert_same(ours: tf.data.Dataset, theirs: tf.data.Dataset) -> None:
 def test_records_of_the_benchmarks_have_tensorflows_values_and_shapes(
     tmp_path: Path, name: str, drop: bool
 ) -> None:
-    case = cases.replace(cases.CASES[name], records=RECORDS)
+    case = replace(cases.CASES[name], records=RECORDS)
     path = str(tmp_path / name)
     with fastrec.Writer(path) as writer:
         writer.write_batch({k: native(each) for k, each in cases.columns_of(case, 3).items()})
@@ -76,7 +77,7 @@ def test_records_of_the_benchmarks_have_tensorflows_values_and_shapes(
         parsed = tf.io.parse_example(records, theirs)
         for field in raw:
             pixels = tf.io.decode_raw(parsed[field.name], tf.uint8)
-            parsed[field.name] = tf.reshape(pixels, [BATCH if drop else -1, *field.shape])
+            parsed[field.name] = tf.reshape(pixels, [BATCH if drop else -1, *(field.shape or ())])
         return parsed
 
     batcher = fastrec.Batcher(path, ours, BATCH, drop_remainder=drop)
