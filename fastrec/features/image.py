@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -151,7 +152,7 @@ class ImageFeature(Feature):
     def _dtype_name(self) -> str | None:
         return None if self.dtype is None else str(self.dtype)
 
-    @property
+    @cached_property
     def _decoder(self) -> ImageDecoder:
         fields = self._fields()
         shape = None

@@ -92,7 +92,8 @@ class ImageDecoder:
             return found
         if keys is None:
             keys = np.arange(len(strings), dtype=np.uint64)
-        keys = np.ascontiguousarray(keys, np.uint64)
+        else:
+            keys = np.ascontiguousarray(keys, np.uint64)
         options = self.native | {"seed": seed % 2**64}
         return self._fused(strings, keys, options, self.row_shape, failed, spares)
 
@@ -144,9 +145,9 @@ class ImageDecoder:
         spares: _core.Spares | None,
     ) -> NDArray[Any]:
         native = _core.Preprocessor(options)
-        out = _core.empty((len(strings), *shape), _dtype_of(options["dtype"]), spares)
-        rows = out.view(np.uint8).reshape(len(strings), math.prod(shape) * out.itemsize)
         row, count, libraries = 0, len(strings), built_in()
+        out = _core.empty((count, *shape), _dtype_of(options["dtype"]), spares)
+        rows = out.view(np.uint8).reshape(count, math.prod(shape) * out.itemsize)
         while row < count:
             row, error = native.images(
                 strings.data, strings.offsets, keys, rows.reshape(-1), row, **libraries
