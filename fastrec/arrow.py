@@ -495,7 +495,7 @@ def _with_optional(described: Features) -> dict[str, Any]:
 
 
 def _is_optional(stats: FeatureStats) -> bool:
-    """Return whether there are no empty lists, which a scalar column could not represent."""
+    """Return whether a scalar column can represent the feature: no record has an empty list."""
     return stats.fewest == stats.most == 1 or not stats.kinds
 
 

@@ -341,8 +341,8 @@ static void forget(fr_infer *infer) {
     }
 }
 
-/* Adds all of a record or nothing. Finding out what a malformed record has added takes time in the
-   number of keys, so this happens once. */
+/* Adds all features of a record, or none if it is malformed. Removing the features of a malformed
+   record takes time in proportion to the number of keys, so this happens once. */
 static int add_whole(fr_infer *context, fr_infer *lists, fr_span record, fr_error *err) {
     if (record.size > INT32_MAX) return malformed(err);
     if (context->is_wary) FR_TRY(add_record(NULL, NULL, record, err));

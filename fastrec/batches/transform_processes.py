@@ -3,8 +3,8 @@
 
 A thread of the Batcher writes the arrays of a batch to a block of shared memory, sends a worker
 process the descriptor of the block, and waits for the result, whose arrays are views of the same
-block. Only the structure of batches is pickled. The blocks have no names, so that the system frees
-them when the last process that uses them ends, however it ends.
+block. Only the structure of batches is pickled. The blocks are unnamed, so that the system frees
+each one when the last process that uses it has ended, even after a crash.
 """
 
 from __future__ import annotations
@@ -254,8 +254,8 @@ class TransformProcesses:
     count : int
         Number of processes.
     keep : int
-        Number of results that can be in use at a time without a copy. This limits the number of
-        open descriptors, of which each result takes two.
+        Number of results that can be in use at a time without a copy. A result takes two open
+        descriptors, whose number is limited.
     """
 
     def __init__(self, transform: Callable[[Any], Any], count: int, keep: int) -> None:
@@ -270,7 +270,7 @@ class TransformProcesses:
         for _ in range(self._count):
             self._idle.put(None)  # a worker that has not started
         self._workers: set[_Worker] = set()
-        # Descriptors of unused blocks; None stands for a block that has not been made.
+        # Descriptors of unused blocks; None is a block that has not been made.
         self._blocks: deque[int | None] = deque([None] * (2 * self._count + self._keep))
         self._end = weakref.finalize(self, _end, self._workers, self._blocks, self._pid)
 

@@ -68,7 +68,7 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
 
 
 def _to_stdout(path: str, source: str, report: Report) -> None:
-    """Write the sound records of a file to standard output, and what was lost to standard error."""
+    """Write the sound records of a file to standard output, and its damage to standard error."""
     with through_file(STDIN) as output:
         done = fastrec.repair(source, output)
         for lost in done.skipped:

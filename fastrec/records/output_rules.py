@@ -8,8 +8,8 @@ users):
 * An input of the same call is never replaced. Files are compared by device and inode, so that hard
   links, symbolic links and relative names of an input are recognised.
 * A record file is only replaced by records, never by a table, an index, a manifest or a page.
-* An index that is written beside its record file, under a name that the caller did not choose,
-  replaces an older index, and no other kind of file.
+* An index next to its record file, whose name the caller did not choose, replaces an older
+  index, but never another kind of file.
 * A set of shards replaces a whole set. If a set with the same name and another number of shards
   exists, this is an error without ``overwrite``, and the set is removed with ``overwrite``.
 """

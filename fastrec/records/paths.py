@@ -95,7 +95,7 @@ def expand(
     An existing name is used unchanged, even if it contains special characters. Otherwise
 
     * a name with ``*``, ``?`` or ``[`` is a pattern; its matches are sorted, and ``**`` matches
-      across directories; a directory that it matches stands for its record files, as in a shell;
+      across directories; of a matching directory, its record files are read;
     * braces (``{a,b}``, ``{00..15}``) and commas separate names;
     * ``name@10``, ``name@10.gz`` and ``name@*`` are the shards ``name-00000-of-00010`` and so on;
     * ``name.frdataset``, a dataset index, is replaced by the files that it describes.
@@ -215,7 +215,7 @@ def _local_files(source: PathLike, chosen: set[str]) -> list[_File]:
 
 
 def _matching(pattern: str) -> Iterator[str]:
-    """Yield the files that match; a directory stands for its record files, as in a shell."""
+    """Yield the files that match, and the record files in each directory that matches."""
     for name in matching_files(pattern):
         if name[-1] == os.sep:
             yield from map(os.fsdecode, _record_files(name.rstrip(os.sep) or name))

@@ -83,7 +83,7 @@ class RecordFiles:
     described : DatasetIndex or None
         The source if it is a dataset index, which has the sizes and counts of all files.
     listed : ListedFiles or None
-        The manifest's entries, with which the files must agree.
+        The files with their entries in the manifest, for comparison.
     options, limits : dict
         Options of the native readers, and limits for inflating.
     compression, on_error, index, storage, cache

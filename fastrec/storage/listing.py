@@ -19,7 +19,7 @@ from .stores import Location, Stat
 
 __all__ = ["expand_urls"]
 
-_MANY = 32  # named objects of one folder from which on the folder is listed
+_MANY = 32  # minimum number of named objects in a folder to list the folder
 
 
 def expand_urls(
@@ -116,7 +116,7 @@ def _lists_lazily(location: Location) -> bool:
 
 
 def _some_listed(location: Location, folder: str, wanted: int) -> list[tuple[str, Stat]]:
-    """Return the first objects in a folder: several times as many as are wanted, if there are.
+    """Return the first objects in a folder, at most several times the wanted number.
 
     A failure is not an error, because each object can be requested by its name.
     """

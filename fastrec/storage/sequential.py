@@ -57,7 +57,7 @@ class _Pass:
     """A sequential pass over files, with the parts that are fetched ahead.
 
     Files are fetched in parts, or each with one request if the server does not support ranges.
-    If `end` is given, no bytes of the last file after it are fetched ahead.
+    With `end`, only bytes before it are fetched ahead from the last file.
     """
 
     def __init__(

@@ -103,7 +103,7 @@ def public(url: str) -> str:
 
 
 def without_credentials(text: str) -> str:
-    """Return a text in which URLs have neither users nor queries."""
+    """Return a text without the users and queries of its URLs."""
     return _QUERY.sub("", _USER.sub("", text))
 
 

@@ -122,7 +122,7 @@ class Feed:
                 break
             except BaseException as error:
                 run.failure = error
-                if is_last:  # after which TensorFlow does not ask for the error
+                if is_last:  # TensorFlow does not ask for an error after the last element
                     count -= 1
                     del arrays[-width:]
                 break
@@ -132,7 +132,7 @@ class Feed:
             size += bytes_of_strings + sum(array.nbytes for array in element)
             is_last = run.delivered == self.cardinality
             if is_last:
-                continue  # to the end of the pass, for which TensorFlow does not ask
+                continue  # TensorFlow does not ask for the end of the pass: reach it here
             late = time.perf_counter() - began > _BLOCK_SECONDS
             # A consumer that needs one batch only, to build a model, gets one.
             if is_new or late or count == self.block or size > _BLOCK_BYTES:
@@ -246,8 +246,8 @@ class Feed:
         if self.cardinality == tf.data.UNKNOWN_CARDINALITY:
             return passes
         # assert_cardinality() would raise an error for ever after a pass that ended too early, and
-        # a consumer that ignores errors would never end. Nothing, repeated, has no elements and an
-        # infinite cardinality.
+        # a consumer that ignores errors would never end. An empty dataset that repeats has infinite
+        # cardinality.
         nothing = tf.raw_ops.TakeDataset(input_dataset=passes, count=0, **elements)
         endless = tf.raw_ops.RepeatDataset(input_dataset=nothing, count=-1, **elements)
         whole = tf.raw_ops.ConcatenateDataset(

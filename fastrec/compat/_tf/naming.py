@@ -165,8 +165,8 @@ class _Finder:
         try:
             found = getattr(sys.modules[parent], last)
         except AttributeError as error:
-            # The error states the alternative. It has no name, because `from package import name`
-            # would drop it.
+            # The error states the alternative. Its attribute `name` is not set, because
+            # `from package import name` would then replace the message.
             raise ModuleNotFoundError(str(error)) from None
         loader: Any = _Loader(found)  # importing importlib.abc is slow
         return None if callable(found) else ModuleSpec(name, loader, is_package=True)

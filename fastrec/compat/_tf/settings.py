@@ -196,8 +196,8 @@ def name_scope(name: str) -> contextlib.AbstractContextManager[str]:
 
 
 def get_logger() -> logging.Logger:
-    """Return the logger named ``tensorflow``, to which this package writes nothing."""
-    import logging  # importing logging takes as long as many of these modules
+    """Return the logger named ``tensorflow``. This package does not write to it."""
+    import logging  # importing logging is slow
 
     return logging.getLogger("tensorflow")
 

@@ -32,7 +32,7 @@ from ._nodes import Kernel, Tensor
 if TYPE_CHECKING:
     from ._runtime import Step
 
-_SLICE = 0.2  # seconds for which the caller's thread waits before it checks for cancellation
+_SLICE = 0.2  # seconds between two checks for cancellation by the caller's thread
 
 
 class _Run:

@@ -29,7 +29,7 @@ ExcInfo = tuple[type[BaseException], BaseException, TracebackType | None]
 
 def log() -> logging.Logger:
     """Return the logger of threads that feed queues."""
-    import logging  # importing logging takes as long as many of these modules
+    import logging  # importing logging is slow
 
     return logging.getLogger("fastrec.compat")
 
@@ -132,7 +132,7 @@ class Coordinator:
             log().info("Coordinator stopped with threads still running: %s", " ".join(left))
 
     def _pause(self, threads: Sequence[threading.Thread]) -> None:
-        """Wait briefly, or until a stop is requested or one of the threads ends."""
+        """Wait for one of the threads for a short time, or until a stop is requested."""
         for thread in threads:
             if thread.is_alive():
                 thread.join(0.01)

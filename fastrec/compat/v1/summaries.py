@@ -2,7 +2,7 @@
 """``tf.summary``, ``tf.logging``, and switches between the behaviours of TensorFlow's versions.
 
 Summaries are accepted and discarded, because nothing displays them: they evaluate to an empty
-string, and no event files are written. The switches have no effect.
+string, and event files are not written. The switches are ignored.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ OPERATORS["getitem"] = _getitem
 
 
 def _compared(row: Op, unequal: bool) -> Callable[[Any, Any], Any]:
-    """Return ``==`` or ``!=``, for which None and other shapes are unequal."""
+    """Return ``==`` or ``!=``; a tensor is unequal to None and to tensors of other shapes."""
     op = _broadcast_or(row, unequal)
 
     def compare(x: Any, y: Any) -> Any:

@@ -99,7 +99,7 @@ class TFRecordWriter:
 
 
 def save(dataset: Any, path: Any, compression: Any = None, shard_func: Any = None) -> None:
-    """Write the elements of a data set to a folder."""
+    """Write the elements of a dataset to a folder."""
     dataset.save(path, compression, shard_func)
 
 

@@ -342,7 +342,7 @@ class SparseFunctions(Functions):
         return self._call(of_sparse.CONCAT, parts, name, axis=place, expand=expand)
 
     def retain(self, sp_input: Any, to_retain: Any) -> Any:
-        """Keep the values for which `to_retain` is True."""
+        """Keep the values at the positions where `to_retain` is True."""
         return self._run(of_sparse.RETAIN, sp_input, None, self._tensor(to_retain, "bool"))
 
     def fill_empty_rows(self, sp_input: Any, default_value: Any, name: str | None = None) -> Any:
@@ -386,7 +386,7 @@ class SparseFunctions(Functions):
         return self._reduced("Max", sp_input, axis, keepdims, output_is_sparse, name)
 
     def add(self, a: Any, b: Any, threshold: Any = 0, thresh: Any = None) -> Any:
-        """Add two tensors, at least one of which is sparse.
+        """Add a sparse tensor to another tensor, sparse or dense.
 
         If both are sparse, elements that both contain are dropped if the magnitude of their sum is
         below `threshold`.
