@@ -39,6 +39,7 @@ __all__ = [
     "is_stream",
     "name_of",
     "open_output",
+    "print_file",
     "reader_of",
     "size_of",
     "spooled",
@@ -111,9 +112,14 @@ def through_file(output: str, suffix: str = "") -> Iterator[str]:
     with tempfile.TemporaryDirectory(prefix="fastrec-") as folder:
         path = os.path.join(folder, f"output{suffix}")
         yield path
-        with open(path, "rb") as file:
-            shutil.copyfileobj(file, sys.stdout.buffer)
-        sys.stdout.buffer.flush()
+        print_file(path)
+
+
+def print_file(path: str) -> None:
+    """Copy the bytes of a file to standard output."""
+    with open(path, "rb") as file:
+        shutil.copyfileobj(file, sys.stdout.buffer)
+    sys.stdout.buffer.flush()
 
 
 def is_stream(path: str) -> bool:

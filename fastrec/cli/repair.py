@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
+import tempfile
 from typing import Any
 
 import fastrec
-from fastrec.cli.files import STDIN, expand, name_of, size_of, spooled, through_file
+from fastrec.cli.files import STDIN, expand, name_of, print_file, size_of, spooled
 from fastrec.cli.grammar import FINDING, USAGE, add_json, add_paths, status_of
 from fastrec.cli.report import Failure, Report, bytes_text, counted, damage_text, explained, shown
 from fastrec.records.content import LINE_ENDS
@@ -69,12 +69,11 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
 
 def _to_stdout(path: str, source: str, report: Report) -> None:
     """Write the sound records of a file to standard output, and its damage to standard error."""
-    with through_file(STDIN) as output:
-        done = fastrec.repair(source, output)
+    with tempfile.TemporaryDirectory(prefix="fastrec-") as folder:
+        done = fastrec.repair(source, os.path.join(folder, "output"))
         for lost in done.skipped:
             report.complain(f"damage: {shown(name_of(path))}: {damage_text(lost)}")
-        if not os.path.exists(output):  # a sound file is not rewritten
-            shutil.copyfile(source, output)
+        print_file(done.path)  # a sound file itself, which is not rewritten
 
 
 def _repair(path: str, source: str, arguments: argparse.Namespace, report: Report) -> None:

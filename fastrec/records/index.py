@@ -110,7 +110,7 @@ class Index:
         name = os.fsdecode(path)
         if os.path.isdir(name):
             raise IsADirectoryError(errno.EISDIR, _ONE_FILE, name)
-        if glob.has_magic(name) and not os.path.lexists(name):
+        if not is_remote(name, None) and glob.has_magic(name) and not os.path.lexists(name):
             raise FileNotFoundError(errno.ENOENT, _ONE_FILE, name)
         index = cls._built(path, max_record_bytes)
         if columns is not None:

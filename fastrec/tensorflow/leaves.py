@@ -59,7 +59,7 @@ class Leaf:
                 f"{name} must be a dense, ragged or sparse tensor, got {spec!r}: "
                 "convert it with map() before it is passed to TensorFlow"
             )
-        self.is_dense = len(self.parts) == 1
+        self.is_dense: bool = len(self.parts) == 1
 
     def split(self, value: Any) -> list[NDArray[Any]]:
         """Return the arrays that carry `value`, in the order of `parts`.

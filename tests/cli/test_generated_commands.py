@@ -153,6 +153,8 @@ def may_change(name: str, verb: str, named: dict[str, list[str]], inputs: list[s
     if name == "link.tfrecord":  # shows what part-0.tfrecord holds
         return may_change("part-0.tfrecord", verb, named, inputs)
     outputs = [value for values in named.values() for value in values]
+    if "link.tfrecord" in map(os.path.normpath, outputs):  # writing through a link
+        outputs.append("part-0.tfrecord")
     of_output = any(
         os.path.normpath(value) == name or shard_pattern(os.path.normpath(value)).fullmatch(name)
         or (verb, value) == ("man", os.path.dirname(name)) for value in outputs

@@ -107,7 +107,7 @@ def test_25_000_names_take_linear_time(tmp_path: Path) -> None:
 def test_tables_have_the_feature_lists(path: Path) -> None:
     arrow = pytest.importorskip("pyarrow")
     rows = arrow.table(fastrec.arrow.table(path)).to_pylist()
-    assert [row["word"] for row in rows] == [[[b"a"], [], [b"b", b"c"]], [], []]
+    assert [row["word"] for row in rows] == [[[b"a"], [], [b"b", b"c"]], None, []]
     assert [row["none"] for row in rows] == [None, None, None]
     assert rows[0]["x"] == [[0.5, 1.5], [2.5, np.inf]]
 
@@ -118,6 +118,10 @@ def test_feature_lists_survive_a_round_trip(path: Path, kind: str, frames: str) 
     pytest.importorskip("pyarrow")
     table, again = path.with_suffix(f".{kind}"), path.with_name("again.tfrecord")
     fastrec.convert(path, table, features=["id", frames])
+    if (frames, kind) == ("void", "jsonl"):  # lines of text do not state the type of an empty list
+        with pytest.raises(ValueError, match="feature 'void' has no value in any line"):
+            fastrec.convert(table, again)
+        return
     fastrec.convert(table, again)
     specification = {frames: infer_features(path)[frames]}
     both = [

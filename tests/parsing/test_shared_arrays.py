@@ -15,6 +15,7 @@ import io
 import os
 import re
 import sys
+import tarfile
 import threading
 import time
 import zlib
@@ -298,6 +299,12 @@ def of_image(name: str, call: Callable[[Any], Any], kind: str) -> None:
         return Race(lambda: call(data), [data])
 
     RACES[name] = build
+
+
+@race("is_tar")
+def _is_tar(_: Path) -> Race:
+    head = np.frombuffer(tarfile.TarInfo("a.jpg").tobuf(), np.uint8).copy()
+    return Race(lambda: _core.is_tar(head), [head])
 
 
 of_image("jpeg_header", _core.jpeg_header, "JPEG")

@@ -21,6 +21,8 @@ import time
 from pathlib import Path
 
 TESTS = Path(__file__).parent.parent
+# `python -m pytest` would import the package of the checkout instead of the installed one.
+PYTEST = Path(sys.executable).with_name("pytest")
 FILES = [
     "cli/test_generated_commands.py",
     "records/test_sources.py",
@@ -48,7 +50,7 @@ def main() -> int:
             break
         seed = arguments.seed + number
         command = [
-            sys.executable, "-m", "pytest", "-q", "-p", "no:xdist", "-p", "no:cacheprovider",
+            PYTEST, "-q", "-p", "no:xdist", "-p", "no:cacheprovider",
             "-m", "hypothesis", f"--hypothesis-seed={seed}", "--hypothesis-show-statistics",
             str(TESTS / file),
         ]  # fmt: skip
