@@ -123,6 +123,7 @@ sanitize-c:
 # The interpreter is not sanitized, so the runtimes are loaded first and cannot find leaks. The tests
 # of the project read sources and pages.
 sanitize-python: .venv/installed-test
+	@mkdir -p build/sanitize && find build/sanitize -name '*.py' -delete  # of deleted modules, too
 	FASTREC_SANITIZE=address,undefined $(BIN)/python setup.py --quiet build_py \
 	    --build-lib build/sanitize build_ext --build-lib build/sanitize --build-temp build/sanitize-temp
 	@rm -f build/report.*
