@@ -13,7 +13,7 @@ from pyspark.sql import types
 
 import fastrec
 
-from .. import arrow
+from .. import _core, arrow
 
 __all__ = ["RECORD", "inferred", "inferred_sequence", "is_array", "parser_of"]
 
@@ -58,8 +58,9 @@ def _binary(paths: Sequence[Any], names: Iterable[str], sample: int, on_error: A
     for block in fastrec.Reader(paths, shards="any", on_error=on_error).blocks(_BLOCK):
         part = block[:left]
         for name, column in parser(part, failures).items():
+            lists = column.column if isinstance(column, _core.Masked) else column
             try:
-                pa.array(column.values, pa.large_string())
+                pa.array(lists.values, pa.large_string())
             except ValueError:
                 found.add(name)
         left -= len(part)
