@@ -31,7 +31,7 @@ def outcome(tf: Any, session: Any, fetch: Any, feed: Any = None) -> Any:
         said = [line for line in lines if line and not line.startswith(noise)]
         said = [line for line in said if "{{node" not in line and "root error" not in line]
         text = re.sub(r"'_\d+_", "'_N_", said[0] if said else "")
-        kind = next(k for k in type(error).__mro__ if k.__name__ in vars(tf.errors))
+        kind = next(k for k in type(error).__mro__ if hasattr(tf.errors, k.__name__))
         return kind.__name__ + ": " + re.sub(r"^[(]\d+[)] [A-Z_a-z ]+: ", "", text)
     return value
 
