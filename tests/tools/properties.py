@@ -22,7 +22,7 @@ from pathlib import Path
 
 TESTS = Path(__file__).parent.parent
 # `python -m pytest` would import the package of the checkout instead of the installed one.
-PYTEST = Path(sys.executable).with_name("pytest")
+PYTEST = str(Path(sys.executable).with_name("pytest"))
 FILES = [
     "cli/test_generated_commands.py",
     "records/test_sources.py",
