@@ -27,12 +27,12 @@ struct fr_tar {
     fr_buffer input;
     uint64_t begin; /* position of input.data in the archive */
     size_t parsed;  /* bytes of the input that are parsed */
-    size_t sample;  /* start of the first header of the current sample; parsed without one */
+    size_t sample;  /* start of the first header of the current sample, if there is one */
     size_t header;  /* start of the first header of the current member */
     uint64_t skip;  /* bytes of the archive to drop before more input is kept */
     uint64_t limit; /* largest sample */
     bool is_closed; /* the last header block was zero */
-    /* what extended headers say about the next member */
+    /* from extended headers, for the next member */
     fr_buffer path; /* empty: the header has the path */
     bool has_size;
     uint64_t size;
@@ -40,9 +40,6 @@ struct fr_tar {
     fr_buffer names; /* paths of its members */
     fr_buffer members;
 };
-
-/* -- Headers ------------------------------------------------------------------------------------
- */
 
 static bool is_zero(const uint8_t *block) {
     for (size_t i = 0; i < FR_TAR_BLOCK; i++)
@@ -123,7 +120,7 @@ static int read_pax(fr_tar *tar, fr_span text, fr_error *err) {
             tar->size = 0;
             for (size_t i = 5; i < entry.size; i++) {
                 if (entry.data[i] < '0' || entry.data[i] > '9' || tar->size >> 58)
-                    return damaged(tar, err, "a pax header has a size that is no number");
+                    return damaged(tar, err, "a pax header has a size that is not a number");
                 tar->size = tar->size * 10 + (uint64_t)(entry.data[i] - '0');
             }
         } else if (entry.size >= 11 && memcmp(entry.data, "GNU.sparse.", 11) == 0) {
@@ -133,9 +130,6 @@ static int read_pax(fr_tar *tar, fr_span text, fr_error *err) {
     }
     return FR_OK;
 }
-
-/* -- Samples ------------------------------------------------------------------------------------
- */
 
 static size_t member_count(const fr_tar *tar) {
     return tar->members.size / sizeof(member);
@@ -258,9 +252,6 @@ static int add_member(fr_tar *tar, fr_span path, size_t data, size_t size, size_
     return fr_buffer_append(&tar->members, &added, sizeof added, err);
 }
 
-/* -- The archive --------------------------------------------------------------------------------
- */
-
 int fr_tar_new(fr_tar **tar, uint64_t max_record, fr_error *err) {
     *tar = calloc(1, sizeof **tar);
     if (!*tar) return fr_fail_nomem(err, sizeof **tar);
@@ -292,7 +283,7 @@ static int read_header(fr_tar *tar, uint8_t *joined, header *found, fr_error *er
     const uint8_t *block = tar->input.data + tar->parsed;
     if (!is_summed(block)) return damaged(tar, err, "the checksum of a header is wrong");
     if (!read_number(block + 124, 12, &found->size))
-        return damaged(tar, err, "the size of a member is no number");
+        return damaged(tar, err, "the size of a member is not a number");
     found->type = block[156];
     if (tar->path.size) {
         found->path = (fr_span){tar->path.data, tar->path.size};
