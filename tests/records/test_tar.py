@@ -300,6 +300,7 @@ def test_archives_are_not_written(tmp_path: Path, path: str) -> None:
     assert Path(path).read_bytes() == damaged
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # it leaks files
 def test_samples_equal_those_of_webdataset(path: str) -> None:
     webdataset = pytest.importorskip("webdataset")
     expected = [
