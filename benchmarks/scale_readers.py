@@ -52,7 +52,7 @@ def serve(folder: str, latency_s: float, rate: float | None, pipe: Any) -> None:
 
 
 def _traffic(requests: list[Any], folder: Path) -> dict[str, Traffic]:
-    from fastrec.records.framing import HEADER_SIZE
+    from fastrec.records.framing import HEAD_SIZE
 
     found: dict[str, list[int]] = {}
     for request in requests:
@@ -62,8 +62,8 @@ def _traffic(requests: list[Any], folder: Path) -> dict[str, Traffic]:
         if request.method == "GET" and path.exists():
             first, last = request.range or (0, path.stat().st_size - 1)
             size = min(last + 1, path.stat().st_size) - first
-        # A reader that opens an object requests its first header, to detect compression.
-        is_data = size > HEADER_SIZE and path.suffix in (".tfrecord", ".tar", ".mds")
+        # A reader that opens an object requests its first bytes, to detect compression.
+        is_data = size > HEAD_SIZE and path.suffix in (".tfrecord", ".tar", ".mds")
         counts[0] += 1
         counts[1] += size
         counts[2] += not is_data

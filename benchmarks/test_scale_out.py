@@ -26,9 +26,7 @@ def test_the_model_says_what_processes_fetch(capsys: pytest.CaptureFixture[str])
     assert len(shares) == 2
     for measured, planned, requests, planned_requests in shares:
         assert float(measured) == pytest.approx(float(planned), rel=0.1)
-        # The model's records have one size, so that groups begin elsewhere: each of the four
-        # groups may take one request more.
-        assert int(requests) == pytest.approx(int(planned_requests), abs=4)
+        assert int(requests) == pytest.approx(int(planned_requests), abs=2)
 
 
 @pytest.mark.parametrize("readers", [1, 8])

@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-SECONDS = 3600  # a busy machine starts many processes slowly
+SECONDS = 900
 
 
 class RankPool:

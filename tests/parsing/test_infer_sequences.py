@@ -118,10 +118,6 @@ def test_feature_lists_survive_a_round_trip(path: Path, kind: str, frames: str) 
     pytest.importorskip("pyarrow")
     table, again = path.with_suffix(f".{kind}"), path.with_name("again.tfrecord")
     fastrec.convert(path, table, features=["id", frames])
-    if (frames, kind) == ("void", "jsonl"):  # lines of text do not state the type of an empty list
-        with pytest.raises(ValueError, match="feature 'void' has no value in any line"):
-            fastrec.convert(table, again)
-        return
     fastrec.convert(table, again)
     specification = {frames: infer_features(path)[frames]}
     both = [
