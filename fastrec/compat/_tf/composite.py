@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
@@ -21,7 +22,7 @@ from .tensor import OPERATORS, TensorShape, as_array, convert_to_tensor
 from .tracing.recording import SYMBOL_WRAPPERS, WRAPPERS, Symbol, run, wrap
 
 
-class Composite:
+class Composite(ABC):
     """A value that consists of several arrays, or the symbol for one."""
 
     __slots__ = ("_raw",)
@@ -40,8 +41,9 @@ class Composite:
         return made
 
     @property
+    @abstractmethod
     def _spec(self) -> TypeSpec:
-        raise NotImplementedError
+        """Return the type of the tensor."""
 
     @property
     def dtype(self) -> DType:

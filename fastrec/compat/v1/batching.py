@@ -200,7 +200,7 @@ def _many(step: Any, indices: Array, values: Array, sizes: Array) -> tuple[Array
 
 
 def stored(sparse: Any, many: bool) -> Tensor:
-    """Return a sparse tensor as one element of a queue, or each of its rows as an element."""
+    """Return a sparse tensor as an element of a queue; with `many`, each row is an element."""
     kind = "AddManySparseToTensorsMap" if many else "AddSparseToTensorsMap"
     shape = [None] if many else []
     op = create_op(kind, pieces(sparse), [(resource, shape)], _many if many else _one)

@@ -246,7 +246,7 @@ def _begun(dataset: Dataset, step: Any, captures: dict[Tensor, Any]) -> DatasetI
 
 
 def make_one_shot_iterator(dataset: Any) -> Iterator:
-    """Return an iterator over `dataset` that needs no initialization."""
+    """Return an iterator over `dataset`, which is ready without an initializer."""
     found: Iterator = dataset.make_one_shot_iterator()
     return found
 

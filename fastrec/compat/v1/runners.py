@@ -132,7 +132,7 @@ class Coordinator:
             log().info("Coordinator stopped with threads still running: %s", " ".join(left))
 
     def _pause(self, threads: Sequence[threading.Thread]) -> None:
-        """Wait for one of the threads for a short time, or until a stop is requested."""
+        """Wait for a thread for a short time; a requested stop ends the wait."""
         for thread in threads:
             if thread.is_alive():
                 thread.join(0.01)

@@ -77,7 +77,7 @@ def merge(inputs: Sequence[Tensor], collections: Any = None, name: str | None = 
 
 
 def merge_all(key: str = GraphKeys.SUMMARIES, scope: Any = None, name: Any = None) -> Any:
-    """Merge all summaries of the graph; return None if there are none."""
+    """Merge all summaries of the graph; return None for a graph without summaries."""
     found = get_default_graph().get_collection(key, scope)
     return merge(found, name=name) if found else None
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import itertools
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -89,8 +90,9 @@ class Grouped(Node):
     def _wanted(self, block: Block) -> bool:
         return block[0] == self._size or not self._drop
 
+    @abstractmethod
     def _group(self, chunk: Sequence[Value]) -> Value:
-        raise NotImplementedError
+        """Return a batch of elements."""
 
     def values(self, fast: bool = True) -> Values:
         stream = self.inputs[0].stream(fast)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
@@ -63,18 +64,19 @@ def merged_of(node: Node) -> Options:
 
 
 @with_room
-class Chain:
+class Chain(ABC):
     """Methods that append a step to a dataset's node."""
 
     _node: Node
     _options: Options | None = None
 
+    @abstractmethod
     def _of(self, node: Node) -> Dataset:
         """Return the dataset of a node."""
-        raise NotImplementedError
 
+    @abstractmethod
     def __iter__(self) -> Iterator[Any]:
-        raise NotImplementedError
+        """Return an iterator over the elements."""
 
     def map(
         self,

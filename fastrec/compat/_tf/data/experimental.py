@@ -87,7 +87,7 @@ def map_and_batch(
     Raises
     ------
     ValueError
-        If both `num_parallel_batches` and `num_parallel_calls` are given.
+        If `num_parallel_batches` and `num_parallel_calls` are both not None.
     """
     if num_parallel_calls is None:
         batches = 1 if num_parallel_batches is None else num_parallel_batches

@@ -300,7 +300,7 @@ class Optional:
         Raises
         ------
         InvalidArgumentError
-            If there is no value.
+            If the optional is empty.
         """
         if not self._there:
             raise InvalidArgumentError(None, None, "The given optional does not have a value.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -119,9 +120,9 @@ def mapped(node: Node, function: Callable[..., Any], parallel: int | None) -> No
 class Parsable(Node):
     """Node whose elements can be parsed natively."""
 
+    @abstractmethod
     def parsed(self, trace: Trace) -> Values | None:
         """Return elements as the first operation of `trace` parses them; None if it cannot."""
-        raise NotImplementedError
 
 
 class Map(Node):

@@ -39,7 +39,7 @@ def topic(name: str, version: Version, ragged: type) -> Any:
     Raises
     ------
     AttributeError
-        If there is no such topic.
+        If the topic does not exist.
     """
     if name not in _KINDS:
         raise AttributeError(name)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Final
 
@@ -160,7 +161,7 @@ class TextFileInitializer(KeyValueTensorInitializer):
         super().__init__(column_of(lines, key_index, key_dtype, delimiter), values)
 
 
-class Table:
+class Table(ABC):
     """The base class of tables, with a lookup for dense, sparse and ragged keys."""
 
     _version: ClassVar[Version]
@@ -171,8 +172,9 @@ class Table:
     def _named(self, op: str) -> None:
         self._op = Op(op, self._found, of_type(self.value_dtype), self._found_all)
 
+    @abstractmethod
     def _found(self, keys: Any) -> Array:
-        raise NotImplementedError
+        """Return the values of keys."""
 
     def _found_all(self, _: int, keys: Block) -> Any:
         return of_rows(self._found, keys, {})

@@ -190,7 +190,7 @@ class Parsers(Faces):
         if not isinstance(sparse, SparseMethods):
             raise TypeError("Input must be a SparseTensor.")
         if as_dtype(out_type) is not string:
-            raise NotImplementedError("sparse tensors are serialized as strings")
+            raise NotImplementedError(f"out_type must be tf.string, got {out_type!r}")
         return self._outputs(op, [sparse], name)[0]
 
     def serialize_sparse(
