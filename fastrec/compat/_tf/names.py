@@ -49,7 +49,7 @@ NAMES = {
         get_static_value group is_tensor map_fn no_op numpy_function print=print_ py_function
         scan switch_case type_spec_from_value vectorized_map while_loop
     _tf.tensor_messages: make_ndarray make_tensor_proto
-    _tf.faces.ragged: IndexedSlices
+    _tf.faces.sparse: IndexedSlices
     .tensor_array: TensorArray
     @strings: as_string
     _tf.settings: get_logger

@@ -10,7 +10,7 @@ import numpy as np
 
 from .._tf.arrays import make_array
 from .._tf.dtypes import int64
-from .._tf.faces.ragged import SparseFunctions
+from .._tf.faces.sparse import SparseFunctions
 from .._tf.ops.sparse import dense_array
 from ._composites import SparseTensor
 from ._nodes import Tensor

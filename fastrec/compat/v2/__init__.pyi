@@ -46,7 +46,7 @@ from fastrec.compat._tf.errors import UnknownError as _UnknownError
 from fastrec.compat._tf.faces.lookup import KeyValueTensorInitializer as _KeyValueTensorInitializer
 from fastrec.compat._tf.faces.lookup import TextFileIndex as _TextFileIndex
 from fastrec.compat._tf.faces.lookup import TextFileInitializer as _TextFileInitializer
-from fastrec.compat._tf.faces.ragged import IndexedSlices as _IndexedSlices
+from fastrec.compat._tf.faces.sparse import IndexedSlices as _IndexedSlices
 from fastrec.compat._tf.features import FixedLenFeature as _FixedLenFeature
 from fastrec.compat._tf.features import FixedLenSequenceFeature as _FixedLenSequenceFeature
 from fastrec.compat._tf.features import RaggedFeature as _RaggedFeature
