@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import fastrec
 
+from .._tf.dtypes import resource
 from .._tf.kernels.philox import Philox
 from .._tf.ops import Block, Op
 from .._tf.ops.draws import Drawing, Starts
@@ -23,7 +24,7 @@ from .._tf.structure import flatten, pack
 from .._tf.tensor import as_array, convert_to_tensor
 from .._tf.tracing import recording
 from .._tf.tracing.calls import Unfit, current_call
-from .._tf.tracing.loops import mapped_rows
+from .._tf.tracing.loops import folded_rows, looped, mapped_rows
 from .._tf.tracing.parts import chosen
 from ._composites import (
     COMPOSITES,
@@ -345,7 +346,7 @@ def _refused(op: Operation) -> Op:
 
 
 def _of_parts(op: Operation, values: dict[Tensor, Any], way: Way) -> list[Any] | None:
-    """Record an operation with branches or a row function; return its results, or None."""
+    """Record an operation with branches or loop bodies; return its results, or None."""
 
     def made(part: Inner, *given: Any) -> list[Any]:
         own = {**values, **dict(zip(part.arguments, given, strict=True))}
@@ -354,19 +355,43 @@ def _of_parts(op: Operation, values: dict[Tensor, Any], way: Way) -> list[Any] |
         return [own[tensor] for tensor in part.tensors if isinstance(tensor, Tensor)]
 
     parts = [functools.partial(made, part) for part in op.inner]
+    if not parts or any(tensor.dtype is resource for tensor in op.outputs):
+        return None
     try:
-        if _is_choice(op):
-            found: list[Any] = chosen(values[op.inputs[0]], parts, {1: 0})
-        elif op.type == "Map":
-            count = len(op.inner[0].arguments)
-            found = mapped_rows(parts[0], [values[tensor] for tensor in op.inputs[:count]])
-        else:
-            return None
+        found = _recorded(op, parts, [values[tensor] for tensor in op.inputs])
     except Unfit:
         return None
     for symbol, tensor in zip(found, op.outputs, strict=True):
         symbol.set_shape(tensor.shape)
     return found
+
+
+def _recorded(
+    op: Operation, parts: Sequence[Callable[..., list[Any]]], given: Sequence[Any]
+) -> list[Any]:
+    """Record an operation as the same operation of the functions `parts`; return its results."""
+    first, *others = parts
+    if op.type == "Cond":
+        if not _is_choice(op):
+            raise Unfit("a predicate of unknown rank")
+        return list(chosen(given[0], parts, {1: 0}))
+    if op.type == "While":
+        count = len(op.outputs)
+        limit = given[count + sum(len(part.captured) for part in op.inner) :] or [-1]
+        shapes = [tensor.shape for tensor in op.outputs]
+        return list(looped(first, others[0], given[:count], shapes, limit[0]))
+    (body,) = op.inner
+    rest = given[: len(given) - len(body.captured)]
+    if op.type == "Map":
+        return list(mapped_rows(first, rest))
+    count = len(body.arguments) - len(op.outputs)
+    states = rest[count:] or None
+    every = op.type == "Scan"
+    return list(
+        folded_rows(
+            lambda state, row: first(*state, *row), rest[:count], states, op.attrs["reverse"], every
+        )
+    )
 
 
 def _drawn(

@@ -36,12 +36,15 @@ class Inner(Protocol):
         The operations, in an order in which they can run.
     arguments : tuple of Tensor
         The tensors that the kernel supplies.
+    captured : list of Tensor
+        The other tensors that the operations use.
     tensors : list of Tensor or Operation
         The results.
     """
 
     inside: tuple[Operation, ...]
     arguments: tuple[Tensor, ...]
+    captured: list[Tensor]
     tensors: list[Any]
 
 

@@ -236,6 +236,7 @@ def _folded(
             name="while",
             blocking=branch.blocking,
             stateful=True,
+            attrs={"reverse": reverse},
         )
         op.inner = (branch,)
         found = pack(kind, op.outputs)

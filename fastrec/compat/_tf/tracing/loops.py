@@ -11,10 +11,11 @@ import numpy as np
 
 import fastrec
 
-from ..columns import arrays_of, column_of, flat_values, joined, refilled, rows_of, taken
+from ..columns import arrays_of, column_of, flat_values, joined, refilled, rows_of, size_of, taken
 from ..ops import Block, Op, invalid
 from ..specs import TensorArraySpec, TensorSpec, TypeSpec, batched, common, unbatched
 from ..tensor import as_array, convert_to_tensor
+from ..width import limited_rows
 from .calls import Unfit
 from .parts import Part, noted, tracing
 from .recording import raw_of, spec_of
@@ -72,31 +73,32 @@ def _rows_known(columns: Sequence[Any]) -> int | None:
     return next((each[0] for each in sizes if each and each[0] is not None), None)
 
 
-def _all_rows(blocks: Sequence[Block]) -> tuple[list[Any], Callable[[Any], Any]] | None:
-    """Return the concatenated rows of all elements, and a function that regroups results.
+def _all_rows(
+    count: int, blocks: Sequence[Block]
+) -> tuple[list[Any], Any, Callable[[Any], Any]] | None:
+    """Return the concatenated rows of `count` elements, their numbers, and a regrouping function.
 
+    The number of rows is one for all elements or an array. The function groups results by element.
     Return None if rows are not available as columns.
     """
-    columns = [block.value for block in blocks]
+    columns = [as_column(block, count) for block in blocks]
     first = columns[0]
-    if not all(block.many for block in blocks):
-        return None
     if all(isinstance(each, fastrec.Ragged) for each in columns):
-        lengths = [each.row_lengths for each in columns]
-        if not all(np.array_equal(each, lengths[0]) for each in lengths[1:]):
+        lengths = first.row_lengths
+        if not all(np.array_equal(each.row_lengths, lengths) for each in columns[1:]):
             return None
         splits = first.row_splits - first.row_splits[0]
 
         def kept(made: Any) -> Any:
             return refilled(first, made) if made.ndim == 1 else arrays_of(made, splits)
 
-        return [flat_values(each) for each in columns], kept
+        return [flat_values(each) for each in columns], lengths, kept
     if not all(isinstance(each, np.ndarray) and each.ndim > 1 for each in columns):
         return None
     if len({each.shape[:2] for each in columns}) > 1:
         return None
     rows = [each.reshape(-1, *each.shape[2:]) for each in columns]
-    return rows, lambda made: made.reshape(*first.shape[:2], *made.shape[1:])
+    return rows, first.shape[1], lambda made: made.reshape(*first.shape[:2], *made.shape[1:])
 
 
 class _Rows:
@@ -122,17 +124,18 @@ class _Rows:
     def infer(self, *_: Any) -> list[TypeSpec]:
         return [batched(spec, self._size) for spec in self._part.specs]
 
-    def block(self, _: int, *blocks: Block) -> tuple[Block, ...] | None:
+    def block(self, count: int, *blocks: Block) -> tuple[Block, ...] | None:
         """Run the function on all rows of all elements at once."""
-        outer = blocks[self._count :]
-        if self._alone or any(block.many for block in outer):
+        if self._alone or (found := _all_rows(count, blocks[: self._count])) is None:
             return None
-        if (found := _all_rows(blocks[: self._count])) is None or not len(found[0][0]):
+        columns, lengths, kept = found
+        repeated = sum(size_of(block.value) for block in blocks[self._count :] if block.many)
+        if not 0 < (total := len(columns[0])) <= limited_rows(repeated / count):
             return None
-        columns, kept = found
-        count = len(columns[0])
-        made = self._part.run_blocks(count, [*[Block(each, True) for each in columns], *outer])
-        results = [as_column(each, count) for each in made]
+        element = np.repeat(np.arange(count), lengths)
+        outer = [part_of(block, element) for block in blocks[self._count :]]
+        made = self._part.run_blocks(total, [*[Block(each, True) for each in columns], *outer])
+        results = [as_column(each, total) for each in made]
         if not all(isinstance(each, np.ndarray) for each in results):
             return None
         return tuple(Block(kept(each), True) for each in results)
@@ -291,6 +294,39 @@ class _Fold:
             made.reverse()
         found = list(zip(*made, strict=True)) if made else [()] * width
         return tuple(_stacked(*each) for each in zip(found, part.specs, strict=True))
+
+    def block(self, count: int, *blocks: Block) -> tuple[Block, ...] | None:
+        """Apply the function to row 0 of all elements, then to row 1, and so on.
+
+        Return None if elements differ in their number of rows.
+        """
+        part, columns = self._part.trace, [block.value for block in blocks[: self._rows]]
+        if count < _FEW or part.is_large or not part.is_pure:
+            return None
+        if not all(block.many for block in blocks[: self._rows]):
+            return None
+        if not all(isinstance(each, np.ndarray) and each.ndim > 1 for each in columns):
+            return None
+        lengths = {each.shape[1] for each in columns}
+        if len(lengths) > 1 or lengths == {0}:
+            return None
+        width = 0 if self._first else len(part.specs)
+        state: Sequence[Block] = blocks[self._rows : self._rows + width]
+        outer = blocks[self._rows + width :]
+        made = []
+        for at in range(*lengths)[:: -1 if self._reverse else 1]:
+            row = [Block(np.ascontiguousarray(each[:, at]), True) for each in columns]
+            state = part.run_blocks(count, [*state, *row, *outer]) if state else row
+            made.append([as_column(block, count) for block in state])
+        if not self._every:
+            return tuple(Block(each, True) for each in made[-1])
+        stacks = list(zip(*made[:: -1 if self._reverse else 1], strict=True))
+        for results in stacks:
+            if not all(isinstance(each, np.ndarray) for each in results):
+                return None
+            if len({each.shape for each in results}) > 1:
+                return None
+        return tuple(Block(np.stack(results, axis=1), True) for results in stacks)
 
     def infer(self, *_: Any) -> list[TypeSpec]:
         specs = self._part.trace.specs
