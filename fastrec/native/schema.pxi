@@ -254,7 +254,7 @@ def parse_sequences(Schema context, Schema lists, records, list misfits=None):
     """Parse SequenceExamples to the columns of their context and of their feature lists.
 
     If `context` skips, the number and the error of each record that is left out are added to
-    `misfits`. If an output refuses a record's columns, the error has the number of the record.
+    `misfits`.
     """
     cdef Spans spans = Spans(records)
     cdef Batch outer = context.batch(), inner = lists.batch()
@@ -272,12 +272,12 @@ def parse_sequences(Schema context, Schema lists, records, list misfits=None):
                                               inner.batch, &err)
         c.fr_sequence_parser_free(&parser)
     check(status, &err)
-    outer.is_half = inner.is_half = True
-    columns = outer.columns()
-    inner.misfits = outer.misfits
+    if outer.batch.misfits.size:
+        outer._note_misfits()
+    outputs = _outputs([outer, inner], [outer._all_columns(), inner._all_columns()])
     if misfits is not None and outer.misfits is not None:
         misfits += outer.misfits
-    return columns, inner.columns()
+    return tuple(outputs)
 
 
 cdef bint all_bytes(tuple items):
@@ -376,7 +376,6 @@ cdef class Batch:
     cdef Dataset dataset  # the dataset of the records, or None; and their numbers in it
     cdef object numbers
     cdef list misfits  # (number in the batch, error) of records left out; None if not wanted
-    cdef bint is_half  # another batch has other columns of the same records
 
     def __dealloc__(self):
         if self.batch != NULL:
@@ -406,7 +405,7 @@ cdef class Batch:
             for i in range(len(columns)):
                 result[self.schema.names[i]] = columns[i]
             return result
-        return self._outputs(columns)
+        return _outputs([self], [columns])[0]
 
     cdef list _all_columns(self):
         cdef list columns = []
@@ -444,27 +443,10 @@ cdef class Batch:
         kept = np.arange(c.fr_columns_records(self.batch))
         return kept if self.misfits is None else np.delete(kept, [n for n, _ in self.misfits])
 
-    cdef dict _outputs(self, list columns):
-        """Make the outputs from columns. Leave out records that an output refuses."""
-        cdef list sparse = [self._sparse(which[0], columns[which[0]]) if build == "sparse" else None
-                            for _, which, build in self.schema.outputs]
-        cdef Py_ssize_t row
-        while True:
-            try:
-                return self._build(columns, sparse)
-            except errors.ExampleParseError as error:
-                if error.record is None:
-                    raise
-                row = error.record
-                failure = self._located(error, self._kept()[row])
-                if not self.schema.skips or self.is_half:
-                    raise failure from None
-            rows = np.delete(np.arange(len(self._kept())), row)
-            self.misfits = sorted([*(self.misfits or ()), (self._kept()[row], failure)],
-                                  key=itemgetter(0))
-            columns = [take_rows(column, rows) for column in columns]
-            sparse = [column if column is None else _narrow(take_rows(column, rows))
-                      for column in sparse]
+    cdef list _sparse_outputs(self, list columns):
+        """Return the Sparse of each output that is one, and None for the others."""
+        return [self._sparse(which[0], columns[which[0]]) if build == "sparse" else None
+                for _, which, build in self.schema.outputs]
 
     cdef dict _build(self, list columns, list sparse):
         cdef dict result = {}
@@ -543,6 +525,47 @@ cdef class Batch:
         if not specs.ragged:
             return values
         return Ragged(values, array_of(block_of(self, &column.splits), np.int64))
+
+
+def _outputs(list batches, list columns):
+    """Make the outputs of batches of the same records, from a list of columns for each batch.
+
+    Records that an output refuses are left out, and added to the misfits of the first batch.
+    """
+    cdef Batch first = batches[0], batch
+    inputs = []
+    for batch, own in zip(batches, columns):
+        inputs.append((own, batch._sparse_outputs(own)))
+
+    def build(inputs):
+        cdef Batch batch
+        result = []
+        for batch, (own, sparse) in zip(batches, inputs):
+            result.append(batch._build(own, sparse))
+        return result
+
+    try:
+        return build(inputs)
+    except errors.ExampleParseError as error:
+        if error.record is None:
+            raise
+        if not first.schema.skips:
+            raise first._located(error, first._kept()[error.record]) from None
+    kept = first._kept()
+    outputs, refused = build_without_refused(inputs, _take_inputs, build, len(kept))
+    located = [(kept[row], first._located(error, kept[row])) for row, error in refused]
+    first.misfits = sorted([*(first.misfits or ()), *located], key=itemgetter(0))
+    return outputs
+
+
+def _take_inputs(list inputs, rows):
+    """Select rows of the columns, and of the sparse outputs, of each batch."""
+    result = []
+    for columns, sparse in inputs:
+        narrow = [column if column is None else _narrow(take_rows(column, rows))
+                  for column in sparse]
+        result.append(([take_rows(column, rows) for column in columns], narrow))
+    return result
 
 
 cdef object _narrow(column):

@@ -4,11 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from operator import itemgetter
 from typing import Any
 
 from .. import _core
-from ..errors import ExampleParseError
 from ..features.spec import Feature, plan_context, plan_frame_rows, plan_frames
 from .absent import warn_of_misspelt
 from .parse import (
@@ -42,7 +40,6 @@ class SequenceParser:
     def __init__(
         self, context: Any, sequence: Any, padded: bool = True, *, skips: bool = False
     ) -> None:
-        self._skips = skips
         self._context = compile_schema(plan_context, context, skips=skips)
         self._lists = compile_schema(plan_frames if padded else plan_frame_rows, sequence)
 
@@ -58,31 +55,10 @@ class SequenceParser:
 
         The number and the error of each skipped record are added to `misfits`.
         """
-        columns, frames = self._parse(records, [] if misfits is None else misfits)
+        columns, frames = _core.parse_sequences(self._context, self._lists, records, misfits)
         lists = {name: column for name, column in frames.items() if not isinstance(name, tuple)}
         lengths = {name[0]: column for name, column in frames.items() if isinstance(name, tuple)}
         return columns, lists, lengths
-
-    def _parse(self, records: Any, misfits: Misfits) -> tuple[_Columns, Any]:
-        if not self._skips:
-            return _core.parse_sequences(self._context, self._lists, records)
-        kept = list(range(len(records)))
-        while True:
-            here = Misfits()
-            try:
-                columns = _core.parse_sequences(self._context, self._lists, records, here)
-            except ExampleParseError as error:  # an error in an output that is derived from columns
-                if error.record is None:
-                    raise
-                row = error.record
-                misfits.append((kept[row], error.in_record(kept.pop(row))))
-                records = [record for number, record in enumerate(records) if number != row]
-                continue
-            for row, failure in here:
-                assert isinstance(failure, ExampleParseError)
-                misfits.append((kept[row], failure.in_record(kept[row])))
-            misfits.sort(key=itemgetter(0))
-            return columns
 
 
 def _parse(

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import fastrec
 from fastrec import FixedLenFeature, RaggedFeature, SparseFeature
+from fastrec.features.builders import PaddedBuild
 from fastrec.parsing import absent
 
 pytestmark = pytest.mark.filterwarnings("ignore:on_error='skip' left out")
@@ -140,6 +141,39 @@ def test_sequences_that_do_not_fit_are_left_out() -> None:
     assert context["id"].tolist() == [n for n in range(12) if n % 4 != 1]
     assert lists["x"].to_list() == [[[n]] * (n % 3) for n in range(12) if n % 4 != 1]
     assert [error.record for error in errors] == [1, 5, 9]
+
+
+@pytest.mark.parametrize("sequences", [False, True])
+def test_records_that_outputs_refuse_are_left_out_in_few_attempts(
+    monkeypatch: pytest.MonkeyPatch, sequences: bool
+) -> None:
+    built = 0
+    build = PaddedBuild.__call__
+
+    def count_rows(self: PaddedBuild, column: fastrec.Ragged) -> Any:
+        nonlocal built
+        built += len(column)
+        return build(self, column)
+
+    monkeypatch.setattr(PaddedBuild, "__call__", count_rows)
+    features = {"x": fastrec.FixedLenSequenceFeature((2,), np.int64, allow_missing=True)}
+    errors: list[Any] = []
+    values = [[n] * (2 + n % 2) for n in range(3_000)]
+    if sequences:
+        records = [
+            fastrec.encode_sequence_example({"x": x}, {"y": [[n]]}) for n, x in enumerate(values)
+        ]
+        frames = {"y": RaggedFeature(np.int64)}
+        columns, lists, _ = fastrec.parse_sequence_example(
+            records, features, frames, on_error=errors.append
+        )
+        assert lists["y"].to_list() == [[[n]] for n in range(0, 3_000, 2)]
+    else:
+        records = [fastrec.encode_example({"x": x}) for x in values]
+        columns = fastrec.parse_example(records, features, on_error=errors.append, threads=1)
+    assert columns["x"].tolist() == [[x] for x in values[::2]]
+    assert [error.record for error in errors] == list(range(1, 3_000, 2))
+    assert built < 300 * len(records)
 
 
 def test_policies_are_checked_and_many_misfits_are_a_warning() -> None:

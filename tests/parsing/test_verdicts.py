@@ -299,9 +299,9 @@ def test_nested_groups_cost_no_stack(depth: int) -> None:
 def seconds(data: bytes, features: dict[str, Any]) -> float:
     best = float("inf")
     for _ in range(3):
-        begin = time.perf_counter()
+        begin = time.process_time()  # other processes do not count
         fastrec.parse_example([data], features)
-        best = min(best, time.perf_counter() - begin)
+        best = min(best, time.process_time() - begin)
     return best
 
 
