@@ -56,7 +56,8 @@ def dataset(
     KeyError
         When a column does not exist.
     ValueError
-        When `steps_per_epoch` is required.
+        When `steps_per_epoch` is required; on iteration, when an epoch has fewer batches than
+        expected, because damaged records were skipped.
 
     Examples
     --------

@@ -129,12 +129,19 @@ class Passes:
         return self._epoch(self.serial, left)
 
     def _epoch(self, serial: int, left: int) -> Iterator[Any]:
+        count = 0
         for batch in itertools.islice(self._unending() if self.steps else self._one(), left):
+            count += 1
             if serial == self.serial:
                 self.delivered += 1
                 if self.is_tracked:
                     self._states.append((serial, self.delivered, self._stream.state_dict()))
             yield batch
+        if count < left:
+            raise ValueError(
+                f"an epoch must have {self.length} batches, got {self.length - left + count}: if "
+                "damaged records are skipped, pass steps_per_epoch= to fastrec.keras.dataset()"
+            )
 
     def _one(self) -> Iterator[Any]:
         self._stream = iter(self.batcher)

@@ -20,10 +20,13 @@ if tuple(map(int, _tensorflow.__version__.split(".")[:2])) < (2, 16):
         "pip install --upgrade 'fastrec-io[tensorflow]'"
     )
 
+from . import refusals as _refusals
 from .dataset import batches, dataset
 from .failures import original_errors
 from .graphs import graph_tensors
 from .parsing import make_batched_features_dataset, parse_example_dataset, read_examples
+
+_refusals.install()
 
 __all__ = [
     "batches",

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A process that reads records under a strategy of tf.distribute, and prints their numbers.
 
-    python tensorflow_strategies.py {mirrored, function, workers} FILES
+    python tensorflow_strategies.py {mirrored, records, function, workers} FILES
 
 The output is JSON: for each epoch, for each step, the numbers of each replica of this process.
 """
@@ -36,7 +36,7 @@ def main(kind: str, files: str) -> None:
         "x": fastrec.FixedLenFeature((5,), np.float32),
     }
 
-    def batcher(batch_size: int, shard: tuple[int, int]) -> fastrec.Batcher:
+    def batcher(batch_size: int | None, shard: tuple[int, int]) -> fastrec.Batcher:
         return fastrec.Batcher(
             files, features, batch_size, shuffle=True, seed=1, shard=shard, uneven="drop"
         )
@@ -45,8 +45,9 @@ def main(kind: str, files: str) -> None:
         shard = (context.input_pipeline_id, context.num_input_pipelines)
         return fastrec.tensorflow.dataset(batcher(context.get_per_replica_batch_size(10), shard))
 
-    if kind == "mirrored":
-        whole = fastrec.tensorflow.dataset(batcher(10, (0, 1)))
+    if kind in ("mirrored", "records"):
+        rows = 10 if kind == "mirrored" else None
+        whole = fastrec.tensorflow.dataset(batcher(rows, (0, 1)))
         distributed = strategy.experimental_distribute_dataset(whole)
     else:
         distributed = strategy.distribute_datasets_from_function(of_pipeline)

@@ -489,6 +489,26 @@ def test_the_exception_of_the_source_reaches_fit(tmp_path: Path, files: str, fea
         model().fit(source, verbose=0)
 
 
+def test_an_epoch_that_skips_a_batch_is_an_error_unless_steps_are_given(
+    tmp_path: Path, files: str, features: Any
+) -> None:
+    records = list(fastrec.Reader(files))[:21]
+    with fastrec.Writer(tmp_path / "damaged") as writer:
+        writer.write_many(records)
+    damaged = bytearray((tmp_path / "damaged").read_bytes())
+    damaged[-6] ^= 1
+    (tmp_path / "damaged").write_bytes(damaged)
+    options: Any = {"shuffle": False, "on_error": "skip"}
+    source = data(str(tmp_path / "damaged"), features, **options)
+    for call in (model().fit, model().evaluate, model().predict):
+        with pytest.raises(ValueError, match=r"must have 3 batches, got 2: .*steps_per_epoch="):
+            call(source, verbose=0)
+    trained = model()
+    source = data(str(tmp_path / "damaged"), features, steps=2, **options)
+    trained.fit(source, epochs=3, verbose=0)
+    assert sorted(visits(trained), reverse=True) == [3] * 20 + [0] * 83
+
+
 def test_the_exception_of_a_transform_reaches_fit(files: str, features: Any) -> None:
     class OfUserError(Exception):
         pass

@@ -80,3 +80,10 @@ def test_two_workers_share_the_records(files: str) -> None:
         # uneven="drop" leaves out the one record that cannot be shared out.
         assert len(both) == len(set(both)) == 102
     assert len(list(fastrec.Reader(files))) == 103
+
+
+def test_a_mirrored_strategy_refuses_single_records(files: str) -> None:
+    process = start("records", files)
+    _, err = process.communicate(timeout=300)
+    assert process.returncode == 1
+    assert "ValueError: a strategy divides the rows of batches" in err
