@@ -135,6 +135,7 @@ def _joined(texts: list[str]) -> str:
 
 
 def is_int(value: Any) -> bool:
+    """Return whether a value is an integer; booleans are not."""
     if type(value) is int:
         return True
     if isinstance(value, (bool, bool_)):
@@ -156,6 +157,7 @@ def is_bytes_like(value: Any) -> bool:
 
 
 def is_number(value: Any) -> bool:
+    """Return whether a value is a real number; raise an exception if it is NaN or infinite."""
     if isinstance(value, (bool, bool_)) or not isinstance(value, numbers.Real):
         return False
     try:

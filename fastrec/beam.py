@@ -177,6 +177,7 @@ class ReadAllFromTFRecord(apache_beam.PTransform):  # type: ignore[misc]
         self._with_filename = with_filename
 
     def expand(self, pcoll: Any) -> Any:
+        """Split the files into ranges, distribute the ranges over workers, and read them."""
         # Reshuffle distributes the ranges over the workers.
         return (
             pcoll
@@ -225,6 +226,7 @@ class ReadFromTFRecord(apache_beam.PTransform):  # type: ignore[misc]
             _matches(file_pattern, shards)
 
     def expand(self, pvalue: Any) -> Any:
+        """Read the files that match the pattern."""
         return pvalue.pipeline | apache_beam.Create([self._pattern]) | self._read
 
 
@@ -350,4 +352,5 @@ class WriteToTFRecord(apache_beam.PTransform):  # type: ignore[misc]
         )
 
     def expand(self, pcoll: Any) -> Any:
+        """Write the elements to the sink."""
         return pcoll | apache_beam.io.Write(self._sink)

@@ -45,6 +45,7 @@ class Start(NamedTuple):
 
     @classmethod
     def of_epoch(cls, epoch: int) -> Start:
+        """Return the start of a pass that begins at the start of an epoch."""
         return cls(epoch, Position(epoch))
 
 

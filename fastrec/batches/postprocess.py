@@ -61,6 +61,7 @@ class NativeFeed(Iterator[tuple[int, Any, int, Misfits]]):
         return self._loader
 
     def close(self) -> None:
+        """Close the native loader."""
         self._loader.close()
 
     interrupt = close  # also ends a wait for a batch on any thread

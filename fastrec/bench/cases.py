@@ -68,10 +68,12 @@ class Case:
         return replace(self, records=records, write_records=min(few(self.write_records), records))
 
     def to_json(self) -> str:
+        """Return the case as JSON, which :meth:`from_json` reads."""
         return json.dumps(asdict(self))
 
     @staticmethod
     def from_json(text: str) -> Case:
+        """Return the case that :meth:`to_json` wrote."""
         values = json.loads(text)
         values["fields"] = tuple(
             Field(f["name"], f["kind"], None if f["shape"] is None else tuple(f["shape"]))
@@ -89,11 +91,13 @@ class Strings:
 
     @staticmethod
     def of(strings: list[bytes]) -> Strings:
+        """Return the strings of a list in one array."""
         offsets = np.zeros(len(strings) + 1, np.int64)
         np.cumsum([len(string) for string in strings], out=offsets[1:])
         return Strings(np.frombuffer(b"".join(strings), np.uint8), offsets)
 
     def to_list(self) -> list[bytes]:
+        """Return the strings as a list."""
         whole, ends = self.data.tobytes(), self.offsets.tolist()
         return [whole[a:b] for a, b in itertools.pairwise(ends)]
 
@@ -348,6 +352,7 @@ def packed(columns: Mapping[str, Column]) -> bytes:
 
 
 def load(path: str) -> Columns:
+    """Load the columns that a file contains, made by :func:`packed`."""
     with np.load(path, allow_pickle=False) as file:
         names = json.loads(file["names"].tobytes())
         parts: dict[str, dict[str, Any]] = {}

@@ -30,6 +30,7 @@ _QUICK_SCALE, _QUICK = 0.1, Rules(rounds=3, budget_s=2.0, turn_s=0.02)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``fastrec bench``."""
     parser.add_argument(
         "--case",
         action="append",

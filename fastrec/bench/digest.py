@@ -95,6 +95,7 @@ class Digest:
         self._rows: list[Words] = []
 
     def add(self, columns: Mapping[str, Column]) -> None:
+        """Add the rows of a batch."""
         total: Any = 0
         for name, column in columns.items():
             salt = np.uint64(zlib.crc32(name.encode()) | 1)

@@ -65,6 +65,7 @@ class Measurement:
         return sum(self.busy) / sum(self.seconds) if self.seconds else math.nan
 
     def per_records(self) -> list[float]:
+        """Return the seconds per record of each round."""
         return [second / max(self.records, 1) for second in self.seconds]
 
     @property
@@ -87,9 +88,11 @@ class Comparison:
     threads: int = 2
 
     def of(self, entry: Entry) -> Measurement | None:
+        """Return the measurement of an entry; None if the entry was not measured."""
         return next((m for m in self.measurements if m.entry == entry), None)
 
     def bytes_per_second(self, measurement: Measurement) -> float:
+        """Return the speed of a measurement, in bytes of the file per second."""
         return self.size / self.case.records / measurement.per_record
 
 
@@ -121,6 +124,7 @@ class Engine:
         self._folder, self._say, self._jpeg_driver = folder, say, jpeg_driver
 
     def entries(self, job: Job) -> Iterable[Entry]:
+        """Yield each contestant's variants for a job."""
         for peer, contestant in self._contestants.items():
             for variant in contestant.variants(job.name):
                 yield Entry(peer, variant)

@@ -71,6 +71,7 @@ def _size_text(size: int) -> str:
 
 
 def crc_case(size: int, cold: bool) -> Case:
+    """Return the case of the checksum job for buffers of `size` bytes."""
     total = (128 << 20) if cold else max(256 << 10, size)
     name = f"{_size_text(size)} {'cold' if cold else 'warm'}"
     return Case(name, f"buffers of {_size_text(size)}", (), max(total // size, 1))

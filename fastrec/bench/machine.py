@@ -12,6 +12,7 @@ __all__ = ["Watch", "cpu_name", "memory_text"]
 
 
 def cpu_name() -> str:
+    """Return the processor's model, with its family and stepping where Linux reports them."""
     try:
         with open("/proc/cpuinfo", encoding="utf-8") as file:
             fields = [line.partition(":") for line in file]
@@ -24,6 +25,7 @@ def cpu_name() -> str:
 
 
 def memory_text() -> str:
+    """Return the size of the memory as text; empty if it is unknown."""
     try:
         size = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (OSError, ValueError):
@@ -32,6 +34,7 @@ def memory_text() -> str:
 
 
 def system_text() -> str:
+    """Return the names and versions of the operating system and of Python."""
     return f"{platform.system()} {platform.release()}, Python {sys.version.split()[0]}"
 
 
@@ -56,6 +59,7 @@ class Watch:
 
     @staticmethod
     def start() -> Watch:
+        """Start to measure."""
         return Watch(os.times().elapsed, _busy_seconds())
 
     def others(self, own_seconds: float) -> float | None:

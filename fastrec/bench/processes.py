@@ -93,9 +93,11 @@ class Contestant:
         return str(self.about.get("gap") or self.about.get("error") or "")
 
     def can(self, job: str, variant: str) -> bool:
+        """Return whether the peer offers this variant of a job."""
         return variant in self.about.get("jobs", {}).get(job, ())
 
     def variants(self, job: str) -> list[str]:
+        """Return the variants of a job that the peer offers."""
         return list(self.about.get("jobs", {}).get(job, ()))
 
     def _start(self) -> subprocess.Popen[bytes]:
@@ -151,6 +153,7 @@ class Contestant:
         return line
 
     def close(self) -> None:
+        """End the process; the next request starts another one."""
         process, self._process = self._process, None
         if process is not None:
             self._cpu_before, self._cpu_now = self.cpu_seconds, 0.0

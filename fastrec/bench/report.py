@@ -25,6 +25,7 @@ class Table:
         self.note: str = note
 
     def markdown(self) -> Iterator[str]:
+        """Yield the lines of the table as Markdown."""
         yield "| " + " | ".join(self.headers) + " |"
         yield "|---|" + "--:|" * (len(self.headers) - 1)
         for row in self.rows:
@@ -99,12 +100,14 @@ def tables(run: Run) -> Iterator[Table]:
 
 
 def verdict_table(run: Run) -> Table:
+    """Return the table of targets and whether each was reached."""
     headers = ["what", "on", "against", "to reach", "measured", ""]
     rows = [[v.what, v.case, v.against, v.wanted, v.got, v.text] for v in run.verdicts]
     return Table("Targets", headers, rows)
 
 
 def headline(run: Run) -> str:
+    """Return how many targets were reached, and how many were not measured."""
     measured = [v for v in run.verdicts if v.share is not None]
     reached = sum(v.reached for v in measured)
     gaps = len(run.verdicts) - len(measured)

@@ -61,6 +61,7 @@ class Run:
     others: float | None
 
     def warnings(self) -> list[str]:
+        """Return the reasons to distrust the figures: other programs, or too much noise."""
         made = []
         if self.others is not None and self.others > _BUSY:
             made.append(

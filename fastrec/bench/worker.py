@@ -44,6 +44,7 @@ class Task:
 
     @staticmethod
     def from_request(request: dict[str, Any]) -> Task:
+        """Return the task that a request describes."""
         return Task(**{**request, "case": Case.from_json(request["case"])})
 
 

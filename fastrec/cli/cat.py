@@ -24,6 +24,7 @@ _TABLE_COLUMNS = 100
 
 
 def add_arguments(parser: argparse.ArgumentParser, limit: int | None = None) -> None:
+    """Add the options of ``fastrec cat``; `limit` is the default number of records."""
     add_paths(parser)
     add_selection(parser, limit=limit)
     add_options(parser)
@@ -33,6 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser, limit: int | None = None) -> 
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that determine how records are printed."""
     add_json(
         parser,
         "complete values: a list for each feature, bytes that are not text as "

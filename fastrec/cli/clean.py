@@ -21,6 +21,7 @@ _WHAT = {
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``fastrec clean``."""
     parser.add_argument(
         "paths", nargs="+", metavar="DIR", help="a directory; its directories are searched, too"
     )

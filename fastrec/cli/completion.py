@@ -21,6 +21,7 @@ _NAMES_RECORDS = 100
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``fastrec completion``."""
     parser.add_argument("shell", choices=("bash", "zsh", "fish"), help="the shell")
 
 

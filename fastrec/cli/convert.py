@@ -16,6 +16,7 @@ __all__ = ["add_arguments", "run"]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``fastrec convert``."""
     add_paths(parser)
     parser.add_argument(
         "-o", "--output", required=True, metavar="FILE",

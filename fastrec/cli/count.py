@@ -17,6 +17,7 @@ __all__ = ["add_arguments", "run"]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``fastrec count``."""
     add_paths(parser)
     add_json(parser)
     add_threads(parser)

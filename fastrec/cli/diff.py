@@ -24,6 +24,7 @@ _MOST = 10
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``fastrec diff``."""
     for side in ("A", "B"):
         parser.add_argument(side.lower(), metavar=side, help="a file, a directory or a pattern")
     parser.add_argument(

@@ -27,6 +27,7 @@ _LONGEST = 100  # bytes of one part of a name; a name of up to 255 bytes has two
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``fastrec extract``."""
     add_paths(parser)
     parser.add_argument("-o", "--output", required=True, metavar="DIR", help="output directory")
     parser.add_argument(

@@ -119,6 +119,7 @@ class Parser(argparse.ArgumentParser):
     examples: tuple[tuple[str, str], ...] = ()
 
     def format_help(self) -> str:
+        """Return the help text, with examples before the exit statuses."""
         text = super().format_help()
         if not self.examples:
             return text
@@ -127,6 +128,7 @@ class Parser(argparse.ArgumentParser):
         return f"{head}\nexamples:\n{lines}{mark}{tail}"
 
     def error(self, message: str) -> NoReturn:
+        """Print the error, with the closest valid name if one was misspelt, and exit."""
         found = re.match(r"(?s)(argument \S+: invalid choice|unrecognized arguments): '?(\S+?)'?"
                          r"( |$)", message)  # fmt: skip
         if found:
@@ -139,6 +141,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def is_verb(word: str) -> bool:
+    """Return whether a word is the name of a command."""
     return word in VERBS
 
 
@@ -210,6 +213,7 @@ def add_paths(parser: argparse.ArgumentParser, *, alone: bool = False) -> None:
 
 
 def add_any_shards(parser: argparse.ArgumentParser) -> None:
+    """Add ``--any-shards``, which turns off the check of shard sets."""
     parser.add_argument(
         "--any-shards", action="store_true",
         help="read sets of shards as they are: incomplete, or of two generations",
@@ -217,10 +221,12 @@ def add_any_shards(parser: argparse.ArgumentParser) -> None:
 
 
 def add_json(parser: argparse.ArgumentParser, what: str = "print JSON, one object a line") -> None:
+    """Add ``--json``, with `what` as its help."""
     parser.add_argument("--json", action="store_true", help=what)
 
 
 def add_threads(parser: argparse.ArgumentParser) -> None:
+    """Add ``--threads``."""
     parser.add_argument(
         "-j",
         "--threads",
@@ -232,6 +238,7 @@ def add_threads(parser: argparse.ArgumentParser) -> None:
 
 
 def add_output(parser: argparse.ArgumentParser, text: str) -> None:
+    """Add ``--output``, ``--compression`` and ``--overwrite``; `text` describes the output."""
     parser.add_argument("-o", "--output", required=True, metavar="FILE", help=text)
     parser.add_argument(
         "--compression",
@@ -244,6 +251,7 @@ def add_output(parser: argparse.ArgumentParser, text: str) -> None:
 
 
 def add_overwrite(parser: argparse.ArgumentParser) -> None:
+    """Add ``--overwrite``."""
     parser.add_argument(
         "--overwrite", action="store_true", help="replace an existing output, but no input"
     )

@@ -21,6 +21,7 @@ Matches = Callable[[bytes], object]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``fastrec grep``."""
     parser.add_argument("pattern", metavar="PATTERN", help="a regular expression of Python's re")
     add_paths(parser)
     parser.add_argument("-F", "--fixed", action="store_true", help="take the pattern as plain text")

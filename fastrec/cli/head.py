@@ -16,4 +16,5 @@ run: Final = cat.run
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``fastrec head``."""
     cat.add_arguments(parser, _LIMIT)

@@ -19,6 +19,7 @@ _MOST_LINES = 20
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``fastrec images``."""
     parser.add_argument(
         "directory", metavar="DIR", help="directory of images, searched recursively"
     )

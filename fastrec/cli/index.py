@@ -17,6 +17,7 @@ __all__ = ["add_arguments", "run"]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``fastrec index``."""
     add_paths(parser, alone=True)
     parser.add_argument(
         "--text",

@@ -16,6 +16,7 @@ __all__ = ["add_arguments", "page", "run"]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``fastrec man``."""
     parser.add_argument(
         "directory", metavar="DIR", help="directory to write to, such as ~/.local/share/man/man1"
     )

@@ -14,6 +14,7 @@ __all__ = ["add_arguments", "run"]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``fastrec merge``."""
     add_paths(parser)
     add_output(parser, "the new file, or '-' for standard output")
     add_selection(parser, features=False)

@@ -19,6 +19,7 @@ __all__ = ["add_arguments", "run"]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``fastrec repair``."""
     add_paths(parser, alone=True)
     parser.add_argument(
         "-o",

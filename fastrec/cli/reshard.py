@@ -18,6 +18,7 @@ __all__ = ["Skip", "Steps", "add_arguments", "run"]
 
 
 def add_arguments(parser: argparse.ArgumentParser, *, shuffle: bool = False) -> None:
+    """Add the options of ``fastrec reshard``, or with `shuffle` of ``fastrec shuffle``."""
     add_paths(parser)
     add_output(parser, "train.tfrecord stands for train-00000-of-00004.tfrecord and so on")
     size = parser.add_mutually_exclusive_group()

@@ -24,6 +24,7 @@ HEADERS = ("feature", "kind", "dtype", "shape")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``fastrec schema``."""
     add_paths(parser)
     parser.add_argument(
         "-n",

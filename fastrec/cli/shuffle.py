@@ -14,4 +14,5 @@ run: Final = reshard.run
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``fastrec shuffle``."""
     reshard.add_arguments(parser, shuffle=True)

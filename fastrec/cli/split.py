@@ -22,6 +22,7 @@ _UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12,
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``fastrec split``."""
     add_paths(parser)
     add_output(parser, "train.tfrecord stands for train-00000-of-00004.tfrecord and so on")
     size = parser.add_mutually_exclusive_group(required=True)
@@ -42,6 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def size_of(text: str) -> int:
+    """Return the number of bytes that a size such as ``100M`` or ``1Gi`` denotes."""
     number = text.rstrip("bB")
     unit = number.lstrip("0123456789")
     try:

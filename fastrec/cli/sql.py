@@ -25,6 +25,7 @@ _TABLES = (".parquet", ".csv", ".json", ".jsonl", ".tsv")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``fastrec sql``."""
     parser.add_argument(
         "query", metavar="QUERY",
         help="a query of DuckDB; after FROM and JOIN, 'train-*.tfrecord' names record files",

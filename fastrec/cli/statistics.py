@@ -53,6 +53,7 @@ class Sample:
         self.values = values[draw.choice(count, _SAMPLE, replace=count > 4 * _SAMPLE)]
 
     def merge(self, other: Sample) -> None:
+        """Add another sample; the result is a uniform sample of the values of both."""
         values = np.concatenate([self.values, other.values])
         priorities = np.concatenate([self.priorities, other.priorities])
         if len(values) > _SAMPLE:
@@ -101,6 +102,7 @@ class Numbers:
         return math.sqrt(self._squares / self.finite) if self.finite else 0.0
 
     def merge(self, other: Numbers) -> None:
+        """Add the statistics of other values."""
         ours, theirs = self.finite, other.finite
         if theirs:
             step = other.mean - self.mean
@@ -127,6 +129,7 @@ class Distinct:
         self.smallest: NDArray[np.uint64] = np.unique(hashes)[: _DISTINCT + 1]
 
     def merge(self, other: Distinct) -> None:
+        """Add the hashes of other values."""
         self.smallest = np.union1d(self.smallest, other.smallest)[: _DISTINCT + 1]
 
     @property
@@ -148,6 +151,7 @@ class Top:
         self.exact: bool = True
 
     def merge(self, other: Top, total: int) -> None:
+        """Add the counts of other values; `total` is the number of values of both."""
         if self.counts is None or other.counts is None:
             self.counts = None
             return
@@ -241,6 +245,7 @@ class FeatureSummary:
             self.widths, self.heights = Numbers(widths, draw), Numbers(heights, draw)
 
     def merge(self, other: FeatureSummary) -> None:
+        """Add the statistics of the same feature in other records."""
         self.records += other.records
         self.lengths.merge(other.lengths)
         self.values.merge(other.values)
@@ -283,6 +288,7 @@ class Summary:
         return frozenset(key for key, each in self.features.items() if each.top.counts is None)
 
     def merge(self, other: Summary) -> None:
+        """Add the statistics of other records."""
         for name in ("records", "bytes", "others", "sequences"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         if self.sizes is None or other.sizes is None:

@@ -30,6 +30,7 @@ _INDENT = 3
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``fastrec stats``."""
     add_paths(parser)
     add_selection(parser)
     add_json(parser, "print one JSON object, with quantiles, histograms and top values")

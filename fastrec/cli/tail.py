@@ -15,6 +15,7 @@ _LIMIT = 10
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``fastrec tail``."""
     cat.add_arguments(parser, _LIMIT)
 
 

@@ -33,6 +33,7 @@ _MOST_LINES = 20
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``fastrec verify``."""
     add_paths(parser)
     parser.add_argument("--manifest", metavar="FILE", help="check the files against this manifest")
     parser.add_argument(

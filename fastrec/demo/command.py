@@ -30,6 +30,7 @@ _BATCH_BYTES = 1 << 26
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``fastrec demo``."""
     parser.add_argument(
         "--images",
         metavar="DIR",

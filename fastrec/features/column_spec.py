@@ -121,11 +121,13 @@ ItemSpec = tuple[Sequence[ColumnSpec], Any]
 
 
 def column_of(key: bytes, dtype: Any, **more: Any) -> ColumnSpec:
+    """Return the spec of a column whose kind of list follows from its dtype."""
     result = list_dtype(dtype)
     return ColumnSpec(key, KINDS[result.kind], result, **more)
 
 
 def key_of(key: Any, what: str) -> bytes:
+    """Return a feature's name as UTF-8; `what` names the argument in errors."""
     if not isinstance(key, (str, bytes)):
         raise TypeError(f"{what} must be the name of a feature, got {key!r}")
     if not key:
@@ -206,6 +208,7 @@ class Planner:
         self.outputs: list[Output] = []
 
     def number(self, column: ColumnSpec) -> int:
+        """Return the number of a column, which is added unless it is there already."""
         kind = self.kinds.setdefault(column.key, column.kind)
         if kind != column.kind:
             raise ValueError(
@@ -214,6 +217,7 @@ class Planner:
         return self.columns.setdefault(column, len(self.columns))
 
     def add(self, name: Any, lowered: ItemSpec) -> None:
+        """Add an output and the columns that it requires."""
         columns, build = lowered
         numbers: list[int] = []
         for column in columns:
@@ -226,6 +230,7 @@ class Planner:
         self.outputs.append(Output(name, tuple(numbers), build))
 
     def plan(self) -> ReadPlan:
+        """Return the plan of all columns and outputs that were added."""
         return ReadPlan(tuple(self.columns), tuple(self.outputs))
 
 
@@ -246,6 +251,7 @@ def _sized(field_number: int, payload: bytes) -> bytes:
 def default_array(
     default: ArrayLike, kind: str, dtype: np.dtype[Any], shape: tuple[int, ...]
 ) -> np.ndarray[Any, np.dtype[Any]]:
+    """Check a default value, and return it as an array of the feature's shape."""
     array = np.asarray(default, dtype=BYTES if kind == "bytes" else None)
     if kind == "int64" and array.dtype.kind not in "biu" and array.size:
         raise TypeError(f"default_value must be of {dtype}, got {shown(default)}")

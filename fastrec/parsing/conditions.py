@@ -83,10 +83,12 @@ class ParsedTerms:
         self.count = count
 
     def lengths(self, name: str) -> NDArray[np.int64]:
+        """Return the number of values, or of frames, in each record; 0 without the feature."""
         column = self._columns.get(name)
         return np.zeros(self.count, np.int64) if column is None else column.row_lengths
 
     def values(self, name: str) -> Values | None:
+        """Return the values of all records; None if all records lack values."""
         column = self._columns.get(name)
         if column is None:
             return None
@@ -94,6 +96,7 @@ class ParsedTerms:
         return (column.values, column.row_splits) if len(column.values) else None
 
     def sizes(self, name: str) -> Values | None:
+        """Return the size in bytes of each value; None if all records lack values."""
         found = self.values(name)
         if found is None:
             return None
@@ -112,6 +115,8 @@ def has_values(name: str) -> Condition:
 
 
 def joined(join: Callable[[Mask, Mask], Mask], parts: list[Condition]) -> Condition:
+    """Return the condition that combines the results of `parts` with `join`."""
+
     def evaluate(terms: Terms) -> Mask:
         mask = parts[0](terms)
         for part in parts[1:]:
@@ -122,10 +127,12 @@ def joined(join: Callable[[Mask, Mask], Mask], parts: list[Condition]) -> Condit
 
 
 def inverse(part: Condition) -> Condition:
+    """Return the condition that holds where `part` does not."""
     return lambda terms: ~part(terms)
 
 
 def compared(left: Name, sign: str, right: Any) -> Condition:
+    """Return the condition that compares a feature with a value or a tuple of choices."""
     choices = right if isinstance(right, tuple) else (right,)
     strings = {isinstance(choice, str) for choice in choices}
     if len(strings) > 1:

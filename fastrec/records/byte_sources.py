@@ -102,21 +102,26 @@ class NamedFile:
         self._file = open(place, "rb", buffering=0)  # noqa: SIM115
 
     def read(self, size: int = -1) -> bytes:
+        """Read up to `size` bytes, or the rest of the file."""
         with _naming(self._path):
             return self._file.read(size)
 
     def readinto(self, buffer: Any) -> int:
+        """Read into a buffer, and return the number of bytes."""
         with _naming(self._path):
             return self._file.readinto(buffer)
 
     def seek(self, position: int, whence: int = os.SEEK_SET) -> int:
+        """Change the position, and return the new one."""
         with _naming(self._path):
             return self._file.seek(position, whence)
 
     def fileno(self) -> int:
+        """Return the file descriptor."""
         return self._file.fileno()
 
     def close(self) -> None:
+        """Close the file."""
         with contextlib.suppress(OSError):
             self._file.close()
 
@@ -141,6 +146,7 @@ class NamedPipe(NamedFile):
             timer.cancel()
 
     def read(self, size: int = -1) -> bytes:
+        """Read up to `size` bytes, but never more than one small piece."""
         return super().read(min(size, _PIPE_SIZE) if size > 0 else _PIPE_SIZE)
 
     def __del__(self) -> None:
@@ -233,12 +239,14 @@ class Summed:
         self._in_order = True
 
     def read(self, size: int = _PIECE) -> bytes:
+        """Read up to `size` bytes, and add them to the totals."""
         data: bytes = self._file.read(size)
         self._size += len(data)
         self._crc = _core.crc32c(data, self._crc)
         return data
 
     def seek(self, position: int) -> None:
+        """Change the position; the totals then require another pass."""
         self._in_order = False
         self._file.seek(position)
 

@@ -48,8 +48,13 @@ class Short(Exception):
 
 
 class Compressor(Protocol):
-    def compress(self, data: Any, /) -> bytes: ...
-    def flush(self) -> bytes: ...
+    """A streaming compressor with the methods of zlib's."""
+
+    def compress(self, data: Any, /) -> bytes:
+        """Compress more data, and return the output that is ready."""
+
+    def flush(self) -> bytes:
+        """End the stream, and return the rest of the output."""
 
 
 def normalize(compression: str | None) -> Codec | None:

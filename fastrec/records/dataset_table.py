@@ -37,10 +37,12 @@ BAD_NAME = re.compile(rb"(?:\A|\0)[/\0]|(?:\A|[\0/])\.\.[/\0]")
 
 
 def place_name(place: str | bytes | RemoteFile) -> str:
+    """Return the name of a place, for messages."""
     return place.name if isinstance(place, RemoteFile) else os.fsdecode(place)
 
 
 def refused(name: str, why: str) -> IndexMismatchError:
+    """Return the error that a dataset index cannot be used, and why."""
     error = IndexMismatchError(
         f"the dataset index {name!a} is refused: {why}; build it again with fastrec index --dataset"
     )
@@ -49,6 +51,7 @@ def refused(name: str, why: str) -> IndexMismatchError:
 
 
 def is_etag(version: str | None) -> bool:
+    """Return whether a version is an HTTP ETag, which is quoted."""
     return version is not None and version.endswith('"')
 
 
@@ -89,9 +92,11 @@ class Table:
         return Table, (self.raw, *self._sizes_of_parts)
 
     def name_of(self, number: int) -> str:
+        """Return the name of a file."""
         return os.fsdecode(self._text(self._name_base, self._name_ends, number))
 
     def version_of(self, number: int) -> str | None:
+        """Return the version of a remote file; None if it is unknown."""
         text = self._text(self._version_base, self._version_ends, number)
         return text.decode("utf-8", "surrogateescape") or None
 
@@ -131,6 +136,7 @@ class Head:
         self.crc: int = crc
 
     def pack(self) -> bytes:
+        """Return the head as bytes, with its checksum."""
         fields = (_MAGIC, _VERSION, 0, self.count, self.raw, self.names, self.table, 0, self.crc)
         packed = _HEAD.pack(*fields, 0)[:-4]
         return packed + struct.pack("<I", _core.crc32c(packed))

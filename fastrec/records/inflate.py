@@ -60,8 +60,11 @@ class Resume(NamedTuple):
 class Marks(Protocol):
     """Receives inflated pieces; a FastrecError that it raises means that the stream is damaged."""
 
-    def begin(self, at: int, output: int) -> None: ...
-    def add(self, piece: memoryview, data: bytes, last: bool) -> None: ...
+    def begin(self, at: int, output: int) -> None:
+        """Start a deflate stream at byte `at` of the file, and byte `output` of the output."""
+
+    def add(self, piece: memoryview, data: bytes, last: bool) -> None:
+        """Process a piece of input and its output `data`; `last` means the end of the stream."""
 
 
 class _Input:

@@ -56,6 +56,7 @@ class Output:
         return self._compressed + len(self._frames)
 
     def write(self, record: Any) -> None:
+        """Write a record."""
         if self._compressor is None:
             self.core.write(record)
         else:
@@ -72,6 +73,7 @@ class Output:
                 self.write_frames(frames, count)
 
     def write_frames(self, frames: Any, count: int) -> None:
+        """Write `count` records that are already framed."""
         if self._compressor is None:
             self.core.write_frames(frames, count)
             return
@@ -100,6 +102,7 @@ class Output:
             raise
 
     def flush(self) -> None:
+        """Write all buffered records to the file."""
         if self._finished:  # the writer has moved on to another file
             return
         if self._compressor is not None:

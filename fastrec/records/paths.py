@@ -61,6 +61,7 @@ _File = str | bytes | RemoteFile
 
 
 def is_path(source: object) -> bool:
+    """Return whether a source is a path."""
     return isinstance(source, (str, bytes, os.PathLike))
 
 

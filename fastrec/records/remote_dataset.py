@@ -40,8 +40,11 @@ class RangedFile(Protocol):
     def size(self) -> int: ...
     @property
     def silent(self) -> bool: ...
-    def read(self, begin: int, end: int, pause: Any) -> bytes | memoryview: ...
-    def identify(self, pause: Any) -> None: ...
+    def read(self, begin: int, end: int, pause: Any) -> bytes | memoryview:
+        """Return the bytes from `begin` to `end`; `pause` waits between attempts."""
+
+    def identify(self, pause: Any) -> None:
+        """Request the file's version unless it is known."""
 
 
 class Indexes(Protocol):
@@ -63,7 +66,7 @@ class IndexList:
         self.counts: NDArray[np.uint64] = np.array([*map(len, indexes)], np.uint64)
 
     def prepare(self, numbers: Iterable[int]) -> None:
-        pass
+        """Do nothing: all indexes are in memory."""
 
     def __getitem__(self, number: int, /) -> _core.FileIndex:
         return self._indexes[number]

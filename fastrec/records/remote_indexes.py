@@ -107,9 +107,11 @@ class Kept:
         return data
 
     def seek(self, position: int) -> None:
+        """Set the position of the next read."""
         self._at = self._begin + position
 
     def read(self, size: int) -> bytes:
+        """Read up to `size` bytes."""
         self._local.seek(self._at)
         data = self._local.read(min(size, self._end - self._at))
         self._at += len(data)

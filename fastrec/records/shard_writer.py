@@ -410,6 +410,7 @@ def _close_all(files: Iterable[Any]) -> None:
 
 
 def check_sizes(sizes: dict[str, int | None], append: bool) -> None:
+    """Check the options that determine the size of shards; at most one may be set."""
     for name, value in sizes.items():
         if value is not None:
             check_int(name, value, 1, _MOST_SHARDS if name == "shards" else 2**63 - 1)

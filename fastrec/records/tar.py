@@ -21,7 +21,10 @@ _PIECE = 1 << 18  # bytes of input per call; checkpoints are between calls
 
 
 class _Marks(Protocol):
-    def begin(self, at: int, output: int) -> None: ...
+    """Receives positions in an archive where reading can start."""
+
+    def begin(self, at: int, output: int) -> None:
+        """Note that byte `at` of the archive corresponds to byte `output` of the records."""
 
 
 class TarStream:

@@ -41,7 +41,8 @@ _STOP_S = 30.0  # seconds that an interrupted upload has to stop
 class Writable(Protocol):
     """An open binary stream."""
 
-    def write(self, data: Any, /) -> Any: ...
+    def write(self, data: Any, /) -> Any:
+        """Write data; the result is the number of bytes, or None."""
 
 
 Options = StorageOptions | Mapping[str, Any] | None
@@ -172,12 +173,14 @@ class ObjectWriter:
         return self._upload.take_back()
 
     def close(self) -> None:
+        """Upload the object unless that has happened, and delete the local file."""
         if not self._upload.published:
             self.core.finish()
             self.put_in_place()
         self._remove()
 
     def abort(self) -> None:
+        """Delete the local file, so that nothing is uploaded."""
         if self._pid == os.getpid():
             self._remove()
 
@@ -210,15 +213,18 @@ class StreamWriter:
         self._error: BaseException | None = None
 
     def write(self, record: Any) -> None:
+        """Write a record."""
         self.write_frames(_core.frame(record), 1)
 
     def write_many(
         self, records: Any, start: int = 0, stop: int | None = None, step: int = 1
     ) -> None:
+        """Write the records that a slice selects."""
         for frames, count in _core.Frames(records, start, stop, step):
             self.write_frames(frames, count)
 
     def write_frames(self, frames: Any, count: int) -> None:
+        """Write `count` records that are already framed."""
         if self._error is not None:
             raise self._error
         if self.closed:
@@ -244,6 +250,7 @@ class StreamWriter:
         self._frames.clear()
 
     def flush(self) -> None:
+        """Write all buffered records, and flush the stream."""
         if self._error is not None:
             raise self._error
         self._send()
@@ -251,6 +258,7 @@ class StreamWriter:
             self._stream.flush()
 
     def finish(self) -> None:
+        """Write all buffered records, and accept no others."""
         if not self.closed:
             self.flush()
             self.closed = True
@@ -259,9 +267,11 @@ class StreamWriter:
     close = finish
 
     def take_back(self) -> bool:
+        """Do nothing, since written bytes cannot be withdrawn from a stream."""
         return True
 
     def abort(self) -> None:
+        """Discard buffered records, and accept no others."""
         self.closed = True
 
 
@@ -272,6 +282,7 @@ class DeviceWriter(StreamWriter):
         super().__init__(open(path, "wb", buffering=0))  # noqa: SIM115
 
     def close(self) -> None:
+        """Write all buffered records, and close the device."""
         with self._stream:
             self.finish()
 

@@ -379,6 +379,7 @@ class LineEnds:
         self.name = name
 
     def read(self, size: int = -1) -> bytes:
+        """Return up to `size` converted bytes; an empty result means the end."""
         while True:
             more: bytes = self._file.read(max(size, 1) if size >= 0 else size)
             data = self._last + more

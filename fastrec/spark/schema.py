@@ -169,4 +169,5 @@ def parser_of(schema: Any, kind: str) -> arrow.ColumnParser:
 
 
 def is_array(kind: Any) -> bool:
+    """Return whether a Spark type is an array."""
     return isinstance(kind, types.ArrayType)

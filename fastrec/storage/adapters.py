@@ -72,6 +72,7 @@ class ObstoreStore:
         self._secrets = secrets
 
     def key_of(self, url: str) -> str:
+        """Return the key of an object that a URL names."""
         if base := getattr(self._reader, "url", None):  # HTTPStore
             return url.removeprefix(str(base)).lstrip("/")
         host, _, rest = url.partition("://")[2].partition("/")
@@ -80,10 +81,12 @@ class ObstoreStore:
         return rest if is_own else url.partition("://")[2]
 
     def path_of(self, key: str) -> str | None:
+        """Return the local path of an object that is a local file."""
         is_local = type(self._reader).__name__ == "LocalStore"
         return os.path.join(self._reader.prefix or "/", key) if is_local else None
 
     def stat(self, key: str) -> Stat:
+        """Return the size and version of an object."""
         try:
             return _stat_of(self._library.head(self._reader, key))
         except (FileNotFoundError, ValueError):
@@ -96,6 +99,7 @@ class ObstoreStore:
         return _stat_of(found.meta)
 
     def read(self, key: str, begin: int, end: int) -> tuple[Stat | None, Iterable[Any]]:
+        """Return buffers with bytes `begin` to `end`, and the stat of the object."""
         try:
             found = self._library.get(self._reader, key, options={"range": (begin, end)})
         except Exception as error:
@@ -107,10 +111,12 @@ class ObstoreStore:
         return _stat_of(found.meta), found.stream(min_chunk_size=_PIECE)
 
     def read_all(self, key: str) -> tuple[Stat | None, Iterable[Any]]:
+        """Return buffers with all bytes of an object, and its stat."""
         found = self._library.get(self._reader, key)
         return _stat_of(found.meta), found.stream(min_chunk_size=_PIECE)
 
     def list(self, folder: str, deep: bool) -> Iterator[tuple[str, Stat]]:
+        """Yield the keys and stats of the objects in a folder, or everywhere below it."""
         prefix = folder.rstrip("/") or None
         if deep:
             batches: Iterable[Any] = self._library.list(self._reader, prefix)
@@ -121,6 +127,7 @@ class ObstoreStore:
                 yield meta["path"], _stat_of(meta)
 
     def put(self, key: str, pieces: Iterator[bytes], size: int, *, exclusive: bool) -> None:
+        """Store an object: in one request if it is small, otherwise as a multipart upload."""
         data = b"".join(pieces) if size <= _PART else None
         if exclusive and (data is None or not self._create(key, data)):
             with contextlib.suppress(FileNotFoundError):
@@ -148,9 +155,11 @@ class ObstoreStore:
         return True
 
     def delete(self, key: str) -> None:
+        """Delete an object."""
         self._library.delete(self._writer, key)
 
     def failed(self, error: BaseException, name: str) -> StoreError:
+        """Convert an exception of obstore to an OSError, and decide whether a retry can help."""
         kind, text = type(error).__name__, describe(error, self._secrets)
         status = _STATUS.search(str(error))
         if "NoSuchBucket" in text or (kind == "GenericError" and status and status[1] == "404"):
@@ -195,12 +204,15 @@ class FsspecStore:
         self._secrets = secrets
 
     def key_of(self, url: str) -> str:
+        """Return the key of an object that a URL names."""
         return str(self._fs._strip_protocol(url))
 
     def path_of(self, key: str) -> str | None:
+        """Return the local path of an object that is a local file."""
         return key if "file" in self._fs.protocol else None
 
     def stat(self, key: str) -> Stat:
+        """Return the size and version of an object."""
         self._fs.invalidate_cache(self._fs._parent(key))
         info = self._fs.info(key)
         if info["type"] == "directory":
@@ -213,12 +225,15 @@ class FsspecStore:
         return Stat(info["size"], None if version is None else str(version))
 
     def read(self, key: str, begin: int, end: int) -> tuple[Stat | None, Iterable[Any]]:
+        """Return a buffer with bytes `begin` to `end`."""
         return None, [self._fs.cat_file(key, start=begin, end=end)]
 
     def read_all(self, key: str) -> tuple[Stat | None, Iterable[Any]]:
+        """Return a buffer with all bytes of an object."""
         return None, [self._fs.cat_file(key)]
 
     def list(self, folder: str, deep: bool) -> Iterator[tuple[str, Stat]]:
+        """Yield the keys and sizes of the objects in a folder, or everywhere below it."""
         self._fs.invalidate_cache()
         try:
             if deep:
@@ -235,6 +250,7 @@ class FsspecStore:
                 yield name, Stat(info["size"], None)
 
     def put(self, key: str, pieces: Iterator[bytes], size: int, *, exclusive: bool) -> None:
+        """Store an object in a transaction, which is discarded if `pieces` raises."""
         if exclusive and self._fs.exists(key):
             raise FileExistsError(errno.EEXIST, "the object exists")
         target = self._fs.open(key, "wb", autocommit=False)
@@ -249,9 +265,11 @@ class FsspecStore:
         self._fs.invalidate_cache(self._fs._parent(key))
 
     def delete(self, key: str) -> None:
+        """Delete an object."""
         self._fs.rm_file(key)
 
     def failed(self, error: BaseException, name: str) -> StoreError:
+        """Convert an exception to an OSError, and decide whether a retry can help."""
         return _failed(error, name, self._secrets)
 
 
@@ -283,25 +301,31 @@ class ArrowStore:
         self._fs = filesystem
 
     def key_of(self, url: str) -> str:
+        """Return the key of an object that a URL names."""
         return url.partition("://")[2]
 
     def path_of(self, key: str) -> str | None:
+        """Return the local path of an object that is a local file."""
         return key if self._fs.type_name == "local" else None
 
     def stat(self, key: str) -> Stat:
+        """Return the size of an object, with its modification time as its version."""
         info = self._fs.get_file_info(key)
         if not info.is_file:
             raise FileNotFoundError(errno.ENOENT, "no such file")
         return Stat(info.size, None if info.mtime_ns is None else str(info.mtime_ns))
 
     def read(self, key: str, begin: int, end: int) -> tuple[Stat | None, Iterable[Any]]:
+        """Return a buffer with bytes `begin` to `end`."""
         with self._fs.open_input_file(key) as file:
             return None, [file.read_at(end - begin, begin)]
 
     def read_all(self, key: str) -> tuple[Stat | None, Iterable[Any]]:
+        """Return a buffer with all bytes of an object."""
         return self.read(key, 0, self.stat(key).size)
 
     def list(self, folder: str, deep: bool) -> Iterator[tuple[str, Stat]]:
+        """Yield the keys and sizes of the objects in a folder, or everywhere below it."""
         from pyarrow.fs import FileSelector
 
         selector = FileSelector(folder.rstrip("/"), recursive=deep, allow_not_found=True)
@@ -310,6 +334,7 @@ class ArrowStore:
                 yield info.path, Stat(info.size, None)
 
     def put(self, key: str, pieces: Iterator[bytes], size: int, *, exclusive: bool) -> None:
+        """Write a ``.part`` object, and rename it when it is complete."""
         if exclusive and self._fs.get_file_info(key).is_file:
             raise FileExistsError(errno.EEXIST, "the object exists")
         hidden = f"{key}.{os.urandom(8).hex()}.part"  # closing a stream publishes its data
@@ -324,7 +349,9 @@ class ArrowStore:
             raise
 
     def delete(self, key: str) -> None:
+        """Delete an object."""
         self._fs.delete_file(key)
 
     def failed(self, error: BaseException, name: str) -> StoreError:
+        """Convert an exception to an OSError, and decide whether a retry can help."""
         return _failed(error, name, [])

@@ -130,6 +130,7 @@ class ObjectCache:
 
     @classmethod
     def of(cls, options: StorageOptions) -> ObjectCache | None:
+        """Return the cache that the options name; None if they name none."""
         return None if options.cache is None else cls(options)
 
     def paths(self, files: list[RemoteFile], *, keep: bool = False) -> Iterator[str]:

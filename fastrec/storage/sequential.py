@@ -137,17 +137,19 @@ class RemoteStream:
         return some
 
     def readinto(self, buffer: Any) -> int:
+        """Read into a buffer, and return the number of bytes."""
         data = self.read(len(buffer))
         buffer[: len(data)] = data
         return len(data)
 
     def seek(self, position: int) -> int:
+        """Set the position of the next read, and return it."""
         self._data = memoryview(b"")
         self._at = position
         return position
 
     def close(self) -> None:
-        pass
+        """Do nothing: the stream owns no connection."""
 
 
 def streams_of(files: Sequence[RemoteFile], options: StorageOptions) -> Iterator[RemoteStream]:

@@ -60,7 +60,8 @@ class Store(Protocol):
     def path_of(self, key: str) -> str | None:
         """Return the local path of an object that is a local file."""
 
-    def stat(self, key: str) -> Stat: ...
+    def stat(self, key: str) -> Stat:
+        """Return the size and version of an object."""
 
     def read(self, key: str, begin: int, end: int) -> tuple[Stat | None, Iterable[Any]]:
         """Return buffers with bytes `begin` to `end`, and the stat if the response has it."""
@@ -77,9 +78,11 @@ class Store(Protocol):
     def put(self, key: str, pieces: Iterator[bytes], size: int, *, exclusive: bool) -> None:
         """Store `size` bytes. The object appears complete, or not at all if `pieces` raises."""
 
-    def delete(self, key: str) -> None: ...
+    def delete(self, key: str) -> None:
+        """Delete an object."""
 
-    def failed(self, error: BaseException, name: str) -> StoreError: ...
+    def failed(self, error: BaseException, name: str) -> StoreError:
+        """Convert an exception to an OSError about `name`, and decide whether a retry can help."""
 
 
 class Location(NamedTuple):

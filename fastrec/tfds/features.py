@@ -47,10 +47,12 @@ class FeaturesDict(Connector):
     def leaves(
         self, path: tuple[str, ...] = (), lengths: tuple[int | None, ...] = ()
     ) -> Iterator[Leaf]:
+        """Yield the leaves of each entry, with the entry's name in their paths."""
         for name, each in self.features.items():
             yield from each.leaves((*path, name), lengths)
 
     def named(self, name: str = "") -> Iterator[tuple[str, Labels]]:
+        """Yield the labels of each entry, with the entry's name in their file names."""
         for child, each in self.features.items():
             file = child.replace("/", ".")
             yield from each.named(f"{name.replace('/', '-')}-{file}" if name else file)
@@ -100,9 +102,11 @@ class Sequence(Connector):
     def leaves(
         self, path: tuple[str, ...] = (), lengths: tuple[int | None, ...] = ()
     ) -> Iterator[Leaf]:
+        """Yield the leaves of the element, with this sequence's length among their lengths."""
         yield from self.feature.leaves(path, (*lengths, self.length))
 
     def named(self, name: str = "") -> Iterator[tuple[str, Labels]]:
+        """Yield the labels of the element."""
         yield from self.feature.named(name)
 
     def __getattr__(self, name: str) -> Any:  # TFDS allows Sequence(ClassLabel(...)).int2str(0).

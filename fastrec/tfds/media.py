@@ -58,6 +58,7 @@ class Image(Value):
         return len(self.shape) == 3 and is_decodable(self.channels, self.dtype)
 
     def decode(self, data: bytes, shape: Any = None) -> Any:
+        """Decode an image file, and check its shape."""
         if not self.is_decodable:
             return data
         image = decode_image(data, self.channels, self.dtype)
@@ -66,6 +67,7 @@ class Image(Value):
         return image
 
     def encode(self, value: Any) -> Any:
+        """Return the encoded image; bytes are taken to be an image file already."""
         if isinstance(value, (bytes, bytearray, memoryview)):
             return bytes(value)
         return encode_image(value, self.shape, self.dtype, self.encoding_format)
@@ -89,6 +91,7 @@ class LabeledImage(Labels, Image):
             self.set_names(labels)
 
     def named(self, name: str = "") -> Iterator[tuple[str, Labels]]:
+        """Yield the labels of this connector."""
         yield name, self
 
 
@@ -113,6 +116,7 @@ class Audio(Tensor):
             self.is_dynamic = False
 
     def decode(self, data: bytes, shape: Any = None) -> Any:
+        """Decode audio samples; with `lazy_decode`, only from integer WAV files."""
         if not self.lazy_decode:
             return super().decode(data, shape)
         if data[:4] != b"RIFF" or data[8:12] != b"WAVE" or self.dtype.kind not in "iu":
@@ -129,4 +133,5 @@ class Audio(Tensor):
         return array.reshape(*((-1, channels) if channels > 1 else (-1,))).astype(self.dtype)
 
     def encode(self, value: Any) -> Any:
+        """Return the samples as a record stores them, or with `lazy_decode` the file."""
         return bytes(value) if self.lazy_decode else super().encode(value)

@@ -96,6 +96,7 @@ class Value(Connector):
     def leaves(
         self, path: tuple[str, ...] = (), lengths: tuple[int | None, ...] = ()
     ) -> Iterator[Leaf]:
+        """Yield this value."""
         yield Leaf(path, lengths, self)
 
     def decode(self, data: bytes, shape: Any = None) -> Any:
@@ -206,6 +207,7 @@ class Tensor(Value):
         return np.iinfo(self.dtype).min if kind in "iu" else np.finfo(self.dtype).min
 
     def decode(self, data: bytes, shape: Any = None) -> Any:
+        """Return the array that bytes contain, inflated if they are compressed."""
         sizes = self._sizes(shape)
         if self.encoding == "zlib":
             data = _inflate(data, _MAX_ARRAY_BYTES if None in sizes else self._nbytes(sizes))
@@ -230,6 +232,7 @@ class Tensor(Value):
         return min(count, _MAX_ARRAY_BYTES)
 
     def encode(self, value: Any) -> Any:
+        """Convert a value to an array, or to its bytes if they are stored in a record."""
         if value is None and self.optional:
             return None
         array = super().encode(value)
@@ -385,6 +388,7 @@ class ClassLabel(Labels, Tensor):
             self.set_names(names)
 
     def encode(self, value: Any) -> Any:
+        """Convert a label, or its name, to an integer that is checked against the classes."""
         if isinstance(value, (str, bytes)):
             value = self.str2int(value.decode() if isinstance(value, bytes) else value)
         if not -1 <= value < (self.num_classes or 0):
@@ -392,6 +396,7 @@ class ClassLabel(Labels, Tensor):
         return super().encode(value)
 
     def named(self, name: str = "") -> Iterator[tuple[str, Labels]]:
+        """Yield this connector."""
         yield name, self
 
     def __repr__(self) -> str:

@@ -112,6 +112,7 @@ def add_padded(
 def add_length(
     out: dict[str, Any], name: str, lengths: np.ndarray[Any, Any], names: Mapping[str, Any]
 ) -> None:
+    """Add the lengths of a column to a batch, as the column's name with ``_length``."""
     key = f"{name}_length"
     if key in names:
         raise ValueError(f"{key!r} is a feature and the lengths of {name!r}: rename the feature")

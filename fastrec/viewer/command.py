@@ -20,6 +20,7 @@ __all__ = ["add_arguments", "run"]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``fastrec view``."""
     add_paths(parser)
     parser.add_argument(
         "--html",

@@ -31,6 +31,7 @@ _READ = 1 << 20
 
 
 def versions() -> dict[str, str]:
+    """Return the versions to report for this peer."""
     return {"numpy": np.__version__}
 
 

@@ -19,6 +19,7 @@ _RANDOM = 20_000
 
 
 def records_of(path: str) -> Iterator[bytes]:
+    """Yield the records of a file, without checking them."""
     with open(path, "rb") as file:
         while header := file.read(12):
             yield file.read(struct.unpack("<Q", header[:8])[0])

@@ -25,6 +25,7 @@ def size_of(task: Task) -> int:
 
 
 def buffers(task: Task) -> list[bytes]:
+    """Return the task's random buffers."""
     size = size_of(task)
     whole = np.random.default_rng(task.seed).bytes(size * task.case.records)
     return [whole[i : i + size] for i in range(0, len(whole), size)]
@@ -70,4 +71,5 @@ def _verify(crc: Crc) -> Start:
 
 
 def jobs(crc: Crc) -> dict[str, dict[str, Start]]:
+    """Return the checksum jobs for a checksum function, by name and variant."""
     return {"crc": {"": _sizes(crc)}, "verify": {"": _verify(crc)}}

@@ -50,6 +50,8 @@ def _make(path: str, batcher: Callable[[], fastrec.Batcher]) -> None:
 
 
 def trial(task: Task) -> Trial:
+    """Prepare a trial that opens a large dataset and takes its first batch."""
+
     def batcher() -> fastrec.Batcher:
         return fastrec.Batcher(
             task.out, _FEATURES, _BATCH, shuffle=True, seed=1, threads=task.threads

@@ -34,10 +34,12 @@ _BATCHES = 1024
 
 
 def versions() -> dict[str, str]:
+    """Return the versions to report for this peer."""
     return {"fastrec": f"{fastrec.__version__} ({fastrec.crc32c_implementation()})"}
 
 
 def features_of(case: Case) -> dict[str, Any]:
+    """Return the features that describe the fields of a case."""
     made: dict[str, Any] = {}
     for field in case.fields:
         dtype: Any = {"int64": np.int64, "float": np.float32, "bytes": bytes}.get(field.kind)
@@ -51,6 +53,7 @@ def features_of(case: Case) -> dict[str, Any]:
 
 
 def column_of(column: Any) -> Column:
+    """Convert a column of a batch to the form that digests compare."""
     if isinstance(column, fastrec.Bytes):
         return cases.Strings(column.data, column.offsets)
     if isinstance(column, fastrec.Ragged):
