@@ -15,10 +15,11 @@ from fastrec.cli.grammar import (
     is_verb,
     program,
     status_of,
+    unknown_verb,
     verb_parser,
 )
 from fastrec.cli.report import Failure, Report, explained, shown
-from fastrec.cli.streams import name_stream, silence_stdout, standard_streams
+from fastrec.cli.streams import silence_stdout, standard_streams
 from fastrec.errors import FastrecError
 from fastrec.storage.urls import local_path
 
@@ -71,6 +72,8 @@ def _run(words: list[str]) -> int:
 
         return print_names(words[2:])
     if not is_verb(words[0]):
+        if not words[0].startswith("-"):
+            program().error(unknown_verb(words[0]))
         program().parse_args(words)  # --help, --version, or an error
         return USAGE
     parser = verb_parser(words[0])
@@ -92,7 +95,6 @@ def _run(words: list[str]) -> int:
         report.complain("interrupted")
         return INTERRUPTED
     except _ERRORS as error:
-        name_stream(error)
         report.complain(f"error: {explained(error)}")
         return error.status if isinstance(error, Failure) else status_of(error)
     return status

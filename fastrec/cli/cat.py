@@ -90,7 +90,7 @@ def _print_tables(records: Iterator[Found], number: bool, report: Report) -> Non
         names = every[:_TABLE_COLUMNS]
         right = [at for at, name in enumerate(names) if _is_numeric(chunk, name)]
         table = [[row.get(name, "") for name in names] for row in rows]
-        report.table([*map(shown, names)], table, right=right, spare=range(len(names) - 1, 0, -1))
+        report.table([*map(shown, names)], table, right=right, keep=int(number))
         if len(every) > len(names):
             more = counted(len(every) - len(names), "feature")
             report.line(f"   ({more} not shown; --features selects columns)")
@@ -101,6 +101,8 @@ def _cell(value: Any) -> str:
 
 
 def _is_numeric(chunk: list[Found], name: str) -> bool:
-    """Return whether all values of a feature are numbers."""
+    """Return whether a feature has a single number in each record."""
     values = [each.row[name] for each in chunk if each.row is not None and name in each.row]
-    return bool(values) and all(isinstance(v, np.ndarray) and v.dtype.kind in "if" for v in values)
+    return bool(values) and all(
+        isinstance(v, np.ndarray) and v.dtype.kind in "if" and v.size == 1 for v in values
+    )

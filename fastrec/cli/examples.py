@@ -44,8 +44,10 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "split": (("four shards", "fastrec split train.tfrecord --shards 4 -o parts.tfrecord"),),
     "merge": (("selected records", "fastrec merge 'train-*' --where 'label == 3' -o 3.tfrecord"),),
-    "reshard": (("64 shards of any input", "fastrec reshard 'old-*' --shards 64 -o new.tfrecord"),),
-    "shuffle": (("in random order", "fastrec shuffle 'train-*' --seed 1 -o mixed.tfrecord"),),
+    "reshard": (
+        ("64 shards of any input", "fastrec reshard 'old-*' --shards 64 -o new.tfrecord"),
+        ("in random order", "fastrec reshard 'train-*' --shuffle --seed 1 -o mixed.tfrecord"),
+    ),
     "convert": (
         ("to Parquet", "fastrec convert 'train-*' -o train.parquet --text name"),
         ("from CSV", "fastrec convert table.csv -o table.tfrecord"),

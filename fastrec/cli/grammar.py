@@ -7,6 +7,8 @@ import argparse
 import difflib
 import importlib
 import re
+import shutil
+import textwrap
 from collections.abc import Callable
 from typing import Any, NamedTuple, NoReturn
 
@@ -32,6 +34,7 @@ __all__ = [
     "is_verb",
     "program",
     "status_of",
+    "unknown_verb",
     "verb_parser",
     "whole_number",
 ]
@@ -41,6 +44,9 @@ USAGE = 2
 IO = 74  # EX_IOERR of sysexits.h
 INTERRUPTED = 130
 BROKEN_PIPE = 141
+
+_NAME_WIDTH = 12  # of names in the list of commands
+_LEAST_WIDTH = 40  # of this list, however narrow the terminal is
 
 
 class Verb(NamedTuple):
@@ -53,58 +59,71 @@ class Verb(NamedTuple):
     summary: str
 
 
-VERBS = {
-    "head": Verb("fastrec.cli.head", "Print the first records as lines of JSON."),
-    "tail": Verb("fastrec.cli.tail", "Print the last records as lines of JSON."),
-    "cat": Verb("fastrec.cli.cat", "Print records as lines of JSON."),
-    "grep": Verb("fastrec.cli.grep", "Print the records that have a text in one of their values."),
-    "schema": Verb(
-        "fastrec.cli.schema",
-        "Show which features the records of a file have, as a table and as code to paste.",
-    ),
-    "count": Verb("fastrec.cli.count", "Count the records of files."),
-    "stats": Verb(
-        "fastrec.cli.stats",
-        "Print statistics of every feature: presence, ranges, quantiles, common values.",
-    ),
-    "sql": Verb("fastrec.cli.sql", "Query record files with SQL, through DuckDB."),
-    "verify": Verb("fastrec.cli.verify", "Check every length and checksum of files."),
-    "repair": Verb("fastrec.cli.repair", "Save the sound records of damaged files to new ones."),
-    "clean": Verb("fastrec.cli.clean", "List and delete what killed jobs have left."),
-    "diff": Verb("fastrec.cli.diff", "Compare the records of two files."),
-    "index": Verb(
-        "fastrec.cli.index", "Write where the records of files begin, for random access."
-    ),
-    "split": Verb("fastrec.cli.split", "Write the records of files into several, in order."),
-    "merge": Verb("fastrec.cli.merge", "Write the records of files into one."),
-    "reshard": Verb(
-        "fastrec.cli.reshard",
-        "Rewrite files as others, in order or shuffled, also if they are larger than memory.",
-    ),
-    "shuffle": Verb(
-        "fastrec.cli.shuffle",
-        "Rewrite files in a random order of all records, also if they are larger than memory.",
-    ),
-    "convert": Verb(
-        "fastrec.cli.convert",
-        "Convert record files to Parquet, Arrow, CSV or JSON lines, and these to record files.",
-    ),
-    "view": Verb("fastrec.viewer.command", "Show records on a local web page."),
-    "extract": Verb(
-        "fastrec.cli.extract", "Write the images, or other bytes, of records to files."
-    ),
-    "images": Verb("fastrec.cli.images", "Write a directory of images to record files."),
-    "demo": Verb("fastrec.demo.command", "Run an end-to-end demo on real images."),
-    "bench": Verb(
-        "fastrec.bench.command",
-        "Measure fastrec against other libraries and the limits of this machine.",
-    ),
-    "completion": Verb(
-        "fastrec.cli.completion",
-        "Print a script that makes a shell complete the arguments of this program.",
-    ),
-    "man": Verb("fastrec.cli.man", "Write manual pages."),
+GROUPS: dict[str, dict[str, Verb]] = {
+    "look at records": {
+        "head": Verb("fastrec.cli.head", "Print the first records as lines of JSON."),
+        "tail": Verb("fastrec.cli.tail", "Print the last records as lines of JSON."),
+        "cat": Verb("fastrec.cli.cat", "Print records as lines of JSON."),
+        "grep": Verb("fastrec.cli.grep", "Print the records with a value that contains a text."),
+        "sql": Verb("fastrec.cli.sql", "Query record files with SQL, through DuckDB."),
+        "view": Verb("fastrec.viewer.command", "Show records on a local web page."),
+    },
+    "describe files": {
+        "schema": Verb(
+            "fastrec.cli.schema",
+            "Show which features the records of a file have, as a table and as code to paste.",
+        ),
+        "count": Verb("fastrec.cli.count", "Count the records of files."),
+        "stats": Verb(
+            "fastrec.cli.stats",
+            "Print statistics of every feature: presence, ranges, quantiles, common values.",
+        ),
+        "diff": Verb("fastrec.cli.diff", "Compare the records of two files."),
+    },
+    "check and repair files": {
+        "verify": Verb("fastrec.cli.verify", "Check every length and checksum of files."),
+        "repair": Verb(
+            "fastrec.cli.repair", "Save the sound records of damaged files to new ones."
+        ),
+        "clean": Verb("fastrec.cli.clean", "List and delete what killed jobs have left."),
+    },
+    "write record files": {
+        "index": Verb(
+            "fastrec.cli.index", "Write where the records of files begin, for random access."
+        ),
+        "split": Verb("fastrec.cli.split", "Write the records of files into several, in order."),
+        "merge": Verb("fastrec.cli.merge", "Write the records of files into one."),
+        "reshard": Verb(
+            "fastrec.cli.reshard",
+            "Rewrite files as others, in order or shuffled, also if they are larger than memory.",
+        ),
+    },
+    "convert files": {
+        "convert": Verb(
+            "fastrec.cli.convert",
+            "Convert record files to Parquet, Arrow, CSV or JSON lines, and these to record files.",
+        ),
+        "images": Verb("fastrec.cli.images", "Write a directory of images to record files."),
+        "extract": Verb(
+            "fastrec.cli.extract", "Write the images, or other bytes, of records to files."
+        ),
+    },
+    "this program": {
+        "demo": Verb("fastrec.demo.command", "Run an end-to-end demo on real images."),
+        "bench": Verb(
+            "fastrec.bench.command",
+            "Measure fastrec against other libraries and the limits of this machine.",
+        ),
+        "completion": Verb(
+            "fastrec.cli.completion",
+            "Print a script that makes a shell complete the arguments of this program.",
+        ),
+        "man": Verb("fastrec.cli.man", "Write manual pages."),
+    },
 }
+"""Commands by the purpose under which ``fastrec --help`` lists them."""
+
+VERBS: dict[str, Verb] = {name: verb for group in GROUPS.values() for name, verb in group.items()}
 
 STATUS = (
     "exit status: 0 if all is well; 1 for a finding: damage, a difference, nothing found; 2 for a "
@@ -129,13 +148,8 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Print the error, with the closest valid name if one was misspelt, and exit."""
-        found = re.match(r"(?s)(argument \S+: invalid choice|unrecognized arguments): '?(\S+?)'?"
-                         r"( |$)", message)  # fmt: skip
-        if found:
-            known = [*VERBS, *self._option_string_actions] if "choice" in message else [
-                *self._option_string_actions
-            ]  # fmt: skip
-            close = difflib.get_close_matches(found.group(2), known, 1)
+        if found := re.match(r"unrecognized arguments: (\S+)", message):
+            close = difflib.get_close_matches(found[1], self._option_string_actions, 1)
             message += f" (did you mean {close[0]!r}?)" if close else ""
         super().error(message)
 
@@ -145,20 +159,44 @@ def is_verb(word: str) -> bool:
     return word in VERBS
 
 
+class _Listing(argparse.HelpFormatter):
+    """A formatter that keeps the lines of texts that have several."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        if "\n" not in text:
+            return super()._fill_text(text, width, indent)
+        return textwrap.indent(text, indent)
+
+
 def program() -> Parser:
     """Return the parser of the program's own options, which lists all verbs."""
     parser = Parser(
-        prog="fastrec", epilog=STATUS,
-        description="Look into, check, repair, compare and write TFRecord files.",
+        prog="fastrec", epilog=STATUS, formatter_class=_Listing,
+        usage="fastrec [-h] [--version] COMMAND ...",
+        description="Look into, check, repair, compare and write TFRecord files. "
+        "`fastrec COMMAND --help` describes a command.",
     )  # fmt: skip
     text = "print the version; with -v, also libraries and the machine"
     parser.add_argument("--version", action="version", version=f"fastrec {__version__}", help=text)
-    commands = parser.add_subparsers(
-        title="commands", metavar="COMMAND", required=True, parser_class=Parser
-    )
-    for name, (_, text) in VERBS.items():
-        commands.add_parser(name, help=text[0].lower() + text[1:-1])
+    parser.add_argument("command", metavar="COMMAND", help=argparse.SUPPRESS)
+    width = max(shutil.get_terminal_size().columns - 4, _LEAST_WIDTH)
+    for title, verbs in GROUPS.items():
+        lines = [
+            textwrap.fill(
+                verb.summary[0].lower() + verb.summary[1:-1], width,
+                initial_indent=f"{name:<{_NAME_WIDTH}}", subsequent_indent=" " * _NAME_WIDTH,
+            )
+            for name, verb in verbs.items()
+        ]  # fmt: skip
+        parser.add_argument_group(title, "\n".join(lines))
     return parser
+
+
+def unknown_verb(word: str) -> str:
+    """Return the message about a word that is not a command, with the most similar one."""
+    close = difflib.get_close_matches(word, VERBS, 1)
+    hint = f"did you mean {close[0]!r}?" if close else "`fastrec --help` lists the commands"
+    return f"{word!r} is not a command; {hint}"
 
 
 def verb_parser(verb: str) -> Parser:

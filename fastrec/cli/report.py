@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TextIO
 
+from fastrec.cli.streams import stream_of
 from fastrec.errors import CorruptRecordError, FastrecError, MissingRecordsError
 from fastrec.records.object_rules import OBJECT_EXISTS
 from fastrec.records.output_rules import EXISTS
@@ -58,6 +59,9 @@ _LINE_EVERY_S = 5.0
 _INDENT = 3
 _GAP = 3
 """Before the columns of a table, and between them."""
+
+_LEAST_CELL = 12
+"""Characters of a long cell that are shown even in the narrowest terminal."""
 
 
 class Failure(Exception):
@@ -103,6 +107,14 @@ class Report:
             return int(self._console.width)
         return shutil.get_terminal_size().columns if self._out.isatty() else None
 
+    def can_write(self, text: str) -> bool:
+        """Return whether the encoding of the output has all characters of a text."""
+        try:
+            text.encode(getattr(self._out, "encoding", None) or "utf-8")
+        except UnicodeEncodeError:
+            return False
+        return True
+
     def write(self, text: str) -> None:
         """Write many lines in one call, without flushing."""
         self._hide_bar()
@@ -140,13 +152,20 @@ class Report:
         *,
         right: Sequence[int] = (),
         spare: Sequence[int] = (),
+        keep: int | None = None,
     ) -> None:
         """Print rows under headers; the columns whose numbers are in `right` are right-aligned.
 
         If the terminal is too narrow, the columns in `spare` are left out, in this order, and a
-        line after the table names them.
+        line after the table names them. With `keep`, long cells are cut, and the widest columns
+        are left out, but not the first `keep` ones.
         """
         names, kept = headers, list(range(len(headers)))
+        if keep is not None and self.width and _table_width(headers, rows, kept) > self.width:
+            most = max(self.width // 3, _LEAST_CELL)
+            rows = [[*row[:keep], *(_cut(cell, most) for cell in row[keep:])] for row in rows]
+            # The last column stays, however wide it is.
+            spare = sorted(kept[keep:], key=lambda at: (_width(headers, rows, at), at))[:0:-1]
         for column in spare:
             if self.width is None or _table_width(headers, rows, kept) <= self.width:
                 break
@@ -263,8 +282,16 @@ def _rich_table(headers: Sequence[str], rows: Sequence[Sequence[str]], right: Se
 
 
 def _table_width(headers: Sequence[str], rows: Sequence[Sequence[str]], kept: Sequence[int]) -> int:
-    widths = (max(len(row[column]) for row in (headers, *rows)) for column in kept)
+    widths = (_width(headers, rows, column) for column in kept)
     return _INDENT + sum(widths) + _GAP * (len(kept) - 1)
+
+
+def _width(headers: Sequence[str], rows: Sequence[Sequence[str]], column: int) -> int:
+    return max(len(row[column]) for row in (headers, *rows))
+
+
+def _cut(cell: str, most: int) -> str:
+    return cell if len(cell) <= most else f"{cell[: most - 3]}..."
 
 
 def plain_table(
@@ -308,7 +335,8 @@ def _escape(found: re.Match[str]) -> str:
 def explained(error: BaseException, *, hints: bool = True) -> str:
     """Describe an error in one line for a shell, with the file and the remedy."""
     if isinstance(error, OSError) and error.strerror:
-        where = f"{shown(os.fsdecode(error.filename))}: " if _is_name(error.filename) else ""
+        name = error.filename if _is_name(error.filename) else stream_of(error)
+        where = f"{shown(os.fsdecode(name))}: " if name else ""
         return where + _REASONS.get(error.strerror, error.strerror)
     if isinstance(error, MemoryError):
         return "out of memory"

@@ -17,8 +17,8 @@ from fastrec.errors import FastrecError
 __all__ = ["Skip", "Steps", "add_arguments", "run"]
 
 
-def add_arguments(parser: argparse.ArgumentParser, *, shuffle: bool = False) -> None:
-    """Add the options of ``fastrec reshard``, or with `shuffle` of ``fastrec shuffle``."""
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``fastrec reshard``."""
     add_paths(parser)
     add_output(parser, "train.tfrecord stands for train-00000-of-00004.tfrecord and so on")
     size = parser.add_mutually_exclusive_group()
@@ -31,12 +31,9 @@ def add_arguments(parser: argparse.ArgumentParser, *, shuffle: bool = False) -> 
     size.add_argument(
         "--size", type=size_of, metavar="BYTES", help="begin another file at this size"
     )
-    if shuffle:
-        parser.set_defaults(shuffle=True)
-    else:
-        parser.add_argument(
-            "--shuffle", action="store_true", help="put all records into a random order"
-        )
+    parser.add_argument(
+        "--shuffle", action="store_true", help="put all records into a random order"
+    )
     parser.add_argument(
         "--seed",
         type=whole_number(0, 2**64 - 1),

@@ -101,8 +101,7 @@ def _print_rows(
     numeric = [
         at for at in range(len(names)) if all(isinstance(row[at], (int, float)) for row in rows)
     ]
-    spare = range(len(names) - 1, 0, -1)
-    report.table([*map(shown, names)], cells, right=numeric, spare=spare)
+    report.table([*map(shown, names)], cells, right=numeric, keep=0)
 
 
 def _plain(value: Any) -> Any:

@@ -26,6 +26,7 @@ _POINTS = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 _TOP_SHOWN = 5
 _TOP_JSON = 20
 _BARS = "▁▂▃▄▅▆▇█"
+_PLAIN_BARS = ".:-=+*#@"  # for terminals without block characters
 _INDENT = 3
 
 
@@ -92,6 +93,7 @@ def survey(selector: Selector, files: Sequence[str], threads: int) -> Summary:
 def _print_table(found: Summary, report: Report) -> None:
     headers = ["feature", "kind", "present", "values", "min", "median", "mean", "max", "distinct",
                "histogram"]  # fmt: skip
+    bars = _BARS if report.can_write(_BARS) else _PLAIN_BARS
     rows = [
         [
             shown(name),
@@ -103,7 +105,7 @@ def _print_table(found: Summary, report: Report) -> None:
             _number(each.values.mean, each.values.finite),
             _number(each.values.high),
             _distinct(each),
-            _bars(each.values),
+            _histogram(each.values, bars),
         ]
         for name, each in _sorted(found)
     ]
@@ -113,7 +115,8 @@ def _print_table(found: Summary, report: Report) -> None:
         for row, text in zip(rows, extra, strict=True):
             row.insert(8, text)
     spare = ("histogram", "median", "mean", "distinct", "values", "max", "min")
-    report.table(headers, rows, right=range(2, 9), spare=[headers.index(each) for each in spare])
+    right = range(2, len(headers) - 1)
+    report.table(headers, rows, right=right, spare=[headers.index(each) for each in spare])
     if any(each.kind == "bytes" for each in found.features.values()):
         report.line(f"{' ' * _INDENT}(of bytes: the sizes)")
 
@@ -220,10 +223,10 @@ def _median(values: Numbers) -> str:
     return _number(found[0]) if found else ""
 
 
-def _bars(values: Numbers) -> str:
+def _histogram(values: Numbers, bars: str) -> str:
     counts, _ = histogram(values, 10)
     most = max(counts, default=0)
-    return "".join(" " if not count else _BARS[(count * 7 + most - 1) // most] for count in counts)
+    return "".join(" " if not count else bars[(count * 7 + most - 1) // most] for count in counts)
 
 
 # -- JSON ------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Iterator
 
-__all__ = ["name_stream", "silence_stdout", "standard_streams"]
+__all__ = ["silence_stdout", "standard_streams", "stream_of"]
 
 # A closed stream is replaced by one opened in the wrong direction, so that using it is an error.
 # Messages to a closed standard error are dropped.
@@ -49,8 +49,16 @@ def silence_stdout() -> None:
         os.close(devnull)
 
 
-def name_stream(error: BaseException) -> None:
-    """Set the file name of an error of a standard stream, so that the message names it."""
-    numbers = (errno.EBADF, errno.ENOSPC)
-    if isinstance(error, OSError) and error.errno in numbers and error.filename is None:
-        error.filename = "standard input or output"
+def stream_of(error: OSError) -> str:
+    """Return the standard stream that caused an error without a file name, or an empty string."""
+    if error.errno == errno.ENOSPC or (error.errno == errno.EBADF and not _can_write()):
+        return "standard output"
+    return "standard input" if error.errno == errno.EBADF else ""
+
+
+def _can_write() -> bool:
+    try:
+        os.write(1, b"")
+    except OSError:
+        return False
+    return True

@@ -57,7 +57,6 @@ WORDS = {
     "split": "{file} -o {out} --shard-records 2",
     "merge": "{file} -o {out}",
     "reshard": "{file} -o {out} --shards 2",
-    "shuffle": "{file} -o {out}",
     "convert": "{file} -o {out}.jsonl --base64",
     "extract": "{file} -o {out} --feature image",
     "view": "{file} --html {out}.html",
@@ -113,7 +112,6 @@ def test_every_verb_takes_every_message_or_names_what_it_is(
         "cat": lambda: len(out.splitlines()),
         "count": lambda: int(out.split()[0].replace(",", "")),
         "merge": lambda: fastrec.count(tmp_path / "out"),
-        "shuffle": lambda: fastrec.count(tmp_path / "out"),
         "convert": lambda: len((tmp_path / "out.jsonl").read_text().splitlines()),
     }
     if verb in rows:

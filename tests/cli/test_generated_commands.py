@@ -39,7 +39,7 @@ SEVERAL = ["train.tfrecord@2", "train-*", "*.tfrecord", ".", "images", "train.tf
 WORDS = ["label", "text", "label == 1", "none", "zstd", "new.tfrecord", "new.parquet", "new"]
 # Values of options that check their values: each takes those that its parser accepts.
 VALUES = ["1", "2", "0", "0:2", "label", "label,text", "64", "1MB"]
-WRITERS_OF_RECORDS = {"merge", "split", "reshard", "shuffle", "convert", "repair", "images", "demo"}
+WRITERS_OF_RECORDS = {"merge", "split", "reshard", "convert", "repair", "images", "demo"}
 OUTPUTS = {("images", "output"), ("man", "directory")}  # positional arguments that name outputs
 
 

@@ -115,7 +115,6 @@ STATUSES = {
     "merge -o out.tfrecord": "1 1 1 1 1 1 1 0 0 0 0 0",
     "reshard --shards 2 -o out.tfrecord": "1 1 1 1 1 1 1 0 0 0 0 0",
     "reshard --shuffle --seed 1 --skip-damage -o out.tfrecord": "1 1 1 1 1 1 1 0 0 0 0 0",
-    "shuffle --seed 1 --skip-damage -o out.tfrecord": "1 1 1 1 1 1 1 0 0 0 0 0",
     "convert -o out.jsonl --to jsonl": "1 1 1 1 1 1 1 2 1 1 2 0",
     "convert --from jsonl -o out.tfrecord": "2 2 2 2 2 2 2 0 2 2 2 2",
     "extract -o out": "1 1 1 1 1 1 1 1 2 2 0 2",

@@ -100,6 +100,7 @@ def test_manual_pages_have_every_option(tmp_path: Path, capsys: Captured) -> Non
 def test_a_word_that_is_nearly_right_is_suggested(capsys: Captured) -> None:
     for words, hint in (
         (["verfy"], "'verify'"),
+        (["Head", "x"], "'head'"),
         (["count", "x", "--thread=1", "--jsn"], "'--json'"),
     ):
         with pytest.raises(SystemExit) as caught:
@@ -173,6 +174,55 @@ def test_tables_fit_a_terminal(pets: Path, columns: int) -> None:
     header = table.splitlines()[0]
     assert ("read as" in header) == (columns == 200)  # the code says it, too
     assert "FixedLenFeature" in code
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="as Linux has terminals")
+@pytest.mark.parametrize("columns", [20, 40, 60, 200])
+def test_a_narrow_table_of_records_leaves_out_its_widest_columns(pets: Path, columns: int) -> None:
+    _, output = on_a_terminal("head", "-q", "--table", "--number", "pets.tfrecord", columns=columns)
+    lines = re.sub(r"\x1b\[\d*m|\r", "", output).splitlines()
+    header, *rows = lines[:12]
+    assert rows[1].split()[0].startswith("pets")  # the number that --number requests stays
+    if columns > 20:
+        assert max(map(len, lines)) <= columns
+        assert "id" in header.split()
+    hidden = " ".join(output.split()).partition(f"(not shown at {columns} columns: ")[2]
+    for name in ("embedding", "image", "id", "label", "name", "tags", "weight"):
+        assert (name in header.split()) != (name in re.split(r"\W+", hidden))
+    assert ("embedding" in header) == (columns == 200)
+
+
+def test_the_list_of_commands_has_each_command_once(capsys: Captured) -> None:
+    with pytest.raises(SystemExit):
+        cli.main(["--help"])
+    text = capsys.readouterr().out
+    assert [line.split()[0] for line in text.splitlines() if re.match(r"  [a-z]", line)] == [*VERBS]
+    assert max(map(len, text.splitlines())) <= 80
+
+
+@pytest.mark.skipif(os.name != "posix", reason="locales of POSIX")
+def test_a_terminal_without_block_characters_gets_plain_histograms(pets: Path) -> None:
+    ascii_only = {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
+    text = subprocess.run(
+        [sys.executable, "-m", "fastrec", "stats", "pets.tfrecord"],
+        env={**os.environ, **ascii_only}, capture_output=True, check=True,
+    ).stdout.decode("ascii")  # fmt: skip
+    assert "\\u" not in text
+    assert "@@@@@@@@@@\n" in text  # the ids are uniform
+
+
+@pytest.mark.skipif(os.name != "posix", reason="shells of POSIX")
+@pytest.mark.parametrize(
+    ("words", "stream"),
+    [("head pets.tfrecord >&-", "output"), ("count - <&-", "input"), ("cat - <&-", "input")],
+)
+def test_an_error_of_a_standard_stream_names_it(pets: Path, words: str, stream: str) -> None:
+    script = f'"$0" -m fastrec {words}'
+    done = subprocess.run(
+        ["bash", "-c", script, sys.executable], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 74
+    assert done.stderr.endswith(f"standard {stream}: Bad file descriptor\n")
 
 
 # --- Terminals ------------------------------------------------------------------------------------

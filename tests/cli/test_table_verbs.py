@@ -112,7 +112,7 @@ def test_reshard_shuffles_as_a_batcher_does(pets: Path, capsys: Captured) -> Non
     batcher = fastrec.Batcher("train-*.tfrecord", None, batch_size=60, shuffle=True, seed=3)
     (wanted,) = batcher
     assert list(fastrec.Reader("x-*.tfrecord")) == list(wanted)
-    words = ["shuffle", "train-*.tfrecord", "-o", "all.tfrecord", "--seed", "3"]
+    words = ["reshard", "train-*.tfrecord", "-o", "all.tfrecord", "--shuffle", "--seed", "3"]
     assert cli.main(words) == 0
     assert list(fastrec.Reader("all.tfrecord")) == list(wanted)
     assert cli.main(["reshard", "x-*.tfrecord", "-o", "y.tfrecord", "--size", "50k"]) == 0
