@@ -24,8 +24,6 @@ PACKAGE = ROOT / "fastrec" / "compat"
 BUILTINS = ["bool", "bytes", "dict", "float", "int", "list", "object", "str", "tuple", "type"]
 KNOWN = {*BUILTINS, "None", "Any", "Callable", "Iterable", "Iterator", "Mapping", "Sequence"}
 GENERIC = "Callable|Iterable|Iterator|Mapping|Sequence|dict|list|tuple|type"
-# Modules whose sources have all types.
-AS_THEY_ARE = {"v1": ("contrib",), "v2": ()}
 HEAD = """# SPDX-License-Identifier: Apache-2.0
 # Written by tests/tools/compat_stubs.py. A name space is a class; tensors are of type Any.
 import builtins as _b
@@ -86,14 +84,11 @@ class Stub:
             f"from {module} import {name} as {own}"
             for (module, name), own in sorted(self._imports.items())
         ]
-        modules = [f"from . import {name} as {name}" for name in AS_THEY_ARE[self._version]]
-        return HEAD + "\n".join([*imports, *modules, "", *body, ""])
+        return HEAD + "\n".join([*imports, "", *body, ""])
 
     def _space(self, space: str, owner: Any) -> list[str]:
         lines: list[str] = []
         for name in self._names[space]:
-            if not space and name in AS_THEY_ARE[self._version]:
-                continue
             path = f"{space}.{name}" if space else name
             lines += self._entry(path, name, getattr(owner, name))
         return lines

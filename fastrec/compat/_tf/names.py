@@ -3,7 +3,7 @@
 
 For each name space, a text lists its names after the module that defines them. A module begins with
 a dot if each version has its own, and ``module:object`` are the attributes of an object. ``@math:``
-are functions of the topic ``math``, see :mod:`.faces.late`, and ``.:`` are names of ``tf`` itself.
+are functions of the topic ``math``, see :mod:`.faces.late`; ``tf.data:`` are names of ``tf.data``.
 ``name=other`` is defined under another name. ``/1`` or ``/2`` after a name space or a module
 restricts it to one version.
 
@@ -147,7 +147,7 @@ NAMES = {
     """,
     "app/1": """
     .command_flags: run
-    .: flags
+    tf: flags
     """,
     "audio": "@audio: decode_wav",
     "autograph": "_tf.settings: set_verbosity",
@@ -181,6 +181,42 @@ NAMES = {
         set_inter_op_parallelism_threads set_intra_op_parallelism_threads
     """,
     "contrib/1": "",
+    "contrib.data/1": """
+    .contributed.data: batch_and_drop_remainder padded_batch_and_drop_remainder
+        read_batch_features sliding_window_batch
+    tf.data: AUTOTUNE Dataset FixedLengthRecordDataset Iterator TFRecordDataset TextLineDataset
+    tf.data.experimental: Counter CsvDataset assert_cardinality bucket_by_sequence_length
+        choose_from_datasets enumerate_dataset get_single_element group_by_window ignore_errors
+        make_batched_features_dataset make_csv_dataset map_and_batch parallel_interleave
+        rejection_resample sample_from_datasets scan shuffle_and_repeat unbatch unique
+    """,
+    "contrib.framework/1": "tf: TensorSpec argsort nest sort",
+    "contrib.learn/1": ".contributed.learn: read_batch_examples read_batch_features",
+    "contrib.lookup/1": """
+    tf.lookup: HashTable KeyValueTensorInitializer StaticHashTable StaticVocabularyTable
+        TextFileIndex TextFileInitializer experimental index_table_from_file
+        index_table_from_tensor index_to_string_table_from_file
+        index_to_string_table_from_tensor
+    """,
+    "contrib.slim/1": ".contributed.providers: one_hot_encoding",
+    "contrib.slim.data_decoder/1": ".contributed.decoders: DataDecoder",
+    "contrib.slim.data_provider/1": ".contributed.providers: DataProvider",
+    "contrib.slim.dataset/1": ".contributed.providers: Dataset",
+    "contrib.slim.dataset_data_provider/1": ".contributed.providers: DatasetDataProvider",
+    "contrib.slim.parallel_reader/1": """
+    .contributed.providers: ParallelReader get_data_files parallel_read single_pass_read
+    """,
+    "contrib.slim.prefetch_queue/1": ".contributed.providers: prefetch_queue",
+    "contrib.slim.queues/1": ".contributed.providers: QueueRunners",
+    "contrib.slim.tfexample_decoder/1": """
+    .contributed.decoders: BackupHandler BoundingBox BoundingBoxSequence Image ItemHandler
+        ItemHandlerCallback KeypointsSequence LookupTensor NumBoxesSequence SparseTensor
+        TFExampleDecoder TFSequenceExampleDecoder Tensor
+    """,
+    "contrib.training/1": """
+    .contributed.training: HParams bucket bucket_by_sequence_length rejection_sample
+        stratified_sample
+    """,
     "data": """
     _tf.data.options: Options ThreadingOptions
     _tf.data.pipeline: INFINITE_CARDINALITY=INFINITE UNKNOWN_CARDINALITY=UNKNOWN
@@ -486,8 +522,8 @@ def names_of(version: str) -> dict[str, dict[str, tuple[str, str]]]:
 def _named(version: str, home: str, name: str) -> Any:
     """Return the object with a name in a module, an object, or a topic."""
     package = "fastrec.compat"
-    if home == ".":
-        return found(version, "", name)
+    if home.partition(".")[0] == "tf":
+        return found(version, home[3:], name)
     if home.startswith("@"):
         home = f"._faces:{home[1:]}"
     if home.startswith("."):
@@ -518,8 +554,6 @@ def found(version: str, space: str, name: str) -> Any:
         raise uncovered(version, space, name)
     path = f"{space}.{name}".lstrip(".")
     if path in names:
-        if not names[path]:
-            return importlib.import_module(f"fastrec.compat.{version}.{path}")
         return Namespace(version, path)
     home, other = names[space][name]
     return renamed(_named(version, home, other), name)

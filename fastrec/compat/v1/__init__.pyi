@@ -71,6 +71,25 @@ from fastrec.compat.v1._graph import GraphKeys as _GraphKeys
 from fastrec.compat.v1._nodes import Operation as _Operation
 from fastrec.compat.v1._nodes import Tensor as _Tensor
 from fastrec.compat.v1.command_flags import Flags as _Flags
+from fastrec.compat.v1.contributed.decoders import BackupHandler as _BackupHandler
+from fastrec.compat.v1.contributed.decoders import BoundingBox as _BoundingBox
+from fastrec.compat.v1.contributed.decoders import BoundingBoxSequence as _BoundingBoxSequence
+from fastrec.compat.v1.contributed.decoders import DataDecoder as _DataDecoder
+from fastrec.compat.v1.contributed.decoders import Image as _Image
+from fastrec.compat.v1.contributed.decoders import ItemHandler as _ItemHandler
+from fastrec.compat.v1.contributed.decoders import ItemHandlerCallback as _ItemHandlerCallback
+from fastrec.compat.v1.contributed.decoders import KeypointsSequence as _KeypointsSequence
+from fastrec.compat.v1.contributed.decoders import LookupTensor as _LookupTensor
+from fastrec.compat.v1.contributed.decoders import NumBoxesSequence as _NumBoxesSequence
+from fastrec.compat.v1.contributed.decoders import SparseTensor as _SparseTensor2
+from fastrec.compat.v1.contributed.decoders import TFExampleDecoder as _TFExampleDecoder
+from fastrec.compat.v1.contributed.decoders import TFSequenceExampleDecoder as _TFSequenceExampleDecoder
+from fastrec.compat.v1.contributed.decoders import Tensor as _Tensor2
+from fastrec.compat.v1.contributed.providers import DataProvider as _DataProvider
+from fastrec.compat.v1.contributed.providers import Dataset as _Dataset2
+from fastrec.compat.v1.contributed.providers import DatasetDataProvider as _DatasetDataProvider
+from fastrec.compat.v1.contributed.providers import ParallelReader as _ParallelReader
+from fastrec.compat.v1.contributed.training import HParams as _HParams
 from fastrec.compat.v1.image_ops import Beta as _Beta
 from fastrec.compat.v1.image_ops import ResizeMethod as _ResizeMethod
 from fastrec.compat.v1.iterators import Iterator as _Iterator
@@ -119,7 +138,6 @@ from fastrec.train import Features as _Features
 from fastrec.train import FloatList as _FloatList
 from fastrec.train import Int64List as _Int64List
 from fastrec.train import SequenceExample as _SequenceExample
-from . import contrib as contrib
 
 AUTO_REUSE: _b.str
 def Assert(condition: Any, data: Any, summarize: _b.int | None = ..., name: _b.str | None = ...) -> Any: ...
@@ -352,6 +370,137 @@ def confusion_matrix(labels: Any, predictions: Any, num_classes: Any = ..., dtyp
 def conj(x: Any, name: _b.str | None = ...) -> Any: ...
 def constant(value: Any, dtype: Any = ..., shape: Any = ..., name: _b.str = ..., verify_shape: _b.bool = ...) -> Any: ...
 constant_initializer: TypeAlias = _constant_initializer
+class _contrib:
+    class data:
+        AUTOTUNE: _b.int
+        @staticmethod
+        def Counter(start: Any = ..., step: Any = ..., dtype: Any = ...) -> Any: ...
+        CsvDataset: TypeAlias = _CsvDataset
+        Dataset: TypeAlias = _Dataset
+        FixedLengthRecordDataset: TypeAlias = _FixedLengthRecordDataset
+        Iterator: TypeAlias = _Iterator
+        TFRecordDataset: TypeAlias = _TFRecordDataset
+        TextLineDataset: TypeAlias = _TextLineDataset
+        @staticmethod
+        def assert_cardinality(expected_cardinality: Any) -> Any: ...
+        @staticmethod
+        def batch_and_drop_remainder(batch_size: Any) -> Any: ...
+        @staticmethod
+        def bucket_by_sequence_length(element_length_func: Callable[..., Any], bucket_boundaries: Any, bucket_batch_sizes: Any, padded_shapes: Any = ..., padding_values: Any = ..., pad_to_bucket_boundary: _b.bool = ..., no_padding: _b.bool = ..., drop_remainder: _b.bool = ...) -> Any: ...
+        @staticmethod
+        def choose_from_datasets(datasets: Any, choice_dataset: Any, stop_on_empty_dataset: _b.bool = ...) -> Any: ...
+        @staticmethod
+        def enumerate_dataset(start: _b.int = ...) -> Any: ...
+        @staticmethod
+        def get_single_element(dataset: Any) -> Any: ...
+        @staticmethod
+        def group_by_window(key_func: Callable[..., Any], reduce_func: Callable[..., Any], window_size: Any = ..., window_size_func: Callable[..., Any] | None = ...) -> Any: ...
+        @staticmethod
+        def ignore_errors(log_warning: _b.bool = ...) -> Any: ...
+        @staticmethod
+        def make_batched_features_dataset(file_pattern: Any, batch_size: _b.int, features: Any, reader: Any = ..., label_key: _b.str | None = ..., reader_args: Any = ..., num_epochs: _b.int | None = ..., shuffle: _b.bool = ..., shuffle_buffer_size: _b.int = ..., shuffle_seed: _b.int | None = ..., prefetch_buffer_size: _b.int | None = ..., reader_num_threads: _b.int | None = ..., parser_num_threads: _b.int | None = ..., sloppy_ordering: _b.bool = ..., drop_final_batch: _b.bool = ...) -> Any: ...
+        @staticmethod
+        def make_csv_dataset(file_pattern: Any, batch_size: _b.int, column_names: Any = ..., column_defaults: Any = ..., label_name: _b.str | None = ..., select_columns: Any = ..., field_delim: _b.str = ..., use_quote_delim: _b.bool = ..., na_value: _b.str = ..., header: _b.bool = ..., num_epochs: _b.int | None = ..., shuffle: _b.bool = ..., shuffle_buffer_size: _b.int = ..., shuffle_seed: _b.int | None = ..., prefetch_buffer_size: _b.int | None = ..., num_parallel_reads: _b.int | None = ..., sloppy: _b.bool = ..., num_rows_for_inference: _b.int | None = ..., compression_type: Any = ..., ignore_errors: _b.bool = ..., encoding: _b.str = ...) -> Any: ...
+        @staticmethod
+        def map_and_batch(map_func: Callable[..., Any], batch_size: _b.int, num_parallel_batches: _b.int | None = ..., drop_remainder: _b.bool = ..., num_parallel_calls: Any = ...) -> Any: ...
+        @staticmethod
+        def padded_batch_and_drop_remainder(batch_size: Any, padded_shapes: Any, padding_values: Any = ...) -> Any: ...
+        @staticmethod
+        def parallel_interleave(map_func: Callable[..., Any], cycle_length: _b.int, block_length: _b.int = ..., sloppy: _b.bool | None = ..., buffer_output_elements: _b.int | None = ..., prefetch_input_elements: _b.int | None = ...) -> Any: ...
+        @staticmethod
+        def read_batch_features(file_pattern: Any, batch_size: _b.int, features: Any, reader: Any, reader_args: Any = ..., randomize_input: _b.bool = ..., num_epochs: _b.int | None = ..., capacity: _b.int = ...) -> Any: ...
+        @staticmethod
+        def rejection_resample(class_func: Callable[..., Any], target_dist: Any, initial_dist: Any = ..., seed: _b.int | None = ...) -> Any: ...
+        @staticmethod
+        def sample_from_datasets(datasets: Any, weights: Any = ..., seed: Any = ..., stop_on_empty_dataset: _b.bool = ...) -> Any: ...
+        @staticmethod
+        def scan(initial_state: Any, scan_func: Callable[..., Any]) -> Any: ...
+        @staticmethod
+        def shuffle_and_repeat(buffer_size: _b.int, count: _b.int | None = ..., seed: _b.int | None = ...) -> Any: ...
+        @staticmethod
+        def sliding_window_batch(window_size: _b.int, stride: _b.int | None = ..., window_shift: _b.int | None = ..., window_stride: _b.int = ...) -> Any: ...
+        @staticmethod
+        def unbatch() -> Any: ...
+        @staticmethod
+        def unique() -> Any: ...
+    class framework:
+        TensorSpec: TypeAlias = _TensorSpec
+        @staticmethod
+        def argsort(values: Any, axis: _b.int = ..., direction: _b.str = ..., stable: _b.bool = ..., name: _b.str | None = ...) -> Any: ...
+        nest: _Namespace
+        @staticmethod
+        def sort(values: Any, axis: _b.int = ..., direction: _b.str = ..., name: _b.str | None = ...) -> Any: ...
+    class learn:
+        @staticmethod
+        def read_batch_examples(file_pattern: Any, batch_size: _b.int, reader: Callable[[], Any], randomize_input: _b.bool = ..., num_epochs: _b.int | None = ..., queue_capacity: _b.int = ..., num_threads: _b.int = ..., read_batch_size: _b.int = ..., parse_fn: Callable[[Any], Any] | None = ..., name: _b.str | None = ..., seed: _b.int | None = ...) -> Any: ...
+        @staticmethod
+        def read_batch_features(file_pattern: Any, batch_size: _b.int, features: Any, reader: Callable[[], Any], randomize_input: _b.bool = ..., num_epochs: _b.int | None = ..., queue_capacity: _b.int = ..., reader_num_threads: _b.int = ..., read_batch_size: _b.int = ..., parse_fn: Callable[[Any], Any] | None = ..., name: _b.str | None = ...) -> Any: ...
+    class lookup:
+        HashTable: TypeAlias = _StaticHashTable
+        KeyValueTensorInitializer: TypeAlias = _KeyValueTensorInitializer
+        StaticHashTable: TypeAlias = _StaticHashTable
+        StaticVocabularyTable: TypeAlias = _StaticVocabularyTable
+        TextFileIndex: TypeAlias = _TextFileIndex
+        TextFileInitializer: TypeAlias = _TextFileInitializer
+        experimental: _Namespace
+        @staticmethod
+        def index_table_from_file(vocabulary_file: Any = ..., num_oov_buckets: _b.int = ..., vocab_size: _b.int | None = ..., default_value: _b.int = ..., hasher_spec: Any = ..., key_dtype: Any = ..., name: _b.str | None = ..., key_column_index: _b.int = ..., value_column_index: _b.int = ..., delimiter: _b.str = ...) -> Any: ...
+        @staticmethod
+        def index_table_from_tensor(vocabulary_list: Any = ..., num_oov_buckets: _b.int = ..., default_value: _b.int = ..., hasher_spec: Any = ..., dtype: Any = ..., name: _b.str | None = ..., mapping: Any = ...) -> Any: ...
+        @staticmethod
+        def index_to_string_table_from_file(vocabulary_file: Any, vocab_size: _b.int | None = ..., default_value: Any = ..., name: _b.str | None = ..., key_column_index: _b.int = ..., value_column_index: _b.int = ..., delimiter: _b.str = ...) -> Any: ...
+        @staticmethod
+        def index_to_string_table_from_tensor(vocabulary_list: Any = ..., default_value: Any = ..., name: _b.str | None = ..., mapping: Any = ...) -> Any: ...
+    class slim:
+        class data_decoder:
+            DataDecoder: TypeAlias = _DataDecoder
+        class data_provider:
+            DataProvider: TypeAlias = _DataProvider
+        class dataset:
+            Dataset: TypeAlias = _Dataset2
+        class dataset_data_provider:
+            DatasetDataProvider: TypeAlias = _DatasetDataProvider
+        @staticmethod
+        def one_hot_encoding(labels: Any, num_classes: _b.int, scope: _b.str | None = ...) -> Any: ...
+        class parallel_reader:
+            ParallelReader: TypeAlias = _ParallelReader
+            @staticmethod
+            def get_data_files(data_sources: Any) -> _b.list[_b.str]: ...
+            @staticmethod
+            def parallel_read(data_sources: Any, reader_class: Any, num_epochs: _b.int | None = ..., num_readers: _b.int = ..., reader_kwargs: Mapping[_b.str, Any] | None = ..., shuffle: _b.bool = ..., dtypes: Sequence[Any] | None = ..., capacity: _b.int = ..., min_after_dequeue: _b.int = ..., seed: _b.int | None = ..., scope: _b.str | None = ...) -> Any: ...
+            @staticmethod
+            def single_pass_read(data_sources: Any, reader_class: Any, reader_kwargs: Mapping[_b.str, Any] | None = ..., scope: _b.str | None = ...) -> Any: ...
+        class prefetch_queue:
+            @staticmethod
+            def prefetch_queue(tensors: Any, capacity: _b.int = ..., num_threads: _b.int = ..., dynamic_pad: _b.bool = ..., shared_name: _b.str | None = ..., name: _b.str | None = ...) -> Any: ...
+        class queues:
+            @staticmethod
+            def QueueRunners(session: Any) -> AbstractContextManager[None]: ...
+        class tfexample_decoder:
+            BackupHandler: TypeAlias = _BackupHandler
+            BoundingBox: TypeAlias = _BoundingBox
+            BoundingBoxSequence: TypeAlias = _BoundingBoxSequence
+            Image: TypeAlias = _Image
+            ItemHandler: TypeAlias = _ItemHandler
+            ItemHandlerCallback: TypeAlias = _ItemHandlerCallback
+            KeypointsSequence: TypeAlias = _KeypointsSequence
+            LookupTensor: TypeAlias = _LookupTensor
+            NumBoxesSequence: TypeAlias = _NumBoxesSequence
+            SparseTensor: TypeAlias = _SparseTensor2
+            TFExampleDecoder: TypeAlias = _TFExampleDecoder
+            TFSequenceExampleDecoder: TypeAlias = _TFSequenceExampleDecoder
+            Tensor: TypeAlias = _Tensor2
+    class training:
+        HParams: TypeAlias = _HParams
+        @staticmethod
+        def bucket(tensors: Any, which_bucket: Any, batch_size: Any, num_buckets: _b.int, num_threads: _b.int = ..., capacity: _b.int = ..., bucket_capacities: Sequence[_b.int] | None = ..., shapes: Any = ..., dynamic_pad: _b.bool = ..., allow_smaller_final_batch: _b.bool = ..., keep_input: Any = ..., shared_name: _b.str | None = ..., name: _b.str | None = ...) -> Any: ...
+        @staticmethod
+        def bucket_by_sequence_length(input_length: Any, tensors: Any, batch_size: Any, bucket_boundaries: Sequence[_b.int], num_threads: _b.int = ..., capacity: _b.int = ..., bucket_capacities: Sequence[_b.int] | None = ..., shapes: Any = ..., dynamic_pad: _b.bool = ..., allow_smaller_final_batch: _b.bool = ..., keep_input: Any = ..., shared_name: _b.str | None = ..., name: _b.str | None = ...) -> Any: ...
+        @staticmethod
+        def rejection_sample(tensors: Sequence[Any], accept_prob_fn: Any, batch_size: _b.int, queue_threads: _b.int = ..., enqueue_many: _b.bool = ..., prebatch_capacity: _b.int = ..., prebatch_threads: _b.int = ..., runtime_checks: _b.bool = ..., name: _b.str | None = ...) -> Any: ...
+        @staticmethod
+        def stratified_sample(tensors: Sequence[Any], labels: Any, target_probs: Any, batch_size: _b.int, init_probs: Any = ..., enqueue_many: _b.bool = ..., queue_capacity: _b.int = ..., threads_per_queue: _b.int = ..., name: _b.str | None = ...) -> Any: ...
+contrib = _contrib
 def control_dependencies(control_inputs: Any) -> Any: ...
 def control_flow_v2_enabled() -> _b.bool: ...
 def convert_to_tensor(value: Any, dtype: Any = ..., name: _b.str | None = ..., preferred_dtype: Any = ..., dtype_hint: Any = ...) -> Any: ...

@@ -6,13 +6,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..._tf.naming import uncovered
 from ..batching import batch_join, shuffle_batch_join
 from ..file_ops import match_filenames_once
 from ..parsing_ops import parsers
 from ..producers import string_input_producer
-
-__all__ = ["read_batch_examples", "read_batch_features"]
 
 
 def read_batch_examples(
@@ -85,7 +82,3 @@ def read_batch_features(
         name,
     )
     return parsers.parse_example(records, features)
-
-
-def __getattr__(name: str) -> Any:
-    raise uncovered("v1", "contrib.learn", name)

@@ -1,46 +1,196 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Items of Examples. Each handler creates one item from the features that it names."""
+"""Decoders of ``tf.contrib.slim``: each handler creates one item from features of an Example."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import abc
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ...._tf.dtypes import as_dtype, int64, uint8
-from ...._tf.features import FixedLenFeature, FixedLenSequenceFeature
-from ...._tf.kernels import codecs
-from ...._tf.ops import Array
-from ...._tf.ops.codecs import raw_array
-from ...._tf.shape import TensorShape
-from ..._composites import SparseTensor as GraphSparseTensor
-from ..._nodes import Tensor as GraphTensor
-from ..._ops import pure
-from ...array_ops import arrays, picking
-from ...constants import convert_to_tensor
-from ...control_flow import cond, map_fn
-from ...math_ops import math, reductions
-from ...parsing_ops import parsers
-from ...sparse_tensors import functions as sparse_functions
-from ...sparse_tensors import sparse_tensor_to_dense
-from .data_decoder import DataDecoder
-from .item_handler import ItemHandler, ItemHandlerCallback, Tensors, is_sparse
-from .sequence_handlers import BoundingBoxSequence, KeypointsSequence, NumBoxesSequence
+import numpy as np
 
-__all__ = [
-    "BackupHandler",
-    "BoundingBox",
-    "BoundingBoxSequence",
-    "Image",
-    "ItemHandler",
-    "ItemHandlerCallback",
-    "KeypointsSequence",
-    "LookupTensor",
-    "NumBoxesSequence",
-    "SparseTensor",
-    "TFExampleDecoder",
-    "TFSequenceExampleDecoder",
-    "Tensor",
-]
+from ..._tf.dtypes import as_dtype, int64, uint8
+from ..._tf.features import FixedLenFeature, FixedLenSequenceFeature
+from ..._tf.kernels import codecs
+from ..._tf.ops import Array
+from ..._tf.ops.codecs import raw_array
+from ..._tf.shape import TensorShape
+from .._composites import SparseTensor as GraphSparseTensor
+from .._nodes import Tensor as GraphTensor
+from .._ops import pure
+from ..array_ops import arrays, picking
+from ..constants import convert_to_tensor
+from ..control_flow import cond, map_fn
+from ..math_ops import math, reductions
+from ..parsing_ops import parsers
+from ..sparse_tensors import functions as sparse_functions
+from ..sparse_tensors import sparse_tensor_to_dense
+
+
+class DataDecoder(abc.ABC):
+    """Decoder of a serialized record into tensors."""
+
+    @abc.abstractmethod
+    def decode(self, data: Any, items: Sequence[str] | None = None) -> list[Any]:
+        """Return the tensors of the given items in order, or of all items by default."""
+
+    @abc.abstractmethod
+    def list_items(self) -> list[str]:
+        """Return the names of the available items."""
+
+
+Tensors = Mapping[str, Any]
+
+
+def is_sparse(value: Any) -> bool:
+    """Return whether a value is a sparse tensor."""
+    return isinstance(value, GraphSparseTensor)
+
+
+class ItemHandler(abc.ABC):
+    """Handler that creates an item from some features.
+
+    Parameters
+    ----------
+    keys : str or list of str
+        The features.
+    """
+
+    def __init__(self, keys: Any) -> None:
+        self._keys: list[str] = list(keys) if isinstance(keys, (list, tuple)) else [keys]
+
+    @property
+    def keys(self) -> list[str]:
+        """The features that the handler needs."""
+        return self._keys
+
+    @abc.abstractmethod
+    def tensors_to_item(self, keys_to_tensors: Tensors) -> Any:
+        """Return the item for the given tensors of the features."""
+
+
+class ItemHandlerCallback(ItemHandler):
+    """Handler whose function creates the item from a dictionary of tensors by feature."""
+
+    def __init__(self, keys: Any, func: Callable[[dict[str, Any]], Any]) -> None:
+        super().__init__(keys)
+        self._func = func
+
+    def tensors_to_item(self, keys_to_tensors: Tensors) -> Any:
+        return self._func(dict(keys_to_tensors))
+
+
+class _Together(ItemHandler):
+    """Handler that stacks sparse features ``[time, n]`` into one item ``[time, n, features]``."""
+
+    usual: tuple[str, ...] = ()
+
+    def __init__(
+        self,
+        keys: Sequence[str] | None = None,
+        prefix: str | None = None,
+        return_dense: bool = True,
+        default_value: float = -1.0,
+    ) -> None:
+        names = list(self.usual if keys is None else keys)
+        if len(names) != len(self.usual):
+            kind = type(self).__name__
+            raise ValueError(f"{kind} expects {len(self.usual)} keys but got {len(names)}")
+        self._return_dense, self._default_value = return_dense, default_value
+        super().__init__([(prefix or "") + name for name in names])
+
+    def tensors_to_item(self, keys_to_tensors: Tensors) -> Any:
+        parts = [keys_to_tensors[key] for key in self._keys]
+        sizes = arrays.concat([parts[0].dense_shape, convert_to_tensor([len(parts)], int64)], 0)
+        columns = [
+            arrays.concat([p.indices, arrays.expand_dims(_same(p.indices[:, 0], i), 1)], 1)
+            for i, p in enumerate(parts)
+        ]
+        indices, values = (
+            arrays.concat(columns, 0),
+            arrays.concat([part.values for part in parts], 0),
+        )
+        order = pure("Order", _row_major, (indices,), int64, [None])
+        tensor = GraphSparseTensor(
+            picking.gather(indices, order), picking.gather(values, order), sizes
+        )
+        if self._return_dense:
+            return sparse_tensor_to_dense(tensor, self._default_value)
+        return tensor
+
+
+def _same(like: GraphTensor, value: int) -> GraphTensor:
+    return pure("Fill", lambda x: np.full(x.shape, value, np.int64), (like,), int64, like.shape)
+
+
+def _row_major(indices: Array) -> Array:
+    return np.lexsort(indices.T[::-1]).astype(np.int64)
+
+
+class BoundingBoxSequence(_Together):
+    """Boxes ``[time, n, 4]`` from four features of a SequenceExample.
+
+    Parameters
+    ----------
+    keys : list of str, optional
+        The sides; by default ymin, xmin, ymax and xmax.
+    prefix : str, optional
+        The prefix of the feature names.
+    return_dense : bool
+        Whether the result is a dense tensor.
+    default_value : float
+        The value for missing boxes in a dense tensor.
+    """
+
+    usual: tuple[str, ...] = ("ymin", "xmin", "ymax", "xmax")
+
+
+class KeypointsSequence(_Together):
+    """Points ``[time, n, 2]`` from two features; arguments as for BoundingBoxSequence."""
+
+    usual: tuple[str, ...] = ("y", "x")
+
+
+class NumBoxesSequence(ItemHandler):
+    """The number of boxes at each time step.
+
+    Parameters
+    ----------
+    keys : list of str
+        Features of a SequenceExample. The first one determines the number.
+    check_consistency : bool
+        Whether to raise an error if the other features have different numbers.
+    """
+
+    def __init__(self, keys: Any = None, check_consistency: bool = True) -> None:
+        if not keys:
+            raise ValueError("keys must not be empty.")
+        self._check_consistency = check_consistency
+        super().__init__(keys)
+
+    def tensors_to_item(self, keys_to_tensors: Tensors) -> Any:
+        parts = [keys_to_tensors[key] for key in self._keys]
+        if not all(map(is_sparse, parts)):
+            raise ValueError("tensor must be of type tf.SparseTensor.")
+        if not self._check_consistency:
+            parts = parts[:1]
+        inputs = [each for part in parts for each in (part.indices, part.dense_shape)]
+        return pure("NumBoxes", _counted, inputs, int64, [None], names=self._keys)
+
+
+def _counted(*pairs: Array) -> Array:
+    counts = []
+    for indices, sizes in zip(pairs[::2], pairs[1::2], strict=True):
+        count = np.zeros(int(sizes[0]), np.int64)
+        np.maximum.at(count, indices[:, 0], indices[:, 1] + 1)
+        counts.append(count)
+    for other in counts[1:]:
+        if not np.array_equal(counts[0], other):
+            raise ValueError(
+                f"assertion failed: numbers of boxes differ: {counts[0].tolist()} and "
+                f"{other.tolist()}"
+            )
+    return counts[0]
 
 
 def _dense(value: Any, default: Any = 0) -> Any:

@@ -6,22 +6,6 @@ from __future__ import annotations
 from typing import Any
 
 from ..._tf.names import found
-from ..._tf.naming import uncovered
-
-__all__ = [
-    "batch_and_drop_remainder",
-    "padded_batch_and_drop_remainder",
-    "read_batch_features",
-    "sliding_window_batch",
-]
-
-_SAME = """
-    AUTOTUNE Counter CsvDataset assert_cardinality bucket_by_sequence_length choose_from_datasets
-    enumerate_dataset get_single_element group_by_window ignore_errors
-    make_batched_features_dataset make_csv_dataset map_and_batch parallel_interleave
-    rejection_resample sample_from_datasets scan shuffle_and_repeat unbatch unique
-"""
-_CLASSES = ("Dataset", "FixedLengthRecordDataset", "Iterator", "TFRecordDataset", "TextLineDataset")
 
 
 def batch_and_drop_remainder(batch_size: Any) -> Any:
@@ -79,11 +63,3 @@ def read_batch_features(
         capacity,
     )
     return dataset.make_one_shot_iterator().get_next()
-
-
-def __getattr__(name: str) -> Any:
-    if name in _SAME.split():
-        return found("v1", "data.experimental", name)
-    if name in _CLASSES:
-        return found("v1", "data", name)
-    raise uncovered("v1", "contrib.data", name)
