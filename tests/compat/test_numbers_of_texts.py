@@ -13,8 +13,7 @@ from spelt import TYPES, texts_of
 
 import fastrec.compat.v2 as tf
 from fastrec import Bytes, _tensor
-from fastrec.compat._tf.kernels.csv import Field, column_of_texts
-from fastrec.compat._tf.kernels.numbers import NotANumber, number_of, numbers_of
+from fastrec.compat._tf.kernels.csv import Field, NotANumber, column_of_texts, number_of, numbers_of
 
 TEXTS = texts_of(1, 3000)
 

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import fastrec.compat.v1 as tf
-from fastrec.compat.v1.contrib import training
+
+training: Any = tf.contrib.training
 
 
 def batches_of(make: Any, count: int) -> list[Any]:

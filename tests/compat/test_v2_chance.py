@@ -12,7 +12,7 @@ from v2_image_programs import PROGRAMS
 from v2_programs import results
 
 import fastrec.compat.v2 as tf
-from fastrec.compat._tf.data.untraced import EagerMap
+from fastrec.compat._tf.data.mapping import EagerMap
 from fastrec.compat._tf.ops import Op
 from fastrec.compat._tf.tracing.recording import run
 

@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 import fastrec.compat.v2 as tf
-from fastrec.compat._tf.data.mapping import Map
-from fastrec.compat._tf.data.untraced import EagerMap
+from fastrec.compat._tf.data.mapping import EagerMap, Map
 
 
 def mapped(function: Callable[..., Any], count: int = 10) -> list[Any]:

@@ -3,9 +3,9 @@
 
 For each name space, a text lists its names after the module that defines them. A module begins with
 a dot if each version has its own, and ``module:object`` are the attributes of an object. ``@math:``
-are functions of the topic ``math``, see :mod:`.faces.late`; ``tf.data:`` are names of ``tf.data``.
-``name=other`` is defined under another name. ``/1`` or ``/2`` after a name space or a module
-restricts it to one version.
+are functions of the topic ``math``, see :func:`.faces.topic`. ``tf.data:`` are names of the name
+space ``tf.data``. ``name=other`` is defined under another name. ``/1`` or ``/2`` after a name space
+or a module restricts it to one version.
 
 ``tests/tools/compat_stubs.py`` writes the types of these names to ``__init__.pyi``.
 """
@@ -48,9 +48,10 @@ NAMES = {
     .functions/2: case cond control_dependencies executing_eagerly foldl foldr function
         get_static_value group is_tensor map_fn no_op numpy_function print=print_ py_function
         scan switch_case type_spec_from_value vectorized_map while_loop
-    _tf.tensor_messages: make_ndarray make_tensor_proto
+    _tf.tensor_proto: make_ndarray make_tensor_proto
     _tf.faces.sparse: IndexedSlices
-    .tensor_array: TensorArray
+    .loops/1: TensorArray
+    .tensor_array/2: TensorArray
     @strings: as_string
     _tf.settings: get_logger
     @math/1: ceil div div_no_nan=divide_no_nan erf expm1 floor_div=floordiv floordiv floormod
@@ -116,7 +117,7 @@ NAMES = {
     @encodings/1: decode_base64 decode_compressed encode_base64
     .file_ops/1: matching_files read_file write_file
     .script_ops/1: numpy_function py_func py_function
-    .sparse_tensors/1: sparse_placeholder sparse_to_dense
+    .composite_ops/1: sparse_placeholder sparse_to_dense
     _tf.shape/1: Dimension TensorShape
     _tf.settings/1: VERSION=VERSION_1
     ._nodes/1: Operation Tensor
@@ -129,10 +130,10 @@ NAMES = {
     @characters/1: string_to_hash_bucket=to_hash_bucket
         string_to_hash_bucket_strong=to_hash_bucket_strong
     .runners/1: Coordinator
-    ._graph/1: GraphKeys
+    .graph/1: GraphKeys
     .queue_base/1: QueueBase
     @reductions/1: count_nonzero
-    .parsing_ops/1: decode_raw
+    .string_ops/1: decode_raw
     @measures/1: extract_image_patches=extract_patches
     .draws:image_draws/1: random_crop
     .string_ops/1: string_split
@@ -312,14 +313,14 @@ NAMES = {
         stateless_random_brightness stateless_random_contrast stateless_random_crop
         stateless_random_flip_left_right stateless_random_flip_up_down stateless_random_hue
         stateless_random_jpeg_quality stateless_random_saturation
-    .image_ops: ResizeMethod resize
+    .image_ops/1: ResizeMethod resize
     .image_ops/1: extract_glimpse resize_area resize_bicubic resize_bilinear
         resize_image_with_pad resize_images resize_nearest_neighbor
     .draws: sample_distorted_bounding_box
     @images/1: per_image_whitening=per_image_standardization
         resize_image_with_crop_or_pad=resize_with_crop_or_pad transpose_image=transpose
     @measures/1: extract_image_patches=extract_patches
-    .image_ops/2: resize_with_pad
+    .array_ops/2: ResizeMethod resize resize_with_pad
     .draws:draws: stateless_sample_distorted_bounding_box
     """,
     "initializers/1": """
@@ -345,7 +346,7 @@ NAMES = {
     .queues/1: PaddingFIFOQueue PriorityQueue RandomShuffleQueue
     .queue_base/1: QueueBase
     _tf.records/1: TFRecordCompressionType tf_record_iterator
-    .parsing_ops/1: decode_raw
+    .string_ops/1: decode_raw
     @parsers/2: decode_raw
     """,
     "io.gfile": """
@@ -419,8 +420,7 @@ NAMES = {
     @pixels: depth_to_space space_to_depth
     @math: sigmoid tanh
     @reductions: l2_normalize
-    .math_ops/1: moments
-    .array_ops/2: moments
+    .array_ops: moments
     @ordering: top_k
     .draws:draws/1: log_uniform_candidate_sampler uniform_candidate_sampler
     .image_ops/1: embedding_lookup
@@ -436,7 +436,7 @@ NAMES = {
     "ragged": """
     @ragged: boolean_mask constant map_flat_values range row_splits_to_segment_ids
         segment_ids_to_row_splits stack
-    .ragged_tensors/1: constant_value placeholder
+    .composite_ops/1: constant_value placeholder
     ._composites/1: RaggedTensorValue
     """,
     "random": """
@@ -465,7 +465,7 @@ NAMES = {
         maximum minimum reduce_max reduce_sum reorder reset_shape reshape retain slice
         sparse_dense_matmul split to_dense to_indicator transpose
     ._composites/1: SparseTensor
-    .sparse_tensors/1: placeholder=sparse_placeholder
+    .composite_ops/1: placeholder=sparse_placeholder
     _tf.composite/2: SparseTensor
     @sparse/2: map_values
     """,
@@ -484,7 +484,7 @@ NAMES = {
         Int64List SequenceExample
     .batching/1: batch batch_join maybe_batch maybe_batch_join maybe_shuffle_batch
         maybe_shuffle_batch_join shuffle_batch shuffle_batch_join
-    .producers/1: input_producer limit_epochs range_input_producer slice_input_producer
+    .batching/1: input_producer limit_epochs range_input_producer slice_input_producer
         string_input_producer
     .runners/1: Coordinator LooperThread QueueRunner add_queue_runner start_queue_runners
     .variables/1: create_global_step=get_or_create_global_step get_or_create_global_step

@@ -12,9 +12,8 @@ from .._tf.settings import VERSION_1 as __version__
 
 __all__ = ["__version__"]
 
-# The operators of tensors are defined when these modules are imported.
-for _module in ("array_ops", "math_ops"):
-    _importlib.import_module(f".{_module}", __name__)
+# The operators of tensors are defined when this module is imported.
+_importlib.import_module(".array_ops", __name__)
 _dotted.importable(__name__)
 
 

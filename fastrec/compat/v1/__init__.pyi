@@ -66,8 +66,6 @@ from fastrec.compat.v1._datasets import Dataset as _Dataset
 from fastrec.compat.v1._datasets import FixedLengthRecordDataset as _FixedLengthRecordDataset
 from fastrec.compat.v1._datasets import TFRecordDataset as _TFRecordDataset
 from fastrec.compat.v1._datasets import TextLineDataset as _TextLineDataset
-from fastrec.compat.v1._graph import Graph as _Graph
-from fastrec.compat.v1._graph import GraphKeys as _GraphKeys
 from fastrec.compat.v1._nodes import Operation as _Operation
 from fastrec.compat.v1._nodes import Tensor as _Tensor
 from fastrec.compat.v1.command_flags import Flags as _Flags
@@ -90,10 +88,13 @@ from fastrec.compat.v1.contributed.providers import Dataset as _Dataset2
 from fastrec.compat.v1.contributed.providers import DatasetDataProvider as _DatasetDataProvider
 from fastrec.compat.v1.contributed.providers import ParallelReader as _ParallelReader
 from fastrec.compat.v1.contributed.training import HParams as _HParams
+from fastrec.compat.v1.graph import Graph as _Graph
+from fastrec.compat.v1.graph import GraphKeys as _GraphKeys
 from fastrec.compat.v1.image_ops import Beta as _Beta
 from fastrec.compat.v1.image_ops import ResizeMethod as _ResizeMethod
 from fastrec.compat.v1.iterators import Iterator as _Iterator
 from fastrec.compat.v1.iterators import Optional as _Optional
+from fastrec.compat.v1.loops import TensorArray as _TensorArray
 from fastrec.compat.v1.queue_base import QueueBase as _QueueBase
 from fastrec.compat.v1.queues import FIFOQueue as _FIFOQueue
 from fastrec.compat.v1.queues import PaddingFIFOQueue as _PaddingFIFOQueue
@@ -127,7 +128,6 @@ from fastrec.compat.v1.tables import DenseHashTable as _DenseHashTable
 from fastrec.compat.v1.tables import MutableHashTable as _MutableHashTable
 from fastrec.compat.v1.tables import StaticHashTable as _StaticHashTable
 from fastrec.compat.v1.tables import StaticVocabularyTable as _StaticVocabularyTable
-from fastrec.compat.v1.tensor_array import TensorArray as _TensorArray
 from fastrec.compat.v1.variables import Variable as _Variable
 from fastrec.train import BytesList as _BytesList
 from fastrec.train import Example as _Example

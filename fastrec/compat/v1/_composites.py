@@ -29,10 +29,10 @@ from .._tf.ops.ragged import normal
 from .._tf.shape import TensorShape
 from .._tf.specs import RaggedTensorSpec, SparseTensorSpec, TensorSpec, TypeSpec
 from .._tf.tensor import as_array
-from ._graph import Graph
 from ._nodes import Operation, Tensor, operators
 from ._ops import record_all
 from .constants import constant_value, convert_to_tensor, shape_value
+from .graph import Graph
 
 
 def _tensor(value: Any, dtype: Any = None) -> Tensor:

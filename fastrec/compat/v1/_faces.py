@@ -10,26 +10,26 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
-from .._tf.faces import functions_of, in_order
+from .._tf.faces import functions_of, in_order, topic
 from .._tf.faces.images import Images
-from .._tf.faces.late import topic
 from ._composites import RaggedTensor
 from ._ops import GRAPHS
-from .array_ops import arrays, picking, products
-from .math_ops import (
+from .array_ops import (
     activations,
+    arrays,
     bitwise,
     math,
     matrices,
     ordering,
+    picking,
     pixels,
+    products,
     reductions,
     segments,
 )
-from .parsing_ops import parsers
-from .ragged_tensors import functions as ragged
-from .sparse_tensors import functions as sparse
-from .string_ops import encodings, strings
+from .composite_ops import ragged_functions as ragged
+from .composite_ops import sparse_functions as sparse
+from .string_ops import encodings, parsers, strings
 
 __all__ = [
     "activations",

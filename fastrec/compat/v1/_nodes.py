@@ -11,7 +11,7 @@ from .._tf.ops import Op
 from .._tf.shape import TensorShape
 
 if TYPE_CHECKING:
-    from ._graph import Graph
+    from .graph import Graph
 
 Kernel = Callable[..., "tuple[Any, ...]"]
 """``kernel(step, *input_values)`` gives one value for each output.

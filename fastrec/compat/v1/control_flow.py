@@ -10,8 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from .._tf.dtypes import DType, bool_
-from .._tf.faces.checks import Checks, summary
-from .._tf.faces.choosing import Choosing
+from .._tf.faces.checks import Checks, Choosing, summary
 from .._tf.ops import invalid
 from .._tf.shape import TensorShape, in_messages
 from .._tf.structure import LEAF, flatten
@@ -19,6 +18,7 @@ from ._composites import COMPOSITES, RaggedTensor, SparseTensor, pieces, ragged_
 from ._nodes import Operation, Tensor
 from ._ops import GRAPHS
 from ._plan import Plan, needed
+from .array_ops import math
 from .constants import constant_value, convert_to_tensor
 from .graph import (
     FunctionGraph,
@@ -27,7 +27,6 @@ from .graph import (
     get_default_graph,
     name_scope,
 )
-from .math_ops import math
 
 Assert: Final = Checks(GRAPHS).Assert
 

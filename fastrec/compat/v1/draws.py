@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any, Final
 
-from .._tf.faces.draws import Draws
-from .._tf.faces.image_draws import functions
+from .._tf.faces.draws import Draws, functions
 from .._tf.kernels import philox
 from .._tf.ops.draws import Drawing, Starts
 from .._tf.seeds import kept_for_run, running

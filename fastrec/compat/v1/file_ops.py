@@ -15,10 +15,9 @@ from .._tf.errors import translated
 from .._tf.files import GFile as GFile
 from .._tf.naming import named, renamed
 from .._tf.ops import Array, invalid
-from ._graph import GraphKeys
 from ._nodes import Operation, Tensor
 from .constants import convert_to_tensor
-from .graph import create_op
+from .graph import GraphKeys, create_op
 from .variables import Variable
 
 

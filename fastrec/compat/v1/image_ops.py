@@ -14,9 +14,9 @@ from .._tf.dtypes import DType, as_dtype, int32
 from .._tf.naming import named
 from .._tf.ops.geometry import RESIZE, new_size
 from ..extra.boxes import GLIMPSE
-from . import sparse_tensors as sparse
 from ._nodes import Tensor
 from ._ops import checked_kind, record
+from .composite_ops import sparse_functions
 from .constants import convert_to_tensor
 
 
@@ -304,7 +304,7 @@ def edit_distance(
     normalize : bool
         Divide by the length of the truth.
     """
-    return sparse.functions._edit_distance(hypothesis, truth, normalize, name)
+    return sparse_functions._edit_distance(hypothesis, truth, normalize, name)
 
 
 def extract_glimpse(

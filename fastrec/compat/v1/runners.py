@@ -14,10 +14,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from .._tf.errors import CancelledError, OpError, OutOfRangeError
-from ._graph import GraphKeys
 from ._nodes import Operation
 from ._queueing import Queue
-from .graph import get_default_graph
+from .graph import GraphKeys, get_default_graph
 from .queue_base import QueueBase
 from .session import BaseSession, get_default_session
 

@@ -9,12 +9,11 @@ from typing import Any, Final
 
 from .._tf.dtypes import as_dtype, float32, string
 from .._tf.shape import as_shape
-from ._graph import GraphKeys
 from ._nodes import Tensor
 from .array_ops import arrays
 from .constants import constant, convert_to_tensor
 from .draws import draws
-from .graph import get_default_graph, name_scope
+from .graph import GraphKeys, get_default_graph, name_scope
 from .variables import Variable
 
 AUTO_REUSE = "AUTO_REUSE"

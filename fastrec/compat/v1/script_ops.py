@@ -21,12 +21,11 @@ from .._tf.errors import (
     UnknownError,
 )
 from .._tf.ops import Array, invalid
-from ._graph import Graph
 from ._nodes import Operation, Tensor
 from ._plan import needed
 from ._runtime import Runtime, Step, plain
 from .constants import convert_to_tensor
-from .graph import create_op
+from .graph import Graph, create_op
 
 _KINDS: list[tuple[tuple[type[Exception], ...], type[OpError]]] = [
     ((ValueError, TypeError), InvalidArgumentError),

@@ -9,10 +9,9 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
-from ._graph import Graph
 from ._nodes import operators
 from ._runtime import Runtime
-from .graph import get_default_graph
+from .graph import Graph, get_default_graph
 
 
 class Options:

@@ -15,10 +15,9 @@ import numpy as np
 
 from .._tf.dtypes import string
 from .._tf.methods import Methods
-from ._graph import GraphKeys
 from ._nodes import Tensor
 from .constants import convert_to_tensor
-from .graph import create_op, get_default_graph
+from .graph import GraphKeys, create_op, get_default_graph
 
 
 def _nothing(*values: Any) -> tuple[Any]:

@@ -13,12 +13,11 @@ from .._tf.dtypes import DType, bool_, string
 from .._tf.errors import FailedPreconditionError, OutOfRangeError
 from .._tf.ops import invalid
 from .._tf.shape import TensorShape, in_messages
-from ._graph import GraphKeys
 from ._nodes import Arithmetic, Operation, Tensor
 from ._plan import frozen
 from .constants import convert_to_tensor
 from .control_flow import group
-from .graph import create_op, get_default_graph, name_scope
+from .graph import GraphKeys, create_op, get_default_graph, name_scope
 
 
 class _Cell:

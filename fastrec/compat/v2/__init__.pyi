@@ -68,15 +68,15 @@ from fastrec.compat._tf.specs import TensorSpec as _TensorSpec
 from fastrec.compat._tf.specs import TypeSpec as _TypeSpec
 from fastrec.compat._tf.tensor import Tensor as _Tensor
 from fastrec.compat._tf.tensor import TensorShape as _TensorShape
-from fastrec.compat.v1._graph import Graph as _Graph
+from fastrec.compat.v1.graph import Graph as _Graph
 from fastrec.compat.v2._version1 import Version1 as _Version1
+from fastrec.compat.v2.array_ops import ResizeMethod as _ResizeMethod
 from fastrec.compat.v2.draws import Generator as _Generator
 from fastrec.compat.v2.file_ops import DenseHashTable as _DenseHashTable
 from fastrec.compat.v2.file_ops import MutableHashTable as _MutableHashTable
 from fastrec.compat.v2.file_ops import StaticHashTable as _StaticHashTable
 from fastrec.compat.v2.file_ops import StaticVocabularyTable as _StaticVocabularyTable
 from fastrec.compat.v2.file_ops import TFRecordWriter as _TFRecordWriter
-from fastrec.compat.v2.image_ops import ResizeMethod as _ResizeMethod
 from fastrec.compat.v2.tensor_array import TensorArray as _TensorArray
 from fastrec.train import BytesList as _BytesList
 from fastrec.train import Example as _Example

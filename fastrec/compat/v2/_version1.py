@@ -18,7 +18,7 @@ from contextlib import AbstractContextManager
 from types import ModuleType
 from typing import Any
 
-from .._tf.data.version1 import OF_VERSION_1
+from .._tf.data.dataset import OF_VERSION_1
 from .._tf.seeds import get_seed
 from .._tf.structure import flatten, pack
 from .._tf.tensor import Tensor
@@ -165,7 +165,7 @@ def _building() -> bool:
     """Return whether a graph is being built, or eager execution is disabled."""
     if Version1.graphs:
         return True
-    module = sys.modules.get(f"{_GRAPHS}._graph")
+    module = sys.modules.get(f"{_GRAPHS}.graph")
     return bool(module and module.inside.graphs)
 
 

@@ -15,8 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from .._tf.faces.draws import Draws
-from .._tf.faces.image_draws import functions
+from .._tf.faces.draws import Draws, functions
 from .._tf.kernels import philox
 from .._tf.ops.draws import NORMAL, TRUNCATED_NORMAL, CountedStarts, Drawing, Starts
 from .._tf.ops.joining import PACK
@@ -24,7 +23,7 @@ from .._tf.seeds import generator, graph_seed
 from .._tf.tensor import convert_to_tensor
 from .._tf.tracing.calls import Called, DrawOfPart, current_call
 from .._tf.tracing.recording import Recording, Symbol, raw_of, run
-from ._eager import EAGER, integers
+from ._faces import EAGER, integers
 
 __path__: list[str] = []  # submodules are attributes, not files
 

@@ -24,7 +24,7 @@ from .._tf.records import as_path
 from .._tf.specs import RaggedTensorSpec, TensorSpec, TypeSpec
 from .._tf.tensor import EagerTensor, as_array, convert_to_tensor
 from .._tf.tracing.recording import run
-from ._eager import EAGER
+from ._faces import EAGER
 
 
 def _text(value: Any) -> str:

@@ -14,7 +14,7 @@ from .._tf import nest
 from .._tf.data.dataset import Dataset
 from .._tf.dtypes import as_dtype, short_name
 from .._tf.errors import of_python
-from .._tf.faces.choosing import Choosing
+from .._tf.faces.checks import Choosing
 from .._tf.naming import named
 from .._tf.ops import Op, invalid
 from .._tf.specs import DatasetSpec, TensorSpec, TypeSpec
@@ -23,8 +23,7 @@ from .._tf.tensor import EagerTensor, Tensor, convert_to_tensor
 from .._tf.tracing.calls import Unfit, apart, current_call, repeated
 from .._tf.tracing.parts import as_part
 from .._tf.tracing.recording import Recording, Symbol, run, wrap
-from ._eager import EAGER
-from ._faces import arrays
+from ._faces import EAGER, arrays
 
 
 def _outputs(Tout: Any) -> list[Any]:

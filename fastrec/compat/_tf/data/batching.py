@@ -28,12 +28,11 @@ from ..specs import (
 from ..tensor import TensorShape, as_array
 from ..tracing.trace import Trace
 from ..width import batched_rows
-from .mapping import Map, Parsable
+from .mapping import EagerMap, Map, Parsable
 from .pipeline import UNKNOWN, Node, invalid
 from .rooms import Padded, block_of
 from .sources import parsed_batches, with_fallback
 from .streams import Block, Blocks, Value, Values, flattened, in_blocks, rechunked, steps, taken
-from .untraced import EagerMap
 
 
 class Grouped(Node):

@@ -300,7 +300,7 @@ class Chain(ABC):
         the shards when they are read. A stored pipeline is recognized by its steps and the code of
         its functions; a pipeline that cannot be described this way is kept in memory.
         """
-        from .fingerprints import Unrepeatable, fingerprint
+        from .saved_format import Unrepeatable, fingerprint
         from .saving import Kept, Saved
 
         known = {"AUTO": None, "NONE": None, "SNAPPY": None, "": None}
@@ -405,7 +405,7 @@ class Chain(ABC):
         name: str | None = None,
     ) -> Dataset:
         """Return (class, element) pairs, resampled so that classes follow `target_dist`."""
-        from .resampling import Rejected, mixed, shares, static_share
+        from .reducing import Rejected, mixed, shares, static_share
 
         target = np.asarray(convert_to_tensor(target_dist)).astype(np.float32)
         initial = None

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..dtypes import as_dtype
 from ..errors import of_python
+from ..nest import map_structure
 from ..records import as_path
 from ..seeds import SeedSource, draws, get_seed
 from ..specs import DatasetSpec, TensorSpec
@@ -27,7 +28,30 @@ from .pipeline import INFINITE, UNKNOWN, Node, Once, invalid, spec_of
 from .portions import check_alike
 from .sources import Numbers, Slices, Tensors, names_of
 from .streams import Value, Values, steps
-from .version1 import OF_VERSION_1
+
+
+def _refuse(shared_name: str | None = None) -> Any:
+    """Raise for iterators that a session would have to initialize."""
+    raise RuntimeError(
+        "dataset.make_initializable_iterator is not supported when eager execution is enabled. "
+        "Use `for element in dataset` instead."
+    )
+
+
+def _of_specs(attribute: str) -> Callable[[Any], Any]:
+    return lambda data: map_structure(lambda spec: getattr(spec, attribute), data.element_spec)
+
+
+#: Attributes of a dataset, by name.
+OF_VERSION_1: dict[str, Callable[[Any], Any]] = {
+    "filter_with_legacy_function": lambda dataset: dataset.filter,
+    "make_initializable_iterator": lambda dataset: _refuse,
+    "make_one_shot_iterator": lambda dataset: dataset.__iter__,
+    "map_with_legacy_function": lambda dataset: dataset.map,
+    "output_classes": _of_specs("value_type"),
+    "output_shapes": _of_specs("shape"),
+    "output_types": _of_specs("dtype"),
+}
 
 
 def _nodes_of(datasets: Sequence[Dataset]) -> list[Node]:

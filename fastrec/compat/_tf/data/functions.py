@@ -19,8 +19,8 @@ from ..seeds import kept_for_run, looking_ahead, running
 from ..specs import DatasetSpec, TypeSpec, common
 from ..structure import LEAF, flatten, pack
 from ..tensor import EagerTensor, Tensor, convert_to_tensor
-from ..tracing.branching import Branches
 from ..tracing.calls import CALLERS, Called, Unfit, calling
+from ..tracing.parts import Branches
 from ..tracing.recording import Mistake, Undecided, raw_of, wrap
 from ..tracing.trace import Trace, sketched, traced
 from ..width import AHEAD

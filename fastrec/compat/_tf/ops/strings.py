@@ -16,7 +16,7 @@ from fastrec import _tensor
 
 from ..dtypes import DType, as_dtype, string
 from ..errors import OutOfRangeError, UnimplementedError
-from ..kernels.numbers import NotANumber, number_of, numbers_of
+from ..kernels.csv import NotANumber, number_of, numbers_of
 from ..patterns import compiled
 from ..shape import in_messages
 from ..specs import TensorSpec, TypeSpec

@@ -130,7 +130,7 @@ class Trace:
                 self._fused = self._columns = steps(joined(self.nodes))
             return
         from .fusing import Distortion, Pixels, fused  # rarely needed
-        from .raw_images import with_images
+        from .rules import with_images
 
         def chained(nodes: Sequence[Node], kind: type[Any]) -> list[Node]:
             if not enabled("pixels"):

@@ -18,13 +18,11 @@ from ..._tf.shape import TensorShape
 from .._composites import SparseTensor as GraphSparseTensor
 from .._nodes import Tensor as GraphTensor
 from .._ops import pure
-from ..array_ops import arrays, picking
+from ..array_ops import arrays, math, picking, reductions
+from ..composite_ops import sparse_functions, sparse_tensor_to_dense
 from ..constants import convert_to_tensor
 from ..control_flow import cond, map_fn
-from ..math_ops import math, reductions
-from ..parsing_ops import parsers
-from ..sparse_tensors import functions as sparse_functions
-from ..sparse_tensors import sparse_tensor_to_dense
+from ..string_ops import parsers
 
 
 class DataDecoder(abc.ABC):

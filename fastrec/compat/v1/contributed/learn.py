@@ -6,10 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..batching import batch_join, shuffle_batch_join
+from ..batching import batch_join, shuffle_batch_join, string_input_producer
 from ..file_ops import match_filenames_once
-from ..parsing_ops import parsers
-from ..producers import string_input_producer
+from ..string_ops import parsers
 
 
 def read_batch_examples(

@@ -10,13 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ..._tf.dtypes import int32, int64, string
-from .._graph import GraphKeys
 from .._nodes import Tensor
-from ..array_ops import picking
+from ..array_ops import math, picking
+from ..batching import string_input_producer
 from ..constants import convert_to_tensor
-from ..graph import name_scope
-from ..math_ops import math
-from ..producers import string_input_producer
+from ..graph import GraphKeys, name_scope
 from ..queue_base import QueueBase
 from ..queues import FIFOQueue, PaddingFIFOQueue, RandomShuffleQueue
 from ..readers import ReaderBase

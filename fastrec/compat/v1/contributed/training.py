@@ -13,13 +13,12 @@ import numpy as np
 
 from ..._tf.dtypes import float32, int32, int64
 from .._nodes import Tensor
-from ..array_ops import arrays, picking
+from ..array_ops import arrays, math, picking, reductions
 from ..batching import as_given, batch, example_of, in_order, maybe_batch, restored_of
 from ..constants import convert_to_tensor
 from ..control_flow import group
 from ..draws import draws
 from ..graph import name_scope
-from ..math_ops import math, reductions
 from ..queues import PaddingFIFOQueue
 from ..runners import QueueRunner, add_queue_runner
 from ..variables import Variable

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``tf.sparse``: indices, values, and the dense shape."""
+"""``tf.sparse`` and ``tf.ragged``, and placeholders of their tensors."""
 
 from __future__ import annotations
 
@@ -10,16 +10,18 @@ import numpy as np
 
 from .._tf.arrays import make_array
 from .._tf.dtypes import int64
-from .._tf.faces.sparse import SparseFunctions
+from .._tf.faces.sparse import RaggedFunctions, SparseFunctions, parts_of_lists
 from .._tf.ops.sparse import dense_array
-from ._composites import SparseTensor
+from .._tf.shape import TensorShape
+from ._composites import RaggedTensor, RaggedTensorValue, SparseTensor, ragged_of
 from ._nodes import Tensor
 from ._ops import pure
 from .constants import convert_to_tensor, shape_value
 from .constants import placeholder as _placeholder
 
-functions: Final = SparseFunctions(SparseTensor)
-sparse_tensor_to_dense: Final = functions.to_dense
+sparse_functions: Final = SparseFunctions(SparseTensor)
+ragged_functions: Final = RaggedFunctions(RaggedTensor)
+sparse_tensor_to_dense: Final = sparse_functions.to_dense
 
 
 def sparse_placeholder(
@@ -57,3 +59,26 @@ def sparse_to_dense(
         return dense_array(i, s, np.asarray(v), d, validate_indices)
 
     return pure("SparseToDense", kernel, inputs, values.dtype, shape_value(sizes), name)
+
+
+def constant_value(
+    pylist: Any,
+    dtype: Any = None,
+    ragged_rank: int | None = None,
+    inner_shape: Any = None,
+    row_splits_dtype: Any = "int64",
+) -> Any:
+    """Return the :class:`RaggedTensorValue` of nested lists."""
+    flat, splits = parts_of_lists(pylist, dtype, ragged_rank, inner_shape, row_splits_dtype)
+    for each in reversed(splits):
+        flat = RaggedTensorValue(flat, each)
+    return flat
+
+
+def placeholder(
+    dtype: Any, ragged_rank: int, value_shape: Any = None, name: str | None = None
+) -> Any:
+    """Return a ragged tensor whose value is fed to each run."""
+    sizes = None if value_shape is None else TensorShape(value_shape).sizes
+    flat = _placeholder(dtype, [None, *(sizes or ())], name)
+    return ragged_of(flat, *[_placeholder(int64, [None]) for _ in range(ragged_rank)])
