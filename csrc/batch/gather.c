@@ -10,7 +10,7 @@
 /* Rows that are resolved and read into the cache together. Twice this number of places are kept,
    so that some are always ahead of the row that is parsed. */
 #define AT_ONCE FR_DATASET_AT_ONCE
-#define READ_AT_ONCE 8 /* for files that are not mapped: resolving copies their records */
+#define READ_AT_ONCE ((uint64_t)256 << 10) /* bytes; resolving copies records of unmapped files */
 
 typedef struct {
     const uint64_t *numbers;
@@ -100,11 +100,24 @@ static int add_rows(const fr_gather *gather, resolver *r, fr_columns *columns, f
     return FR_OK;
 }
 
+/* Returns how many rows to resolve together, a power of two. If resolving copies records, they have
+   about READ_AT_ONCE bytes. There are more than NEAR, so that two holds suffice. */
+static size_t count_at_once(const fr_dataset *dataset, uint64_t number) {
+    size_t count = AT_ONCE;
+    if (!dataset->reads) return count;
+    const size_t file = fr_dataset_find(dataset, number);
+    const fr_dataset_range *range = &dataset->ranges[file];
+    const uint64_t end = file + 1 < dataset->file_count ? range[1].first : dataset->count;
+    while (count / 2 > NEAR && range->size / (end - range->first) > READ_AT_ONCE / count)
+        count /= 2;
+    return count;
+}
+
 int fr_gather_rows(const fr_gather *gather, const uint64_t *numbers, uint64_t rows,
                    fr_columns *columns, fr_error *err) {
     resolver r = {.numbers = numbers,
                   .rows = rows,
-                  .at_once = gather->dataset->reads ? READ_AT_ONCE : AT_ONCE,
+                  .at_once = rows ? count_at_once(gather->dataset, numbers[0]) : AT_ONCE,
                   .touch = gather->scattered,
                   .holds = {{.stop = gather->stop}, {.stop = gather->stop}}};
     int status = add_rows(gather, &r, columns, err);

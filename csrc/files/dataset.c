@@ -89,6 +89,23 @@ static bool resolve_frames(const fr_dataset *dataset, fr_dataset_place *places, 
 static int fail_at(const fr_dataset *dataset, const fr_dataset_place *place, int status,
                    fr_error *err);
 
+/* Reads adjacent frames of one file with one call. If it fails, reads them one by one, to find the
+   record that cannot be read. */
+static int read_run(const fr_dataset *dataset, fr_dataset_place *places, size_t count, size_t size,
+                    uint8_t *data, fr_error *err) {
+    const fr_file_map *map = &dataset->files[places[0].file].map;
+    const bool is_read = fr_file_map_read(map, places[0].offset, data, size, NULL) == FR_OK;
+    for (size_t i = 0; i < count; i++) {
+        fr_span *frame = &places[i].frame;
+        frame->data = data;
+        data += frame->size;
+        if (is_read) continue;
+        int status = fr_file_map_read(map, places[i].offset, data - frame->size, frame->size, err);
+        if (status != FR_OK) return fail_at(dataset, &places[i], status, err);
+    }
+    return FR_OK;
+}
+
 static int read_frames(const fr_dataset *dataset, fr_dataset_place *places, size_t count,
                        fr_buffer *frames, fr_error *err) {
     size_t total = 0;
@@ -97,14 +114,17 @@ static int read_frames(const fr_dataset *dataset, fr_dataset_place *places, size
             return fr_fail_nomem(err, UINT64_MAX);
     frames->size = 0;
     FR_TRY(fr_buffer_reserve(frames, total, err));
-    for (size_t i = 0; i < count; i++) {
-        fr_span *frame = &places[i].frame;
-        if (frame->data) continue;
-        frame->data = frames->data + frames->size;
-        int status = fr_file_map_read(&dataset->files[places[i].file].map, places[i].offset,
-                                      frames->data + frames->size, frame->size, err);
-        if (status != FR_OK) return fail_at(dataset, &places[i], status, err);
-        frames->size += frame->size;
+    for (size_t begin = 0, end; begin < count; begin = end) {
+        size_t size = places[begin].frame.size;
+        end = begin + 1;
+        if (places[begin].frame.data) continue;
+        for (; end < count && places[end].file == places[begin].file &&
+               places[end].offset == places[begin].offset + size;
+             end++)
+            size += places[end].frame.size;
+        FR_TRY(
+            read_run(dataset, places + begin, end - begin, size, frames->data + frames->size, err));
+        frames->size += size;
     }
     return FR_OK;
 }

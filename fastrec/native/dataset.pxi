@@ -308,11 +308,13 @@ cdef class Dataset:
             else:  # the file may need to be opened, indexed, or read
                 with nogil:
                     status = c.fr_dataset_resolve(&self.dataset, &number, 1, &place, &hold, &err)
-            if status == c.FR_OK and not c.fr_dataset_is_near(&self.dataset, &place):
+            self._check(status, &err)
+            if c.fr_dataset_is_near(&self.dataset, &place):
+                status = c.fr_dataset_peek(&self.dataset, &place, &record, &err)
+            else:
                 with nogil:
                     c.fr_dataset_fetch(&self.dataset, &place, 1)
-            if status == c.FR_OK:
-                status = c.fr_dataset_peek(&self.dataset, &place, &record, &err)
+                    status = c.fr_dataset_peek(&self.dataset, &place, &record, &err)
             self._check(status, &err)
             data = self._copy(number, &record)
             self._check(c.fr_dataset_check(&self.dataset, number, &err), &err)

@@ -232,6 +232,40 @@ def test_a_file_that_cannot_be_mapped_and_shrinks_is_named(shim: Path, folder: P
     assert said == "10 True\n" + 3 * f"shrunk 9 {9 * (300_000 + 16)}\n"
 
 
+ADJACENT = """
+import ctypes, os, sys, fastrec
+path = sys.argv[1] + "/many"
+shim = ctypes.CDLL(None)
+with fastrec.Writer(path) as writer:
+    writer.write_batch({"x": list(range(2000)), "data": [bytes(i % 90) for i in range(2000)]})
+features = {"x": fastrec.FixedLenFeature((), int), "data": fastrec.FixedLenFeature((), bytes)}
+batcher = fastrec.Batcher(path, features, 100, threads=1)
+print(len(batcher))
+shim.shim_arm(b"pread", 1 << 30, 0, False, 0)
+print(sum((batch["x"].tolist() for batch in batcher), []) == list(range(2000)), shim.shim_calls())
+os.truncate(path, 100_000)
+delivered = 0
+try:
+    for batch in batcher:
+        delivered += len(batch["x"])
+except fastrec.TruncatedFileError as error:
+    shrunk = error
+try:
+    fastrec.count(path)
+except fastrec.TruncatedFileError as error:
+    print(shrunk.kind, (shrunk.record, shrunk.offset) == (error.record, error.offset))
+print(delivered == shrunk.record // 100 * 100)
+"""
+
+
+def test_adjacent_records_of_a_file_that_cannot_be_mapped_are_read_together(
+    shim: Path, folder: Path
+) -> None:
+    """Twenty batches of 100 take two calls each, and an error names the first missing record."""
+    said = run(shim, folder, ADJACENT, no_mmap=1)
+    assert said == "20\nTrue 40\nshrunk True\nTrue\n"
+
+
 # -- File systems with few features: mounts of buckets, 9p, exFAT, SMB, Lustre ------------------
 
 POOR = """
