@@ -456,7 +456,7 @@ def _numbers(name: str, value: Any) -> NDArray[np.int64]:
     """Return an argument that is an array or a sequence of integers."""
     try:
         numbers = np.asarray(value)
-    except (TypeError, ValueError):  # of sequences of unequal length
+    except (TypeError, ValueError):  # the sequences differ in length
         raise TypeError(f"{name} must be integers, got {shown(value)}") from None
     if numbers.ndim > 1 or (numbers.dtype.kind not in "iu" and numbers.size):
         raise TypeError(f"{name} must be integers, got {shown(value)}")

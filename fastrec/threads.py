@@ -232,7 +232,7 @@ class _Ring:
         self.error: BaseException | None = None  # the error at `end`, if any
         self.stopping = False
         self.source_clock = _Clock("source")
-        self.clocks: list[_Clock] = []  # of the threads
+        self.clocks: list[_Clock] = []  # clock of each thread
 
     def pull(self) -> tuple[int, Any] | None:
         """Return the next item with its serial number; None if nothing is left to do."""

@@ -17,11 +17,11 @@ typedef struct {
 typedef struct {
     fr_task_ring *ring;
     fr_thread thread;
-    uint64_t cpu_ns, starved_ns; /* of the thread, when they were read last */
-    uint64_t tasks_ns;           /* in tasks since then */
+    uint64_t cpu_ns, starved_ns; /* usage of the thread, when it was last read */
+    uint64_t tasks_ns;           /* time in tasks since then */
 } member;
 
-#define USAGE_EVERY_NS 1000000 /* of time in tasks, between two looks at a member's usage */
+#define USAGE_EVERY_NS 1000000 /* time in tasks after which a member reads its usage again */
 #define SHORT_TASK_NS 20000
 
 struct fr_task_ring {

@@ -55,8 +55,8 @@ typedef struct {
     uint64_t consumer_ns; /* the consumer waited for a task */
     uint64_t room_ns;     /* members waited for a free place */
     uint64_t tasks_ns;    /* members were in tasks; of this time, */
-    uint64_t blocked_ns;  /* they waited inside of a task, for example for a disk, */
-    uint64_t starved_ns;  /* and they waited for a processor */
+    uint64_t blocked_ns;  /* time that they waited inside of a task, for example for a disk */
+    uint64_t starved_ns;  /* time that they waited for a processor */
     size_t done;          /* tasks that are done and that the consumer has not taken */
 } fr_task_ring_times;
 

@@ -25,8 +25,8 @@ typedef struct {
     fr_parser parser;
     fr_sampler sampler; /* unused if the order is stateful: the caller then gives numbers */
     fr_readahead ahead;
-    uint64_t *next_numbers; /* of batch `next`, whose records are announced; 0: none */
-    uint64_t next;
+    uint64_t *next_numbers; /* record numbers of batch `next`, which are announced */
+    uint64_t next;          /* number of the announced batch; 0: none */
 } fr_batch_builder;
 
 /* Initializes a builder. All pointers are borrowed; `numbers` has room for the largest batch.

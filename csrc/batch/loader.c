@@ -23,12 +23,12 @@ struct fr_loader {
     size_t builder_count;       /* number of initialized builders */
     fr_sampler sampler;         /* for a stateful order, whose numbers are drawn in sequence */
     size_t rows;                /* rows of the largest batch */
-    uint64_t *numbers;          /* of all slots and builders, in one block */
+    uint64_t *numbers;          /* record numbers of all slots and builders, in one block */
     slot *slots;                /* slot number % depth has task `number` of the ring */
     size_t depth;
     const uint64_t *given;      /* record numbers of the batch returned last */
     uint64_t batches;           /* number of batches returned */
-    atomic_uint_fast64_t bytes; /* of the records that the builders have read */
+    atomic_uint_fast64_t bytes; /* size of the records that the builders have read */
 };
 
 /* Gets the slice of a task. Tasks are numbered as batches, from the first batch that is

@@ -24,7 +24,7 @@ typedef struct {
     size_t threads;            /* 1 to 256 */
     size_t prefetch; /* batches finished or in progress beyond the consumer's, at least `threads` */
     uint64_t start;  /* number of the first batch */
-    bool retires;    /* files are retired after they are read: fr_dataset_retire() */
+    bool retires;    /* whether to call fr_dataset_retire() for files that are read to their end */
 } fr_loader_options;
 
 FR_NODISCARD int fr_loader_start(const fr_loader_options *options, fr_loader **loader,
@@ -44,7 +44,7 @@ const uint64_t *fr_loader_numbers(const fr_loader *loader);
 
 typedef struct {
     uint64_t batches;         /* returned to the consumer */
-    uint64_t bytes;           /* of the records of all batches that were made */
+    uint64_t bytes;           /* size of the records of all finished batches */
     fr_task_ring_times times; /* of the workers, whose tasks are batches, and of the consumer */
 } fr_loader_stats;
 

@@ -25,8 +25,8 @@ typedef enum {
 
 typedef enum {
     FR_OVERLONG_SPLIT, /* a document that is longer than a row becomes several segments */
-    FR_OVERLONG_DROP,  /* such a document is left out */
-    FR_OVERLONG_ERROR  /* such a document is an error */
+    FR_OVERLONG_DROP,  /* a document longer than a row is left out */
+    FR_OVERLONG_ERROR  /* a document longer than a row is an error */
 } fr_overlong;
 
 /* The part of a document that is in one row. */

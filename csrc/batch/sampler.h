@@ -19,7 +19,7 @@
 typedef struct {
     fr_permutation permutation;
     uint64_t pass;
-    bool known;
+    bool known; /* whether `pass` is set */
 } fr_sampler_pass;
 
 /* FR_SHUFFLE_BLOCKS: the current window of a virtual shard, and the permutation of its records. */
@@ -77,7 +77,7 @@ typedef struct {
     fr_sampler_place *places;
     uint32_t *turns; /* one for each part, used while a round is dealt */
     uint64_t round;
-    bool known; /* the round is set */
+    bool known; /* whether `round` is set */
 } fr_sampler_mixture;
 
 /* FR_SHUFFLE_BUFFER: the records in the buffer. */
@@ -87,7 +87,7 @@ typedef struct {
     uint64_t held;         /* number of records in it */
     uint64_t entered, out; /* numbers of the epoch's records that went in and came out */
     uint64_t epoch;
-    bool known; /* the epoch is set */
+    bool known; /* whether `epoch` is set */
 } fr_sampler_buffer;
 
 typedef enum {

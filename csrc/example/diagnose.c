@@ -87,7 +87,7 @@ static size_t distance(fr_span a, fr_span b) {
 /* The findings of a walk over the keys of a record. */
 typedef struct {
     fr_span wanted, closest;
-    size_t distance; /* of the closest key */
+    size_t distance; /* edit distance of the closest key */
     size_t keys;
     fr_span first[SHOWN]; /* first keys */
     bool has_lists;

@@ -13,8 +13,8 @@
 
 /* The result of the first pass for one value of a row. */
 typedef struct {
-    size_t begin, count; /* its elements */
-    fr_kind kind;        /* of the row's Feature */
+    size_t begin, count; /* elements of the row */
+    fr_kind kind;        /* kind of the row's Feature */
     uint32_t body;       /* bytes of the list's elements; packed ones without tag and size */
     uint32_t list, feature, entry;
     bool fixed;  /* the sizes are the same in every row */
@@ -23,7 +23,7 @@ typedef struct {
 
 /* The state of the second pass. Frames are checksummed up to `summed`. */
 typedef struct {
-    uint8_t *p, *end; /* of the message */
+    uint8_t *p, *end; /* next byte and end of the message */
     const uint8_t *summed;
     uint32_t crc;
     bool framed;

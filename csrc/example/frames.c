@@ -33,7 +33,7 @@ typedef struct {
     fr_column *column;
     fr_intake *intake;
     size_t item_size;
-    const uint8_t *end; /* of the list */
+    const uint8_t *end; /* end of the list */
 } target;
 
 /* Reserves memory for the frames of the usual form that begin within the next `size` bytes. */

@@ -33,7 +33,7 @@ typedef struct {
     fr_tally last;
     uint64_t repeats;      /* number of these records; 0 if they are in the sums */
     uint64_t begin, stamp; /* first and last of them, counted from 1 */
-    uint32_t number;       /* of this sighting */
+    uint32_t number;       /* number of this sighting */
     uint32_t next;         /* number of the sighting that last followed this one */
     /* The bytes of the last entry before its values. An entry of the same size that begins with
        them has the same tally: only the bytes of its values differ. With a `slope`, this is also
@@ -48,7 +48,7 @@ typedef struct {
 
 /* All zeros is a valid fr_infer of no records. */
 typedef struct {
-    fr_buffer sightings; /* of fr_sighting, in the order of first occurrence */
+    fr_buffer sightings; /* array of fr_sighting, in the order of first occurrence */
     fr_buffer keys;
     uint32_t *slots; /* open addressing: number of the sighting + 1, or 0 */
     size_t slot_mask;
@@ -59,11 +59,11 @@ typedef struct {
 
 /*
  * Adds the features of a record to `context`, and its feature lists to `lists` unless that is NULL.
- * A second field that holds no feature lists is a field that an Example does not know.
+ * If field 2 of the record does not contain feature lists, it is skipped as an unknown field.
  *
- * FR_ERR_MALFORMED when the record is not an Example; then nothing of it counts, but keys of it may
- * have a sighting that is present in no record. FR_ERR_SCHEMA when there are too many keys; then
- * both can only be freed.
+ * Returns FR_ERR_MALFORMED if the record is not an Example; no count changes then, but keys may
+ * have been added that no record has. Returns FR_ERR_SCHEMA if there are too many keys; then both
+ * tables can only be freed.
  */
 FR_NODISCARD int fr_infer_add(fr_infer *context, fr_infer *lists, fr_span record, fr_error *err);
 

@@ -25,7 +25,7 @@ typedef struct {
     size_t predicted_count;
     bool (*valid)(fr_span); /* checks a value; fr_feature_valid() */
     fr_buffer merged;       /* values of this record that were merged from parts */
-    uint64_t bytes;         /* of all records that it was given */
+    uint64_t bytes;         /* size of all parsed records */
     fr_intake intake;       /* its checksum run may begin before a record and end after it */
 } fr_parser;
 

@@ -36,7 +36,7 @@ typedef enum {
 typedef enum {
     FR_EXTENT_FIXED = 0, /* the dimension is `value` */
     FR_EXTENT_ONE,       /* the one int64 of an earlier ragged feature with number `value` */
-    FR_EXTENT_ALL        /* that feature holds all dimensions */
+    FR_EXTENT_ALL        /* the shape feature holds all dimensions */
 } fr_extent_kind;
 
 typedef struct {

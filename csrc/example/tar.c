@@ -71,7 +71,7 @@ static bool read_number(const uint8_t *p, size_t size, uint64_t *value) {
 static bool is_summed(const uint8_t *block) {
     uint64_t stored;
     if (!read_number(block + 148, 8, &stored)) return false;
-    uint32_t sum = 0, high = 0; /* of all bytes, and of their highest bits */
+    uint32_t sum = 0, high = 0; /* sums of all bytes, and of their highest bits */
     for (size_t i = 0; i < FR_TAR_BLOCK; i++) {
         sum += block[i];
         high += block[i] >> 7;

@@ -21,7 +21,7 @@ typedef struct {
     bool done;
     bool gaps;                 /* other bytes may be between two records */
     fr_buffer memory;          /* memory of the table; empty if the table is borrowed */
-    fr_offsets_packer *packer; /* used until the index is done */
+    fr_offsets_packer *packer; /* state of the scan; unused once the index is complete */
 } fr_index;
 
 /* Returns the offset of record `record`, or the end of the last record for record == count.

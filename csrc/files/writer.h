@@ -36,7 +36,7 @@ typedef struct {
     int64_t pid; /* process that opened the writer */
     bool open;
     char *path, *temporary;
-    char *replaced; /* after publishing: another name of the replaced file */
+    char *replaced; /* temporary name under which publishing kept the replaced file */
     bool in_place;
     bool was_there;                                    /* a file was replaced */
     bool created;                                      /* the file that is appended to is new */

@@ -14,7 +14,7 @@
 #include "base/philox.h"
 
 typedef struct {
-    size_t height, width, channels; /* of the images, which are uint8 in C order */
+    size_t height, width, channels; /* size of the images, which are uint8 in C order */
     size_t out_height, out_width;
     bool random_crop; /* otherwise a central crop */
     bool flip;

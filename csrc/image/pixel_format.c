@@ -51,7 +51,7 @@ static inline uint16_t to_bfloat(float x) {
     return (uint16_t)((u & 0x7fffffff) > 0x7f800000 ? (u >> 16 | 0x40) : rounded);
 }
 
-/* The addition removes all bits below one, with rounding. */
+/* Adding 1.5 * 2^23 rounds x to an integer, which the low bits of the sum then contain. */
 static inline uint8_t to_byte(float x) {
     return (uint8_t)bits_of((x < 0 ? 0 : x > 255 ? 255 : x) + 0x1.8p23f);
 }

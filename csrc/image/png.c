@@ -24,7 +24,7 @@ static uint32_t big_u32(const uint8_t *p) {
 }
 
 int fr_png_read_header(fr_span data, uint64_t limit, fr_png_header *header, fr_error *err) {
-    static const int samples[] = {1, 0, 3, 1, 2, 0, 4}; /* by colour type */
+    static const int samples[] = {1, 0, 3, 1, 2, 0, 4}; /* samples per pixel, by colour type */
     const uint8_t *p = data.data;
     if (data.size < HEADER_SIZE || !fr_png_is(data) || memcmp(p + 12, "IHDR", 4) != 0)
         return fr_fail(err, FR_ERR_MALFORMED, "it is not a PNG");

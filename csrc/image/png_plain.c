@@ -90,7 +90,7 @@ static bool read_chunks(image *image, fr_span rest) {
 /* Returns whether copying the stored samples gives the requested format. */
 static bool read_header(image *image, fr_span data, const fr_png_header *header,
                         const fr_png_format *format) {
-    static const uint8_t samples[] = {1, 0, 3, 1, 2, 0, 4}; /* by colour type */
+    static const uint8_t samples[] = {1, 0, 3, 1, 2, 0, 4}; /* samples per pixel, by colour type */
     if (data.size < HEADER_SIZE || big_u32(data.data + 8) != 13) return false;
     const uint8_t *fields = data.data + 24; /* bits, colour, compression, filter, interlacing */
     const int type = fields[1];

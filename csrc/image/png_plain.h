@@ -13,8 +13,8 @@
 
 #include "image/png.h"
 
-/* Decodes such a file exactly as fr_png_decode() does. Returns false for any other file, with the
-   content of `out` undefined. */
+/* Decodes a PNG of the common form exactly as fr_png_decode() does. Returns false for any other
+   file, with the content of `out` undefined. */
 bool fr_png_plain_decode(fr_span data, const fr_png_header *header, const fr_png_format *format,
                          uint8_t *out, size_t row_step);
 

@@ -247,7 +247,7 @@ size_t fr_texts_decode(const fr_texts *texts, int32_t *points, int64_t *begins, 
 
 void fr_texts_encode(const int32_t *points, const int64_t *splits, size_t rows, int64_t *offsets,
                      uint8_t *out) {
-    static const uint8_t MARKS[] = {0, 0, 0xc0, 0xe0, 0xf0}; /* of the first byte, by size */
+    static const uint8_t MARKS[] = {0, 0, 0xc0, 0xe0, 0xf0}; /* mark of the first byte, by size */
     const uint8_t *const start = out;
     offsets[0] = 0;
     for (size_t row = 0; row < rows; row++) {

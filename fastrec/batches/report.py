@@ -24,12 +24,12 @@ STAGES = {
     "batching": "padding and packing",
     "transform": "the transform",
 }
-_LOADING_LIMITS = 0.1  # of the time, if the loop waits longer than this for data
+_LOADING_LIMITS = 0.1  # least share of time that the loop waits for data if loading is the limit
 # A thread waits longer than this for the interpreter's lock, on average, if others hold it: they
 # give it up after 5 ms (sys.getswitchinterval()). Otherwise it waits for microseconds.
 _LOCK_HELD_S = 1e-3
-_COMPUTES = 0.02  # of its time, if a transform does more than wait for other programs
-_POINTS = 512  # of the timeline
+_COMPUTES = 0.02  # least share of its time that a transform computes, if it does not only wait
+_POINTS = 512  # points of the timeline
 
 _MORE_THREADS = "use more threads, or "
 _STARVED = "threads wait for a processor: use fewer threads, stop other programs, or "

@@ -50,7 +50,7 @@ class Request:
 
 @dataclass
 class Run:
-    """The results. `others` is the number of processors that other programs used meanwhile."""
+    """The results. `others` is the number of processors that other programs used during the run."""
 
     comparisons: list[Comparison]
     verdicts: list[Verdict]

@@ -2,9 +2,9 @@
 """Bring a file into the page cache, in the state that reading it from the disk produces.
 
 A file that was just written is cached in pieces of the size of its writes. If it was written a few
-bytes at a time, these are single pages, each of which costs a reader a separate mapping or copy. A
-read from the disk with readahead caches pieces of up to megabytes. Datasets are written once and
-read for weeks, from the second epoch on in the state that the first one produced; this is measured.
+bytes at a time, these are single pages, and a reader maps or copies every page separately. A read
+from the disk with readahead caches pieces of up to megabytes. Datasets are written once and read
+for weeks: the second epoch finds the cache as the first epoch left it, so this state is measured.
 """
 
 from __future__ import annotations

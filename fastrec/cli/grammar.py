@@ -45,8 +45,8 @@ IO = 74  # EX_IOERR of sysexits.h
 INTERRUPTED = 130
 BROKEN_PIPE = 141
 
-_NAME_WIDTH = 12  # of names in the list of commands
-_LEAST_WIDTH = 40  # of this list, however narrow the terminal is
+_NAME_WIDTH = 12  # characters of a name in the list of commands
+_LEAST_WIDTH = 40  # characters of a line of this list in a narrow terminal
 
 
 class Verb(NamedTuple):

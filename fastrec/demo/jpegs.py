@@ -27,7 +27,7 @@ __all__ = ["CLASSES", "Augmented", "augment", "draw", "epochs_of"]
 CLASSES = ("disc", "square", "stripes")
 _COUNT, _SHARDS, _SIDE, _WIDTH, _HEIGHT = 240, 4, 24, 200, 160
 _MOST_EPOCHS = 6
-_LEAST_AREA = 0.6  # of the crops, so that the shape stays visible
+_LEAST_AREA = 0.6  # area of a crop, so that the shape stays visible
 
 Advance = Callable[[int], object]
 

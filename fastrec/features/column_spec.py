@@ -76,7 +76,7 @@ def as_dtype(dtype: Any, name: str = "dtype") -> np.dtype[Any]:
     if type(dtype).__module__ == "torch":
         dtype = str(dtype).removeprefix("torch.")
     try:
-        if dtype is None or isinstance(dtype, np.generic):  # which NumPy takes for float64
+        if dtype is None or isinstance(dtype, np.generic):  # NumPy would interpret it as float64
             raise TypeError
         result: np.dtype[Any] = np.dtype(dtype)
     except (TypeError, ValueError, AttributeError):

@@ -194,7 +194,7 @@ class SparseFeature(Feature):
 
 @dataclass(frozen=True)
 class RaggedFeature(Feature):
-    """Any number of values in each record, as a :class:`~fastrec.Ragged`; none where it is lacking.
+    """Any number of values in each record, as a :class:`~fastrec.Ragged`; zero if it is missing.
 
     Parameters
     ----------

@@ -316,7 +316,7 @@ class _Work:
         threads: int,
     ) -> None:
         self._options, self._manifest, self._overwrite = options, manifest, overwrite
-        self._threads = threads  # of each shard
+        self._threads = threads  # number of threads for each shard
         self._progress, self._total, self._done = progress, total, 0
         self._lock = threading.Lock()
         self.stopping = threading.Event()

@@ -29,7 +29,7 @@ class Backup(keras.callbacks.Callback):  # type: ignore[misc]
 
     It is used instead of ``keras.callbacks.BackupAndRestore``, which repeats the epoch that was
     interrupted: after a restart, ``fit`` continues with the next batch. Weights, optimizer, random
-    seeds of the layers and the order of the records are those of a run without the interruption.
+    seeds of the layers and the order of the records equal those in an uninterrupted run.
     Keras epoch `n` is epoch `n` of the Batcher, unless :func:`dataset` has `steps_per_epoch`.
     With ``BackupAndRestore`` in the same list of callbacks, this callback must follow it.
 
@@ -123,11 +123,11 @@ class Backup(keras.callbacks.Callback):  # type: ignore[misc]
             warnings.filterwarnings("ignore", "Your input ran out of data")
 
     def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
-        """Restore PyTorch's generators, of which Keras has used one to begin the epoch."""
+        """Restore PyTorch's generators, since Keras used one of them to begin the epoch."""
         self._set_generators()
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-        """Save, if it is time to."""
+        """Save if `save_freq` batches have passed."""
         steps, self._last_step = batch - self._last_step, batch
         if self._passes.serial != self._serial:
             self._serial, self._consumed = self._passes.serial, 0
@@ -141,8 +141,8 @@ class Backup(keras.callbacks.Callback):  # type: ignore[misc]
             if done < self._passes.length:  # otherwise the epoch's end is saved
                 self._save(self._epoch, done, self._passes.state_after(count))
             self._unsaved = 0
-        # After a resumed epoch, which is shorter, Keras runs one more step on TensorFlow. It has no
-        # batch, and yet changes the optimizer and the seeds.
+        # After a resumed epoch, which is shorter, Keras runs one more step on TensorFlow. This
+        # step, which lacks a batch, would change the optimizer and the seeds.
         is_last = self._offset > 0 and done >= self._passes.length
         if is_last and _ON_TENSORFLOW and not self.model.stop_training:
             self.model.stop_training = _END_OF_EPOCH
@@ -186,7 +186,7 @@ class Backup(keras.callbacks.Callback):  # type: ignore[misc]
         return [each for each in model.variables if id(each) not in others]
 
     def _restore(self) -> None:
-        """Set the model and the position to those of the backup."""
+        """Restore the model and the position from the backup."""
         path = self._folder / "backup.json"
         try:
             backup = json.loads(path.read_text())
@@ -255,7 +255,7 @@ class Backup(keras.callbacks.Callback):  # type: ignore[misc]
 def _generators() -> list[Any]:
     """Return the states of PyTorch's generators, which layers without a seed use on that backend.
 
-    The first is that of the CPU, the others are those of the GPUs.
+    The CPU's generator comes first, then the generator of each GPU.
     """
     if not _ON_TORCH:
         return []

@@ -129,7 +129,9 @@ def _tensorflow_dataset(passes: Passes) -> Any:
     )
     options = tf.data.Options()
     options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.OFF
-    options.experimental_optimization.inject_prefetch = False  # of an epoch that Keras discards
+    options.experimental_optimization.inject_prefetch = (
+        False  # would read an epoch that Keras discards
+    )
     result = SourceDataset(feed, SourceDataset(feed).with_options(options), length=passes.length)
     result.passes = passes
     return result

@@ -100,7 +100,7 @@ class Passes:
         self.steps: int | None = steps
         self.length = steps_of_epoch
         self.done: int = 0  # batches of the Keras epoch that a run before the resumed one has used
-        self.serial: int = 0  # of the pass that was begun last
+        self.serial: int = 0  # number of the pass that was begun last
         self.delivered: int = 0  # batches of that pass
         self.is_tracked = False
         self._expected = 0  # batches of that pass; 0 if it does not matter whether it was used up

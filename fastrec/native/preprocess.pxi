@@ -12,7 +12,7 @@ cdef class Preprocessor:
 
     cdef c.fr_preprocess_options options
     cdef c.fr_preprocessor *preprocessor
-    cdef size_t size  # of an image, in bytes
+    cdef size_t size  # size of an image, in bytes
 
     def __cinit__(self, fields):
         cdef c.fr_preprocess_options *o = &self.options

@@ -231,7 +231,7 @@ class RemoteDataset:
 
 
 def for_spawned(dataset: object) -> RemoteDataset | None:
-    """Return a dataset that a process which ``multiprocessing`` spawns now shares, or None."""
+    """Return the dataset if ``multiprocessing`` is pickling it to share it, otherwise None."""
     if type(dataset) is not RemoteDataset or get_spawning_popen() is None:
         return None
     return dataset if dataset.kept.fits else None

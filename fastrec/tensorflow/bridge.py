@@ -138,7 +138,7 @@ class Feed:
             if is_new or late or count == self.block or size > _BLOCK_BYTES:
                 break
         if count:
-            spare = arrays[:width] * (self.block - count)  # which TakeDataset leaves out
+            spare = arrays[:width] * (self.block - count)  # padding, which TakeDataset removes
             return [np.int64(count), *arrays, *spare]
         if run.failure is not None:
             failure, run.failure, run.has_failed = run.failure, None, True

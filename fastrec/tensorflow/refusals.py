@@ -15,7 +15,7 @@ __all__ = ["install"]
 
 def _is_derived(dataset: Any) -> bool:
     """Return whether the elements of a dataset come from a source of fastrec."""
-    dataset = getattr(dataset, "_original_dataset", dataset)  # of a DistributedDataset
+    dataset = getattr(dataset, "_original_dataset", dataset)  # inside a DistributedDataset
     if isinstance(dataset, SourceDataset):
         return True
     return isinstance(dataset, tf.data.Dataset) and any(map(_is_derived, dataset._inputs()))

@@ -166,7 +166,7 @@ def load(
     MetadataError
         If the metadata is damaged, or the records are in an unsupported format.
     ValueError
-        If the dataset has no such split or feature.
+        If the dataset lacks the split or the feature.
 
     Examples
     --------

@@ -191,7 +191,7 @@ class Column:
 
     @functools.cached_property
     def rows_at(self) -> int:
-        """Depth at which elements are rows of one numeric array; 0 if there is no such depth."""
+        """Depth whose elements are rows of one numeric array; 0 if no depth has such elements."""
         fixed = None not in self.value.wire_shape and not self.value.is_dynamic
         return self.rank if fixed and self.value.wire_dtype.kind != "O" else 0
 

@@ -44,7 +44,7 @@ class DatasetInfo:
     supervised_keys : tuple of str, or None
         The names of the input and target features, if any.
     disable_shuffling : bool
-        Whether records are in the order in which they were generated.
+        Whether records keep the order of their generation.
     storage : StorageOptions
         Options for reading the directory if it is a URL.
     """
@@ -212,7 +212,7 @@ def find_directory(
     Raises
     ------
     FileNotFoundError
-        If there is no such directory.
+        If the directory does not exist.
     ValueError
         If there are several datasets or configurations. The message names them.
     """

@@ -27,7 +27,7 @@ class Image(Value):
         The dtype of samples. A float32 image has one channel, and its bytes are stored as the four
         channels of a PNG.
     encoding_format : {"", "png", "jpeg"}
-        The format in which arrays are written; PNG by default.
+        The format of written images; PNG by default.
     """
 
     module = "image_feature"

@@ -102,7 +102,7 @@ class Part:
         Raises
         ------
         ValueError
-            If there is no such split, or the split has no such records.
+            If the split does not exist, or does not contain these records.
         """
         raise NotImplementedError
 
@@ -368,7 +368,7 @@ class Splits(Mapping[str, SplitInfo]):
         Raises
         ------
         ValueError
-            If there is no such split, or the split has no such records.
+            If the split does not exist, or does not contain these records.
         """
         check_types(Splits.resolve, locals())
         return as_part(split)._resolve(self._splits)

@@ -81,7 +81,7 @@ def make_steps(
     metadata : bool
         Whether to add the features of the episode to each step.
     window_of, chunk_of : sequence of str
-        Features of a step to which `window` and `chunk` apply.
+        Features of a step that are read as windows or chunks.
     index : path, optional
         A directory that keeps the rows for later runs. By default rows are written to a temporary
         directory, which requires reading every episode once.

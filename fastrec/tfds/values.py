@@ -321,7 +321,7 @@ class Labels:
 
     @property
     def names(self) -> list[str]:
-        """Names of the classes; their numbers if they have no names."""
+        """Names of the classes; their numbers if names are unknown."""
         if self._names is None:
             return [str(number) for number in range(self.num_classes or 0)]
         return list(self._names)
@@ -347,7 +347,7 @@ class Labels:
         Raises
         ------
         ValueError
-            If there is no class with this number.
+            If the number is not that of a class.
         """
         if not 0 <= label < (self.num_classes or 0):
             raise ValueError(f"label {label} is out of range (0 to {(self.num_classes or 0) - 1})")
@@ -359,7 +359,7 @@ class Labels:
         Raises
         ------
         ValueError
-            If there is no class with this name.
+            If the name is not that of a class.
         """
         if self._names is not None and name in self._names:
             return self._names.index(name)

@@ -66,7 +66,7 @@ def write(
     supervised_keys : (input, target), optional
         The names of the input and target features.
     shard_bytes : int
-        The size of a file, in bytes, after which the next file starts.
+        Bytes per file: when a file has this size, the next one starts.
 
     Returns
     -------

@@ -219,7 +219,7 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc,ty
         if worker is not None and self._rank is not None:
             return self._rank
         index, count = find_shard()
-        if worker is not None:  # forked: find_shard() has counted the workers
+        if worker is not None:  # in a forked worker, find_shard() counts workers, not processes
             return index // worker.num_workers, count // worker.num_workers
         return index, count
 

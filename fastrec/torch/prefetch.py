@@ -52,8 +52,8 @@ def prefetch_to(batches: Iterable[Any], device: Any, *, ahead: int = 2) -> Prefe
 class Prefetch(Iterator[Any]):
     """The iterator that :func:`prefetch_to` returns.
 
-    ``state_dict()`` counts delivered batches, not batches that were copied ahead, if `batches` has
-    one.
+    If `batches` has the method ``state_dict()``, so has this iterator; its state is the position
+    after the last delivered batch, not after the batches that were copied ahead.
     """
 
     def __init__(self, batches: Iterable[Any], device: Any, *, ahead: int = 2) -> None:

@@ -22,8 +22,8 @@ class RankCheck:
 
     A rank that leaves an epoch early and starts a later one announces it in the store of the
     process group, and so does a rank that completes an epoch. If all ranks run the same program,
-    none takes more batches of an epoch than another rank that left it. A rank never waits for
-    another rank.
+    they leave an epoch after the same batch. It is an error if a rank takes more batches of an
+    epoch than a rank that left it early. A rank never waits for another rank.
 
     Parameters
     ----------

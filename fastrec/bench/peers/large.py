@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure the first batch of a dataset of 10 GB, of which only the first batches are written."""
+"""Measure the first batch of a sparse dataset of 10 GB, which contains only the first batches."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ class Queue:
     """
 
     kind = "FIFOQueue"
-    label_kind = ""  # label in most messages, if it differs from the class
+    label_kind = ""  # kind of queue in most messages, if it differs from `kind`
     min_after_dequeue = 0
     all_at_once = False  # whether a batch is taken only when it is complete
 

@@ -131,7 +131,7 @@ class Slabs:
 
 
 class Loose:
-    """Elements of varying shape: tuples of arrays, which are their own tokens."""
+    """Elements of varying shape: tuples of arrays. The token of an element is its tuple."""
 
     def __init__(self, dtypes: Sequence[np.dtype[Any]]) -> None:
         self._dtypes = dtypes

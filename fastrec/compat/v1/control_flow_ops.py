@@ -111,15 +111,19 @@ Emit = Callable[[Operation, dict[Tensor, Any], int], None]
 
 
 def merged_values(op: Operation, values: dict[Tensor, Any], emit: Emit) -> None:
-    """Add the outputs of a merge, and of merges under the same conditions.
+    """Add the outputs of a merge to `values`, and of the merges with the same conditions.
+
+    A merge joins the branches of a condition; the operations of a branch run only if it is taken.
 
     Parameters
     ----------
     op : Operation
+        The merge.
     values : dict
         The values of all tensors that do not depend on a switch.
     emit : callable
-        A function that adds the values of an operation below a given number of switches.
+        ``emit(operation, values, depth)`` adds the outputs of an operation to `values`; `depth` is
+        the number of nested conditions around it.
     """
     conditions, depth = op.attrs["conditions"], op.switched + 1
     merges = [each for each in op.graph.get_operations() if each.type == "Merge"]

@@ -143,14 +143,14 @@ class _Initializer:
 
 
 class zeros_initializer(_Initializer):
-    """Zeros."""
+    """Initializer of variables that are zero."""
 
     def __init__(self, dtype: Any = float32) -> None:
         super().__init__(arrays.zeros)
 
 
 class ones_initializer(_Initializer):
-    """Ones."""
+    """Initializer of variables that are one."""
 
     def __init__(self, dtype: Any = float32) -> None:
         super().__init__(arrays.ones)

@@ -127,7 +127,7 @@ def integers(
     InvalidArgumentError
         If elements have another type.
     TypeError
-        The same without `attr`, where TensorFlow converts the value to one integer type.
+        If elements have another type and `attr` is None: TensorFlow then converts the value itself.
     """
     if isinstance(value, (list, tuple)) and all(
         type(number) is int and -(1 << 31) <= number < 1 << 31 for number in value
@@ -162,7 +162,7 @@ def _done(*how: Any, **attributes: Any) -> None:
 def _apply_asserted(*how: Any, **attributes: Any) -> Any:
     try:
         return run(*how, **attributes)
-    except InvalidArgumentError as error:  # as for a graph that cannot be built
+    except InvalidArgumentError as error:  # TensorFlow reports it as an error of the graph
         raise geometry.known(error) from None
 
 

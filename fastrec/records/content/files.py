@@ -31,11 +31,11 @@ __all__ = ["EXAMINED", "explain_damage", "file_content"]
 EXAMINED = 1 << 18
 """Bytes of a file that a detection reads at most, from its start."""
 
-_FEWEST_BYTES = 4  # of a file that is not a torn header
+_FEWEST_BYTES = 4  # a shorter file is a torn header
 _MOST_TEXT = 1 << 14
 _MOST_INFLATED = 1 << 14
 _MOST_NESTING = 3  # compressions in one another
-_MOST_MEMBERS = 64  # of an archive
+_MOST_MEMBERS = 64  # members of an archive that are examined
 _MOST_SAMPLES = 1 << 16
 _TRANSFER = "transfer the file again in binary mode"
 _DOWNLOAD = "the download failed: check the address and the credentials"

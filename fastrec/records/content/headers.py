@@ -23,7 +23,7 @@ _FOOTER_SIZE = 4
 _MOST_CANDIDATES = 1 << 16
 _PLAUSIBLE = 1 << 40  # bytes of a record
 _MOST_LOST = 3  # carriage returns of one record whose places are searched
-_MOST_TRIED = 500  # combinations of these places
+_MOST_TRIED = 500  # combinations of places of lost carriage returns
 _MANY_LINES = 32
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``shuffle``."""
+"""The ``shuffle`` of datasets: elements drawn from a buffer."""
 
 from __future__ import annotations
 

@@ -393,7 +393,7 @@ ONE_HOT = Op("OneHot", _one_hot, _one_hot_spec, _one_hot_block)
 
 def _where(x: Any) -> Array:
     array = as_array(x)
-    found = np.flatnonzero(array)  # much faster than the indices along each axis
+    found = np.flatnonzero(array)  # much faster than np.nonzero()
     places = np.empty((found.size, array.ndim), np.int64)
     for axis in range(array.ndim - 1, 0, -1):
         size = max(array.shape[axis], 1)

@@ -337,7 +337,7 @@ class Branches:
         return not any(end.is_large or len(end.draws) > self._count_draws() for end in ends)
 
     def _count_draws(self) -> int:
-        """Return the number of draws before the first question."""
+        """Return the number of draws before the function asks for the value of a tensor."""
         return len(self._way(())[0].draws)
 
     def run_block(
@@ -348,8 +348,8 @@ class Branches:
         Raises
         ------
         TypeError
-            If it draws numbers after a question, or result types differ between paths; no
-            random numbers are consumed then.
+            If the function draws random numbers after it has asked for the value of a tensor, or
+            returns different types for different values; no random numbers are consumed then.
         """
         trace = self._way(())[0]
         with called.drawing():

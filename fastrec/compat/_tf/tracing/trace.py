@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traces: the recorded operations of a function, run on one element or on columns of many.
-
-They are run on the values of one element, or on columns of many.
-"""
+"""Traces: the recorded operations of a function, run on one element or on columns of many."""
 
 from __future__ import annotations
 
