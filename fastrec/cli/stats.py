@@ -16,11 +16,11 @@ from fastrec.cli.report import Failure, Report, bytes_text, count_text, counted,
 from fastrec.cli.select import Selector
 from fastrec.cli.statistics import FeatureSummary, Numbers, Summary, histogram, summarize
 from fastrec.cli.typed import class_text, common_types
-from fastrec.cli.values import brief_bytes, whole
+from fastrec.cli.values import brief_bytes, number_text, whole
 from fastrec.columns import Bytes
 from fastrec.parsing.feature_stats import unusual
 
-__all__ = ["add_arguments", "as_json", "run", "survey", "top_text"]
+__all__ = ["add_arguments", "as_json", "run", "survey", "top_texts"]
 
 _POINTS = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 _TOP_SHOWN = 5
@@ -157,12 +157,12 @@ def _top_values(each: FeatureSummary) -> list[tuple[str, int]]:
     return found + ([(f"({count_text(more)} more)", 0)] if more > 0 else [])
 
 
-def top_text(each: FeatureSummary) -> str:
-    """Return the most common values and their shares on one line."""
+def top_texts(each: FeatureSummary) -> list[str]:
+    """Return the most common values, each with its share."""
     total = each.values.count
-    return ", ".join(
+    return [
         f"{text}: {_percent(count, total)}" if count else text for text, count in _top_values(each)
-    )
+    ]
 
 
 def _ranked(each: FeatureSummary) -> list[tuple[Any, int]]:
@@ -203,9 +203,7 @@ def _percent(count: int, total: int) -> str:
 def _number(value: Any, some: int = 1) -> str:
     if value is None or not some:
         return ""
-    if isinstance(value, float):
-        return f"{value:.4g}" if abs(value) < 1e5 else f"{value:.6g}"
-    return str(value)
+    return number_text(value)
 
 
 def _lengths(lengths: Numbers) -> str:

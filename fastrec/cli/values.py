@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import base64
+import math
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from fastrec.cli.rows import Frames, Row
 from fastrec.columns import Bytes
 from fastrec.records.content import image_format, image_size
 
-__all__ = ["brief", "brief_row", "whole", "whole_row"]
+__all__ = ["brief", "brief_row", "number_text", "whole", "whole_row"]
 
 _MOST_VALUES = 8
 _ENDS = 3
@@ -93,6 +94,20 @@ def _brief_list(items: list[Any], noun: str, count: int | None = None) -> Any:
     first, last = items[:_ENDS], items[len(items) - _ENDS :]
     shown = ("; " if noun == "strings" else " ").join([*map(str, first), "...", *map(str, last)])
     return f"[{shown}] {count_text(total)} {noun}"
+
+
+def number_text(value: float, digits: int = 4) -> str:
+    """Format a number with at least `digits` significant digits; an integer has all of its digits.
+
+    Only extreme numbers have exponents: ``26912``, ``0.4927``, ``1.2e-07``.
+    """
+    if isinstance(value, int) or not math.isfinite(value) or value == 0:
+        return f"{value:g}" if isinstance(value, float) else str(value)
+    places = digits - 1 - math.floor(math.log10(abs(value)))
+    if not -11 <= places <= digits + 3:
+        return f"{value:.{digits}g}"
+    text = f"{value:.{max(places, 0)}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def brief_bytes(value: bytes, most: int = _MOST_TEXT) -> str:

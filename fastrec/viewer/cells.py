@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastrec.cli.rows import Frames, Row
-from fastrec.cli.values import whole
+from fastrec.cli.values import number_text, whole
 from fastrec.columns import Bytes
 from fastrec.records.content import image_format, image_size
 
@@ -56,10 +56,21 @@ def cells(
     row: Row, shapes: Mapping[str, tuple[int, ...]], *, inline: bool, full: bool = False
 ) -> dict[str, Any]:
     """Return the cells of a record; `inline` cells contain their images, others load them later."""
-    return {
-        name: cell(values, shapes.get(name), inline=inline, full=full)
-        for name, values in row.items()
-    }
+    steps = _step_count(row)
+    found = {}
+    for name, values in row.items():
+        if steps and isinstance(values, np.ndarray) and len(values) > steps:
+            width, rest = divmod(len(values), steps)
+            if rest == 0 and width <= _MOST_LINES:  # each step has `width` numbers
+                values = Frames([*values.reshape(steps, width)])
+        found[name] = cell(values, shapes.get(name), inline=inline, full=full)
+    return found
+
+
+def _step_count(row: Row) -> int:
+    """Return the number of steps of an RLDS episode in one Example, or 0."""
+    lengths = {len(values) for name, values in row.items() if name.startswith("steps/is_")}
+    return lengths.pop() if len(lengths) == 1 else 0
 
 
 def cell(
@@ -76,8 +87,13 @@ def cell(
         if len(values) == 1:
             return _bytes(values[0], shape, 0, inline, full)
         most = _MOST_VALUES if not full else 1000
-        items = [_bytes(values[i], None, i, inline, full) for i in range(min(len(values), most))]
-        return {"t": "list", "n": len(values), "v": items}
+        count = min(len(values), most)
+        # An instruction that every step repeats is shown once.
+        is_repeated = 1 < len(values) <= 10_000 and len(set(values)) == 1
+        items = [
+            _bytes(values[i], None, i, inline, full) for i in range(1 if is_repeated else count)
+        ]
+        return {"t": "list", "n": len(values), "v": items, "repeated": is_repeated}
     most = 4096 if full else _MOST_VALUES if len(values) <= _MOST_VALUES else _BESIDE_PLOT
     found: dict[str, Any] = {"t": "numbers", "n": len(values), "v": _texts(values[:most])}
     if len(values) > _MOST_VALUES:
@@ -161,8 +177,8 @@ def _plot(values: NDArray[Any]) -> dict[str, Any]:
     low, high = float(points.min()), float(points.max())
     with np.errstate(all="ignore"):
         scaled = (points - low) / (high - low) if high > low else np.zeros(len(points))
-    return {"v": np.round(np.nan_to_num(scaled), 3).tolist(), "low": f"{low:.4g}",
-            "high": f"{high:.4g}"}  # fmt: skip
+    return {"v": np.round(np.nan_to_num(scaled), 3).tolist(), "low": number_text(low),
+            "high": number_text(high)}  # fmt: skip
 
 
 def _pixels(values: NDArray[Any]) -> dict[str, Any]:

@@ -12,8 +12,9 @@ from fastrec import _core
 from fastrec.cli.report import bytes_text, explained
 from fastrec.cli.rows import rows_of
 from fastrec.cli.statistics import FeatureSummary, Summary, histogram, summarize
-from fastrec.cli.stats import top_text
+from fastrec.cli.stats import top_texts
 from fastrec.cli.typed import common_types, typed_row
+from fastrec.cli.values import number_text
 from fastrec.columns import Bytes
 from fastrec.errors import FastrecError
 from fastrec.features.raw import RawFeature
@@ -242,11 +243,11 @@ def _feature(name: str, each: FeatureSummary, records: int) -> dict[str, Any]:
         "low": _text(each.values.low),
         "high": _text(each.values.high),
         "unusual": unusual(each.values.nan, each.values.infinite),
-        "mean": f"{each.values.mean:.4g}" if each.values.finite else "",
+        "mean": number_text(each.values.mean) if each.values.finite else "",
         "distinct": ("" if each.distinct.exact else "about ") + str(each.distinct.count),
         "histogram": [count / most for count in counts],
-        "edges": [f"{edge:.4g}" for edge in edges],
-        "top": top_text(each),
+        "edges": [number_text(edge) for edge in edges],
+        "top": top_texts(each),
     }
 
 
@@ -261,6 +262,4 @@ def _sort_key(values: Any) -> Any:
 
 
 def _text(value: Any) -> str:
-    if value is None:
-        return ""
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+    return "" if value is None else number_text(value, 6)

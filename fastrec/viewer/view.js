@@ -24,6 +24,25 @@ function make(name, text, kind) {
   return element;
 }
 
+// Text whose lines may break after the separators of names and paths.
+function breakable(name, text, kind) {
+  const element = make(name, undefined, kind);
+  for (const part of text.split(/(?<=[/_])/)) element.append(part, document.createElement("wbr"));
+  return element;
+}
+
+function grouped(count) {
+  return Number(count).toLocaleString("en");
+}
+
+// Loads the first frame of a video, or the length of a sound, when it becomes visible.
+const visible = new IntersectionObserver((entries) => {
+  for (const each of entries.filter((one) => one.isIntersecting)) {
+    each.target.preload = "metadata";
+    visible.unobserve(each.target);
+  }
+});
+
 function drawn(name, values) {
   const element = document.createElementNS(SVG, name);
   for (const [key, value] of Object.entries(values)) element.setAttribute(key, value);
@@ -33,7 +52,7 @@ function drawn(name, values) {
 function bars(heights, edges, unit) {
   const [wide, high] = [144, 26];
   const svg = drawn("svg", { class: "bars", width: wide, height: high, role: "img" });
-  const width = wide / heights.length;
+  const width = Math.min(wide / heights.length, 12);
   heights.forEach((each, i) => {
     const height = each ? Math.max(1.5, each * high) : 0;
     const bar = drawn("rect", { x: i * width, y: high - height, width: width - 1, height });
@@ -81,6 +100,7 @@ function media(cell, number, name) {
   } else {
     element.controls = true;
     element.preload = "none";
+    visible.observe(element);
   }
   if (source) {
     element.src = source;
@@ -89,7 +109,7 @@ function media(cell, number, name) {
     box.append(isImage ? picture : element);
   }
   const size = cell.w ? ` ${cell.w}x${cell.h}` : "";
-  box.append(make("span", `${cell.kind}${size}, ${cell.n} bytes`, "faint"));
+  box.append(make("span", `${cell.kind}${size}, ${grouped(cell.n)} bytes`, "faint"));
   return box;
 }
 
@@ -98,26 +118,27 @@ function show(cell, number, name) {
   if (["image", "audio", "video"].includes(cell.t)) box.append(media(cell, number, name));
   else if (cell.t === "text") {
     box.append(make("div", cell.v, "text"));
-    if (cell.v.length < cell.n) box.append(make("span", `... ${cell.n} characters`, "faint"));
+    if (cell.v.length < cell.n) box.append(make("span", `... ${grouped(cell.n)} characters`, "faint"));
   } else if (cell.t === "bytes") {
-    box.append(make("div", cell.v, "text"), make("span", `${cell.n} bytes`, "faint"));
+    box.append(make("div", cell.v, "text"), make("span", `${grouped(cell.n)} bytes`, "faint"));
   } else if (cell.t === "list") {
     const isStrip = cell.v.length > 1 && cell.v.every((each) => each.t === "image");
     const list = isStrip ? make("div", undefined, "strip") : box;
     for (const each of cell.v) list.append(show(each, number, name));
     if (isStrip) box.append(player(list), list);
-    if (cell.v.length < cell.n) box.append(make("span", `... ${cell.n} values`, "faint"));
+    if (cell.repeated) box.append(make("span", `${grouped(cell.n)} equal values`, "faint"));
+    else if (cell.v.length < cell.n) box.append(make("span", `the first ${cell.v.length} of ${grouped(cell.n)} values`, "faint"));
   } else if (cell.t === "frames") {
     const lines = cell.plots || [];
     for (const each of lines) box.append(plot(each));
     for (const each of lines.length ? [] : cell.v) box.append(make("div", each, "text"));
-    box.append(make("span", `${cell.n} frames`, "faint"));
+    box.append(make("span", `${grouped(cell.n)} ${cell.n === 1 ? "frame" : "frames"}`, "faint"));
   } else {
     if (cell.text) box.append(make("div", cell.text, "text"));
     if (cell.pixels) box.append(pixels(cell.pixels));
     if (cell.plot && !cell.text) box.append(plot(cell.plot));
     if (cell.v.length) box.append(make("div", cell.v.join(", ") + (cell.v.length < cell.n ? ", ..." : "")));
-    const shape = cell.shape ? cell.shape.join("x") : `${cell.n} values`;
+    const shape = cell.shape ? cell.shape.join("x") : `${grouped(cell.n)} values`;
     if (cell.n > 1) box.append(make("span", shape, "faint"));
   }
   return box;
@@ -202,12 +223,19 @@ function withBoxes(element, row) {
   return element;
 }
 
+// Images come first, then sounds and videos, then all other features in the order of their names.
+function rank(cell) {
+  const kind = cell.t === "list" && cell.v.length ? cell.v[0].t : cell.t;
+  return kind === "image" ? 0 : kind === "video" || kind === "audio" ? 1 : 2;
+}
+
 function list(row) {
   const list = make("dl");
-  for (const [name, cell] of Object.entries(row.cells || {})) {
+  const entries = Object.entries(row.cells || {});
+  for (const [name, cell] of entries.sort((a, b) => rank(a[1]) - rank(b[1]))) {
     const value = make("dd");
     value.append(show(cell, row.number, name));
-    list.append(make("dt", name), value);
+    list.append(breakable("dt", name), value);
   }
   if (row.raw) {
     const value = make("dd");
@@ -242,8 +270,11 @@ function tile(row) {
 }
 
 function place(row) {
-  const size = row.size === undefined ? "" : `, ${row.size} bytes`;
-  return make("p", `${row.number}: record ${row.record} of ${row.path}${size}`, "place");
+  const size = row.size === undefined ? "" : `, ${grouped(row.size)} bytes`;
+  const file = row.path.split("/").pop() || row.path;
+  const text = breakable("p", `${row.number}: record ${row.record} of ${file}${size}`, "place");
+  text.title = row.path;
+  return text;
 }
 
 function card(row) {
@@ -348,7 +379,7 @@ function features(found) {
     const unit = each.kind === "bytes" ? " bytes" : "";
     const range = each.low === each.high ? each.low : `${each.low} to ${each.high}`;
     const cells = [
-      make("td", each.name, "name"),
+      breakable("td", each.name, "name"),
       make("td", kinds.length ? kinds.join(", ") : each.kind),
       make("td", `${(100 * each.present).toPrecision(3)} %`),
       make("td", few === null ? "0" : few === many ? few : `${few} to ${many}`),
@@ -356,8 +387,9 @@ function features(found) {
       make("td", each.mean && each.mean + unit),
       make("td", each.distinct),
       make("td"),
-      make("td", each.top, "top"),
+      make("td", undefined, "top"),
     ];
+    each.top.forEach((text, i) => cells[8].append(i ? ", " : "", make("span", text)));
     if (each.histogram.length) cells[7].append(bars(each.histogram, each.edges, unit));
     cells.forEach((cell, i) => (cell.dataset.label = HEADERS[i]));
     row.append(...cells);
@@ -368,9 +400,16 @@ function features(found) {
   $("features").hidden = !found.features.length;
 }
 
+// Whether the first records have a sound, a video or bytes that are not text in a feature.
+function isOpaque(name) {
+  return state.rows.some((row) => ["audio", "video", "bytes"].includes((row.cells || {})[name]?.t));
+}
+
 // Offers the dataset's own features: for sorting, and as an example of a condition.
 function prepare(found) {
-  const plain = found.features.filter((each) => each.lengths[1] === 1 && !Object.keys(each.formats).length);
+  const plain = found.features.filter(
+    (each) => each.lengths[1] === 1 && !Object.keys(each.formats).length && !isOpaque(each.name),
+  );
   for (const each of embedded ? [] : plain.slice(0, 50)) {
     for (const [kind, arrow] of [["sort", "\u2191"], ["down", "\u2193"]]) {
       const option = make("option", `${each.name} ${arrow}`);
@@ -424,7 +463,7 @@ async function start() {
   const found = embedded ? embedded.summary : await ask("api/summary", {});
   state.total = embedded ? embedded.records.length : found.records;
   const names = found.files.length > 3 ? `${found.files.length} files` : found.files.join(", ");
-  const parts = [names, `${found.records} records`];
+  const parts = [names, `${grouped(found.records)} ${found.records === 1 ? "record" : "records"}`];
   if (found.sizes) parts.push(`${found.sizes} each`);
   if (found.looked_at < found.records) parts.push(`features of ${found.looked_at} drawn at random`);
   if (embedded && state.total < found.records) parts.push(`the first ${state.total} are in this page`);
@@ -432,7 +471,6 @@ async function start() {
   $("about").textContent = parts.join(" \u00b7 ");
   state.all = state.total;
   features(found);
-  prepare(found);
   $("damage").hidden = !found.damage.length;
   for (const each of found.damage.slice(0, 100)) {
     const size = each.bytes === null ? "" : `; ${each.bytes} bytes are lost`;
@@ -440,6 +478,7 @@ async function start() {
   }
   $("search").hidden = Boolean(embedded);
   await go(0);
+  prepare(found);
 }
 
 function toggleGallery() {

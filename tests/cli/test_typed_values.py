@@ -4,14 +4,18 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 from commands import Captured, objects, printed
+from hypothesis import given
+from hypothesis import strategies as st
 
 import fastrec.tfds
+from fastrec.cli.values import number_text
 from fastrec.tfds import features
 
 BIG = 2**64 - 1
@@ -55,6 +59,21 @@ def test_stats_and_the_page_have_the_names(directory: Path, capsys: Captured) ->
     printed(capsys, "view", "--html", page, directory)
     assert '"0 (cat)"' in page.read_text()
     assert str(BIG) in page.read_text()
+
+
+@given(st.floats(-1e300, 1e300), st.integers(2, 8))
+def test_a_number_for_people_is_close_to_the_number(value: float, digits: int) -> None:
+    text = number_text(value, digits)
+    assert math.isclose(float(text), value, rel_tol=0.6 * 10 ** (1 - digits))
+    if value == 0 or 1e-3 <= abs(value) < 1e9:
+        assert "e" not in text
+    assert len(text) <= 20
+
+
+def test_numbers_for_people_have_exponents_only_if_they_are_extreme() -> None:
+    values = {26910.4: "26910", 0.49271: "0.4927", 7.125: "7.125", 3.0: "3", 1.2e-7: "1.2e-07"}
+    values |= {2**62: str(2**62), float("inf"): "inf", -0.0: "-0", 1e20: "1e+20"}
+    assert {value: number_text(value) for value in values} == values
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"pythonClassName": "x"}', b"\xff"])

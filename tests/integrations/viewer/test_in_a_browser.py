@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+import base64
+import io
 import os
 import shutil
 import threading
 import time
+import wave
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from object_server import Objects, ObjectServer
 from pets import png, write_pets
 from verbs import write_examples
 
@@ -41,7 +45,8 @@ DOCS = Path(__file__).parents[3] / "docs"
 def browser() -> Iterator[Any]:
     options = webdriver.ChromeOptions()
     options.binary_location = CHROMIUM
-    for each in ("--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"):
+    autoplay = "--autoplay-policy=no-user-gesture-required"  # tests play sounds without a click
+    for each in ("--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", autoplay):
         options.add_argument(each)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     service = webdriver.ChromeService(DRIVER)
@@ -217,6 +222,98 @@ def test_actions_of_an_episode_are_lines(browser: Any, tmp_path: Path) -> None:
         lines = browser.find_elements(By.CSS_SELECTOR, ".plot polyline")
         assert len(lines) == 3
         assert "0 to 39" in browser.find_element(By.CLASS_NAME, "card").text
+
+
+CLIP = """
+    const done = arguments[0], canvas = document.createElement('canvas');
+    canvas.width = 64; canvas.height = 48;
+    const context = canvas.getContext('2d'), parts = [];
+    const recorder = new MediaRecorder(canvas.captureStream(25), {mimeType: 'video/webm'});
+    recorder.ondataavailable = (event) => parts.push(event.data);
+    recorder.onstop = () => {
+      const reader = new FileReader();
+      reader.onload = () => done(reader.result.split(',')[1]);
+      reader.readAsDataURL(new Blob(parts));
+    };
+    recorder.start();
+    let count = 0;
+    const timer = setInterval(() => {
+      context.fillStyle = `hsl(${(count * 24) % 360}, 80%, 50%)`;
+      context.fillRect(0, 0, 64, 48);
+      if (++count > 15) { clearInterval(timer); recorder.stop(); }
+    }, 40);
+"""
+
+
+def wav(seconds: float) -> bytes:
+    """Return a WAV file of silence."""
+    buffer = io.BytesIO()
+    with wave.open(buffer, "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(8000)
+        file.writeframes(bytes(2 * int(8000 * seconds)))
+    return buffer.getvalue()
+
+
+def test_sounds_and_videos_play_and_cannot_be_filtered(browser: Any, tmp_path: Path) -> None:
+    browser.get("about:blank")
+    browser.set_script_timeout(60)
+    clip = base64.b64decode(browser.execute_async_script(CLIP))
+    rows = [{"a": wav(2), "clip": clip, "label": i, "text": "x"} for i in range(2)]
+    with opened(browser, write_examples(tmp_path / "a.tfrecord", rows)):
+        for kind, least in (("audio", 2.0), ("video", 0.2)):
+            element = browser.find_elements(By.CSS_SELECTOR, f".card {kind}")[1]
+            browser.execute_script("arguments[0].scrollIntoView()", element)
+            until(lambda element=element: element.get_property("readyState") >= 1)  # a length
+            browser.execute_script("arguments[0].muted = true; arguments[0].play()", element)
+            until(lambda element=element: element.get_property("currentTime") > 0.1)
+            if kind == "audio":
+                assert element.get_property("duration") == least
+            else:
+                assert element.get_property("videoWidth") == 64
+            browser.execute_script("arguments[0].pause()", element)
+        assert not browser.find_element(By.ID, "detail").get_attribute("open")
+        names = [each.text for each in browser.find_elements(By.CSS_SELECTOR, "#feature option")]
+        assert names == ["label", "text"]
+        terms = browser.find_elements(By.CSS_SELECTOR, ".card:first-child dt")
+        assert [each.text for each in terms] == ["a", "clip", "label", "text"]
+
+
+def test_records_of_a_server_are_shown(browser: Any, tmp_path: Path) -> None:
+    pytest.importorskip("obstore")
+    write_pets(tmp_path)
+    objects = Objects()
+    objects.put("train-0.tfrecord", (tmp_path / "pets.tfrecord").read_bytes())
+    with ObjectServer(objects) as server, opened(browser, f"{server.url}/train-0.tfrecord"):
+        assert "60 records" in text(browser, "about")
+        image = browser.find_element(By.CSS_SELECTOR, ".card img")
+        browser.execute_script("arguments[0].scrollIntoView()", image)
+        until(lambda: image.get_property("naturalWidth") == 24)
+        search(browser, "name == 'Luna' and label == 2")
+        until(lambda: text(browser, "where-am-i") == "1 to 2 of 2 found")
+        assert places(browser)[0].endswith(" bytes")
+        assert "of train-0.tfrecord" in places(browser)[0]
+
+
+def test_an_episode_in_one_example_has_plots_and_its_instruction_once(
+    browser: Any, tmp_path: Path
+) -> None:
+    rows = [
+        {
+            "episode_metadata/file_path": "/a/very/long/folder/name/of/a/robot/episode_00001.hdf5",
+            "steps/action": np.arange(140, dtype=np.float32),
+            "steps/is_first": [1] + [0] * 19,
+            "steps/language_instruction": ["pick up the block"] * 20,
+            "steps/observation/image": [png(16, 12, 10 * i) for i in range(20)],
+        }
+    ]
+    with opened(browser, write_examples(tmp_path / "a.tfrecord", rows)):
+        card = browser.find_element(By.CLASS_NAME, "card")
+        assert card.find_element(By.TAG_NAME, "dt").text == "steps/observation/image"
+        assert len(card.find_elements(By.CSS_SELECTOR, ".plot polyline")) == 8  # with is_first
+        assert card.text.count("pick up the block") == 1
+        assert "20 equal values" in card.text
 
 
 def test_widgets_filter_by_the_features_of_the_dataset(browser: Any, tmp_path: Path) -> None:
