@@ -7,7 +7,7 @@ import io
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,7 @@ from fastrec.records.targets import write_file
 if TYPE_CHECKING:
     from PIL import ImageDraw
 
-__all__ = ["Tile", "contact_sheet", "fitted"]
+__all__ = ["MARGIN", "PAPER", "TITLE", "Tile", "contact_sheet", "fitted", "font"]
 
 UInt8Array = npt.NDArray[np.uint8]
 
@@ -41,8 +41,11 @@ class Tile:
     predicted: str | None = None
 
 
-_MARGIN, _GAP, _HEADER, _CAPTION, _SMALLEST = 20, 10, 40, 24, 560
-_PAPER, _TILE, _TITLE = (24, 26, 31), (36, 39, 46), (236, 239, 244)
+MARGIN: Final = 20
+PAPER: Final = (24, 26, 31)
+TITLE: Final = (236, 239, 244)
+_GAP, _HEADER, _CAPTION, _SMALLEST = 10, 40, 24, 560
+_TILE = (36, 39, 46)
 _TRUE, _RIGHT, _WRONG = (190, 196, 208), (110, 214, 135), (255, 107, 107)
 
 
@@ -83,14 +86,14 @@ def contact_sheet(
 
     columns = max(1, min(columns, len(tiles)))
     rows = -(-len(tiles) // columns)
-    width = max(_SMALLEST, 2 * _MARGIN + columns * (cell + _GAP) - _GAP)
-    height = _HEADER + rows * (cell + _CAPTION + _GAP) - _GAP + _MARGIN
-    sheet = image_module.new("RGB", (width, height), _PAPER)
+    width = max(_SMALLEST, 2 * MARGIN + columns * (cell + _GAP) - _GAP)
+    height = _HEADER + rows * (cell + _CAPTION + _GAP) - _GAP + MARGIN
+    sheet = image_module.new("RGB", (width, height), PAPER)
     draw = ImageDraw.Draw(sheet)
     _draw_header(draw, title, width, legend=any(tile.predicted is not None for tile in tiles))
     for number, tile in enumerate(tiles):
         row, column = divmod(number, columns)
-        left = _MARGIN + column * (cell + _GAP)
+        left = MARGIN + column * (cell + _GAP)
         top = _HEADER + row * (cell + _CAPTION + _GAP)
         box = left, top, left + cell - 1, top + cell + _CAPTION - 1
         draw.rectangle(box, fill=_TILE)
@@ -135,46 +138,46 @@ def fitted(image: UInt8Array, side: int) -> UInt8Array:
 
 def _draw_header(draw: ImageDraw.ImageDraw, title: str, width: int, *, legend: bool) -> None:
     middle = _HEADER // 2
-    right = width - _MARGIN
+    right = width - MARGIN
     if legend:
         for text, colour in (
             ("guessed wrong", _WRONG),
             ("guessed right", _RIGHT),
             ("label", _TRUE),
         ):
-            font = _font(13)
-            draw.text((right, middle), text, fill=colour, font=font, anchor="rm")
-            right -= int(draw.textlength(text, font=font)) + 14
-    text = _shortened(draw, title, _font(15), right - _MARGIN)
-    draw.text((_MARGIN, middle), text, fill=_TITLE, font=_font(15), anchor="lm")
+            draw.text((right, middle), text, fill=colour, font=font(13), anchor="rm")
+            right -= int(draw.textlength(text, font=font(13))) + 14
+    text = _shortened(draw, title, font(15), right - MARGIN)
+    draw.text((MARGIN, middle), text, fill=TITLE, font=font(15), anchor="lm")
 
 
 def _draw_caption(draw: ImageDraw.ImageDraw, tile: Tile, left: int, top: int, cell: int) -> None:
-    font, middle = _font(13), top + _CAPTION // 2
+    face, middle = font(13), top + _CAPTION // 2
     if tile.predicted is None:
-        label = _shortened(draw, tile.label, font, cell - 8)
-        draw.text((left + cell // 2, middle), label, fill=_TRUE, font=font, anchor="mm")
+        label = _shortened(draw, tile.label, face, cell - 8)
+        draw.text((left + cell // 2, middle), label, fill=_TRUE, font=face, anchor="mm")
         return
     half = cell // 2 - 8
-    label = _shortened(draw, tile.label, font, half)
-    predicted = _shortened(draw, tile.predicted, font, half)
+    label = _shortened(draw, tile.label, face, half)
+    predicted = _shortened(draw, tile.predicted, face, half)
     colour = _RIGHT if tile.predicted == tile.label else _WRONG
-    draw.text((left + 6, middle), label, fill=_TRUE, font=font, anchor="lm")
-    draw.text((left + cell - 6, middle), predicted, fill=colour, font=font, anchor="rm")
+    draw.text((left + 6, middle), label, fill=_TRUE, font=face, anchor="lm")
+    draw.text((left + cell - 6, middle), predicted, fill=colour, font=face, anchor="rm")
 
 
-def _shortened(draw: ImageDraw.ImageDraw, text: str, font: Any, width: int) -> str:
+def _shortened(draw: ImageDraw.ImageDraw, text: str, face: Any, width: int) -> str:
     """Shorten `text` to `width`, using only characters of Pillow's built-in font."""
     text = text.encode("latin-1", "replace").decode("latin-1")
     text = "".join(character if character.isprintable() else "?" for character in text)
-    if draw.textlength(text, font=font) <= width:
+    if draw.textlength(text, font=face) <= width:
         return text
-    while text and draw.textlength(text + "...", font=font) > width:
+    while text and draw.textlength(text + "...", font=face) > width:
         text = text[:-1]
     return text + "..."
 
 
-def _font(size: int) -> Any:
+def font(size: int) -> Any:
+    """Return Pillow's built-in font."""
     from PIL import ImageFont
 
     return ImageFont.load_default(size)

@@ -19,14 +19,16 @@ import numpy as np
 
 import fastrec
 from fastrec.demo import training
+from fastrec.demo.contact_sheet import Tile
 from fastrec.demo.samples import UInt8Array
 from fastrec.image import Flip, RandomResizedCrop
 
 __all__ = ["CLASSES", "Augmented", "augment", "draw", "epochs_of"]
 
-CLASSES = ("disc", "square", "stripes")
+CLASSES = ("disc", "box", "bars")
 _COUNT, _SHARDS, _SIDE, _WIDTH, _HEIGHT = 240, 4, 24, 200, 160
 _MOST_EPOCHS = 6
+_TILES = 24
 _LEAST_AREA = 0.6  # area of a crop, so that the shape stays visible
 
 Advance = Callable[[int], object]
@@ -34,13 +36,14 @@ Advance = Callable[[int], object]
 
 @dataclass(frozen=True)
 class Augmented:
-    """Speeds in images per second, and the classifier that was trained on augmented batches."""
+    """Speeds in images per second, the classifier, and held-out images with its guesses."""
 
     images: int
     size: int
     fastrec_rate: float
     pillow_rate: float
     trained: training.Trained
+    tiles: list[Tile]
 
 
 def epochs_of(requested: int) -> int:
@@ -105,8 +108,13 @@ def augment(epochs: int, batch_size: int, seed: int, advance: Advance) -> Augmen
             paths, features, brightest=255, classes=len(CLASSES), epochs=epochs_of(epochs),
             batch_size=batch_size, seed=seed, advance=advance,
         )  # fmt: skip
+        tiles = training.tiles(
+            training.train_and_test(paths)[1], features, count=_TILES, cell=4 * _SIDE,
+            labels=CLASSES, brightest=255, batch_size=batch_size, seed=seed,
+            classify=training.classify_with(trained, 255, reduced=False),
+        )  # fmt: skip
     size = sum(len(jpeg) for jpeg, _ in images)
-    return Augmented(_COUNT, size, _COUNT / ours, _COUNT / theirs, trained)
+    return Augmented(_COUNT, size, _COUNT / ours, _COUNT / theirs, trained, tiles)
 
 
 def _usual_loop(jpegs: list[bytes], batch_size: int, seed: int) -> Iterator[UInt8Array]:

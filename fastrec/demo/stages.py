@@ -194,6 +194,8 @@ def features_for(shape: tuple[int, int, int] | None) -> dict[str, Any]:
 
 def views(batch: Batch) -> list[UInt8Array]:
     """Return views of the images of a batch, (height, width, channels) each."""
+    if "shape" not in batch:  # the images are decoded to one size
+        return [np.asarray(pixels) for pixels in batch["image"]]
     return [
         np.asarray(pixels).reshape(shape)
         for pixels, shape in zip(batch["image"], batch["shape"].tolist(), strict=True)

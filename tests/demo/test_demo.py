@@ -72,7 +72,8 @@ def test_the_demo_writes_learns_and_proves(
     assert "error" not in captured.err  # what is there is progress
     shards = [f"digits-{number:05d}-of-00008.tfrecord" for number in range(8)]
     photos = [f"photos-{number:05d}-of-00002.tfrecord" for number in range(2)]
-    assert sorted(os.listdir(out)) == sorted([*shards, *photos, "digits.png", "photos.png"])
+    pictures = ["digits.png", "photos.png", "shapes.png", "speed.png"]
+    assert sorted(os.listdir(out)) == sorted([*shards, *photos, *pictures])
     assert fastrec.verify([out / name for name in shards]).records == 1797
     for what, least in (("images", 90), ("shapes", 80)):
         recognised = outcome(captured.out, f"held-out {what} recognised").split()[0]
@@ -83,7 +84,8 @@ def test_the_demo_writes_learns_and_proves(
     assert all(int(share) <= 100 for share in re.findall(r"\((\d+)%\)", captured.err))
     assert "digits: 1,797 of 1,797 identical" in captured.out
     assert "photos: 2 of 2 identical" in captured.out
-    for name, size in (("digits", (930, 620)), ("photos", (850, 484))):
+    sizes = {"digits": (930, 620), "photos": (850, 484), "shapes": (878, 440), "speed": (680, 134)}
+    for name, size in sizes.items():
         with Image.open(out / f"{name}.png") as sheet:
             assert (sheet.format, sheet.size) == ("PNG", size)
             assert len(set(np.asarray(sheet).reshape(-1, 3)[:, 0].tolist())) > 16
