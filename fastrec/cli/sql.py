@@ -7,6 +7,7 @@ import argparse
 import base64
 import datetime
 import decimal
+import itertools
 import math
 import os
 import re
@@ -21,6 +22,7 @@ __all__ = ["add_arguments", "run"]
 
 _BATCH_ROWS = 1000
 _SOURCE = re.compile(r"""\b(from|join)(\s+)'((?:[^']|'')+)'""", re.IGNORECASE)
+_BARE = re.compile(r"""\b(?:from|join)\s+([^\s'"();,]+)""", re.IGNORECASE)
 _TABLES = (".parquet", ".csv", ".json", ".jsonl", ".tsv")
 
 
@@ -44,8 +46,17 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
             while rows := result.fetchmany(_BATCH_ROWS):
                 _print_rows(names, rows, arguments.json, report)
         except duckdb.Error as error:
-            raise Failure(f"query failed: {shown(str(error).splitlines()[0])}", FINDING) from None
+            raise Failure(_failed(arguments.query, error), FINDING) from None
     return 0
+
+
+def _failed(query: str, error: Exception) -> str:
+    """Return the message of DuckDB's error, with a hint if a file is named without quotes."""
+    lines = itertools.takewhile(lambda line: not line.startswith("LINE "), str(error).splitlines())
+    words = [line for line in itertools.islice(lines, 3) if line[:1] not in ("", "\t", " ", "*")]
+    text = f"query failed: {shown(' '.join(words))}"
+    bare = [word for word in _BARE.findall(query) if os.path.exists(word) or "*" in word]
+    return f"{text}; quote the names of record files: FROM '{shown(bare[0])}'" if bare else text
 
 
 def _imported() -> Any:

@@ -36,6 +36,27 @@ def test_sql_queries_record_files(pets: Path, capsys: Captured) -> None:
     assert "none.tfrecord" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ("select nmae from 'train-*'", ["Binder Error", "Candidate bindings", '"name"']),
+        ("select id + name from 'train-*'", ["No function matches"]),
+        ("select * from pets.tfrecord", ["quote the names of record files: FROM 'pets.tfrecord'"]),
+        ("select * from train-*", ["quote the names of record files: FROM 'train-*'"]),
+        ("selct 1", ["Parser Error"]),
+    ],
+)
+def test_a_failed_query_is_one_short_line_with_a_hint(
+    pets: Path, capsys: Captured, query: str, words: list[str]
+) -> None:
+    pytest.importorskip("duckdb")
+    assert cli.main(["sql", query]) == 1
+    [line] = capsys.readouterr().err.splitlines()
+    assert line.startswith("fastrec: error: query failed: ")
+    assert len(line) < 300
+    assert [word for word in words if word not in line] == []
+
+
 def test_sql_names_its_extra(pets: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "duckdb", None)
     assert cli.main(["sql", "select 1"]) == 2
