@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import _core
-from ..errors import FastrecError, log_info
+from ..errors import FastrecError, call_out, log_info
 from ..threads import Pipeline, Span, close_together, is_in_pipeline
 from .checkpoint import Position, Start
 from .progress import Progress
@@ -116,7 +116,7 @@ class Batches(Iterator[Any]):
             if self._on_stats is not None and since >= self._due:
                 self._due = since + self._every
                 if self._count:
-                    self._on_stats(self.report())
+                    call_out(self._on_stats, self.report())
                     since = time.perf_counter()
             try:
                 batch = self._next_native() if self._feed_is_native else self._next_made()
@@ -159,7 +159,7 @@ class Batches(Iterator[Any]):
             self._final = self._meter.report(self._feed)
             log_info("epoch %d has ended\n%s", self.epoch, self._final)
             for function in filter(None, (self._on_end, self._on_stats)):
-                function(self._final)
+                call_out(function, self._final)
         self._show_progress(last=True)
 
     def _audited(self, check: Callable[..., None], *arguments: Any) -> None:

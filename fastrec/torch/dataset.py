@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import index as as_index
 from typing import Any, Final
 
@@ -13,6 +13,7 @@ import torch.utils.data
 
 from .. import Bytes, ExampleParseError, Reader, parse_sequence_example
 from ..arguments import check_int
+from ..errors import call_out
 from ..images.keyed import KeyedParser
 from ..records.remote_dataset import RemoteDataset
 from .rows import Rows
@@ -103,7 +104,13 @@ class Dataset(torch.utils.data.Dataset):  # type: ignore[misc,type-arg,unused-ig
         """Return the samples with these numbers; a DataLoader and ``Subset`` call this method."""
         columns, lengths = self._read(indices)
         rows = Rows(columns, len(indices), lengths)
-        return rows if self.transform is None else [self.transform(dict(row)) for row in rows]
+        transform = self.transform
+        return rows if transform is None else [call_out(transform, dict(row)) for row in rows]
+
+    def __iter__(self) -> Iterator[Any]:
+        # Without this method, Python would end a loop at an IndexError of the transform.
+        for number in range(len(self)):
+            yield self[number]
 
     def _read(self, indices: Sequence[int]) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return columns, and the frame counts of padded feature lists."""

@@ -153,6 +153,20 @@ def test_of_a_transform_is_an_error(
             drain(batcher)
 
 
+@pytest.mark.parametrize("stop_at", [0, 3])
+@pytest.mark.parametrize("transform", [None, dict])
+def test_of_a_function_of_reports_is_an_error(
+    data: bytes, tmp_path: Path, transform: Any, stop_at: int
+) -> None:
+    path = tmp_path / "a.tfrecord"
+    path.write_bytes(data)
+    batcher = fastrec.Batcher(
+        path, FEATURES, 10, transform=transform, on_stats=Stopper(stop_at), every=0
+    )
+    with pytest.raises(RuntimeError, match="StopIteration"):
+        drain(batcher)
+
+
 def test_of_a_file_system_is_an_error(data: bytes) -> None:
     fsspec = pytest.importorskip("fsspec")
 

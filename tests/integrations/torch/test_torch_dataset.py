@@ -278,6 +278,29 @@ def test_an_exception_of_a_transform_comes_through(files: str, features: dict[st
         list(DataLoader(dataset, batch_size=4, num_workers=1))
 
 
+@pytest.mark.parametrize("error", [StopIteration, IndexError])
+def test_no_exception_of_a_transform_ends_a_pass(
+    files: str, features: dict[str, Any], error: type[Exception]
+) -> None:
+    def fail(sample: dict[str, Any]) -> Any:
+        if int(sample["id"]) == 50:
+            raise error("of the transform")
+        return sample
+
+    ids_only = {"id": features["id"]}
+    dataset = Dataset(files, ids_only, transform=fail)
+    expected = RuntimeError if error is StopIteration else error
+    for samples in (
+        dataset,
+        DataLoader(dataset, batch_size=4),
+        DataLoader(dataset, batch_size=4, num_workers=1),
+        DataLoader(dataset, batch_size=None),
+    ):
+        with pytest.raises(expected):
+            list(samples)
+    assert len(list(Dataset(files, ids_only))) == COUNT
+
+
 @pytest.mark.parametrize("workers", [0, 2])
 def test_compressed_files_are_shuffled(tmp_path: Any, workers: int) -> None:
     path = tmp_path / "x.tfrecord.gz"
