@@ -23,6 +23,7 @@ __all__ = ["add_arguments", "run"]
 
 _SUFFIXES = {"JPEG": ".jpg", "PNG": ".png", "GIF": ".gif", "BMP": ".bmp", "WebP": ".webp"}
 _UNSAFE = re.compile(r"[^\w.=@+-]+")
+_MOST_NAMES = 20
 _LONGEST = 100  # bytes of one part of a name; a name of up to 255 bytes has two
 
 
@@ -55,16 +56,18 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
     files, missing = expand(arguments.paths, any_shards=arguments.any_shards)
     feature = arguments.feature
     prefixes = _prefixes(files)
-    count = 0
+    count = lacking = 0
+    others: dict[str, None] = {}  # features of bytes that hold no images
     for found in selector.records(files, missing):
         if found.row is None:
-            if feature is not None:
-                continue
-            raise Failure(f"{_place(found)} is not a tf.train.Example", FINDING)
-        if feature is None:
-            feature = _with_images(found.row)
-        values = _flat(found.row.get(feature))
+            selector.note_other(found.path, found.number)
+            continue
+        feature = feature or _with_images(found.row)
+        values = None if feature is None else _flat(found.row.get(feature))
         if values is None:
+            lacking += 1
+            if feature is None and len(others) < _MOST_NAMES:
+                others.update(dict.fromkeys(_of_bytes(found.row)))
             continue
         if not isinstance(values, Bytes):
             raise Failure(f"{_place(found)}: feature {shown(feature)!r} holds numbers", FINDING)
@@ -76,23 +79,31 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
             path = os.path.join(folder, name + _suffix(value))
             write_file(path, value, overwrite=arguments.overwrite, inputs=files, sync=False)
             count += 1
+    selector.name_others()
+    if feature is None and lacking:
+        names = ", ".join(map(shown, others))
+        hint = f"; --feature names one of: {names}" if names else ", nor other bytes"
+        raise Failure(f"no feature holds images{hint}", USAGE)
     if feature is not None or not selector.status:
-        report.line(f"wrote    {counted(count, 'file')} into {shown(arguments.output)}")
+        without = f"; {counted(lacking, 'record')} without {shown(feature)!r}" if lacking else ""
+        report.line(f"wrote    {counted(count, 'file')} into {shown(arguments.output)}{without}")
     if arguments.feature is not None and not count and not selector.status:
         selector.name_unknown([arguments.feature])
     return selector.status or (0 if count else FINDING)
 
 
-def _with_images(row: Row) -> str:
-    """Return the feature whose first value is an image."""
-    of_bytes = {name: _flat(values) for name, values in row.items()}
-    of_bytes = {name: values for name, values in of_bytes.items() if isinstance(values, Bytes)}
-    for name, values in of_bytes.items():
+def _with_images(row: Row) -> str | None:
+    """Return the feature whose first value is an image; None if a record has none."""
+    for name, values in _of_bytes(row).items():
         if len(values) and _image_kind(values[0]):
             return name
-    names = ", ".join(map(shown, of_bytes))
-    hint = f"; --feature names one of: {names}" if names else ", nor other bytes"
-    raise Failure(f"no feature holds images{hint}", USAGE)
+    return None
+
+
+def _of_bytes(row: Row) -> dict[str, Bytes]:
+    """Return the features that hold bytes."""
+    flat = {name: _flat(values) for name, values in row.items()}
+    return {name: values for name, values in flat.items() if isinstance(values, Bytes)}
 
 
 def _flat(values: Any) -> Any:

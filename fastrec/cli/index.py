@@ -10,6 +10,7 @@ from fastrec.cli.files import STDIN, expand
 from fastrec.cli.grammar import USAGE, add_json, add_overwrite, add_paths, status_of
 from fastrec.cli.parallel import Check, in_order
 from fastrec.cli.report import Failure, Report, counted, explained, shown
+from fastrec.errors import MissingRecordsError
 from fastrec.parsing.index_columns import names_of
 from fastrec.records.paths import DATASET_SUFFIX, beside
 
@@ -49,8 +50,14 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
         raise Failure("index requires files, got -: an index holds the positions of a file", USAGE)
     if arguments.dataset is not None:
         return _dataset(arguments, report)
-    files, missing = expand(arguments.paths, any_shards=True)
-    if arguments.output and len(files) + len(missing) > 1:
+    files, missing = expand(arguments.paths)
+    failures: list[Exception] = []
+    for error in missing:
+        if isinstance(error, MissingRecordsError):  # each file has an index of its own
+            report.complain(f"warning: {explained(error, hints=False)}")
+        else:
+            failures.append(error)
+    if arguments.output and len(files) + len(failures) > 1:
         raise Failure("--output and several files are mutually exclusive", USAGE)
     if arguments.columns is not None and (arguments.text or arguments.output):
         raise Failure("--columns is kept beside the file: leave out --text and --output", USAGE)
@@ -64,7 +71,6 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
         index.write_text(target, overwrite=arguments.overwrite)
         return target, len(index)
 
-    failures: list[Exception] = [*missing]
     with report.progress("indexing files", len(files)) as advance:
         for path, done in in_order(build, files, 1, here=lambda _: True):
             advance(1)

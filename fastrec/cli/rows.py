@@ -112,7 +112,7 @@ def rows_of(records: Bytes, names: Collection[str] | None = None) -> Iterator[Ro
                 if splits[index] < splits[index + 1]
             }
             # A message with only unknown fields is of another kind.
-            yield None if not row and _is_other(piece.records[index]) else row
+            yield None if not row and is_other(piece.records[index]) else row
 
 
 def _row_values(values: Any, begin: int, end: int) -> Any:
@@ -121,7 +121,7 @@ def _row_values(values: Any, begin: int, end: int) -> Any:
     return values[begin:end]
 
 
-def _is_other(record: bytes) -> bool:
+def is_other(record: bytes) -> bool:
     """Return whether a record without values is something other than an empty Example."""
     return bool(record) and record[0] not in (0x0A, 0x12)
 

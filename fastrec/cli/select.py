@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from fastrec.cli.files import STDIN, name_of, reader_of, size_of
 from fastrec.cli.grammar import FINDING, USAGE, status_of
 from fastrec.cli.report import Failure, Report, count_text, counted, damage_text, explained, shown
-from fastrec.cli.rows import Row, pieces, rows_of
+from fastrec.cli.rows import Row, is_other, pieces, rows_of
 from fastrec.columns import Bytes, Ragged
 from fastrec.errors import FastrecError, RandomAccessError
 from fastrec.parsing.conditions import WhereError
@@ -93,6 +93,8 @@ class Selector:
     span: range | None = None
     last: bool = False
     _seen: set[str] = field(default_factory=set)
+    _other_count: int = 0
+    _first_other: str = ""
 
     @classmethod
     def of(cls, arguments: argparse.Namespace, report: Report) -> Selector:
@@ -172,6 +174,21 @@ class Selector:
         self.report.complain(f"error: {explained(error)}")
         self.status = max(self.status, status_of(error))
 
+    def note_other(self, path: str, number: int) -> None:
+        """Count a record whose features cannot be read."""
+        self._first_other = self._first_other or f"{shown(name_of(path))}:{number}"
+        self._other_count += 1
+
+    def name_others(self) -> None:
+        """Report the records whose features could not be read."""
+        if self._other_count:
+            count = counted(self._other_count, "record")
+            self.report.complain(
+                f"warning: {count} left out: not a readable tf.train.Example; the first is "
+                f"{self._first_other}"
+            )
+            self._other_count = 0
+
     # -- In sequence -----------------------------------------------------------------------------
 
     def _matching(self, files: Sequence[str]) -> Iterator[Block]:
@@ -186,20 +203,26 @@ class Selector:
                 unmet = -(2**63)
                 numbers = [block.numbers[index] for index in kept.tolist()]
                 yield Block(block.path, numbers, block.records.take(kept))
-        if self.where is not None and unmet > 0 and self._seen:
-            self.name_unknown(self.where.names)
+        if self.where is not None:
+            self.name_others()
+            if unmet > 0 and self._seen:
+                self.name_unknown(self.where.names)
 
     def _kept(self, block: Block) -> NDArray[np.int64]:
         """Return the positions of the records that satisfy the condition."""
         assert self.where is not None
-        masks = []
+        masks: list[NDArray[np.bool_]] = []
         for piece in pieces(block.records, None if not self._seen else self.where.names):
-            count = len(piece.records)
+            count, first = len(piece.records), sum(map(len, masks))
+            if not piece.columns:
+                for row, record in enumerate(piece.records):
+                    if piece.columns is None or is_other(record):
+                        self.note_other(block.path, block.numbers[first + row])
             if piece.columns is None:
                 masks.append(np.zeros(count, np.bool_))
                 continue
             self._see(piece.columns)
-            masks.append(self._mask(block, sum(map(len, masks)), piece.columns, count))
+            masks.append(self._mask(block, first, piece.columns, count))
         return np.flatnonzero(np.concatenate(masks))
 
     def _mask(
@@ -282,13 +305,15 @@ class Selector:
             try:
                 dataset = RecordFiles(files, shards="any").dataset()
                 total = len(dataset)
-                for index in range(max(total - self.limit, 0), total):
-                    path, number = dataset.place_of(index)
-                    records = dataset.take(np.array([index], np.uint64))
-                    yield Block(os.fsdecode(path), [number], records)
-                return
+                indices = range(max(total - self.limit, 0), total)
+                places = [dataset.place_of(index) for index in indices]
+                records = dataset.take(np.array(indices, np.uint64))
             except (FastrecError, OSError):
                 pass  # reading in sequence reports the error, or reads a compressed file
+            else:
+                for row, (path, number) in enumerate(places):
+                    yield Block(os.fsdecode(path), [number], records[row : row + 1])
+                return
         kept: deque[tuple[str, int, bytes]] = deque(maxlen=self.limit)
         for block in self._matching(files):
             pairs = zip(block.numbers, block.records, strict=True)

@@ -9,7 +9,7 @@ import sys
 import webbrowser
 
 from fastrec.cli.files import STDIN, check_output, expand, write_output
-from fastrec.cli.grammar import add_overwrite, add_paths, whole_number
+from fastrec.cli.grammar import FINDING, add_overwrite, add_paths, whole_number
 from fastrec.cli.report import Report, counted, shown
 from fastrec.viewer.model import Model
 from fastrec.viewer.page import single_html
@@ -57,7 +57,9 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
         if arguments.html != STDIN:
             size = counted(len(data["records"]), "record")
             report.line(f"wrote    {shown(arguments.html)}: {size}")
-        return 0
+        for lost in model.source.damage:
+            report.complain(f"damage: {shown(lost['path'])}: {lost['reason']}")
+        return FINDING if model.source.damage else 0
     with Server(model, arguments.port) as server:
         try:
             report.line(server.url)

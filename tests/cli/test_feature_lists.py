@@ -96,6 +96,25 @@ def test_images_of_frames_are_extracted(tmp_path: Path, capsys: pytest.CaptureFi
     assert [each.read_bytes() for each in sorted((tmp_path / "x").iterdir())] == [image] * 3
 
 
+def test_the_first_record_may_have_no_image(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, folder = str(tmp_path / "a.tfrecord"), str(tmp_path / "x")
+    with fastrec.Writer(path) as writer:
+        writer.write(fastrec.encode_sequence_example({"text": b"t"}, {"image": []}))
+        writer.write(fastrec.encode_sequence_example({"text": b"t"}, {"image": [[b"GIF89a"]]}))
+    status, out, err = run(capsys, "extract", path, "-o", folder)
+    assert (status, err) == (0, "")
+    assert "1 file into" in out
+    assert out.endswith("; 1 record without 'image'\n")
+    with fastrec.Writer(path, overwrite=True) as writer:
+        writer.write_many([fastrec.encode_example({"text": b"t"}), b"no message"])
+    status, out, err = run(capsys, "extract", path, "-o", folder)
+    assert (status, out) == (2, "")
+    assert "1 record left out: not a readable tf.train.Example" in err
+    assert "--feature names one of: text" in err
+
+
 @pytest.mark.parametrize("command", ["head", "cat", "diff"])
 def test_commands_show_the_frames(
     path: str, capsys: pytest.CaptureFixture[str], command: str

@@ -118,7 +118,7 @@ STATUSES = {
     "convert -o out.jsonl --to jsonl": "1 1 1 1 1 1 1 2 1 1 2 0",
     "convert --from jsonl -o out.tfrecord": "2 2 2 2 2 2 2 0 2 2 2 2",
     "extract -o out": "1 1 1 1 1 1 1 1 2 2 0 2",
-    "view --html out.html": "0 0 0 0 0 1 1 0 0 0 0 0",
+    "view --html out.html": "1 1 1 1 1 1 1 0 0 0 0 0",
     "images --labels none": "1 1 1 1 1 1 1 1 1 1 1 1",
 }
 CPU_SECONDS = 20

@@ -6,105 +6,16 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
+from damaged_sources import COUNT, FEATURES, SOURCES, Place, check_page, shown
 
 import fastrec
-from fastrec import _core
-
-PAGE = Path(__file__).parents[2] / "docs" / "damage.md"
-BEGIN, END = "<!-- the table begins -->\n", "<!-- the table ends -->\n"
-COUNT = 20
-FEATURES = {"x": fastrec.FixedLenFeature((), np.int64)}
-RECORDS = [fastrec.encode_example({"x": number, "y": b"yes"}) for number in range(COUNT)]
-FRAMES = [_core.frame(record) for record in RECORDS]
-SIZE = len(FRAMES[0])  # of each of them
-
-
-def cut(size: int) -> bytes:
-    return b"".join(FRAMES)[:size]
-
-
-def changed(position: int, byte: int) -> bytes:
-    data = bytearray(b"".join(FRAMES))
-    data[position] ^= byte
-    return bytes(data)
-
-
-def with_record(record: bytes) -> bytes:
-    return b"".join([*FRAMES[:7], _core.frame(record), *FRAMES[8:]])
-
-
-# Record 7 is damaged, or the end of the file.
-FILES: dict[str, bytes] = {
-    "none": cut(COUNT * SIZE),
-    "changed data": changed(7 * SIZE + 14, 1),
-    "changed length": changed(7 * SIZE + 2, 1),
-    "cut in a header": cut(19 * SIZE + 5),
-    "cut in the data": cut(19 * SIZE + 15),
-    "zeros in the middle": cut(7 * SIZE) + bytes(SIZE) + b"".join(FRAMES[8:]),
-    "zeros at the end": cut(19 * SIZE) + bytes(64),
-    "text at the end": cut(19 * SIZE) + b"this was appended by something else",
-    "a message of another kind": with_record(b"not a protobuf message"),
-    "a record without the feature": with_record(fastrec.encode_example({"z": 1})),
-    "not a record file": b"<html><body>please sign in</body></html>" * 20,
-    "an empty file": b"",
-}
-
-
-class Place(NamedTuple):
-    """A damaged source, by itself in a folder, and what a function has lost of it."""
-
-    source: Path
-    lost: list[Any]
-
-    @property
-    def output(self) -> Path:
-        folder = self.source.parent / "output"
-        folder.mkdir(exist_ok=True)
-        return folder / "out"
-
-
-def a_file(data: bytes) -> Callable[[Path], Path]:
-    def make(folder: Path) -> Path:
-        (folder / "a.tfrecord").write_bytes(data)
-        return folder / "a.tfrecord"
-
-    return make
-
-
-def a_set(*names: str) -> Callable[[Path], Path]:
-    """Shards of ten records each, as a pattern."""
-
-    def make(folder: Path) -> Path:
-        for name in names:
-            (folder / name).write_bytes(cut(10 * SIZE))
-        return folder / "*.tfrecord*"
-
-    return make
-
-
-def a_stale_index(folder: Path) -> Path:
-    path = a_file(cut(10 * SIZE))(folder)
-    fastrec.Index.build(path).save()
-    return a_file(cut(COUNT * SIZE))(folder)
-
-
-SOURCES: dict[str, Callable[[Path], Path]] = {
-    **{damage: a_file(data) for damage, data in FILES.items()},
-    "an index of another file": a_stale_index,
-    "a missing shard": a_set("a.tfrecord-00000-of-00003", "a.tfrecord-00002-of-00003"),
-    "two sets of shards": a_set(
-        "a.tfrecord-00000-of-00001", "a.tfrecord-00000-of-00002", "a.tfrecord-00001-of-00002"
-    ),
-    "a repaired copy": a_set("a.tfrecord", "a.repaired.tfrecord"),
-}
 
 
 def numbers_of(records: Any) -> int:
@@ -140,7 +51,13 @@ def by_number(**options: Any) -> Callable[[Place], int]:
 def batching(**options: Any) -> Callable[[Place], int]:
     def read(place: Place) -> int:
         counts = set()
-        for order in ({}, {"shuffle": True, "seed": 1}, {"batch_size": None}):
+        for order in (
+            {},
+            {"shuffle": True, "seed": 1},
+            {"shuffle": "blocks", "seed": 1},
+            {"shuffle": 4, "seed": 1},
+            {"batch_size": None},
+        ):
             batcher = fastrec.Batcher(
                 place.source, FEATURES, **{"batch_size": 6, **order, **options}
             )
@@ -164,6 +81,59 @@ def parse(on_error: Any) -> Callable[[Place], int]:
         return len(fastrec.parse_example(records, FEATURES, on_error=handler)["x"])
 
     return read
+
+
+def parse_one_by_one(place: Place) -> int:
+    return len([fastrec.parse_single_example(r, FEATURES) for r in fastrec.Reader(place.source)])
+
+
+def parse_sequences(on_error: Any) -> Callable[[Place], int]:
+    def read(place: Place) -> int:
+        handler: Any = place.lost.append if on_error == "skip" else "raise"
+        records = fastrec.Reader(place.source)
+        context, *_ = fastrec.parse_sequence_example(records, FEATURES, on_error=handler)
+        return len(context["x"])
+
+    return read
+
+
+def infer(**options: Any) -> Callable[[Place], int]:
+    def read(place: Place) -> int:
+        features = fastrec.infer_features(place.source, **options)
+        place.lost[:] = features.skipped
+        return features.records
+
+    return read
+
+
+def table(**options: Any) -> Callable[[Place], int]:
+    def read(place: Place) -> int:
+        found = fastrec.arrow.table(place.source, FEATURES, **options)
+        count = sum(map(len, found.batches()))
+        place.lost[:] = found.skipped
+        return count
+
+    return read
+
+
+def scan(place: Place) -> int:
+    return fastrec.tables.scan(place.source, FEATURES).to_dataset().to_table().num_rows
+
+
+def ranges(place: Place) -> int:
+    found = fastrec.file_ranges(place.source, 3)
+    return sum(numbers_of(fastrec.Reader(each)) for each in found)
+
+
+def dataset_index(place: Place) -> int:
+    output = place.source.parent / "all.frdataset"  # its paths are relative to its folder
+    index = fastrec.DatasetIndex.build(place.source, output)
+    assert len(fastrec.Reader(index.path)) == index.records
+    return index.records
+
+
+def manifest(place: Place) -> int:
+    return sum(each.records or 0 for each in fastrec.Manifest.build(place.source))
 
 
 def repair(place: Place) -> int:
@@ -197,6 +167,17 @@ FUNCTIONS: dict[str, Callable[[Place], int]] = {
     "`parse_many`": parse_many,
     "`parse_example`": parse("raise"),
     "`parse_example`, `skip`": parse("skip"),
+    "`parse_single_example`": parse_one_by_one,
+    "`parse_sequence_example`": parse_sequences("raise"),
+    "`parse_sequence_example`, `skip`": parse_sequences("skip"),
+    "`infer_features`": infer(),
+    "`infer_features`, `skip`": infer(on_error="skip"),
+    "`arrow.table`": table(),
+    "`arrow.table`, `skip`": table(on_error="skip"),
+    "`tables.scan`": scan,
+    "`file_ranges`": ranges,
+    "`DatasetIndex.build`": dataset_index,
+    "`Manifest.build`": manifest,
     "`count`": lambda place: fastrec.count(place.source),
     "`verify`": lambda place: fastrec.verify(place.source).records,
     "`repair`": repair,
@@ -209,17 +190,21 @@ ALWAYS = [name for name in FUNCTIONS if name != "`torch.Dataset`"]
 
 def outcome(function: Callable[[Place], int], place: Place) -> str:
     """What a function does: an error, or the number of records and how many losses it lists."""
-    error: fastrec.FastrecError | None = None
+    error: Exception | None = None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
             count = function(place)
         except fastrec.FastrecError as raised:
             error = raised
+        except ValueError as raised:
+            if type(raised).__name__ != "ArrowInvalid":  # pyarrow passes on the message alone
+                raise
+            error = raised
     if error is None:
         return f"{count}, lists {len(place.lost)}" if place.lost else f"{count}"
     # parse_example() does not know the file, and names the record alone.
-    assert str(place.source.parent) in str(error) or error.record is not None
+    assert str(place.source.parent) in str(error) or getattr(error, "record", None) is not None
     return f"`{getattr(error, 'kind', '') or type(error).__name__}`"
 
 
@@ -233,21 +218,8 @@ def do_all(folder: Path, names: list[str]) -> dict[str, list[str]]:
             source = make(here)
             before = {path: path.read_bytes() for path in here.iterdir()}
             cells[name].append(outcome(FUNCTIONS[name], Place(source, [])))
-            after = {path: path.read_bytes() for path in here.iterdir() if path.is_file()}
-            assert before == after
+            assert before == {path: path.read_bytes() for path in before}
     return cells
-
-
-def shown(cells: dict[str, list[str]]) -> str:
-    """The table, with a column for all functions of the same outcomes."""
-    groups: dict[tuple[str, ...], list[str]] = {}
-    for name, outcomes in cells.items():
-        groups.setdefault(tuple(outcomes), []).append(name)
-    heads = ["; ".join(names) for names in groups.values()]
-    lines = ["| damage | " + " | ".join(heads) + " |", "|---" * (len(heads) + 1) + "|"]
-    for row, damage in enumerate(SOURCES):
-        lines.append(f"| {damage} | " + " | ".join(each[row] for each in groups) + " |")
-    return "\n".join(lines) + "\n"
 
 
 @pytest.fixture(scope="module")
@@ -257,13 +229,7 @@ def cells(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
 
 
 def test_the_table_of_the_page_is_what_the_functions_do(cells: dict[str, list[str]]) -> None:
-    page = PAGE.read_text()
-    begin, end = page.index(BEGIN) + len(BEGIN), page.index(END)
-    made = shown(cells)
-    if os.environ.get("FASTREC_WRITE_TABLES"):
-        PAGE.write_text(page[:begin] + made + page[end:])
-        page, end = PAGE.read_text(), begin + len(made)
-    assert page[begin:end] == made
+    check_page("the table", shown(cells, "function", list(SOURCES)))
 
 
 def check(cells: dict[str, list[str]]) -> None:
