@@ -54,7 +54,7 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
         raise Failure("--output must be a directory, got -", USAGE)
     selector = Selector.of(arguments, report)
     files, missing = expand(arguments.paths, any_shards=arguments.any_shards)
-    feature = arguments.feature
+    feature: str | None = arguments.feature
     prefixes = _prefixes(files)
     count = lacking = 0
     others: dict[str, None] = {}  # features of bytes that hold no images

@@ -52,11 +52,11 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
         return _dataset(arguments, report)
     files, missing = expand(arguments.paths)
     failures: list[Exception] = []
-    for error in missing:
-        if isinstance(error, MissingRecordsError):  # each file has an index of its own
-            report.complain(f"warning: {explained(error, hints=False)}")
+    for problem in missing:
+        if isinstance(problem, MissingRecordsError):  # each file has an index of its own
+            report.complain(f"warning: {explained(problem, hints=False)}")
         else:
-            failures.append(error)
+            failures.append(problem)
     if arguments.output and len(files) + len(failures) > 1:
         raise Failure("--output and several files are mutually exclusive", USAGE)
     if arguments.columns is not None and (arguments.text or arguments.output):

@@ -117,7 +117,8 @@ def table(**options: Any) -> Callable[[Place], int]:
 
 
 def scan(place: Place) -> int:
-    return fastrec.tables.scan(place.source, FEATURES).to_dataset().to_table().num_rows
+    table = fastrec.tables.scan(place.source, FEATURES).to_dataset().to_table()
+    return len(table)
 
 
 def ranges(place: Place) -> int:
