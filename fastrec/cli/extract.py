@@ -64,7 +64,7 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
             continue
         feature = feature or _with_images(found.row)
         values = None if feature is None else _flat(found.row.get(feature))
-        if values is None:
+        if feature is None or values is None:
             lacking += 1
             if feature is None and len(others) < _MOST_NAMES:
                 others.update(dict.fromkeys(_of_bytes(found.row)))
@@ -85,8 +85,10 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
         hint = f"; --feature names one of: {names}" if names else ", nor other bytes"
         raise Failure(f"no feature holds images{hint}", USAGE)
     if feature is not None or not selector.status:
-        without = f"; {counted(lacking, 'record')} without {shown(feature)!r}" if lacking else ""
-        report.line(f"wrote    {counted(count, 'file')} into {shown(arguments.output)}{without}")
+        line = f"wrote    {counted(count, 'file')} into {shown(arguments.output)}"
+        if feature is not None and lacking:
+            line += f"; {counted(lacking, 'record')} without {shown(feature)!r}"
+        report.line(line)
     if arguments.feature is not None and not count and not selector.status:
         selector.name_unknown([arguments.feature])
     return selector.status or (0 if count else FINDING)
