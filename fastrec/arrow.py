@@ -7,19 +7,14 @@ directly. None of these libraries is required.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
-
-import numpy as np
-from numpy.typing import NDArray
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 import fastrec
 
 from . import _core
 from .arguments import check_int, check_types, shown
-from .features.column_spec import Presence
-from .parsing.feature_stats import Features, FeatureStats, InferredSequence
+from .parsing.column_parser import ColumnParser, Optional, Record, inferred_columns
 from .parsing.infer import survey_features
 from .records.record_files import RecordFiles
 
@@ -29,30 +24,6 @@ if TYPE_CHECKING:
     from .batches.option_types import TableOptions
 
 __all__ = ["Optional", "Record", "RecordBatch", "Table", "batch", "table"]
-
-
-@dataclass(frozen=True)
-class Optional:
-    """A feature with at most one value per record: a scalar column with nulls for absent values.
-
-    Parameters
-    ----------
-    dtype : dtype-like
-        As for :class:`fastrec.FixedLenFeature`.
-    """
-
-    dtype: Any
-
-
-@dataclass(frozen=True)
-class Record:
-    """The whole record as a binary column, without parsing."""
-
-
-Where = Callable[[fastrec.Bytes], NDArray[np.int64]]
-
-# Features with a list in each record, which a record may lack.
-_LISTS: Final = (fastrec.RaggedFeature, fastrec.VarLenFeature)
 
 _OF_READING = {
     "threads",
@@ -146,175 +117,6 @@ def batch(columns: Mapping[str, Any], *, tensors: bool = True) -> RecordBatch:
     return RecordBatch(columns, tensors)
 
 
-class ColumnParser:
-    """Parses blocks of records into columns that can be exported to Arrow.
-
-    Parameters
-    ----------
-    features : mapping of str to feature, Optional or Record
-    sequence : mapping of str to feature, optional
-        Feature lists. If present, records are SequenceExamples, and `features` describes the
-        context.
-    threads : int, optional
-        As for :func:`fastrec.parse_example`.
-
-    Attributes
-    ----------
-    features, sequence : dict of str to feature
-        The features to parse, with a :class:`~fastrec.RaggedFeature` for each :class:`Optional`,
-        and the presence of each list, which tells an absent list from an empty one.
-    names : list of str
-        Names of the columns.
-    """
-
-    def __init__(
-        self,
-        features: Mapping[str, Any],
-        sequence: Mapping[str, Any] | None = None,
-        threads: int | None = None,
-    ) -> None:
-        if not isinstance(features, Mapping):
-            raise TypeError(f"features must be a mapping, got {type(features).__name__}")
-        if twice := sorted(set(features).intersection(sequence or ())):
-            raise ValueError(f"{twice[0]!a} is a feature of the context and a feature list")
-        self.names: list[str] = [*features, *(sequence or ())]
-        if not self.names:
-            raise ValueError("features is empty: name at least one feature")
-        if others := [name for name in self.names if not isinstance(name, str)]:
-            raise TypeError(f"the names of features must be str, got {others[0]!a}")
-        if odd := [name for name in self.names if not _is_utf8(name)]:
-            raise ValueError(
-                f"feature {odd[0]!a} has a name that is not UTF-8, which Arrow requires; describe "
-                f"other features"
-            )
-        if images := [n for n, each in features.items() if isinstance(each, fastrec.ImageFeature)]:
-            raise TypeError(f"feature {images[0]!a}: an ImageFeature has no Arrow type; read bytes")
-        self._whole = [name for name, each in features.items() if isinstance(each, Record)]
-        self._optional = [name for name, each in features.items() if isinstance(each, Optional)]
-        self.features: Final = {
-            name: fastrec.RaggedFeature(each.dtype) if isinstance(each, Optional) else each
-            for name, each in features.items()
-            if not isinstance(each, Record)
-        }
-        self.sequence: dict[str, Any] | None = None if sequence is None else dict(sequence)
-        self._presences: dict[str, str] = {}
-        for some in (self.features, self.sequence or {}):
-            for name, each in list(some.items()):
-                if isinstance(each, _LISTS) and name not in self._optional:
-                    self._presences[name] = key = _unused(f"has {name}", self.names)
-                    some[key] = Presence(name, each)
-        self._threads = threads
-        self(fastrec.Bytes.from_list([]))  # raises immediately if the features cannot be read
-
-    @property
-    def reads_records(self) -> bool:
-        """Whether a column holds whole records."""
-        return bool(self._whole)
-
-    def __call__(
-        self, records: fastrec.Bytes, failures: list[fastrec.ExampleParseError] | None = None
-    ) -> dict[str, Any]:
-        """Parse records; the columns are in the order of the features.
-
-        Without `failures`, a record that does not match the features raises an error. Otherwise it
-        is left out, and `failures` receives the error.
-        """
-        columns = self._parsed(records, failures)
-        if failures and self._whole:
-            failed = np.array([failure.record for failure in failures], np.int64)
-            records = records.take(np.delete(np.arange(len(records)), failed))
-        return self.finish(columns, records)
-
-    def _parsed(
-        self, records: fastrec.Bytes, failures: list[fastrec.ExampleParseError] | None = None
-    ) -> dict[str, Any]:
-        on_error: Any = "raise" if failures is None else failures.append
-        try:
-            if self.sequence is not None:
-                context, lists, _ = fastrec.parse_sequence_example(
-                    records, self.features, self.sequence, on_error=on_error
-                )
-                return {**context, **lists}
-            if not self.features:
-                return {}
-            return fastrec.parse_example(
-                records, self.features, threads=self._threads, on_error=on_error
-            )
-        except fastrec.ExampleParseError:
-            if not failures or len(failures) < len(records):
-                raise
-            return self._parsed(fastrec.Bytes.from_list([]))  # all of this block is left out
-
-    def finish(
-        self, columns: Mapping[str, Any], records: fastrec.Bytes | None = None
-    ) -> dict[str, Any]:
-        """Mask absent values and lists, and add columns of whole records."""
-        found = dict(columns)
-        for name, key in self._presences.items():
-            absent = ~found.pop(key)
-            if absent.any():
-                found[name] = _core.Masked(found[name], absent)
-        found |= {name: _masked(name, found[name]) for name in self._optional}
-        found |= dict.fromkeys(self._whole, records)
-        return {name: found[name] for name in self.names}
-
-    def read(
-        self,
-        files: RecordFiles,
-        batch_size: int,
-        where: Where | None = None,
-        inspect: Callable[[fastrec.Bytes], object] | None = None,
-    ) -> Iterator[dict[str, Any]]:
-        """Read files in order, in blocks of up to `batch_size` records or 32 MiB.
-
-        `where` returns the numbers, within a block, of the records to parse. `inspect` may raise an
-        :class:`fastrec.ExampleParseError` about a block before it is parsed. Records that do not
-        match the features are left out and listed in `files.skipped` if the policy of the files
-        allows it, but not all records of the files.
-        """
-        damage = files.policy()
-        failures: list[fastrec.ExampleParseError] = []
-        first: fastrec.ExampleParseError | None = None
-        left_out = kept = 0
-        for reader in files.readers(damage):
-            done = 0
-            while (block := reader.take(batch_size)) is not None:
-                rows = None
-                failures.clear()
-                try:
-                    if inspect is not None:
-                        inspect(block)
-                    if where is not None:
-                        rows = where(block)
-                    chosen = block if rows is None else block.take(rows)
-                    columns = self(chosen, None if damage is None else failures)
-                except fastrec.ExampleParseError as error:
-                    if error.record is None:
-                        raise
-                    raise _located(error, reader.path, done, rows) from None
-                for each in failures:
-                    failure = _located(each, reader.path, done, rows)
-                    damage.leave_out(failure)  # type: ignore[union-attr]
-                    first = first or failure
-                left_out += len(failures)
-                kept += len(chosen) - len(failures)
-                if len(chosen) > len(failures):
-                    yield columns
-                done += len(block)
-        if first is not None and not kept and files.ranges is None:
-            raise fastrec.ExampleParseError(
-                f"no record can be used: all {left_out} were left out. The first: {first}"
-            ) from first
-
-
-def _located(
-    error: fastrec.ExampleParseError, path: Any, done: int, rows: NDArray[Any] | None
-) -> fastrec.ExampleParseError:
-    """Return an error about a row of a block as an error about a record of a file."""
-    row = error.record or 0
-    return error.in_record(done + (row if rows is None else int(rows[row])), path)
-
-
 class Table:
     """Record files as a table that is read in bounded memory while it is consumed.
 
@@ -337,7 +139,7 @@ class Table:
         sequence = None
         if features is None:
             inferring = {name: options[name] for name in _OF_INFERRING if name in options}
-            features = columns_of(survey_features(source, None, for_table=True, **inferring))
+            features = inferred_columns(survey_features(source, None, for_table=True, **inferring))
         self.description = features
         if isinstance(features, fastrec.SequenceFeatures):
             features, sequence = features.context, features.sequence
@@ -468,41 +270,6 @@ def table(
     return Table(source, features, batch_size=batch_size, tensors=tensors, **options)
 
 
-class TableFeatures(fastrec.SequenceFeatures):
-    """Features of SequenceExamples whose context may have an :class:`Optional`."""
-
-    def __post_init__(self) -> None:
-        pass
-
-
-def columns_of(described: Features | InferredSequence) -> dict[str, Any] | TableFeatures:
-    """Return the columns of inferred features.
-
-    A feature that has one value, or is absent from the record, is an :class:`Optional`.
-    """
-    if isinstance(described, InferredSequence):
-        return TableFeatures(_with_optional(described.context), dict(described.sequence))
-    return _with_optional(described)
-
-
-def _with_optional(described: Features) -> dict[str, Any]:
-    return {
-        name: Optional(feature.dtype)
-        if isinstance(feature, fastrec.RaggedFeature) and _is_optional(described.stats[name])
-        else feature
-        for name, feature in described.items()
-    }
-
-
-def _is_optional(stats: FeatureStats) -> bool:
-    """Return whether a scalar column can represent the feature: no record has an empty list."""
-    return stats.fewest == stats.most == 1 or not stats.kinds
-
-
-def _is_utf8(name: str) -> bool:
-    return name.encode("utf-8", "replace") == name.encode("utf-8", "surrogateescape")
-
-
 def as_text(kind: Any) -> Any:
     """Convert a type of pyarrow: bytes become text."""
     import pyarrow as pa
@@ -514,26 +281,3 @@ def as_text(kind: Any) -> Any:
     if pa.types.is_fixed_size_list(kind):
         return pa.list_(kind.value_field.with_type(as_text(kind.value_type)), kind.list_size)
     return kind
-
-
-def _unused(name: str, names: Collection[str]) -> str:
-    """Return a name that is not among `names`, and begins with `name`."""
-    while name in names:
-        name += "_"
-    return name
-
-
-def _masked(name: str, column: fastrec.Ragged) -> Any:
-    """Return rows of at most one value as an array, masked where the value is absent."""
-    lengths = column.row_lengths
-    if len(lengths) and lengths.max() > 1:
-        row = int(np.argmax(lengths > 1))
-        raise ValueError(f"feature {name!a} has {lengths[row]} values in a record: not Optional")
-    present = lengths == 1
-    values = column.values
-    if isinstance(values, fastrec.Bytes):
-        rows = fastrec.Bytes(values.data, values.offsets[column.row_splits])
-        return _core.Masked(rows, ~present)
-    filled = np.zeros(len(lengths), values.dtype)
-    filled[present] = values
-    return np.ma.MaskedArray(filled, ~present)

@@ -25,6 +25,7 @@ from datasets.table import table_cast
 
 from . import arrow
 from .features.spec import SequenceFeatures
+from .parsing.column_parser import inferred_columns
 from .parsing.infer import survey_features
 from .records.shard_sets import Shards, check_shards, check_shards_option, lone_shards
 from .records.side_files import is_side_file
@@ -87,7 +88,7 @@ class TFRecord(datasets.ArrowBasedBuilder):  # type: ignore[misc]
                 limit = _SAMPLE if dl_manager.is_streaming else None
                 found = survey_features(files, limit, for_table=True, shards="any")
                 sampled = found.records == limit
-                description = arrow.columns_of(found)
+                description = inferred_columns(found)
             table = arrow.table(files, description, tensors=False, shards="any")
             if self.info.features is None:
                 schema = pyarrow.schema(table)

@@ -7,7 +7,7 @@ import re
 import warnings
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .. import _core
 from ..columns import Bytes
@@ -102,25 +102,13 @@ class Audit:
 
     def _useless(self, count: int, others: str) -> FastrecError:
         """Return the error for a source without any usable record."""
-        which = "The first"
-        first: Any = None
+        assert self._damage is not None
+        which, first = "The first", None
         if self._causes:
             [(cause, failures)] = self._causes.most_common(1)
             first = self._examples[cause]
             which = which if failures == count else f"The most common cause, {failures} times"
-        reason = str(first)
-        if first is None:
-            region = self._damage.regions[0]  # type: ignore[union-attr]
-            first, reason = CorruptRecordError(), str(region)
-            first.kind, first.path, first.record = region.kind, region.path, region.record
-            first.offset = region.begin
-        error: FastrecError = type(first)(
-            f"no record can be used: all of the first {count} were left out{others}. "
-            f"{which}: {reason}; on_error leaves out single records, not all: correct the "
-            "features or the source"
-        )
-        error.__dict__.update(first.__dict__)
-        return error
+        return self._damage.useless(first, count, others=others, which=which)
 
     def _judge(self, left_out: int, kept: int) -> None:
         """Warn if more than a tenth of the records are skipped."""

@@ -384,7 +384,7 @@ class Ordering:
     def position_of(
         self, number: int, counts: Sequence[int] | None
     ) -> tuple[PathLike, int, int | None]:
-        """Return path, number in the file and offset of a record, as far as they are known.
+        """Return name of the file, number in it and offset of a record, as far as they are known.
 
         `counts` contains, for a stream, the number of records in each file that was read before.
         """
@@ -394,8 +394,8 @@ class Ordering:
             return "", number, None
         ends = np.cumsum([0, *counts])
         file = int(np.searchsorted(ends, number, side="right")) - 1
-        paths = self.files.paths
-        return paths[file] if file < len(paths) else "", number - int(ends[file]), None
+        name = self.files.name(file) if file < len(self.files.paths) else ""
+        return name, number - int(ends[file]), None
 
     # --- states ---------------------------------------------------------------------------------
 

@@ -75,8 +75,8 @@ class _Survey:
     def read(self, limit: int | None) -> None:
         """Add up to `limit` records of the files."""
         survey = _core.Survey()
-        for reader in self._files.readers(self._damage):
-            self._starts.append((reader.path, self.total))
+        for number, reader in enumerate(self._files.readers(self._damage)):
+            self._starts.append((self._files.name(number), self.total))
             while self.total != limit and self._add_block(survey, reader, limit):
                 pass
             if self.total == limit:
@@ -114,9 +114,8 @@ class _Survey:
     def check(self) -> None:
         """Raise if the records are messages of another type, or none can be used."""
         if self._failure is not None and self.left_out == self.total:
-            raise ExampleParseError(
-                f"no record can be used: all {self.total} were left out. The first: {self._failure}"
-            ) from self._failure
+            assert self._damage is not None
+            raise self._damage.useless(self._failure, self.total)
         if not self._first or self.context or self.lists:
             return
         content = message_content(self._first)

@@ -21,12 +21,13 @@ from ray.data.datasource import Datasource, ReadTask
 import fastrec
 
 from .. import arrow
+from ..parsing.column_parser import ColumnParser, Filter, inferred_columns
 from ..parsing.infer import survey_features
 from ..records.paths import expand, is_path, is_record_name
 from ..records.record_files import RecordFiles
 from ..records.recovery import OnError
 from ..records.shard_sets import Shards, check_shards, check_shards_option
-from ..records.splitting import grouped
+from ..records.splitting import grouped, spread
 from ..storage.options import StorageOptions
 from ..storage.remote import RemoteFile
 
@@ -173,7 +174,7 @@ class TFRecordDatasource(Datasource):  # type: ignore[misc]
         if features is None:
             if not self._files:
                 raise ValueError("features is required: the files have no records to infer it from")
-            features = arrow.columns_of(self._inferred(sample))
+            features = inferred_columns(self._inferred(sample))
         if isinstance(features, fastrec.SequenceFeatures):
             sequence = features.sequence
             features = features.context
@@ -270,8 +271,9 @@ class TFRecordDatasource(Datasource):  # type: ignore[misc]
         sequence = self._sequence and {n: f for n, f in self._sequence.items() if n in names}
         if not features and not sequence:
             features = dict(list(self._features.items())[:1])
-        parser = arrow.ColumnParser(features, sequence, threads=1)
+        parser = ColumnParser(features, sequence, threads=1)
         with_path = self._include_paths and _PATH in names
+        parts = self._ranges(size, exact=self._exact)
         read = _Reading(
             parser=parser,
             where=self._where(),
@@ -279,8 +281,8 @@ class TFRecordDatasource(Datasource):  # type: ignore[misc]
             batch_size=self._batch_size,
             tensors=self._tensors,
             with_path=with_path,
+            sample=spread(parts),
         )
-        parts = self._ranges(size, exact=self._exact)
         schema = read.empty().schema
         return [
             ReadTask(
@@ -292,13 +294,13 @@ class TFRecordDatasource(Datasource):  # type: ignore[misc]
             for group in grouped(parts, list(map(self._size, parts)), size)
         ]
 
-    def _where(self) -> _Filter | None:
+    def _where(self) -> Filter | None:
         if self._predicate_expr is None:
             return None
         named = _names_in(self._predicate_expr)
         features = {name: each for name, each in self._features.items() if name in named}
-        parser = arrow.ColumnParser(features, self._sequence and {}, threads=1)
-        return _Filter(parser, self._predicate_expr.to_pyarrow())
+        parser = ColumnParser(features, self._sequence and {}, threads=1)
+        return Filter(parser, partial(_matching, self._predicate_expr.to_pyarrow()))
 
     def _metadata(self, group: Sequence[fastrec.FileRange]) -> Any:
         counts = [self._count(part) for part in group]
@@ -360,30 +362,28 @@ def _located(paths: Any, filesystem: Any, storage: StorageOptions, shards: Shard
     return files
 
 
-@dataclass(frozen=True)
-class _Filter:
-    """Selects the records of a block that satisfy a predicate, from the columns that it names."""
-
-    parser: arrow.ColumnParser
-    predicate: Any
-
-    def __call__(self, records: fastrec.Bytes) -> NDArray[np.int64]:
-        table = pa.table(arrow.batch(self.parser(records), tensors=False))
-        table = table.append_column("\0", pa.array(np.arange(len(records))))
-        kept = table.filter(self.predicate).column(table.num_columns - 1)
-        return np.sort(kept.to_numpy())  # pyarrow's threads do not keep the order
+def _matching(predicate: Any, columns: Mapping[str, Any]) -> NDArray[np.int64]:
+    """Return the numbers of the rows that satisfy a predicate."""
+    table = pa.table(arrow.batch(columns, tensors=False))
+    table = table.append_column("\0", pa.array(np.arange(len(table))))
+    matching = table.filter(predicate).column(table.num_columns - 1)
+    return np.sort(matching.to_numpy())  # pyarrow's threads do not keep the order
 
 
 @dataclass(frozen=True)
 class _Reading:
-    """Reads the blocks of one task; every run yields the same blocks."""
+    """Reads the blocks of one task; every run yields the same blocks.
 
-    parser: arrow.ColumnParser
-    where: _Filter | None
+    `sample` are byte ranges from all parts of the source.
+    """
+
+    parser: ColumnParser
+    where: Filter | None
     options: Mapping[str, Any]
     batch_size: int
     tensors: bool
     with_path: bool
+    sample: Sequence[fastrec.FileRange]
 
     def __call__(
         self,
@@ -393,7 +393,8 @@ class _Reading:
         none = True
         for part, entry in zip(parts, listed, strict=True):
             files, rows = RecordFiles(part, **self.options), 0
-            for columns in self.parser.read(files, self.batch_size, self.where):
+            others = (RecordFiles(each, **self.options) for each in self.sample)
+            for columns in self.parser.read(files, self.batch_size, self.where, others=others):
                 none = False
                 block = self.table(columns, os.fsdecode(part.path))
                 rows += block.num_rows

@@ -366,10 +366,17 @@ class RecordFiles:
             return None
         return Damage(self.on_error, self._max_bad, self._skipped)
 
+    def name(self, number: int) -> str:
+        """Return the name of file `number`, or of the range from whose start records count."""
+        if self.file is not None:
+            return stream_name(self.file)
+        return os.fsdecode(self.paths[number]) if self.ranges is None else str(self.ranges[number])
+
     @property
     def skipped(self) -> list[Skipped]:
         """Regions skipped so far in any pass, each once, in the order of the files."""
         order = {os.fsdecode(path): number for number, path in enumerate(self.paths)}
+        order |= {self.name(number): number for number in range(len(self.ranges or ()))}
 
         def place(each: Skipped) -> tuple[int, int, float]:
             begin = each.begin if each.begin >= 0 else math.inf

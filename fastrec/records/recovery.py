@@ -27,6 +27,8 @@ class Skipped:
     Attributes
     ----------
     path : str
+        The file. For a valid record of a :class:`FileRange` that cannot be parsed, followed by the
+        positions of the range, at whose start `record` is 0.
     begin, end : int
         File positions, in bytes. `end` is None if a compressed stream ends early, and for a valid
         record that cannot be parsed. `begin` is -1 if a stream has no positions.
@@ -128,6 +130,33 @@ class Damage:
             end = begin + error.length + FRAME_OVERHEAD
             reason += _how(False, False, False, False)
         self._found[place] = Skipped(path, begin, end, record, kind, reason)
+
+    def useless(
+        self,
+        first: FastrecError | None,
+        count: int,
+        *,
+        others: str = "",
+        which: str = "The first",
+    ) -> FastrecError:
+        """Return the error for a source of which no record can be used.
+
+        `first` is the error of a record, None if all records are damaged, and `which` names it.
+        `count` is the number of records that were left out; `others` tells of further records.
+        """
+        reason: object = first
+        if first is None:
+            region = reason = self.regions[0]
+            first = CorruptRecordError()
+            first.kind, first.path, first.record = region.kind, region.path, region.record
+            first.offset = region.begin
+        error = type(first)(
+            f"no record can be used: all of the first {count} were left out{others}. "
+            f"{which}: {reason}; on_error leaves out single records, not all: correct the "
+            "features or the source"
+        )
+        error.__dict__.update(first.__dict__)
+        return error
 
     @property
     def regions(self) -> list[Skipped]:

@@ -30,9 +30,10 @@ from .index import Index
 from .paths import expand, is_path
 from .shard_sets import Shards
 
-__all__ = ["FileRange", "file_ranges", "grouped", "open_range", "ranges_of"]
+__all__ = ["FileRange", "file_ranges", "grouped", "open_range", "ranges_of", "spread"]
 
 _STEP = 1 << 18  # bytes per read while an object is searched
+_SPREAD = 16  # ranges that represent a source
 
 
 @dataclass(frozen=True)
@@ -244,6 +245,12 @@ def grouped(
         groups[min((2 * begin + length) * count // (2 * total), count - 1)].append(part)
         begin += length
     return filter(None, groups)
+
+
+def spread(parts: Sequence[FileRange]) -> Sequence[FileRange]:
+    """Return a few ranges from all parts of a source."""
+    count = min(len(parts), _SPREAD)
+    return [parts[number * len(parts) // count] for number in range(count)]
 
 
 def _measure(whole: FileRange, kind: str | None, pause: Pause) -> tuple[int, bool]:

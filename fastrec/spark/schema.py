@@ -13,7 +13,8 @@ from pyspark.sql import types
 
 import fastrec
 
-from .. import _core, arrow
+from .. import _core
+from ..parsing.column_parser import ColumnParser, Optional, Record
 
 __all__ = ["RECORD", "inferred", "inferred_sequence", "is_array", "parser_of"]
 
@@ -51,7 +52,7 @@ def _binary(paths: Sequence[Any], names: Iterable[str], sample: int, on_error: A
     features = {name: fastrec.RaggedFeature(bytes) for name in names}
     if not features:
         return set()
-    parser = arrow.ColumnParser(features)
+    parser = ColumnParser(features)
     failures: Any = [] if on_error == "skip" else None
     found: set[str] = set()
     left = sample
@@ -143,7 +144,7 @@ def _dtype(field: Any, kind: Any) -> Any:
     raise TypeError(f"column {field.name!a}: {kind.simpleString()} cannot be a feature")
 
 
-def parser_of(schema: Any, kind: str) -> arrow.ColumnParser:
+def parser_of(schema: Any, kind: str) -> ColumnParser:
     """Return the parser that reads records into the columns of a schema, before casts."""
     features: dict[str, Any] = {}
     sequence: dict[str, Any] = {}
@@ -152,11 +153,11 @@ def parser_of(schema: Any, kind: str) -> arrow.ColumnParser:
         if kind == "ByteArray":
             if len(schema) != 1 or not isinstance(field.dataType, types.BinaryType):
                 raise TypeError(f"of ByteArray the schema must be {RECORD} binary")
-            features[field.name] = arrow.Record()
+            features[field.name] = Record()
         elif inner is None:
             dtype = _dtype(field, field.dataType)
             features[field.name] = (
-                arrow.Optional(dtype) if field.nullable else fastrec.FixedLenFeature((), dtype)
+                Optional(dtype) if field.nullable else fastrec.FixedLenFeature((), dtype)
             )
         elif not is_array(inner):
             features[field.name] = fastrec.RaggedFeature(_dtype(field, inner))
@@ -165,7 +166,7 @@ def parser_of(schema: Any, kind: str) -> arrow.ColumnParser:
         else:
             raise TypeError(f"column {field.name!a}: arrays of arrays require SequenceExample")
     lists = sequence if kind == "SequenceExample" else None
-    return arrow.ColumnParser(features, lists, threads=1)
+    return ColumnParser(features, lists, threads=1)
 
 
 def is_array(kind: Any) -> bool:

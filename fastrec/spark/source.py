@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 from pyspark.sql import types
 from pyspark.sql.datasource import (
     DataSource,
@@ -27,11 +28,12 @@ from pyspark.sql.pandas.types import to_arrow_schema
 import fastrec
 
 from .. import arrow
+from ..parsing.column_parser import Filter
 from ..records.paths import expand, is_remote
 from ..records.record_files import RecordFiles
 from ..records.shard_sets import check_shards, check_shards_option
 from ..records.side_files import is_side_file
-from ..records.splitting import grouped
+from ..records.splitting import grouped, spread
 from ..storage.remote import RemoteFile
 from ..threads import usable_cpus
 from .filters import columns_of, may_match
@@ -260,11 +262,16 @@ def _is_number(value: str) -> bool:
 
 
 class _Part(InputPartition):  # type: ignore[misc]
-    """The byte ranges that one task reads."""
+    """The byte ranges that one task reads, and a sample of the ranges of all tasks."""
 
-    def __init__(self, ranges: list[fastrec.FileRange], values: dict[str, str | None]) -> None:
+    def __init__(
+        self,
+        ranges: list[fastrec.FileRange],
+        values: dict[str, str | None],
+        sample: Sequence[fastrec.FileRange],
+    ) -> None:
         super().__init__(None)
-        self.ranges, self.values = ranges, values
+        self.ranges, self.values, self.sample = ranges, values, sample
 
 
 class _Reader(DataSourceReader):  # type: ignore[misc]
@@ -289,14 +296,19 @@ class _Reader(DataSourceReader):  # type: ignore[misc]
         files = _found(self._roots, self._storage, self._shards)
         files = [each for each in files if self._may_match(each.values)]
         size = self._size or _part_size(sum(each.size for each in files))
-        parts: list[Any] = []
-        for key, group in itertools.groupby(files, lambda each: each.values):
-            ranges = fastrec.file_ranges(
-                [each.path for each in group], size, exact=self._exact, shards="any"
+        groups: list[tuple[dict[str, str | None], list[fastrec.FileRange]]] = []
+        for values, group in itertools.groupby(files, lambda each: each.values):
+            paths = [each.path for each in group]
+            groups.append(
+                (values, fastrec.file_ranges(paths, size, exact=self._exact, shards="any"))
             )
-            sizes = [_size(part) for part in ranges]
-            parts += [_Part(some, key) for some in grouped(ranges, sizes, size)]
-        return parts or [_Part([], {})]
+        sample = spread([each for _, ranges in groups for each in ranges])
+        parts = [
+            _Part(some, values, sample)
+            for values, ranges in groups
+            for some in grouped(ranges, list(map(_size, ranges)), size)
+        ]
+        return parts or [_Part([], {}, [])]
 
     def read(self, partition: Any) -> Iterator[Any]:
         """Yield the record batches of one task."""
@@ -311,7 +323,9 @@ class _Reader(DataSourceReader):  # type: ignore[misc]
             parser = parser_of(kept, self._kind)
         where = self._where(kept)
         for part in partition.ranges:
-            for columns in parser.read(RecordFiles(part, **self._options), _BATCH, where):
+            files = RecordFiles(part, **self._options)
+            others = (RecordFiles(each, **self._options) for each in partition.sample)
+            for columns in parser.read(files, _BATCH, where, others=others):
                 yield _batch(columns, values, wanted)
 
     def _may_match(self, values: Mapping[str, str | None]) -> bool:
@@ -322,15 +336,17 @@ class _Reader(DataSourceReader):  # type: ignore[misc]
         row = _batch(None, values, to_arrow_schema(types.StructType(fields), timezone="UTC"))
         return bool(may_match(self._filters, row)[0])
 
-    def _where(self, kept: Any) -> arrow.Where | None:
-        """Return a function that selects the numbers of the records that may match, or None."""
+    def _where(self, kept: Any) -> Filter | None:
+        """Return a filter of the records that may match, or None."""
         fields = columns_of(self._filters, kept)
         if not len(fields) or self._kind == "ByteArray":
             return None
-        parser, wanted = parser_of(fields, self._kind), to_arrow_schema(fields, timezone="UTC")
-        return lambda records: np.flatnonzero(
-            may_match(self._filters, _batch(parser(records), {}, wanted))
-        )
+        wanted = to_arrow_schema(fields, timezone="UTC")
+
+        def select(columns: Mapping[str, Any]) -> NDArray[np.int64]:
+            return np.flatnonzero(may_match(self._filters, _batch(columns, {}, wanted)))
+
+        return Filter(parser_of(fields, self._kind), select)
 
 
 class _FilteringReader(_Reader):

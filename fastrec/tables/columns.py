@@ -16,6 +16,7 @@ import fastrec
 from .. import arrow
 from ..encoding.arrow_import import import_arrow
 from ..features.raw import RawFeature
+from ..parsing.column_parser import TableFeatures, inferred_columns
 from ..parsing.infer import survey_features
 from ..records.object_rules import check_outputs
 from .bytes_columns import as_images, embedded, has_bytes, is_list, with_images
@@ -49,18 +50,18 @@ def columns_of(
         raise ValueError(f"{name!a} has no features: name the columns by features")
     if odd := [name for name in features or () if name not in described]:
         raise ValueError(f"features: {odd[0]!a} is in no record")
-    found = arrow.columns_of(described)
-    context = found.context if isinstance(found, arrow.TableFeatures) else found
+    found = inferred_columns(described)
+    context = found.context if isinstance(found, TableFeatures) else found
     context = {
         name: fastrec.FixedLenFeature((), bytes) if isinstance(each, RawFeature) else each
         for name, each in context.items()
     }
     wanted = list(described) if features is None else list(features)
     kept = {name: context[name] for name in wanted if name in context}
-    if not isinstance(found, arrow.TableFeatures):
+    if not isinstance(found, TableFeatures):
         return kept, described.records
     lists = {name: found.sequence[name] for name in wanted if name in found.sequence}
-    return arrow.TableFeatures(kept, lists), described.records
+    return TableFeatures(kept, lists), described.records
 
 
 def write_table(

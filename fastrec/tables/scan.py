@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from .. import arrow
 from ..arguments import check_types
 from ..features.spec import SequenceFeatures
+from ..parsing.column_parser import TableFeatures
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -58,7 +59,7 @@ class Scan:
         kept = columns or names[:1]
         chosen: Any
         if isinstance(described, SequenceFeatures):
-            chosen = arrow.TableFeatures(
+            chosen = TableFeatures(
                 {name: each for name, each in described.context.items() if name in kept},
                 {name: each for name, each in described.sequence.items() if name in kept},
             )

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from misfits import COUNT, FAULTS, USABLE, write_misfits
 
 import fastrec
 from fastrec import _core, arrow
@@ -265,7 +266,9 @@ def test_an_optional_feature_is_null_where_a_record_lacks_it(words: Path) -> Non
 
 def test_an_optional_feature_with_two_values_is_an_error(words: Path) -> None:
     table = arrow.table(words, {"list": arrow.Optional(np.int64)})
-    with pytest.raises(pa.ArrowInvalid, match="'list' has 2 values in a record"):
+    with pytest.raises(
+        pa.ArrowInvalid, match=r"record 2 in .*'list': expected at most 1 value, found 2; a Ragged"
+    ):
         pa.table(table)
 
 
@@ -368,6 +371,10 @@ def test_records_that_do_not_match_are_left_out_and_listed(tmp_path: Path, batch
         pa.table(few)
 
 
+def one_id(record: bytes) -> int:
+    return int(fastrec.parse_single_example(record, {"id": FEATURES["id"]})["id"])
+
+
 def one_of(record: bytes) -> dict[str, Any]:
     return fastrec.parse_single_example(record, FEATURES)
 
@@ -375,10 +382,34 @@ def one_of(record: bytes) -> dict[str, Any]:
 def test_a_table_without_any_record_that_matches_is_an_error(tmp_path: Path) -> None:
     files = [file_of(tmp_path / f"{n}.tfrecord", BAD) for n in range(2)]
     with pytest.raises(
-        pa.ArrowInvalid, match=r"no record can be used: all 6 .*'id': it is missing"
+        pa.ArrowInvalid, match=r"no record can be used: all of the first 6 .*'id': it is missing"
     ):
         pa.table(arrow.table(files, FEATURES, on_error="skip"))
     assert pa.table(arrow.table(files, {"id": arrow.Optional(bytes)}, on_error="skip")).num_rows
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_table_of_files_or_ranges_leaves_out_records_but_not_all(
+    tmp_path: Path, fault: str
+) -> None:
+    features: dict[str, Any] = {"id": FEATURES["id"], "whole": arrow.Record()}
+    if fault == "another count":
+        features["id"] = arrow.Optional(np.int64)
+    for usable in (False, True):
+        paths = write_misfits(tmp_path, fault, (True, not usable))
+        for source in (paths, fastrec.file_ranges(paths, 300)):
+            table = arrow.table(source, features, on_error="skip", batch_size=16)
+            if not usable:
+                with pytest.raises(pa.ArrowInvalid, match="no record can be used: all of the fir"):
+                    pa.table(table)
+                continue
+            rows = pa.table(table).to_pylist()
+            assert [row["id"] for row in rows] == USABLE
+            assert [one_id(row["whole"]) for row in rows] == USABLE
+            assert len(table.skipped) == COUNT + COUNT // 4
+            few = arrow.table(source, features, on_error="skip", max_bad=COUNT + COUNT // 4 - 1)
+            with pytest.raises(pa.ArrowInvalid, match=r"1\.tfrecord"):
+                pa.table(few)
 
 
 def test_sequences_that_do_not_match_are_left_out(tmp_path: Path) -> None:

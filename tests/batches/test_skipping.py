@@ -15,6 +15,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from misfits import COUNT, write_misfits
+from misfits import FAULTS as SCALAR_FAULTS
 
 import fastrec
 from fastrec import Batcher, FixedLenFeature, RaggedFeature, SequenceFeatures, SparseFeature, _core
@@ -387,3 +389,22 @@ def test_a_rare_feature_is_no_warning(tmp_path: Path) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         list(Batcher(path, features, 10))
+
+
+@pytest.mark.parametrize("fault", SCALAR_FAULTS)
+def test_records_that_ranges_of_one_file_leave_out_are_all_listed(
+    tmp_path: Path, fault: str
+) -> None:
+    ranges = fastrec.file_ranges(write_misfits(tmp_path, fault, (False,)), 300)
+    assert len(ranges) > 3
+    features = {"id": FEATURES["id"]}
+    batcher = Batcher(ranges, features, 8, on_error="skip")
+    for _ in range(2):
+        assert sum(len(batch["id"]) for batch in batcher) == COUNT - COUNT // 4
+        assert len(batcher.skipped) == COUNT // 4
+    whole = Batcher([each.path for each in ranges[:1]], features, 8, on_error="skip")
+    list(whole)
+    assert [lost.record for lost in whole.skipped] == list(range(0, COUNT, 4))
+    if fault != "damaged":
+        with pytest.raises(ValueError, match=r"record 0 in .*0\.tfrecord \[0:\d+\]"):
+            list(Batcher(ranges, features, 8))

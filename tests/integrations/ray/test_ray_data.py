@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from misfits import FAULTS, USABLE, write_misfits
 from pets import write_pets
 
 import fastrec
@@ -372,6 +373,34 @@ def test_damage_names_the_file_and_may_be_skipped(large: str, tmp_path: Path) ->
         read_tfrecords(str(path)).materialize()
     kept = read_tfrecords(str(path), on_error="skip", override_num_blocks=4)
     assert len(kept.take_all()) == 2999
+
+
+def ids_of_tasks(source: TFRecordDatasource) -> list[int]:
+    blocks = itertools.chain.from_iterable(task() for task in source.get_read_tasks(3))
+    return [i for block in blocks for i in block["id"].to_pylist()]
+
+
+@pytest.mark.parametrize("filters", [False, True])
+@pytest.mark.parametrize("fault", FAULTS)
+def test_tasks_may_leave_out_all_their_records_but_not_all_of_the_source(
+    tmp_path: Path, fault: str, filters: bool
+) -> None:
+    features = {
+        "id": arrow.Optional(np.int64)
+        if fault == "another count"
+        else fastrec.FixedLenFeature((), np.int64)
+    }
+
+    def source(*unusable: bool, **options: Any) -> TFRecordDatasource:
+        paths = write_misfits(tmp_path, fault, unusable)
+        found = TFRecordDatasource(paths, features=features, **options)
+        return found.apply_predicate(col("id") > 2) if filters else found
+
+    assert ids_of_tasks(source(True, False, on_error="skip")) == USABLE[2 * filters :]
+    with pytest.raises(ValueError, match="no record can be used: all of the first 40 were left"):
+        ids_of_tasks(source(True, True, on_error="skip"))
+    with pytest.raises(ValueError, match=r"0\.tfrecord"):
+        ids_of_tasks(source(True, False))
 
 
 @pytest.mark.parametrize("order", [{}, {"shuffle": True, "seed": 11}])

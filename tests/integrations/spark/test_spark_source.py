@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from misfits import FAULTS, USABLE, write_misfits
 from object_server import Objects, ObjectServer
 from pets import write_pets
 
@@ -478,3 +479,31 @@ def test_filters_leave_out_files_and_values(parted: Path) -> None:
     list(reader.pushFilters([datasource.EqualTo(("id",), 13)]))
     with pytest.raises(fastrec.ExampleParseError, match="word"):
         list(reader.read(part))
+
+
+@pytest.mark.parametrize("filters", [False, True])
+@pytest.mark.parametrize("fault", FAULTS)
+def test_tasks_may_leave_out_all_their_records_but_not_all_of_the_source(
+    tmp_path: Path, fault: str, filters: bool
+) -> None:
+    datasource = pytest.importorskip("pyspark.sql.datasource")
+    if filters and not hasattr(datasource, "EqualTo"):
+        pytest.skip("Spark 4.1 has filters")
+    schema = types.StructType(
+        [types.StructField("id", types.LongType(), nullable=fault == "another count")]
+    )
+
+    def ids_of_tasks(on_error: str, *unusable: bool) -> list[int]:
+        write_misfits(tmp_path, fault, unusable)
+        options = {"path": str(tmp_path), "partitionBytes": "1000", "onError": on_error}
+        reader = TFRecordSource(options | {"pushFilters": str(filters)}).reader(schema)
+        if filters:
+            list(reader.pushFilters([datasource.GreaterThan(("id",), 2)]))
+        batches = itertools.chain.from_iterable(map(reader.read, reader.partitions()))
+        return [i for batch in batches for i in batch["id"].to_pylist()]
+
+    assert ids_of_tasks("skip", True, False) == USABLE[2 * filters :]
+    with pytest.raises(ValueError, match="no record can be used: all of the first"):
+        ids_of_tasks("skip", True, True)
+    with pytest.raises(ValueError, match=r"0\.tfrecord"):
+        ids_of_tasks("raise", True, False)
