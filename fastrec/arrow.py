@@ -132,10 +132,11 @@ class Table:
         *,
         batch_size: int = 8192,
         tensors: bool = True,
-        **options: Any,
+        **table_options: Unpack[TableOptions],
     ) -> None:
         if batch_size < 1:
             raise ValueError(f"batch_size must be at least 1, got {batch_size}")
+        options: dict[str, Any] = {**table_options}
         sequence = None
         if features is None:
             inferring = {name: options[name] for name in _OF_INFERRING if name in options}

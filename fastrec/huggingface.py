@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 try:
     import datasets
@@ -29,6 +29,9 @@ from .parsing.column_parser import inferred_columns
 from .parsing.infer import survey_features
 from .records.shard_sets import Shards, check_shards, check_shards_option, lone_shards
 from .records.side_files import is_side_file
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 __all__ = ["TFRecord", "TFRecordConfig", "load_dataset"]
 
@@ -63,6 +66,14 @@ class TFRecordConfig(datasets.BuilderConfig):  # type: ignore[misc]
     def __post_init__(self) -> None:
         super().__post_init__()
         check_shards_option(self.shards)
+
+
+class LoadOptions(TypedDict, total=False):
+    """Options of :func:`load_dataset` that are fields of a :class:`TFRecordConfig`."""
+
+    features: datasets.Features | None
+    batch_size: int
+    text: bool | Sequence[str]
 
 
 class TFRecord(datasets.ArrowBasedBuilder):  # type: ignore[misc]
@@ -131,7 +142,7 @@ def load_dataset(
     streaming: bool = False,
     cache_dir: str | None = None,
     shards: Shards = "complete",
-    **options: Any,
+    **options: Unpack[LoadOptions],
 ) -> Any:
     """Load record files, as ``datasets.load_dataset`` loads its built-in formats.
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import gcd, lcm
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from ..arguments import check_fields, check_int, check_types
 from ..records.paths import expand
@@ -14,7 +14,20 @@ from ..records.shard_sets import Shards
 from ..storage.options import StorageOptions
 from ..storage.remote import RemoteFile
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
 __all__ = ["Mixture"]
+
+
+class MixtureOptions(TypedDict, total=False):
+    """Fields of a :class:`Mixture` except the sources and their weights."""
+
+    until: Literal["first", "last"] | int
+    schedule: Sequence[tuple[int, Sequence[float]]]
+    linear: bool
+    by: str | None
+
 
 _MOST = 4096  # FR_WEIGHTS_MAX
 _ROUND = 1024  # records per round if weights are rounded
@@ -108,7 +121,7 @@ class Mixture:
 
     @classmethod
     def by_size(
-        cls, sources: Sequence[Any], *, temperature: float = 1.0, **options: Any
+        cls, sources: Sequence[Any], *, temperature: float = 1.0, **options: Unpack[MixtureOptions]
     ) -> Mixture:
         """Return a mixture of sources weighted by their number of records, which is counted now.
 

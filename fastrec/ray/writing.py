@@ -8,7 +8,7 @@ import os
 import posixpath
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import pyarrow as pa
 import pyarrow.fs
@@ -24,9 +24,24 @@ from ..records.paths import shard_paths
 from ..records.shard_writer import ShardWriter
 from ..storage.options import StorageOptions
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
 __all__ = ["TFRecordDatasink", "write_tfrecords"]
 
 _ROWS_AT_ONCE = 8192
+
+
+class DatasinkOptions(TypedDict, total=False):
+    """Options of a :class:`TFRecordDatasink`."""
+
+    features: Mapping[str, Any] | None
+    compression: Compression
+    level: int | None
+    name: str
+    overwrite: bool
+    filesystem: Any
+    min_rows_per_file: int | None
 
 
 def write_tfrecords(
@@ -35,7 +50,7 @@ def write_tfrecords(
     *,
     concurrency: int | None = None,
     ray_remote_args: dict[str, Any] | None = None,
-    **options: Any,
+    **options: Unpack[DatasinkOptions],
 ) -> None:
     """Write a Ray Dataset as record files, each row as an Example.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict
 
 from .. import arrow
 from ..arguments import check_int, check_types
@@ -29,7 +29,22 @@ from .formats import (
     requested,
 )
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
 __all__ = ["Converted", "convert"]
+
+
+class RecordFileOptions(TypedDict, total=False):
+    """Options of a :class:`fastrec.Writer` that a table as the target does not have."""
+
+    shards: int | None
+    shard_bytes: int | None
+    index: bool | Literal["dataset"]
+    fsync: bool
+    verify_after_write: bool
+    shapes: Mapping[str, str] | None
+
 
 Progress = Callable[[int, "int | None"], object]
 
@@ -86,7 +101,7 @@ def convert(
     progress: Progress | None = None,
     storage_options: StorageOptions | Mapping[str, Any] | None = None,
     source_shards: Shards = "complete",
-    **options: Any,
+    **options: Unpack[RecordFileOptions],
 ) -> Converted:
     """Convert record files into tables, or tables into record files, in bounded memory.
 

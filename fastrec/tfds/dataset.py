@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from ..batches.option_types import TransformedOptions
-    from .statistics import Statistics
+    from .statistics import Statistics, StatisticsOptions
+    from .steps import StepOptions
 
 __all__ = ["Dataset"]
 
@@ -271,14 +272,14 @@ class Dataset(Sequence[Any]):
         """Return this dataset, which Grain and PyTorch accept as a random-access data source."""
         return self
 
-    def steps(self, batch_size: int = 1, **options: Any) -> fastrec.Batcher:
+    def steps(self, batch_size: int = 1, **options: Unpack[StepOptions]) -> fastrec.Batcher:
         """Yield the steps of all episodes. See :func:`fastrec.tfds.steps.make_steps`."""
         from .steps import make_steps
 
         return make_steps(self, batch_size, **options)
 
     def statistics(
-        self, features: Sequence[str] | None = None, **options: Any
+        self, features: Sequence[str] | None = None, **options: Unpack[StatisticsOptions]
     ) -> dict[str, Statistics]:
         """Return statistics of numbers. See :func:`fastrec.tfds.statistics.make_statistics`."""
         check_types(Dataset.statistics, {"features": features})

@@ -6,7 +6,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,15 @@ if TYPE_CHECKING:
 __all__ = ["Statistics", "make_statistics"]
 
 _QUANTILES = (0.01, 0.5, 0.99)
+
+
+class StatisticsOptions(TypedDict, total=False):
+    """Keyword options of :func:`make_statistics`."""
+
+    quantiles: Sequence[float]
+    max_sample: int
+    progress: bool
+    threads: int | None
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ import fastrec
 
 from .. import _core
 from ..arguments import check_int, check_types, shown
+from ..batches.option_types import TransformedOptions
 from ..errors import ExampleParseError, FastrecError
 from ..records.framing import FRAME_OVERHEAD
 from ..records.paths import is_remote
@@ -35,11 +36,25 @@ from .rows import RowFile, digest_of
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from ..batches.option_types import TransformedOptions
     from .dataset import Dataset
     from .splits import Span
 
 __all__ = ["make_steps"]
+
+
+class StepOptions(TransformedOptions, total=False):
+    """Keyword options of :func:`make_steps`."""
+
+    window: int | None
+    chunk: int | None
+    features: Sequence[str] | None
+    decode: bool | Mapping[str, Any]
+    metadata: bool
+    window_of: Sequence[str]
+    chunk_of: Sequence[str]
+    index: str | os.PathLike[str] | None
+    transform: Callable[[Any], Any] | None
+
 
 _INLINE_BYTES = 1024  # largest size of a numeric feature of one step that rows store as a copy
 _ROWS = 4096  # rows that are written in one call

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -46,6 +47,7 @@ CALLS: dict[str, Callable[[Path], Any]] = {
     "table compression": lambda p: arrow.table(p, INT, compression="zip"),  # type: ignore[arg-type]
     "scan compression": lambda p: scan(p, INT, compression="zip"),  # type: ignore[arg-type]
     "scan uneven": lambda p: scan(p, INT, uneven="long"),  # type: ignore[arg-type]
+    "by_size until": lambda p: fastrec.Mixture.by_size([p], until="end"),  # type: ignore[arg-type]
     "convert on_error": lambda p: fastrec.convert(p, "a.csv", on_error="pass"),  # type: ignore[arg-type]
     "convert compression": lambda p: fastrec.convert(p, "a.csv", compression="7z"),  # type: ignore[arg-type]
     "convert target_format": lambda p: fastrec.convert(p, "a", target_format="xml"),  # type: ignore[arg-type]
@@ -107,3 +109,44 @@ def test_options_are_typed_as_those_of_a_batcher() -> None:
         for name, text in own.items()
         if name not in ("source", "features", "batch_size", "return")
     }
+
+
+def names_of(tree: ast.Module) -> set[str]:
+    """Return the names that a module lists as public."""
+    return {
+        name
+        for node in tree.body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
+        for name in ast.literal_eval(node.value)
+    }
+
+
+def test_options_of_every_public_function_have_names_and_types() -> None:
+    package = Path(fastrec.__file__).parent
+    areas = {"bench", "cli", "compat", "demo", "viewer"}
+    files = [each for each in package.rglob("*.py") if not areas & {*each.parts}]
+    trees = {each: ast.parse(each.read_text(encoding="utf-8")) for each in files}
+    public: set[str] = set()
+    for file, tree in trees.items():
+        if file.parent == package or file.name == "__init__.py":
+            public |= names_of(tree)
+    functions: list[tuple[str, ast.FunctionDef]] = []
+    for tree in trees.values():
+        for node in tree.body:
+            if isinstance(node, ast.FunctionDef) and node.name in public:
+                functions.append((node.name, node))
+            elif isinstance(node, ast.ClassDef) and node.name in public:
+                functions += [
+                    (f"{node.name}.{each.name}", each)
+                    for each in node.body
+                    if isinstance(each, ast.FunctionDef)
+                ]
+    untyped = {
+        name
+        for name, node in functions
+        if node.args.kwarg is not None
+        and node.args.kwarg.arg == "options"
+        and "Unpack" not in ast.unparse(node.args.kwarg.annotation or node)
+    }
+    assert len(functions) > 500
+    assert untyped == {"Batcher.__array__"}  # raises an error, whatever the options of NumPy are
