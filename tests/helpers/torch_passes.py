@@ -200,3 +200,22 @@ def is_freed_at_once(rank: int, files: str, features: Any, kind: str, method: st
         loaders.renew()  # which keeps its iterator
     gc.enable()
     return reference() is None
+
+
+def passes_with_an_evaluation(
+    rank: int, files: str, features: Any, workers: int
+) -> list[list[int]]:
+    """Two training passes, and before each a pass of rank 0 over all records."""
+    from torch.utils.data import DataLoader
+
+    from fastrec.torch import IterableDataset
+
+    train = IterableDataset(files, features, BATCH, shuffle=True, seed=SEED)
+    loader = DataLoader(train, batch_size=None, num_workers=workers)
+    passes = []
+    for _ in range(2):
+        if rank == 0:
+            evaluation = IterableDataset(files, features, BATCH, shard=None)
+            passes.append(ids_of(DataLoader(evaluation, batch_size=None, num_workers=workers)))
+        passes.append(ids_of(loader))
+    return passes

@@ -29,6 +29,7 @@ from torch_passes import (  # noqa: E402
     passes_after_a_failed_start,
     passes_of_rank,
     passes_of_rank_that_looks,
+    passes_with_an_evaluation,
 )
 
 from fastrec.torch import IterableDataset  # noqa: E402
@@ -132,6 +133,19 @@ def test_a_rank_that_looks_at_batches_alone_is_noticed(
         assert mode == "set_epoch" or taken == 0
         for first, second in zip(*passes, strict=True):
             assert sorted(first + second) == list(range(COUNT))
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_rank_that_evaluates_alone_sees_all_records_and_changes_no_pass(
+    files: str, ids: dict[str, Any], ranks: RankPool, workers: int
+) -> None:
+    (*alone, last), other = ranks.run(passes_with_an_evaluation, files, ids, workers)
+    evaluations, passes = alone[::2], [alone[1], last]
+    assert [sorted(seen) for seen in evaluations] == [list(range(COUNT))] * 2
+    check_passes(
+        [first + second for first, second in zip(passes, other, strict=True)],
+        epochs_of(files, ids, 2 * max(workers, 1), 2),
+    )
 
 
 # A StatefulDataLoader waits until its workers have begun.

@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs of the documentation's pages, to be run as they stand."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def block_of(page: str, *parts: str, body: str | None = None) -> str:
+    """Return the only Python block of a page that contains these parts.
+
+    `body` replaces the body of a loop that the page leaves out.
+    """
+    text = (DOCS / f"{page}.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    (code,) = (block for block in blocks if all(part in block for part in parts))
+    if body is not None:
+        assert " ...\n" in code
+        code = code.replace(" ...\n", f" {body}\n")
+    return str(code)
