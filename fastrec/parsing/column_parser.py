@@ -312,7 +312,7 @@ class Filter:
 
 def _numbers_without(failures: Sequence[ExampleParseError], count: int) -> NDArray[np.int64]:
     """Return the numbers of the records, of `count` records, that did not fail."""
-    return np.delete(np.arange(count), [failure.record for failure in failures])
+    return np.delete(np.arange(count), [failure.record or 0 for failure in failures])
 
 
 def _located(

@@ -369,7 +369,7 @@ class RecordFiles:
     def name(self, number: int) -> str:
         """Return the name of file `number`, or of the range from whose start records count."""
         if self.file is not None:
-            return stream_name(self.file)
+            return os.fsdecode(stream_name(self.file))
         return os.fsdecode(self.paths[number]) if self.ranges is None else str(self.ranges[number])
 
     @property

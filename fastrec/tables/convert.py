@@ -243,9 +243,9 @@ def convert(
     writing["inputs"] = paths
     writing["row_group_size"] = row_group_size
     writing["compression"] = packed(target, goal, compression)
-    options = {"on_error": on_error, "storage_options": storage, "shards": "any"}
-    found, total = columns.columns_of(paths, features, raw, **options)
-    reading = {"tensors": tensors, "threads": threads, **options}
+    source_options = {"on_error": on_error, "storage_options": storage, "shards": "any"}
+    found, total = columns.columns_of(paths, features, raw, **source_options)
+    reading: dict[str, Any] = {"tensors": tensors, "threads": threads, **source_options}
 
     def table(files: list[Any]) -> arrow.Table:
         return arrow.table(files, found, **reading)

@@ -36,6 +36,7 @@ from fastrec.ray import (  # noqa: E402
     write_tfrecords,
 )
 from fastrec.records import reshard_units  # noqa: E402
+from fastrec.records.compression import Compression  # noqa: E402
 
 COUNT = 103
 pytestmark = pytest.mark.filterwarnings("ignore")  # of Ray, and of what it imports
@@ -272,7 +273,7 @@ def test_a_writer_that_is_killed_leaves_no_part(large: str, tmp_path: Path) -> N
 
 @pytest.mark.parametrize("compression", [None, "GZIP"])
 def test_what_is_written_is_read_again(
-    files: str, features: dict[str, Any], tmp_path: Path, compression: str | None
+    files: str, features: dict[str, Any], tmp_path: Path, compression: Compression
 ) -> None:
     dataset = read_tfrecords(files, features=features)
     target = tmp_path / "out"
