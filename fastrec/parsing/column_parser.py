@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parse records into columns for Arrow, in which absent values are nulls.
+"""Parse records into columns for Arrow, with nulls for absent values.
 
 :mod:`fastrec.arrow`, Ray, Spark and Hugging Face read record files with a :class:`ColumnParser`.
 """
@@ -176,7 +176,7 @@ class ColumnParser:
     def _several_values(
         self, columns: Mapping[str, Any], numbers: NDArray[np.int64] | None
     ) -> list[ExampleParseError]:
-        """Return an error for each record in which an Optional has several values.
+        """Return an error for each record with several values of an Optional.
 
         `numbers` are the numbers of the records in `columns`, if some are left out.
         """
@@ -331,7 +331,7 @@ def _unused(name: str, names: Collection[str]) -> str:
 
 
 def _not_optional(name: str, length: int, record: int | None) -> ExampleParseError:
-    """Return the error for a record in which an Optional has several values."""
+    """Return the error for an Optional that has several values in a record."""
     cause = f"expected at most 1 value, found {length}"
     hint = "a RaggedFeature reads any number"
     error = ExampleParseError(cause, hint=hint, kind="schema", record=record)

@@ -27,8 +27,8 @@ class Skipped:
     Attributes
     ----------
     path : str
-        The file. For a valid record of a :class:`FileRange` that cannot be parsed, followed by the
-        positions of the range, at whose start `record` is 0.
+        The file. For a valid record of a :class:`FileRange` that cannot be parsed, the positions of
+        the range follow, and `record` counts from the start of the range.
     begin, end : int
         File positions, in bytes. `end` is None if a compressed stream ends early, and for a valid
         record that cannot be parsed. `begin` is -1 if a stream has no positions.
@@ -139,7 +139,7 @@ class Damage:
         others: str = "",
         which: str = "The first",
     ) -> FastrecError:
-        """Return the error for a source of which no record can be used.
+        """Return the error for a source without any usable record.
 
         `first` is the error of a record, None if all records are damaged, and `which` names it.
         `count` is the number of records that were left out; `others` tells of further records.
