@@ -367,7 +367,7 @@ class RecordFiles:
         return Damage(self.on_error, self._max_bad, self._skipped)
 
     def name(self, number: int) -> str:
-        """Return the name of file `number`; with ranges, the name and the positions of the range."""
+        """Return the name of file `number`, with the positions if it is a range."""
         if self.file is not None:
             return os.fsdecode(stream_name(self.file))
         return os.fsdecode(self.paths[number]) if self.ranges is None else str(self.ranges[number])
