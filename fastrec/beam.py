@@ -155,6 +155,12 @@ class ReadAllFromTFRecord(apache_beam.PTransform):  # type: ignore[misc]
     FileNotFoundError, MissingRecordsError, CorruptRecordError
         On the workers: if an element matches no file or an incomplete set, or a file is damaged.
         The message names the file.
+
+    Examples
+    --------
+    >>> with apache_beam.Pipeline() as pipeline:  # doctest: +SKIP
+    ...     patterns = pipeline | apache_beam.Create(["train-*", "extra-*"])
+    ...     records = patterns | fastrec.beam.ReadAllFromTFRecord()
     """
 
     def __init__(
@@ -203,6 +209,11 @@ class ReadFromTFRecord(apache_beam.PTransform):  # type: ignore[misc]
     ------
     FileNotFoundError, MissingRecordsError
         With `validate`, if no file matches or shards of a set are missing.
+
+    Examples
+    --------
+    >>> with apache_beam.Pipeline() as pipeline:  # doctest: +SKIP
+    ...     records = pipeline | fastrec.beam.ReadFromTFRecord("train-*.tfrecord")
     """
 
     def __init__(
@@ -325,6 +336,12 @@ class WriteToTFRecord(apache_beam.PTransform):  # type: ignore[misc]
     ------
     FileExistsError
         When the pipeline runs, if files of this name exist and `overwrite` is False.
+
+    Examples
+    --------
+    >>> with apache_beam.Pipeline() as pipeline:  # doctest: +SKIP
+    ...     records = pipeline | fastrec.beam.ReadFromTFRecord("old-*.tfrecord")
+    ...     records | fastrec.beam.WriteToTFRecord("out/new", ".tfrecord", num_shards=8)
     """
 
     def __init__(

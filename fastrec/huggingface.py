@@ -55,6 +55,10 @@ class TFRecordConfig(datasets.BuilderConfig):  # type: ignore[misc]
         Number of records per Arrow table.
     shards : {"complete", "any"}
         As for :class:`fastrec.Reader`. A single shard that is named exactly may be read.
+
+    Examples
+    --------
+    >>> config = fastrec.huggingface.TFRecordConfig(text=["name"], batch_size=256)  # doctest: +SKIP
     """
 
     description: Mapping[str, Any] | SequenceFeatures | None = None
@@ -77,7 +81,14 @@ class LoadOptions(TypedDict, total=False):
 
 
 class TFRecord(datasets.ArrowBasedBuilder):  # type: ignore[misc]
-    """A builder of ``datasets`` for record files of Examples; each file is a shard."""
+    """A builder of ``datasets`` for record files of Examples; each file is a shard.
+
+    Examples
+    --------
+    >>> builder = fastrec.huggingface.TFRecord(data_files={"train": "train-*"})  # doctest: +SKIP
+    >>> builder.download_and_prepare()  # doctest: +SKIP
+    >>> dataset = builder.as_dataset(split="train")  # doctest: +SKIP
+    """
 
     BUILDER_CONFIG_CLASS = TFRecordConfig
 

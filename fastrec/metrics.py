@@ -87,6 +87,13 @@ class OpenTelemetry:
     ----------
     meter : opentelemetry.metrics.Meter, optional
         By default the global meter provider's.
+
+    Examples
+    --------
+    >>> import fastrec.metrics
+    >>> batcher = fastrec.Batcher(
+    ...     "train-*.tfrecord", features, 256, on_stats=fastrec.metrics.OpenTelemetry()
+    ... )  # doctest: +SKIP
     """
 
     def __init__(self, meter: Any = None) -> None:
@@ -113,6 +120,21 @@ class TensorBoard:
     ----------
     directory : path
         The log directory; it is created if it does not exist.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import numpy as np
+    >>> import fastrec.metrics
+    >>> folder = tempfile.mkdtemp()
+    >>> path = os.path.join(folder, "train.tfrecord")
+    >>> with fastrec.Writer(path) as writer:
+    ...     writer.write_batch({"label": np.arange(10)})
+    >>> features = {"label": fastrec.FixedLenFeature((), np.int64)}
+    >>> logs = fastrec.metrics.TensorBoard(os.path.join(folder, "logs"))
+    >>> with fastrec.Batcher(path, features, 5, on_stats=logs) as batcher:
+    ...     [len(batch["label"]) for batch in batcher]
+    [5, 5]
     """
 
     def __init__(self, directory: str | os.PathLike[str]) -> None:
@@ -154,6 +176,13 @@ class WandB:
     ----------
     run : wandb.Run, optional
         By default the current run.
+
+    Examples
+    --------
+    >>> import fastrec.metrics
+    >>> batcher = fastrec.Batcher(
+    ...     "train-*.tfrecord", features, 256, on_stats=fastrec.metrics.WandB()
+    ... )  # doctest: +SKIP
     """
 
     def __init__(self, run: Any = None) -> None:
@@ -183,6 +212,25 @@ def trace_events(batches: Batches) -> dict[str, Any]:
     dict
         ``"traceEvents"``: a complete event (``"ph": "X"``) for each stage, and a counter for the
         number of ready batches.
+
+    Examples
+    --------
+    Perfetto (https://ui.perfetto.dev) opens the file:
+
+    >>> import json, os, tempfile
+    >>> import numpy as np
+    >>> import fastrec.metrics
+    >>> folder = tempfile.mkdtemp()
+    >>> path = os.path.join(folder, "train.tfrecord")
+    >>> with fastrec.Writer(path) as writer:
+    ...     writer.write_batch({"label": np.arange(10)})
+    >>> features = {"label": fastrec.FixedLenFeature((), np.int64)}
+    >>> batches = iter(fastrec.Batcher(path, features, 5))
+    >>> batch = next(batches)
+    >>> trace = fastrec.metrics.trace_events(batches)
+    >>> with open(os.path.join(folder, "trace.json"), "w") as file:
+    ...     json.dump(trace, file)
+    >>> batches.close()
     """
     check_types(trace_events, locals())
     pid = os.getpid()

@@ -136,6 +136,11 @@ class TFRecordDatasource(Datasource):  # type: ignore[misc]
         As for :class:`fastrec.Reader`; a callable must be picklable.
     shards : {"complete", "any"}
         As for :class:`fastrec.Reader`.
+
+    Examples
+    --------
+    >>> source = fastrec.ray.TFRecordDatasource("train-*.tfrecord")  # doctest: +SKIP
+    >>> dataset = ray.data.read_datasource(source)  # doctest: +SKIP
     """
 
     def __init__(

@@ -95,6 +95,11 @@ class TFRecordDatasink(Datasink):  # type: ignore[misc]
     filesystem : pyarrow.fs.FileSystem, optional
     min_rows_per_file : int, optional
         Minimum number of rows per task.
+
+    Examples
+    --------
+    >>> sink = fastrec.ray.TFRecordDatasink("out", compression="GZIP")  # doctest: +SKIP
+    >>> dataset.write_datasink(sink)  # doctest: +SKIP
     """
 
     def __init__(

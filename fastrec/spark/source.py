@@ -75,6 +75,12 @@ class TFRecordSource(DataSource):  # type: ignore[misc]
 
     URLs can be read, by the executors themselves, but not written, because the files of a job could
     not appear together. Credentials must be in the environment of the driver and of the executors.
+
+    Examples
+    --------
+    >>> spark.dataSource.register(fastrec.spark.TFRecordSource)  # doctest: +SKIP
+    >>> frame = spark.read.format("fastrec").load("train-*.tfrecord")  # doctest: +SKIP
+    >>> frame.write.format("fastrec").option("codec", "gzip").save("out")  # doctest: +SKIP
     """
 
     @classmethod

@@ -54,6 +54,12 @@ class Prefetch(Iterator[Any]):
 
     If `batches` has the method ``state_dict()``, so has this iterator; its state is the position
     after the last delivered batch, not after the batches that were copied ahead.
+
+    Examples
+    --------
+    >>> batches = fastrec.torch.prefetch_to(dataset, "cuda")  # doctest: +SKIP
+    >>> for batch in batches:  # doctest: +SKIP
+    ...     loss = model(batch["image"], batch["label"])
     """
 
     def __init__(self, batches: Iterable[Any], device: Any, *, ahead: int = 2) -> None:

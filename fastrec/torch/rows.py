@@ -45,6 +45,12 @@ class Rows(Sequence["Row"]):
         Number of records.
     lengths : mapping of str to ndarray of int64, optional
         For padded columns: length of each row without padding.
+
+    Examples
+    --------
+    >>> dataset = fastrec.torch.Dataset("train-*.tfrecord", features)  # doctest: +SKIP
+    >>> rows = dataset.__getitems__([7, 3, 5])  # a DataLoader calls this  # doctest: +SKIP
+    >>> [row["label"] for row in rows]  # doctest: +SKIP
     """
 
     __slots__ = ("_count", "columns", "lengths")
@@ -76,6 +82,11 @@ class Row(Mapping[str, Any]):
     """A record of a batch as a mapping; ``dict(row)`` returns a mutable copy.
 
     Numbers are tensors that share the batch's memory, and byte strings are ``bytes``.
+
+    Examples
+    --------
+    >>> row = fastrec.torch.Dataset("train-*.tfrecord", features)[7]  # doctest: +SKIP
+    >>> image, label = row["image"], int(row["label"])  # doctest: +SKIP
     """
 
     __slots__ = ("index", "rows")

@@ -22,7 +22,14 @@ BYTES = get_args(BytesAs)
 
 
 class Batch(dict[str, Any]):
-    """A batch as a dict of tensors, which a ``DataLoader`` returns unchanged."""
+    """A batch as a dict of tensors, which a ``DataLoader`` returns unchanged.
+
+    Examples
+    --------
+    >>> dataset = fastrec.torch.IterableDataset("train-*", features, 128)  # doctest: +SKIP
+    >>> for batch in torch.utils.data.DataLoader(dataset, batch_size=None):  # doctest: +SKIP
+    ...     loss = model(batch["image"], batch["label"])
+    """
 
 
 def collate_batches(batches: Sequence[Batch], *, collate_fn_map: Any = None) -> Batch:

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import inspect
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -96,3 +98,26 @@ def test_every_public_function_and_class_has_an_example() -> None:
             missing.append(name)
     assert missing == []
     assert fastrec.__all__
+
+
+@pytest.mark.parametrize("module", sorted(fastrec._FRAMEWORKS))
+def test_every_name_of_a_framework_s_module_has_an_example(module: str) -> None:
+    """The modules are parsed, because importing them requires the frameworks."""
+    path = Path(fastrec.__file__).parent / module
+    files = [*path.rglob("*.py")] if path.is_dir() else [path.with_suffix(".py")]
+    trees = [ast.parse(file.read_text()) for file in files]
+    documented = {
+        node.name: ast.get_docstring(node) or ""
+        for tree in trees
+        for node in tree.body
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef))
+    }
+    [names] = [
+        ast.literal_eval(node.value)
+        for file, tree in zip(files, trees, strict=True)
+        if file.stem in ("__init__", module)
+        for node in tree.body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
+    ]
+    # Types without a definition of their own are aliases.
+    assert [name for name in names if not re.search(">>>|::\n", documented.get(name, ">>>"))] == []
