@@ -42,7 +42,7 @@ from .records.side_files import is_side_file
 
 __all__ = ["ReadAllFromTFRecord", "ReadFromTFRecord", "WriteToTFRecord"]
 
-_RANGE_BYTES = 64 << 20
+_RANGE_BYTES = 64 << 20  # default bytes of a range of a file, which is one unit of work
 _BLOCK = 1024  # records that are converted to Python objects together
 
 # Compressions that fastrec reads natively; Beam's file systems decompress the others.

@@ -28,7 +28,7 @@ __all__ = ["Table", "follow", "histograms", "images", "scalars", "tags"]
 
 # Values of fr_event_kind.
 _SCALAR, _NUMBER, _TENSOR, _HISTOGRAM, _IMAGE = 1, 2, 3, 4, 5
-_BLOCK = 1 << 16
+_BLOCK = 1 << 16  # records that are parsed in one call
 _FRAME = 16  # bytes of a frame without its data
 
 _OnError = Literal["raise", "tolerate_tail", "skip"] | Callable[[FastrecError], Any]

@@ -12,7 +12,7 @@ from ..arguments import check_fields, check_int
 
 __all__ = ["BLOCK_BYTES", "BlockShuffle", "Shuffle", "order_fields", "plan_blocks"]
 
-BLOCK_BYTES = 1 << 20
+BLOCK_BYTES = 1 << 20  # least bytes of a block whose size is not given
 _FEWEST, _MOST = 64, 1024  # range of the number of virtual shards, if the dataset has enough blocks
 _SHARD_BYTES = 1 << 30  # bytes per virtual shard within this range
 

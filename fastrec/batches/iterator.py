@@ -39,7 +39,7 @@ class Made(NamedTuple):
 
 
 _CLOSED = "the iterator is closed; iter(batcher) begins another pass"
-_POLL_S = 0.01
+_POLL_S = 0.01  # seconds between two checks whether another thread has opened the feed
 
 
 class Batches(Iterator[Any]):

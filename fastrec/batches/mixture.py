@@ -31,7 +31,7 @@ class MixtureOptions(TypedDict, total=False):
 
 _MOST = 4096  # FR_WEIGHTS_MAX
 _ROUND = 1024  # records per round if weights are rounded
-_LINEAR_STAGES = 32
+_LINEAR_STAGES = 32  # stages of constant weights that approximate a linear change
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ from ..threads import is_stopping
 __all__ = ["TransformProcesses"]
 
 _ALIGNMENT = 64  # alignment of each array in a block, in bytes
-_POLL_S = 0.05
+_POLL_S = 0.05  # seconds between two checks whether the pool is still open
 _CLOSE_S = 5.0  # for all processes together; those that have not ended by then are killed
 _MAIN = 'a program that starts processes must do so under `if __name__ == "__main__":`'
 

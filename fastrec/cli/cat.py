@@ -19,8 +19,8 @@ from fastrec.cli.values import brief_row, whole_row
 
 __all__ = ["add_arguments", "add_options", "line_of", "print_records", "run"]
 
-_TABLE_ROWS = 1000
-_TABLE_COLUMNS = 100
+_TABLE_ROWS = 1000  # rows of one table, because a table is printed when it is complete
+_TABLE_COLUMNS = 100  # features that a table shows at most
 
 
 def add_arguments(parser: argparse.ArgumentParser, limit: int | None = None) -> None:

@@ -17,7 +17,7 @@ from fastrec.errors import FastrecError
 __all__ = ["add_arguments", "print_names", "run"]
 
 _FEATURE_OPTIONS = ("--features", "--feature", "--key", "--name", "--by")
-_NAMES_RECORDS = 100
+_NAMES_RECORDS = 100  # records that are read for the names of features; a shell waits for them
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -20,7 +20,7 @@ from fastrec.columns import Bytes
 
 __all__ = ["add_arguments", "run"]
 
-_MOST = 10
+_MOST = 10  # differences that are printed by default
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

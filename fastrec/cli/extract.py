@@ -23,7 +23,7 @@ __all__ = ["add_arguments", "run"]
 
 _SUFFIXES = {"JPEG": ".jpg", "PNG": ".png", "GIF": ".gif", "BMP": ".bmp", "WebP": ".webp"}
 _UNSAFE = re.compile(r"[^\w.=@+-]+")
-_MOST_NAMES = 20
+_MOST_NAMES = 20  # names of other features to remember for the error message
 _LONGEST = 100  # bytes of one part of a name; a name of up to 255 bytes has two
 
 

@@ -15,7 +15,7 @@ from fastrec.cli.report import Failure, Report, counted, shown
 __all__ = ["add_arguments", "run"]
 
 
-_MOST_LINES = 20
+_MOST_LINES = 20  # skipped images that are named; the others are counted
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

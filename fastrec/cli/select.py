@@ -29,8 +29,8 @@ from fastrec.records.record_files import RecordFiles
 
 __all__ = ["Found", "Selector", "parsed_where"]
 
-_BLOCK_RECORDS = 1024
-_MOST_NAMES = 10_000
+_BLOCK_RECORDS = 1024  # records that are parsed in one call
+_MOST_NAMES = 10_000  # names that are compared with a misspelt one; more would take seconds
 
 
 class Found(NamedTuple):

@@ -20,7 +20,7 @@ from fastrec.cli.values import brief_bytes
 
 __all__ = ["add_arguments", "run"]
 
-_BATCH_ROWS = 1000
+_BATCH_ROWS = 1000  # rows of one printed table
 _SOURCE = re.compile(r"""\b(from|join)(\s+)'((?:[^']|'')+)'""", re.IGNORECASE)
 _BARE = re.compile(r"""\b(?:from|join)\s+([^\s'"();,]+)""", re.IGNORECASE)
 _TABLES = (".parquet", ".csv", ".json", ".jsonl", ".tsv")

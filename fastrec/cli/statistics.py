@@ -28,12 +28,12 @@ from fastrec.records.content import image_format, image_size
 __all__ = ["FeatureSummary", "Numbers", "Summary", "histogram", "summarize"]
 
 KINDS = ("bytes", "float", "int64")
-_SAMPLE = 1 << 14
-_DISTINCT = 2048
-_TOP = 4096
-_RARE = 1000
-_TEXT = 256
-_FEATURES = 4096
+_SAMPLE = 1 << 14  # values of a sample, from which quantiles and histograms are computed
+_DISTINCT = 2048  # distinct values that are counted exactly; more are estimated
+_TOP = 4096  # values whose counts are kept; the rarer half is dropped beyond it
+_RARE = 1000  # a list is dropped if its most common value is rarer than 1 in 1000
+_TEXT = 256  # bytes of the longest string that is counted as a common value
+_FEATURES = 4096  # features with statistics, which bounds memory for hostile names
 
 U64 = NDArray[np.uint64]
 

@@ -23,8 +23,8 @@ from fastrec.parsing.feature_stats import unusual
 __all__ = ["add_arguments", "as_json", "run", "survey", "top_texts"]
 
 _POINTS = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
-_TOP_SHOWN = 5
-_TOP_JSON = 20
+_TOP_SHOWN = 5  # common values of a feature in the table
+_TOP_JSON = 20  # common values of a feature in JSON
 _BARS = "▁▂▃▄▅▆▇█"
 _PLAIN_BARS = ".:-=+*#@"  # for terminals without block characters
 _INDENT = 3

@@ -17,9 +17,9 @@ from fastrec.records.content import image_format, image_size
 
 __all__ = ["brief", "brief_row", "number_text", "whole", "whole_row"]
 
-_MOST_VALUES = 8
-_ENDS = 3
-_MOST_TEXT = 80
+_MOST_VALUES = 8  # values of a list that is shown as a whole
+_ENDS = 3  # values at each end of a longer list
+_MOST_TEXT = 80  # characters of a text that is shown as a whole
 _MOST_IN_LIST = 24  # largest number of strings of a shown list
 _CERTAIN = ("JPEG", "PNG", "GIF")  # other formats begin as texts or sounds may
 

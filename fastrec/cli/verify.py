@@ -29,7 +29,7 @@ from fastrec.records.verify import FileReport, examined
 
 __all__ = ["add_arguments", "run"]
 
-_MOST_LINES = 20
+_MOST_LINES = 20  # damaged places of a file that are named; the others are counted
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -27,8 +27,8 @@ __all__ = ["CLASSES", "Augmented", "augment", "draw", "epochs_of"]
 
 CLASSES = ("disc", "box", "bars")
 _COUNT, _SHARDS, _SIDE, _WIDTH, _HEIGHT = 240, 4, 24, 200, 160
-_MOST_EPOCHS = 6
-_TILES = 24
+_MOST_EPOCHS = 6  # enough to recognise the shapes
+_TILES = 24  # images of the contact sheet
 _LEAST_AREA = 0.6  # area of a crop, so that the shape stays visible
 
 Advance = Callable[[int], object]

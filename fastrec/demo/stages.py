@@ -35,8 +35,8 @@ Advance = Callable[[int], object]
 Batch = Mapping[str, Any]
 
 _BURST_RECORDS, _BURST_BYTES = 256, 1 << 24
-_ENOUGH_S = 0.3
-_MOST_PASSES = 1000
+_ENOUGH_S = 0.3  # seconds that a measurement takes at least; shorter ones vary too much
+_MOST_PASSES = 1000  # passes of a measurement, however short one is
 
 
 def _nothing(_: object) -> None:

@@ -35,8 +35,8 @@ REDUCED = "reduced"
 SIDE = 16
 """Images of differing sizes are reduced to this many pixels square to learn from."""
 
-_HIDDEN = 64
-_FEWEST_IMAGES = 20
+_HIDDEN = 64  # units of the classifier's hidden layer
+_FEWEST_IMAGES = 20  # fewer are not trained on
 
 
 def _nothing(_: object) -> None:

@@ -30,7 +30,7 @@ __all__ = [
     "too_few",
 ]
 
-MAX_PIXELS = 1 << 27
+MAX_PIXELS = 1 << 27  # pixels of the largest image that is decoded: a limit for hostile headers
 # Upper bound of the pixels per byte of a file: one GIF code repeats up to 4096 pixels.
 _PIXELS_PER_BYTE = 4096
 # An image of at most this size may come from a file of any size.

@@ -26,7 +26,7 @@ __all__ = [
     "lower",
 ]
 
-_SIDE_MAX = 65536
+_SIDE_MAX = 65536  # pixels of the longest side of an output image
 
 Interpolation = Literal[
     "nearest", "bilinear", "bicubic", "bicubic_torch", "area",

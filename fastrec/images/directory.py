@@ -27,7 +27,7 @@ from .storing import Format, Storing
 
 __all__ = ["ImageSet", "write_directory"]
 
-_VERSION = 2
+_VERSION = 2  # version of the file that lists finished shards
 
 
 @dataclass

@@ -19,7 +19,7 @@ Format = Literal["jpeg", "png", "webp", "raw"]
 # Formats that TensorFlow decodes, and their names in records.
 _NAMES = {"JPEG": "jpeg", "PNG": "png", "GIF": "gif", "BMP": "bmp", "WEBP": "webp"}
 _ENCODED = ("jpeg", "png", "webp")  # formats that an image can be encoded in; others become PNG
-_QUALITY = 90
+_QUALITY = 90  # default quality of JPEG and WebP
 
 
 @dataclass(frozen=True)

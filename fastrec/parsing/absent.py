@@ -18,7 +18,7 @@ __all__ = ["FEW", "absence_text", "absent_features", "names_in", "warn_of_misspe
 FEW = 32
 """Records that are examined for the names of their features."""
 
-_MOST_REMEMBERED = 1024
+_MOST_REMEMBERED = 1024  # sources whose features were examined already
 _examined: set[tuple[bytes, ...]] = set()
 
 

@@ -20,7 +20,7 @@ from .conditions import Name
 
 __all__ = ["Column", "ColumnBuilder", "narrowest"]
 
-_MOST_LABELS = 1 << 16
+_MOST_LABELS = 1 << 16  # different strings of a column, which are stored as numbers
 _KINDS: tuple[Any, ...] = (bytes, np.float32, np.int64)  # in the order of Survey's counts
 
 

@@ -27,7 +27,7 @@ __all__ = ["Stamp", "dump", "load"]
 _MAGIC = b"\x89FRV\r\n\x1a\n"
 _VERSION = 1
 _HEAD = struct.Struct("<8sIII")
-_MOST_HEADER_BYTES = 1 << 20
+_MOST_HEADER_BYTES = 1 << 20  # bytes of a header, checked before memory is allocated
 _PIECES, _PIECE_BYTES = 64, 1 << 12  # number and size of the pieces that identify a file's content
 _DTYPES = ("|i1", "<i2", "<i4", "<i8", "<f4")
 

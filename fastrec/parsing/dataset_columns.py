@@ -28,7 +28,7 @@ from .index_columns import SUFFIX, IndexColumns, column_names, columns_path, mis
 
 __all__ = ["ColumnTerms", "columns_of", "joined", "save_dataset_columns"]
 
-_WARN_BYTES = 64 << 20
+_WARN_BYTES = 64 << 20  # bytes to read for missing columns, above which a warning is given
 
 
 class ColumnTerms:

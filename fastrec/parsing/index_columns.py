@@ -37,7 +37,7 @@ __all__ = [
 
 SUFFIX = ".frcolumns"
 
-_BLOCK_RECORDS = 4096
+_BLOCK_RECORDS = 4096  # records that are parsed in one call
 
 
 def names_of(columns: str | Iterable[str]) -> list[Name]:

@@ -38,8 +38,8 @@ from .parse import Records
 
 __all__ = ["Features", "InferredSequence", "infer_features", "kinds_of", "survey_features"]
 
-_MAX_FEATURES = 65536
-_BLOCK_RECORDS = 1024
+_MAX_FEATURES = 65536  # different features of a file, which bounds memory for hostile names
+_BLOCK_RECORDS = 1024  # records that are surveyed in one call
 _PLAIN_BLOCK_RECORDS = 8192  # records per call if values are not checked
 # Maximum features x records of a block, to avoid quadratic time with many names.
 _MOST_CELLS = 1 << 18

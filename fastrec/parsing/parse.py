@@ -39,7 +39,7 @@ Records = Union[Iterable[Union[bytes, bytearray, memoryview, Bytes]], Bytes]  # 
 
 # A batch smaller than this is parsed faster than another thread can start.
 _WORTH_THREADS = 1 << 20
-_MOST_THREADS = 8
+_MOST_THREADS = 8  # threads by default; more rarely help, because memory limits them
 
 
 @functools.lru_cache(maxsize=32)

@@ -45,8 +45,8 @@ from .conditions import (
 
 __all__ = ["Where", "parse", "parse_names"]
 
-_MOST_CHARACTERS = 4096
-_MOST_DEPTH = 64
+_MOST_CHARACTERS = 4096  # length of an expression
+_MOST_DEPTH = 64  # nesting of an expression, which is parsed recursively
 
 _TOKEN = re.compile(
     r"""\s*(?:

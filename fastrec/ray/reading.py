@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = ["TFRecordDatasource", "read_tfrecords"]
 
-_LEAST_BYTES = 1 << 20
+_LEAST_BYTES = 1 << 20  # bytes of a task; smaller tasks cost more than they read
 _PATH = "path"
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["TFRecordDatasink", "write_tfrecords"]
 
-_ROWS_AT_ONCE = 8192
+_ROWS_AT_ONCE = 8192  # rows that are encoded in one call
 
 
 class DatasinkOptions(TypedDict, total=False):

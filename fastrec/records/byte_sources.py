@@ -38,10 +38,10 @@ __all__ = [
     "stream_name",
 ]
 
-_POLL_S = 0.05
+_POLL_S = 0.05  # seconds between two checks whether a file has grown
 _QUIET_S = 5.0  # until a warning about a named pipe without a writer
-_PIECE = 1 << 20
-_PIPE_SIZE = 1 << 16
+_PIECE = 1 << 20  # bytes of a read by default
+_PIPE_SIZE = 1 << 16  # bytes that a pipe of Linux holds
 
 
 def binary_file(source: Any) -> Any:

@@ -27,7 +27,7 @@ from .reshard_state import JobState
 __all__ = ["Buckets", "picked"]
 
 _BUFFER = 1 << 16  # buffer size in bytes, small because many files are open
-_BLOCK_BYTES = 16 << 20
+_BLOCK_BYTES = 16 << 20  # bytes of records that are read in one call
 _MOST_BUCKETS = 512  # maximum number of open files
 _CHECKPOINTS = 16  # number of checkpoints while records are written to buckets
 

@@ -33,7 +33,7 @@ _MANY_REQUESTS = 1000  # random requests before a warning, at most
 _SOME_REQUESTS = 64  # random requests before a warning, at least
 _BATCH = 16  # records per call from which further such calls are expected
 _FEW_REQUESTS = 4  # ranges of one object, fetched by calls for fewer records
-_POLL_S = 0.02
+_POLL_S = 0.02  # seconds between two checks for an object that another process fetches
 _STALLED_S = 60.0  # the longest wait for an object that another process fetches
 
 

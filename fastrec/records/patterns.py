@@ -22,7 +22,7 @@ _Seen = TypeVar("_Seen")
 
 _BRACES = re.compile(r"(?s)(.*?)\{([^{}]*)\}(.*)")
 _NUMBERS = re.compile(r"(\d{1,9})\.\.(\d{1,9})")
-_MOST_WORDS = 1_000_000
+_MOST_WORDS = 1_000_000  # names that braces may yield
 
 
 def brace_words(text: str) -> list[str]:

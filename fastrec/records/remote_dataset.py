@@ -26,7 +26,7 @@ __all__ = ["Extract", "IndexList", "RemoteDataset", "for_spawned", "index_mismat
 
 _GAP = 1 << 17  # maximum bytes of a gap between two records that are fetched together
 _LONG = 1 << 16  # minimum bytes without gaps for a separate request
-_MOST_RANGE = 8 << 20
+_MOST_RANGE = 8 << 20  # bytes of one request, so that several run in parallel
 _RUN = 1 << 20  # bytes of records without gaps that are planned together
 _IN_MEMORY = 64 << 20  # maximum bytes of an extract in memory; a larger one is a temporary file
 

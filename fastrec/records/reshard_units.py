@@ -56,7 +56,7 @@ Report = Callable[[int], object]
 Run = Callable[[Callable[[Any, Any], Any], Any, Sequence[Any], Report], "list[Any]"]
 
 _BLOCK = 256  # records
-_RANGE_BYTES = 64 << 20
+_RANGE_BYTES = 64 << 20  # bytes of a range of a file, which is one unit of work
 _OBJECT_BYTES = 64  # bytes per record in a list, without its data
 _SIZES = 1 << 16  # number of record sizes to process at a time
 

@@ -33,7 +33,7 @@ __all__ = [
     "write_file",
 ]
 
-_BLOCK = 1 << 18
+_BLOCK = 1 << 18  # bytes of frames that are written to a stream in one call
 _PIECE = 8 << 20  # bytes per read of a file that is uploaded
 _STOP_S = 30.0  # seconds that an interrupted upload has to stop
 

@@ -28,7 +28,7 @@ from .targets import keep_file
 
 __all__ = ["FileReport", "Repaired", "Verified", "count", "examined", "repair", "verify"]
 
-_BLOCK_RECORDS = 4096
+_BLOCK_RECORDS = 4096  # records that are copied in one call
 
 
 @dataclass(frozen=True)

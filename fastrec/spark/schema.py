@@ -19,7 +19,7 @@ from ..parsing.column_parser import ColumnParser, Optional, Record
 __all__ = ["RECORD", "inferred", "inferred_sequence", "is_array", "parser_of"]
 
 RECORD = "byteArray"  # the column for whole records
-_BLOCK = 8192
+_BLOCK = 8192  # records that are surveyed in one call
 
 
 def inferred(paths: Sequence[Any], sample: int, on_error: Any) -> Any:

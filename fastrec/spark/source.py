@@ -45,8 +45,8 @@ __all__ = ["TFRecordSource"]
 _KINDS = ("Example", "SequenceExample", "ByteArray")
 _LEAST_PART_BYTES = 4 << 20  # same value as Spark's openCostInBytes
 _MOST_PART_BYTES = 128 << 20  # same value as Spark's maxPartitionBytes
-_BATCH = 8192
-_SAMPLE = 1000
+_BATCH = 8192  # rows of an Arrow batch
+_SAMPLE = 1000  # records from which a schema is inferred
 
 
 class TFRecordSource(DataSource):  # type: ignore[misc]

@@ -27,7 +27,7 @@ from .schema import RECORD, is_array, parser_of
 __all__ = ["CODECS", "NULL", "Writer"]
 
 NULL = "__HIVE_DEFAULT_PARTITION__"
-_OPEN_FILES = 64
+_OPEN_FILES = 64  # partitions that are written side by side
 _OLD = "old-"
 CODECS: dict[str, Codec | None] = {
     "": None,

@@ -15,8 +15,8 @@ __all__ = ["Ahead", "Job", "Stopped", "run_all"]
 
 T = TypeVar("T")
 
-_MOST_THREADS = 16
-_FIRST_THREADS = 4
+_MOST_THREADS = 16  # requests that run in parallel
+_FIRST_THREADS = 4  # requests in parallel at first; more threads start if they help
 _LOOK_S = 0.25  # seconds between checks whether the consumer still exists
 
 

@@ -21,7 +21,7 @@ from .sequential import RemoteStream, stream_of, streams_of
 __all__ = ["ObjectCache", "index_place"]
 
 _COPY, _NOTE, _LOCK, _UNFINISHED = ".object", ".json", ".lock", ".tmp"
-_POLL_S = 0.05
+_POLL_S = 0.05  # seconds between two checks for a copy that another process fetches
 _STALLED_S = 60.0  # a fetch by another process without progress for this long is abandoned
 _OLD_S = 3600.0  # an unfinished copy of this age, in seconds, is deleted
 _INDEX_OLD_S = 90 * 86400.0  # an index unused for this many seconds is deleted

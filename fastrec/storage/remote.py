@@ -47,8 +47,8 @@ if hasattr(os, "register_at_fork"):  # another thread may hold the lock during a
     os.register_at_fork(after_in_child=lambda: traffic.__init__())  # type: ignore[misc]
 Pause = Callable[[float], None]
 
-_BACKOFF_S = 0.1
-_LONGEST_BACKOFF_S = 10.0
+_BACKOFF_S = 0.1  # longest pause before the first retry; it doubles with each failure
+_LONGEST_BACKOFF_S = 10.0  # longest pause before any retry
 _CONNECT_RETRIES = 4  # retries for a server that has never answered, 1.5 seconds in all
 _PREFIX = 1 << 16  # bytes that may be read without range requests, from the whole object
 _PROGRESS = 1 << 16  # a failed request that returned this many bytes made progress

@@ -20,11 +20,11 @@ from ..errors import one_line
 
 __all__ = ["NAMES_OF_FLOATS", "READERS", "Part", "json_rows"]
 
-_ROWS = 8192
-_BATCH_BYTES = 8 << 20
-_BUFFER = 1 << 20
-_TEXT_BLOCK = 4 << 20
-_LONGEST_LINE = 1 << 28
+_ROWS = 8192  # rows of a batch at most
+_BATCH_BYTES = 8 << 20  # bytes of a batch, approximately
+_BUFFER = 1 << 20  # bytes of Parquet's read buffer
+_TEXT_BLOCK = 4 << 20  # bytes of text that are parsed in one call
+_LONGEST_LINE = 1 << 28  # bytes of a line of JSON, which bounds memory
 
 NAMES_OF_FLOATS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 """The floats that JSON has no numbers for, by the names that protobuf gives them."""

@@ -23,8 +23,8 @@ from ..storage.options import StorageOptions
 
 __all__ = ["TableWriter"]
 
-_GROUP_BYTES = 32 << 20
-_SLICE_ROWS = 1024
+_GROUP_BYTES = 32 << 20  # bytes of a row group, which is in memory until it is written
+_SLICE_ROWS = 1024  # rows that are Python objects at a time
 
 
 class _NewFile(io.RawIOBase):

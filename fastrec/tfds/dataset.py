@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Dataset"]
 
-_OPEN_FILES = 64
+_OPEN_FILES = 64  # readers that stay open
 _BLOCK = 64  # records that are parsed together during iteration
 _IMAGES = 8  # the same for records with images, which are decoded together
 _NEEDS_FILES = (

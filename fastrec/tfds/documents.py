@@ -15,8 +15,8 @@ from ..storage.options import StorageOptions
 
 __all__ = ["Document", "MetadataError", "read_document"]
 
-_MAX_BYTES = 1 << 26
-_MAX_DEPTH = 64
+_MAX_BYTES = 1 << 26  # bytes of a JSON document
+_MAX_DEPTH = 64  # nesting of a JSON document
 
 
 class MetadataError(FastrecError, ValueError):

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Fetch", "Source"]
 
-_OPEN_FILES = 128
+_OPEN_FILES = 128  # files that stay open
 _GAP = 1 << 17  # largest gap, in bytes, between two values of a remote file that share a request
 
 

@@ -19,7 +19,7 @@ from ..features.image_libraries import pillow
 __all__ = ["decode_image", "encode_image", "image_feature", "is_decodable"]
 
 _MODES = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}
-_MAX_PIXELS = 1 << 27
+_MAX_PIXELS = 1 << 27  # pixels of the largest image that is decoded
 _JPEG = b"\xff\xd8\xff"
 _PNG = b"\x89PNG\r\n\x1a\n"
 

@@ -25,7 +25,7 @@ __all__ = ["DatasetInfo", "find_directory", "has_info", "load_info"]
 
 INFO = "dataset_info.json"
 DEFAULT_TEMPLATE = "{DATASET}-{SPLIT}.{FILEFORMAT}-{SHARD_X_OF_Y}"
-_MAX_SHARDS = 10_000_000
+_MAX_SHARDS = 10_000_000  # shards of a split
 _VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)")
 
 

@@ -16,8 +16,8 @@ from .values import Connector, Shape, name_of
 
 __all__ = ["features_to_json", "load_features"]
 
-_MAX_LABEL_BYTES = 1 << 26
-_MAX_DIMENSIONS = 32
+_MAX_LABEL_BYTES = 1 << 26  # bytes of a file of label names
+_MAX_DIMENSIONS = 32  # dimensions of a tensor
 # Connectors of the legacy form, by the last part of the class's name.
 _LEGACY = {
     "FeaturesDict": "featuresDict",

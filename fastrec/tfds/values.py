@@ -30,7 +30,7 @@ __all__ = [
 Shape = tuple[int | None, ...]
 
 _MODULES = "tensorflow_datasets.core.features."
-_MAX_ARRAY_BYTES = 1 << 31
+_MAX_ARRAY_BYTES = 1 << 31  # bytes of an inflated array of unknown shape
 
 
 class Connector:

@@ -16,7 +16,7 @@ from ..errors import FastrecError
 
 __all__ = ["Begun", "EpochLog", "key_of_workers", "new_pass", "pass_of_worker"]
 
-_CAPACITY = 1 << 18
+_CAPACITY = 1 << 18  # entries of a log: passes, and changes of the epoch
 
 
 class Begun(NamedTuple):

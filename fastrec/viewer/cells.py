@@ -27,13 +27,13 @@ MEDIA = {
     "MP3": "audio/mpeg", "MP4": "video/mp4", "WebM": "video/webm",
 }  # fmt: skip
 _MP4_BRANDS = {b"isom", b"iso2", b"iso4", b"iso5", b"iso6", b"mp41", b"mp42", b"avc1", b"M4V "}
-_MOST_VALUES = 12
-_BESIDE_PLOT = 4
-_MOST_TEXT = 400
-_POINTS = 96
-_MOST_LINES = 16
-_MOST_SIDE = 96
-_MOST_MEDIA = 1 << 24
+_MOST_VALUES = 12  # values of a list that a card shows
+_BESIDE_PLOT = 4  # values that a card shows next to a plot of all
+_MOST_TEXT = 400  # characters of a text in a card
+_POINTS = 96  # points of a plot
+_MOST_LINES = 16  # dimensions that are plotted as separate lines
+_MOST_SIDE = 96  # pixels of the longer side of an array that is shown as an image
+_MOST_MEDIA = 1 << 24  # bytes of an image or sound that is embedded in a single page
 
 
 def media_of(value: bytes) -> str | None:

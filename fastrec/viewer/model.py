@@ -30,12 +30,12 @@ from fastrec.viewer.tokens import decoded
 
 __all__ = ["Model"]
 
-_BINS = 24
-_SEARCH_S = 0.5
-_MOST_PAGE = 200
-_MOST_ORDERS = 4
-_MOST_DECODED = 400
-_SORT_BLOCK = 2048
+_BINS = 24  # bars of a histogram
+_SEARCH_S = 0.5  # seconds of a search until the page shows its progress
+_MOST_PAGE = 200  # records of one answer
+_MOST_ORDERS = 4  # sorted or random orders that are kept
+_MOST_DECODED = 400  # characters of decoded tokens in a card
+_SORT_BLOCK = 2048  # records that are parsed in one call
 
 
 class Model:

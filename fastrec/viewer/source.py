@@ -21,9 +21,9 @@ from fastrec.records.recovery import Skipped
 
 __all__ = ["Source"]
 
-MOST_IN_MEMORY = 1 << 28
-_BLOCK = 2048
-_SAMPLE = 20_000
+MOST_IN_MEMORY = 1 << 28  # bytes of records of compressed files and pipes that are kept
+_BLOCK = 2048  # records that are parsed in one call
+_SAMPLE = 20_000  # records of the sample from which features are described
 
 
 class Source:

@@ -11,9 +11,9 @@ import numpy as np
 
 __all__ = ["decoded", "load_tokens"]
 
-_LEAST_IDS = 2
-_MOST_IDS = 100_000
-_MOST_TOKENS = 1 << 24
+_LEAST_IDS = 2  # a single number is not a list of token ids
+_MOST_IDS = 100_000  # token ids that are decoded
+_MOST_TOKENS = 1 << 24  # entries of a vocabulary, which bounds memory
 
 
 def load_tokens(path: str) -> list[str]:

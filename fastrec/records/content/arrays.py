@@ -42,9 +42,9 @@ _FLOATS = {
 _STRINGS = 8
 _HEADER_FIELDS = 64  # fields that are examined to recognise a TensorProto
 _MOST_REPEATED = 1 << 20  # elements of an array that one repeated value may fill
-_MAX_RANK = 32
+_MAX_RANK = 32  # dimensions of a tensor
 _NPY = re.compile(rb"\x93NUMPY(?:\x01\0(..)|[\x02\x03]\0(....))", re.DOTALL)
-_MOST_HEADER = 1 << 16
+_MOST_HEADER = 1 << 16  # bytes of the header of an NPY file
 
 
 class ArrayHeader(NamedTuple):

@@ -32,11 +32,11 @@ EXAMINED = 1 << 18
 """Bytes of a file that a detection reads at most, from its start."""
 
 _FEWEST_BYTES = 4  # a shorter file is a torn header
-_MOST_TEXT = 1 << 14
-_MOST_INFLATED = 1 << 14
+_MOST_TEXT = 1 << 14  # bytes that are examined as text
+_MOST_INFLATED = 1 << 14  # bytes that are inflated to recognise the content
 _MOST_NESTING = 3  # compressions in one another
 _MOST_MEMBERS = 64  # members of an archive that are examined
-_MOST_SAMPLES = 1 << 16
+_MOST_SAMPLES = 1 << 16  # samples that the header of an MDS or LitData file may count
 _TRANSFER = "transfer the file again in binary mode"
 _DOWNLOAD = "the download failed: check the address and the credentials"
 _CONVERT = "`fastrec convert FILE -o OUT.tfrecord` converts it"

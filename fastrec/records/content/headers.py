@@ -20,11 +20,11 @@ __all__ = [
 HEADER_SIZE = 12
 FRAME_OVERHEAD = 16
 _FOOTER_SIZE = 4
-_MOST_CANDIDATES = 1 << 16
+_MOST_CANDIDATES = 1 << 16  # positions that are tried as the start of a record
 _PLAUSIBLE = 1 << 40  # bytes of a record
 _MOST_LOST = 3  # carriage returns of one record whose places are searched
 _MOST_TRIED = 500  # combinations of places of lost carriage returns
-_MANY_LINES = 32
+_MANY_LINES = 32  # lines of a text, so that CR LF at each is no accident
 
 
 def is_header(data: bytes) -> bool:

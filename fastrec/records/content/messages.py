@@ -20,7 +20,7 @@ __all__ = [
 ]
 
 VARINT, FIXED64, SIZED, FIXED32 = 0, 1, 2, 5
-_MOST_FIELDS = 256
+_MOST_FIELDS = 256  # fields of a message that are examined
 _LIST_FIELDS = {1: "bytes_list", 2: "float_list", 3: "int64_list"}
 
 Field = tuple[int, int, "int | memoryview"]

@@ -18,8 +18,8 @@ from .content import Content
 __all__ = ["image_format", "image_size", "is_text", "media_content", "value_content"]
 
 _EXAMINED = 4096  # bytes of a text
-_MOST_JSON = 1 << 16
-_MOST_PATH = 1024
+_MOST_JSON = 1 << 16  # bytes of a value that is tried as JSON
+_MOST_PATH = 1024  # bytes of a value that may be a path
 _IMAGE_REMEDY = "fastrec.ImageFeature decodes it"
 _OTHER_IMAGE = "store it as JPEG or PNG, or decode it in `transform`"
 _SOUND = "decode it in `transform`, for example with soundfile"
