@@ -81,12 +81,12 @@ $(FOLDER)/fuzz_%.exe: tests/fuzz/fuzz_%.c $(OBJECTS)
 	@$(COMPILE) $(if $(filter fuzz,$(VARIANT)),-fsanitize=fuzzer,-DFUZZ_STANDALONE) -o $@ $^ $(LIBRARIES)
 
 check: $(OBJECTS) $(patsubst %.c,$(FOLDER)/%.o,$(wildcard tests/c/*.c) \
-    benchmarks/crc32c_bench.c benchmarks/guard.c $(CEILINGS:%=benchmarks/%.c))
+    benchmarks/crc32c_bench.c benchmarks/first_pass.c benchmarks/guard.c $(CEILINGS:%=benchmarks/%.c))
 $(FOLDER)/%.o: %.c $(HEADERS)
 	@mkdir -p $(@D)
 	@$(COMPILE) -c -o $@ $<
 
-bench: $(FOLDER)/crc32c_bench.exe $(CEILINGS:%=$(FOLDER)/%.exe)
+bench: $(FOLDER)/crc32c_bench.exe $(FOLDER)/first_pass.exe $(CEILINGS:%=$(FOLDER)/%.exe)
 $(FOLDER)/%.exe: benchmarks/%.c $(OBJECTS)
 	@$(COMPILE) -o $@ $^ $(LIBRARIES)
 
