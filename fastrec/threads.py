@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ordered parallel map over an iterator with Python threads, and the number of usable processors.
+"""Ordered parallel map over an iterator with Python threads, locks, and the usable processors.
 
 :class:`Pipeline` saves time for functions that release the GIL: parsing, decompression, NumPy and
 decoders. As in the native loader, at most `depth` results are computed ahead, and an error is
@@ -24,6 +24,7 @@ from .errors import call_out
 
 __all__ = [
     "Pipeline",
+    "ProcessLock",
     "Span",
     "Work",
     "close_together",
@@ -101,6 +102,37 @@ def _ratio(*paths: Path) -> float:
         return int(quota) / int(period) if int(quota) > 0 else math.inf
     except (OSError, ValueError, ZeroDivisionError):  # "max" is not a number
         return math.inf
+
+
+class ProcessLock:
+    """A lock that is free in a child made by fork(), where the thread that held it does not exist.
+
+    A pickled lock is a new one.
+    """
+
+    _all: ClassVar[weakref.WeakSet[ProcessLock]] = weakref.WeakSet()
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._all.add(self)
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(self, *exc_info: object) -> None:
+        self._lock.release()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ProcessLock, ()
+
+    @classmethod
+    def _renew_all(cls) -> None:
+        for lock in list(cls._all):
+            lock._lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):  # Windows has no fork()
+    os.register_at_fork(after_in_child=ProcessLock._renew_all)
 
 
 class Span(NamedTuple):

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -17,6 +16,7 @@ from .. import _core
 from ..errors import IndexMismatchError
 from ..storage.ahead import run_all
 from ..storage.remote import RemoteFile
+from ..threads import ProcessLock
 from .byte_sources import NamedFile
 from .dataset_table import Table, place_name, refused
 
@@ -53,7 +53,7 @@ class Sections:
         self._pieces: OrderedDict[int, memoryview] = OrderedDict()
         self._indexes: OrderedDict[int, _core.FileIndex] = OrderedDict()
         self._held = 0
-        self._lock, self._pid = threading.Lock(), os.getpid()
+        self._lock = ProcessLock()
 
     @property
     def counts(self) -> NDArray[np.uint64]:
@@ -67,7 +67,6 @@ class Sections:
 
     def prepare(self, numbers: Iterable[int]) -> None:
         """Fetch the sections of files concurrently."""
-        self._enter()
         wanted = {int(self._piece_of[n]) for n in numbers if n not in self._indexes}
         missing = sorted(wanted - self._pieces.keys())
         fetched = run_all(partial(self._read, piece) for piece in missing)
@@ -77,10 +76,6 @@ class Sections:
                 self._pieces[piece] = data
             while self._held > _KEPT_BYTES and len(self._pieces) > max(1, len(missing)):
                 self._held -= len(self._pieces.popitem(last=False)[1])
-
-    def _enter(self) -> None:
-        if self._pid != os.getpid():  # after fork(), the thread that held the lock no longer exists
-            self._lock, self._pid = threading.Lock(), os.getpid()
 
     def _read(self, piece: int, pause: Pause) -> memoryview:
         begin, end = self._bounds(piece)
@@ -116,7 +111,6 @@ class Sections:
         if (index.size, len(index)) != (size, count):
             text = f"its section of {name!a} is of another file"
             raise refused(place_name(self._place), text)
-        self._enter()
         with self._lock:
             self._indexes[number] = index
             while len(self._indexes) > _KEPT_INDEXES:

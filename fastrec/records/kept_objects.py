@@ -7,7 +7,6 @@ import contextlib
 import mmap
 import os
 import tempfile
-import threading
 import time
 import warnings
 import weakref
@@ -23,6 +22,7 @@ with contextlib.suppress(ImportError):  # missing on Windows, where each worker 
 
 from ..storage.ahead import Job
 from ..storage.options import StorageOptions
+from ..threads import ProcessLock
 
 if TYPE_CHECKING:
     from .remote_dataset import Plan, RangedFile
@@ -125,10 +125,9 @@ class KeptObjects:
     def _reset(self) -> None:
         self._whole: dict[int, memoryview] = {}
         self._used: Counter[int] = Counter()  # number of ranges fetched from each object
-        self._locks = [threading.Lock() for _ in self._files] if self.fits else []
+        self._locks = [ProcessLock() for _ in self._files] if self.fits else []
         self._requests = 0
         self._few = _FEW_REQUESTS
-        self._pid = os.getpid()
 
     def __contains__(self, number: int) -> bool:
         return number in self._whole
@@ -157,8 +156,6 @@ class KeptObjects:
 
     def jobs(self, plan: Plan) -> Iterator[Job]:
         """Yield one job for each range of a plan."""
-        if self._pid != os.getpid():  # another thread may have held a lock during fork()
-            self._pid, self._locks = os.getpid(), [threading.Lock() for _ in self._locks]
         self._warn_of_requests(len(plan.ranges))
         self._used.update(file for file, _, _ in plan.ranges)
         few = min(self._few, 1) if len(plan.numbers) >= _BATCH else self._few

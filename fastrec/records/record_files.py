@@ -11,7 +11,6 @@ import contextlib
 import errno
 import math
 import os
-import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
@@ -26,7 +25,7 @@ from ..storage.options import StorageOptions
 from ..storage.remote import RemoteFile
 from ..storage.sequential import streams_of
 from ..storage.stores import public
-from ..threads import usable_cpus
+from ..threads import ProcessLock, usable_cpus
 from .byte_sources import (
     NamedFile,
     NamedPipe,
@@ -170,7 +169,7 @@ class RecordFiles:
         self.begun: weakref.ref[Pass] | None = None
         self._heads: dict[str, bytes] | None = None
         self._looked: _Look | None = None
-        self._lock, self._pid = threading.Lock(), os.getpid()
+        self._lock = ProcessLock()
         self.closed: bool = False
 
     def _list(self, manifest: Manifest | PathLike) -> ListedFiles:
@@ -511,8 +510,6 @@ class RecordFiles:
         OSError, CorruptRecordError, TruncatedFileError, IndexMismatchError
         """
         self._check_open()
-        if self._pid != os.getpid():  # after fork(), the thread that held the lock no longer exists
-            self._lock, self._pid = threading.Lock(), os.getpid()
         with self._lock:
             if self._dataset is None:
                 dataset = dataset_of(self)
@@ -567,12 +564,8 @@ class RecordFiles:
     def __getstate__(self) -> dict[str, Any]:
         if self.file is not None:
             raise TypeError("a reader of a file object cannot be pickled; pass the file's path")
-        unshared: dict[str, Any] = {"_lock": None, "indexes": {}, "begun": None}
+        unshared: dict[str, Any] = {"_lock": ProcessLock(), "indexes": {}, "begun": None}
         return {**self.__dict__, **unshared, "_dataset": for_spawned(self._dataset)}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._lock, self._pid = threading.Lock(), os.getpid()
 
 
 class _Look(NamedTuple):

@@ -5,13 +5,12 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import os
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, TypeVar
 
 from ..errors import log_info
+from ..threads import ProcessLock
 from .ahead import Job, run_all
 from .locations import locate
 from .options import StorageOptions
@@ -26,7 +25,7 @@ class Traffic:
     """Counts of what this process has asked object stores and caches for."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = ProcessLock()
         self._counts = dict.fromkeys(
             ("requests", "retries", "fetched_bytes", "cache_hits", "cache_misses"), 0
         )
@@ -43,8 +42,6 @@ class Traffic:
 
 
 traffic: Final = Traffic()
-if hasattr(os, "register_at_fork"):  # another thread may hold the lock during a fork
-    os.register_at_fork(after_in_child=lambda: traffic.__init__())  # type: ignore[misc]
 Pause = Callable[[float], None]
 
 _BACKOFF_S = 0.1  # longest pause before the first retry; it doubles with each failure

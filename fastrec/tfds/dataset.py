@@ -18,10 +18,10 @@ from ..arguments import check_types
 from ..columns import Bytes
 from ..errors import ExampleParseError, MissingRecordsError
 from ..storage.options import StorageOptions
+from ..threads import ProcessLock
 from .columns import Structure
 from .features import FeaturesDict, Tensor
 from .info import DatasetInfo
-from .locks import ProcessLock
 from .rows import RowFile
 from .splits import Span
 

@@ -23,8 +23,8 @@ from ..records.paths import expand
 from ..storage.ahead import run_all
 from ..storage.options import StorageOptions
 from ..storage.remote import RemoteFile
+from ..threads import ProcessLock
 from .columns import nested
-from .locks import ProcessLock
 from .rows import RowFile
 
 if TYPE_CHECKING:

@@ -356,3 +356,30 @@ def test_a_reader_of_a_file_goes_on_in_parent_and_child(tmp_path: Path) -> None:
         "if child: sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork()")
+def test_a_lock_that_a_thread_held_during_fork_is_free_in_the_child(tmp_path: Path) -> None:
+    """All locks of the package are held while the process forks, and the child uses some."""
+    path = str(tmp_path / "a.tfrecord")
+    with fastrec.Writer(path, fsync=False) as writer:
+        writer.write_many([b"a", b"b"])
+    code = (
+        "import contextlib, fastrec, os, pickle\n"
+        "from fastrec.storage.remote import traffic\n"
+        "from fastrec.threads import ProcessLock\n"
+        f"reader = fastrec.Reader({path!r})\n"
+        "copy = pickle.loads(pickle.dumps(reader))\n"
+        "with contextlib.ExitStack() as held:\n"
+        "    locks = list(ProcessLock._all)\n"
+        "    for lock in locks: held.enter_context(lock)\n"
+        "    child = os.fork()\n"
+        "    if not child:\n"
+        "        for lock in locks:\n"
+        "            with lock: pass\n"
+        "        traffic.add('requests')\n"
+        "        os._exit(0 if [reader[1], copy[0]] == [b'b', b'a'] and len(locks) > 2 else 1)\n"
+        "assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0\n"
+        "assert reader[1] == b'b'\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
