@@ -195,10 +195,10 @@ def resize(
 
 
 def _method(method: Any) -> str:
-    from .._tf.kernels import resampling
+    from .._tf.kernels.pixels import METHODS
 
     kind = str(getattr(method, "value", method)).lower()
-    if kind not in resampling.METHODS:
+    if kind not in METHODS:
         raise ValueError(f"Resize method {method!r} is not implemented.")
     return kind
 

@@ -75,24 +75,13 @@ def whole(image: Array) -> Array:
     return image
 
 
-def pixels(name: str) -> Callable[..., Array]:
+def pixels(name: str) -> Callable[..., Any]:
     """Return a function of pixels, whose module is loaded on the first call."""
 
-    def call(*values: Any) -> Array:
+    def call(*values: Any, **options: Any) -> Any:
         from ..kernels import pixels
 
-        found: Array = getattr(pixels, name)(*values)
-        return found
-
-    return call
-
-
-def _colours(name: str) -> Callable[..., Array]:
-    def call(*values: Any) -> Array:
-        from ..kernels import pixels as colour
-
-        found: Array = getattr(colour, name)(*values)
-        return found
+        return getattr(pixels, name)(*values, **options)
 
     return call
 
@@ -109,11 +98,11 @@ def _of_three(function: Callable[..., Array]) -> Callable[..., Array]:
 
 ADJUST_BRIGHTNESS = changed("AdjustBrightness", pixels("adjust_brightness"))
 ADJUST_CONTRAST = changed("AdjustContrast", pixels("adjust_contrast"))
-ADJUST_GAMMA = changed("AdjustGamma", _colours("adjust_gamma"))
-ADJUST_HUE = changed("AdjustHue", _of_three(_colours("adjust_hue")))
-ADJUST_SATURATION = changed("AdjustSaturation", _of_three(_colours("adjust_saturation")))
-HSV_TO_RGB = changed("HSVToRGB", _of_three(_colours("hsv_to_rgb")))
-RGB_TO_HSV = changed("RGBToHSV", _of_three(_colours("rgb_to_hsv")))
+ADJUST_GAMMA = changed("AdjustGamma", pixels("adjust_gamma"))
+ADJUST_HUE = changed("AdjustHue", _of_three(pixels("adjust_hue")))
+ADJUST_SATURATION = changed("AdjustSaturation", _of_three(pixels("adjust_saturation")))
+HSV_TO_RGB = changed("HSVToRGB", _of_three(pixels("hsv_to_rgb")))
+RGB_TO_HSV = changed("RGBToHSV", _of_three(pixels("rgb_to_hsv")))
 
 
 def _converted(x: Array, *, dtype: DType, saturate: bool) -> Array:
@@ -179,13 +168,6 @@ GRAYSCALE_TO_RGB = changed("GrayscaleToRgb", _coloured, lambda specs, *_: _with_
 
 
 Sizes = Sequence["int | None"]
-
-
-def _resampling() -> Any:
-    """Return the module for resizing, which is loaded on first use."""
-    from ..kernels import resampling
-
-    return resampling
 
 
 def known(error: InvalidArgumentError) -> ValueError:
@@ -351,7 +333,7 @@ def new_size(shape: TensorShape, size: Any, keep: bool) -> Sizes:
         return limits
     if None in limits or None in have:
         return [None, None]
-    found: Sizes = _resampling().within(have, limits)
+    found: Sizes = pixels("within")(have, limits)
     return found
 
 
@@ -366,10 +348,10 @@ def _resize(x: Array, size: Array, *, keep: bool, **how: Any) -> Array:
     if not x.shape[-1]:
         raise invalid("image must have at least one channel")
     if keep:
-        wanted = _resampling().within(x.shape[-3:-1], wanted)
+        wanted = pixels("within")(x.shape[-3:-1], wanted)
     if min(wanted) <= 0:
         raise invalid("output dimensions must be positive")
-    found: Array = _resampling().resize(x, *wanted, **how)
+    found: Array = pixels("resize")(x, *wanted, **how)
     return found
 
 
@@ -388,8 +370,8 @@ RESIZE = changed("Resize", _resize, _resize_spec, each=False).but(kinds="iuf")
 def _with_pad(x: Array, height: Any, width: Any, *, method: str, antialias: bool) -> Array:
     size = int(height), int(width)
     _positive(*size)
-    inner, offsets = _resampling().fitted(_image(x).shape[-3:-1], size)
-    scaled = _resampling().resize(x, *inner, method, antialias)
+    inner, offsets = pixels("fitted")(_image(x).shape[-3:-1], size)
+    scaled = pixels("resize")(x, *inner, method, antialias)
     wanted = x.dtype if method == "nearest" else np.float32
     return pixels("pad")(scaled.astype(wanted, copy=False), *offsets, *size)
 
