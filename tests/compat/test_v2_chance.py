@@ -12,6 +12,7 @@ from v2_image_programs import PROGRAMS
 from v2_programs import results
 
 import fastrec.compat.v2 as tf
+from fastrec.compat._tf.data.batching import Batch
 from fastrec.compat._tf.data.mapping import EagerMap
 from fastrec.compat._tf.ops import Op
 from fastrec.compat._tf.tracing.recording import run
@@ -85,8 +86,12 @@ def test_elements_of_a_batch_are_decided_at_once_after_a_shuffle() -> None:
             numbers = tf.data.Dataset.range(50).shuffle(20, seed=1)
             elements = numbers.map(without_source(pasted), 2 if fast else None)
             assert isinstance(elements._node, EagerMap)
-            assert (elements._node.chunks(8) is not None) == fast
-            found.append([x.tolist() for x in elements.batch(8).as_numpy_iterator()])
+            assert elements._node._branches is not None
+            assert elements._node._branches.are_small()
+            batches = elements.batch(8)
+            assert isinstance(batches._node, Batch)
+            assert (batches._node._chunks() is not None) == fast
+            found.append([x.tolist() for x in batches.as_numpy_iterator()])
         finally:
             tf.data.set_lowering(before)
     assert found[0] == found[1]

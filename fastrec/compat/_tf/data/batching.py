@@ -28,8 +28,8 @@ from ..specs import (
 from ..tensor import TensorShape, as_array
 from ..tracing.trace import Trace
 from ..width import batched_rows
-from .mapping import EagerMap, Map, Parsable
-from .pipeline import UNKNOWN, Node, invalid
+from .mapping import EagerMap, Map
+from .pipeline import UNKNOWN, Node, invalid, lowering
 from .rooms import Padded, block_of
 from .sources import parsed_batches, with_fallback
 from .streams import Block, Blocks, Value, Values, flattened, in_blocks, rechunked, steps, taken
@@ -63,12 +63,14 @@ class Grouped(Node):
     def _chunks(self) -> Blocks | None:
         """Return the elements as columns, or None if they must be made one at a time."""
         node = self.inputs[0]
-        blocks = node.fast_blocks(batched_rows(node.specs, self._size))
+        if not lowering():
+            return None
+        blocks = node.blocks(batched_rows(node.specs, self._size))
         if blocks is not None or not isinstance(node, (Map, EagerMap)):
             return blocks
         if isinstance(node, Map) and node.trace.is_large:
             return self._placed(node)
-        return node.chunks(self._size)
+        return node.gathered(self._size, exact=True)
 
     def _placed(self, node: Map) -> Blocks | None:
         """Return columns of large elements, which were written to their rows one by one."""
@@ -107,7 +109,7 @@ class Grouped(Node):
         return steps(step)
 
 
-class Batch(Grouped, Parsable):
+class Batch(Grouped):
     """Node that stacks elements of one shape along a new dimension."""
 
     @property

@@ -375,7 +375,7 @@ class Scalar:
         trace = self._trace if fast and lowering() else None
         if trace is None or trace.is_large or not trace.is_pure:
             return self._each(node.stream(fast))
-        if (blocks := node.fast_blocks(AHEAD)) is None:
+        if not lowering() or (blocks := node.blocks(AHEAD)) is None:
             return self._each(node.stream(fast))
         return flattened(map(functools.partial(self._of_block, trace), blocks))
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import functools
 import itertools
-from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -37,7 +36,6 @@ from .streams import (
     flattened,
     in_blocks,
     steps,
-    to_blocks,
 )
 from .threads import in_order, workers
 
@@ -124,17 +122,17 @@ class EagerMap(Untraced):
 
     def blocks(self, count: int) -> Blocks | None:
         node = self.inputs[0]
-        if not node.pure or (blocks := node.blocks(count)) is None:
-            return None
-        return self._in_blocks(blocks)
+        return self._columns(lambda: node.blocks(count)) if node.pure else None
 
-    def chunks(self, count: int) -> Blocks | None:
-        """Return columns of exactly `count` elements, from any kind of input."""
-        return self._in_blocks(to_blocks(self.inputs[0].stream(), count)) if lowering() else None
+    def gathered(self, count: int, exact: bool = False) -> Blocks | None:
+        node = self.inputs[0]
+        found = self._columns(lambda: node.gathered(count, True)) if exact else None
+        return super().gathered(count, exact) if found is None else found
 
-    def _in_blocks(self, blocks: Blocks) -> Blocks | None:
+    def _columns(self, columns: Callable[[], Blocks | None]) -> Blocks | None:
+        """Return the results for columns of the input; None if they must be made one by one."""
         ways = self._branches
-        if ways is None or not ways.are_small():
+        if ways is None or not ways.are_small() or (blocks := columns()) is None:
             return None
         states = self._function.states()
         call = functools.partial(self._call, states)
@@ -222,14 +220,6 @@ def mapped(node: Node, function: Callable[..., Any], parallel: int | None) -> No
     return Map(Drawn(node, trace) if trace.draws else node, trace, structure, parallel)
 
 
-class Parsable(Node):
-    """Node whose elements can be parsed natively."""
-
-    @abstractmethod
-    def parsed(self, trace: Trace) -> Values | None:
-        """Return elements as the first operation of `trace` parses them; None if it cannot."""
-
-
 class Map(Node):
     """Node that applies a traced function."""
 
@@ -268,7 +258,7 @@ class Map(Node):
         return workers(self.parallel, self.trace.is_waiting)
 
     def values(self, fast: bool = True) -> Values:
-        parsed = self._parsed() if fast else None
+        parsed = self.inputs[0].parsed(self.trace) if fast else None
         if parsed is None:
             return self._values(fast)
         found = (self.trace(value, parsed=True) for value in parsed)
@@ -283,7 +273,7 @@ class Map(Node):
         """Return the elements, parsed in blocks if they are parsed records."""
         blocks = None
         if lowering() and self.trace.is_divided:
-            blocks = self.inputs[0].fast_blocks(PARSED)
+            blocks = self.inputs[0].blocks(PARSED)
         if blocks is None:
             return zip(itertools.repeat(False), self.inputs[0].stream())
         return flattened(map(self._early, blocks))
@@ -323,17 +313,19 @@ class Map(Node):
     def _of_one(self, value: Value) -> Value:
         return self._run((False, value))
 
-    def _parsed(self) -> Values | None:
-        """Return natively parsed batches, if the input can parse records."""
-        batch = self.inputs[0]
-        return batch.parsed(self.trace) if isinstance(batch, Parsable) else None
-
     def blocks(self, count: int) -> Blocks | None:
-        if not self.pure or self.trace.is_large:
+        return self._columns(count, False) if self.pure else None
+
+    def gathered(self, count: int, exact: bool = False) -> Blocks | None:
+        found = self._columns(count, exact) if exact and self.trace.is_pure else None
+        return super().gathered(count, exact) if found is None else found
+
+    def _columns(self, count: int, exact: bool) -> Blocks | None:
+        """Return the results for columns of the input; see :meth:`gathered` for `exact`."""
+        if self.trace.is_large or (blocks := self.inputs[0].gathered(count, exact)) is None:
             return None
-        if (blocks := self.inputs[0].gathered(count)) is None:
-            return None
-        return self._in_blocks(self._parts_of(blocks))
+        values = functools.partial(map, self._of_one)
+        return in_blocks(self._parts_of(blocks), self._of_block, values)
 
     def _parts_of(self, blocks: Blocks) -> Blocks:
         """Split blocks so that their results stay in the processor's cache."""
@@ -348,17 +340,6 @@ class Map(Node):
             return cut(block, first, begin)
 
         return steps(step)
-
-    def chunks(self, count: int) -> Blocks | None:
-        """Return columns of exactly `count` elements, from any kind of input."""
-        if not lowering() or not self.trace.is_pure or self.trace.is_large:
-            return None
-        node = self.inputs[0]
-        inner = node.chunks(count) if isinstance(node, Map) else None
-        return self._in_blocks(to_blocks(node.stream(), count) if inner is None else inner)
-
-    def _in_blocks(self, blocks: Blocks) -> Blocks:
-        return in_blocks(blocks, self._of_block, lambda values: map(self._of_one, values))
 
     def _of_block(self, count: int, columns: list[Any]) -> Block:
         found = self.trace.run_block(count, columns)

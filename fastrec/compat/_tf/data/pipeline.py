@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from .. import errors as _errors
 from ..columns import Variants
@@ -23,6 +23,9 @@ from ..structure import LEAF, pack
 from ..tracing.recording import wrap
 from ..width import AHEAD
 from .streams import Blocks, Values, steps, to_blocks, to_values
+
+if TYPE_CHECKING:
+    from ..tracing.trace import Trace
 
 T = TypeVar("T")
 
@@ -121,20 +124,30 @@ class Node(ABC):
 
     def stream(self, fast: bool = True) -> Values:
         """Iterate over the elements in the fastest available way."""
-        blocks = self.fast_blocks(AHEAD) if fast else None
+        blocks = self.blocks(AHEAD) if fast and _Switch.on else None
         return self.values(fast) if blocks is None else to_values(blocks)
 
-    def gathered(self, count: int) -> Blocks | None:
-        """Return elements as columns, if possible or if elements are scalars."""
-        found = self.blocks(count)
-        if found is not None or not self.pure:
-            return found
-        scalars = all(isinstance(s, TensorSpec) and s.shape.sizes == () for s in self.specs)
-        return to_blocks(self.values(), count) if scalars else None
+    def gathered(self, count: int, exact: bool = False) -> Blocks | None:
+        """Return elements as columns, also elements that are computed one by one.
 
-    def fast_blocks(self, count: int) -> Blocks | None:
-        """Return elements as columns, unless columns are disabled."""
-        return self.blocks(count) if _Switch.on else None
+        Parameters
+        ----------
+        count : int
+        exact : bool
+            Whether each use takes `count` elements. Then an effect of an element does not happen
+            earlier than in TensorFlow. Otherwise, only scalars without effects are gathered.
+        """
+        found = self.blocks(count)
+        if found is None and (exact or (self.pure and self._is_scalar())):
+            found = to_blocks(self.stream(), count)
+        return found
+
+    def parsed(self, trace: Trace) -> Values | None:
+        """Return elements as the first operation of `trace` parses them; None if it cannot."""
+        return None
+
+    def _is_scalar(self) -> bool:
+        return all(isinstance(s, TensorSpec) and s.shape.sizes == () for s in self.specs)
 
 
 class Use(Node):

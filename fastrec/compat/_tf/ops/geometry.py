@@ -106,7 +106,8 @@ RGB_TO_HSV = changed("RGBToHSV", _of_three(pixels("rgb_to_hsv")))
 
 
 def _converted(x: Array, *, dtype: DType, saturate: bool) -> Array:
-    return pixels("convert")(x, dtype.numpy, saturate)
+    found: Array = pixels("convert")(x, dtype.numpy, saturate)
+    return found
 
 
 def _to_dtype(specs: Sequence[Any], *_: Any, dtype: DType, saturate: bool) -> list[TypeSpec]:
@@ -135,7 +136,8 @@ def _grey(x: Array) -> Array:
         raise invalid(
             f"Matrix size-incompatible: In[0]: [{x.size // max(inner, 1)},{inner}], In[1]: [3,1]"
         )
-    return pixels("to_grayscale")(x)
+    found: Array = pixels("to_grayscale")(x)
+    return found
 
 
 def _grey_spec(specs: Sequence[Any], *_: Any) -> list[TypeSpec]:
@@ -208,7 +210,8 @@ def _box(name: str, kernel: str) -> Op:
     """Return an operation on an image and integers, which end with the target size."""
 
     def function(x: Array, *numbers: Any) -> Array:
-        return pixels(kernel)(_image(x), *map(int, numbers))
+        found: Array = pixels(kernel)(_image(x), *map(int, numbers))
+        return found
 
     def infer(specs: Sequence[Any], raws: Sequence[Any]) -> list[TypeSpec]:
         sizes, found = image_sizes(specs[0].shape), [constant_of(raw) for raw in raws[1:]]
@@ -373,7 +376,8 @@ def _with_pad(x: Array, height: Any, width: Any, *, method: str, antialias: bool
     inner, offsets = pixels("fitted")(_image(x).shape[-3:-1], size)
     scaled = pixels("resize")(x, *inner, method, antialias)
     wanted = x.dtype if method == "nearest" else np.float32
-    return pixels("pad")(scaled.astype(wanted, copy=False), *offsets, *size)
+    found: Array = pixels("pad")(scaled.astype(wanted, copy=False), *offsets, *size)
+    return found
 
 
 def _with_pad_spec(
