@@ -42,7 +42,6 @@ def _tensor(value: Any, dtype: Any = None) -> Tensor:
 def applied(op: Op, inputs: Sequence[Any], name: str | None = None, **attributes: Any) -> list[Any]:
     """Apply an operation whose inputs and outputs may be composite; return its outputs."""
     given = [spec_of(x) if isinstance(x, COMPOSITES) else x for x in inputs]
-    assert op.infer is not None
     try:
         found = op.infer(given, inputs, **attributes)
     except InvalidArgumentError as error:  # a run would raise it

@@ -16,7 +16,7 @@ import fastrec
 
 from .._tf.dtypes import resource
 from .._tf.kernels.philox import Philox
-from .._tf.ops import Block, Op
+from .._tf.ops import Block, Op, known_specs
 from .._tf.ops.draws import Drawing, Starts
 from .._tf.seeds import running
 from .._tf.specs import TensorSpec, TypeSpec
@@ -134,9 +134,7 @@ def _as_op(op: Operation, way: Way) -> Op:
             raise changed from error
         return tuple(found)
 
-    def infer(*_: Any, **__: Any) -> list[TypeSpec]:
-        return [TensorSpec(out.shape.sizes, out.dtype) for out in op.outputs]
-
+    infer = known_specs([TensorSpec(out.shape.sizes, out.dtype) for out in op.outputs])
     if op.row is not None and not isinstance(op.row, Drawing):
         named = {"kernel": kernel} if way.names_errors else {}
         return op.row.but(name=op.type, infer=infer, **named)
@@ -274,7 +272,7 @@ def _captured(tensor: Tensor) -> Any:
     op = Op(
         "Captured",
         lambda: captured_values()[tensor],
-        lambda *_: [spec],
+        known_specs([spec]),
         lambda count: Block(captured_values()[tensor], False),
     )
     return call.add(op, [], {})
@@ -339,9 +337,7 @@ def _refused(op: Operation) -> Op:
     def kernel(*_: Any, **__: Any) -> Any:
         raise Effects(op.name)
 
-    def infer(*_: Any, **__: Any) -> list[TypeSpec]:
-        return [TensorSpec(out.shape.sizes, out.dtype) for out in op.outputs]
-
+    infer = known_specs([TensorSpec(out.shape.sizes, out.dtype) for out in op.outputs])
     return Op(op.type, kernel, infer)
 
 

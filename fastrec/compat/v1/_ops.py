@@ -70,7 +70,6 @@ def recorded(
     ValueError
         If the static types or shapes of the inputs are incompatible.
     """
-    assert op.infer is not None
     try:
         specs = op.infer(inputs, inputs, **attributes)
     except InvalidArgumentError as error:  # a run would raise it

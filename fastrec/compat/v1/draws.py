@@ -44,7 +44,6 @@ def drawn(
 ) -> Any:
     """Add an operation that draws random numbers; `seed` is its own seed, or both seeds."""
     seeds = [each or 0 for each in (seed if isinstance(seed, tuple) else get_seed(seed))]
-    assert op.infer is not None
     specs = op.infer([Starts.spec, *inputs], [None, *inputs], **how)
 
     def kernel(step: Any, *values: Any) -> tuple[Any, ...]:

@@ -16,7 +16,7 @@ from .._tf.dtypes import as_dtype, short_name
 from .._tf.errors import of_python
 from .._tf.faces.checks import Choosing
 from .._tf.naming import named
-from .._tf.ops import Op, invalid
+from .._tf.ops import Op, invalid, known_specs
 from .._tf.specs import DatasetSpec, TensorSpec, TypeSpec
 from .._tf.structure import flatten, pack
 from .._tf.tensor import EagerTensor, Tensor, convert_to_tensor
@@ -64,7 +64,7 @@ def _called(
         return tuple(raws) if len(raws) > 1 else raws[0]
 
     specs = [w if isinstance(w, TypeSpec) else TensorSpec(None, w) for w in wanted]
-    op = Op(name, kernel, lambda *_: specs, None, pure=False)
+    op = Op(name, kernel, known_specs(specs), pure=False)
     result = run(op, [convert_to_tensor(value) for value in inp])
     if isinstance(Tout, (list, tuple)):
         return list(result) if isinstance(result, tuple) else [result]

@@ -375,7 +375,7 @@ class Chain(ABC):
         name: str | None = None,
     ) -> Dataset:
         """Group elements by key and apply `reduce_func` to a window of each group at a time."""
-        from .windows import Grouped
+        from .windows import GroupedByKey
 
         if (window_size is None) == (window_size_func is None):
             raise ValueError(
@@ -388,7 +388,7 @@ class Chain(ABC):
             made: Dataset = reduce_func(shown(np.asarray(number, np.int64)), self._of(elements))
             return made._node
 
-        node = Grouped(
+        node = GroupedByKey(
             self._node,
             Scalar(key_func, self._node),
             reduced,

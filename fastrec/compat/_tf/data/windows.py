@@ -83,28 +83,27 @@ class Window(Node):
                 raise each
             values.append(each)
         specs = self.inputs[0].specs
-        parts = [_Held([value[i] for value in values], spec) for i, spec in enumerate(specs)]
+        parts = [
+            _Held(LEAF, [spec], [(value[i],) for value in values]) for i, spec in enumerate(specs)
+        ]
         return tuple(map(self._make, parts))
 
 
 class _Held(Node):
-    """Node over one part of the elements of a window."""
+    """Node over elements that are already in memory."""
 
-    structure = LEAF
-
-    def __init__(self, values: list[Any], spec: TypeSpec) -> None:
+    def __init__(self, structure: Any, specs: list[TypeSpec], values: list[Value]) -> None:
         super().__init__()
-        self._values, self._spec = values, spec
+        self._structure, self._specs, self._values = structure, specs, values
 
-    @property
-    def specs(self) -> list[TypeSpec]:
-        return [self._spec]
+    structure = property(lambda self: self._structure)
+    specs = property(lambda self: self._specs)
 
     def cardinality(self) -> int:
         return len(self._values)
 
     def values(self, fast: bool = True) -> Values:
-        return ((value,) for value in self._values)
+        return iter(self._values)
 
 
 class Bucketed(Node):
@@ -203,21 +202,7 @@ class Bucketed(Node):
         return bucket
 
 
-class _Bucket(Node):
-    """Node over elements that are already in memory."""
-
-    def __init__(self, node: Node, values: list[Value]) -> None:
-        super().__init__(node)
-        self._values = values
-
-    def cardinality(self) -> int:
-        return len(self._values)
-
-    def values(self, fast: bool = True) -> Values:
-        return iter(self._values)
-
-
-class Grouped(Node):
+class GroupedByKey(Node):
     """Node that groups elements by key and reduces each group with a function.
 
     Parameters
@@ -240,7 +225,7 @@ class Grouped(Node):
     ) -> None:
         super().__init__(node)
         self._key, self._reduced, self._size = key, reduced, size
-        self._sample = reduced(0, _Bucket(node, []))
+        self._sample = reduced(0, _Held(node.structure, node.specs, []))
 
     @property
     def structure(self) -> Any:
@@ -262,7 +247,9 @@ class Grouped(Node):
         held: dict[int, list[Value]] = {}
 
         def reduced(key: int) -> Values:
-            return self._reduced(key, _Bucket(self.inputs[0], held.pop(key))).stream(fast)
+            node = self.inputs[0]
+            group = _Held(node.structure, node.specs, held.pop(key))
+            return self._reduced(key, group).stream(fast)
 
         def step() -> Values:
             for key, value in stream:

@@ -44,9 +44,9 @@ class Op:
     name : str
     kernel : callable
         Takes values and attributes. Returns a value, or a tuple with a value for each output.
-    infer : callable, optional
+    infer : callable
         Takes the specs of the inputs, the inputs and attributes. Returns the list of specs of the
-        outputs. By default, the kernel is run on zeros.
+        outputs.
     block : callable, optional
         Takes the number of elements, Blocks and attributes. Returns a column, or a tuple of
         columns, or None if the elements must be processed one by one.
@@ -74,7 +74,7 @@ class Op:
         self,
         name: str,
         kernel: Callable[..., Any],
-        infer: Callable[..., list[TypeSpec]] | None = None,
+        infer: Callable[..., list[TypeSpec]],
         block: Callable[..., Any] | None = None,
         pure: bool = True,
         cheap: bool = False,
@@ -187,6 +187,11 @@ def known_sizes(raw: Any) -> Sequence[int | None] | None:
 def same_spec(specs: Sequence[Any], *_: Any, **__: Any) -> list[Any]:
     """Return the spec of the first input as the spec of the output."""
     return [specs[0]]
+
+
+def known_specs(specs: Sequence[TypeSpec]) -> Callable[..., list[TypeSpec]]:
+    """Return an inference function for outputs with these specs, whatever the inputs are."""
+    return lambda *_, **__: list(specs)
 
 
 def of_type(dtype: DType | str) -> Callable[..., list[TypeSpec]]:

@@ -17,7 +17,7 @@ import numpy as np
 
 from fastrec import _tensor
 
-from ..ops import Block, Op
+from ..ops import Block, Op, known_specs
 from ..ops.arithmetic import aligned, of_rows
 from ..specs import TypeSpec
 from .recording import Node
@@ -130,7 +130,7 @@ class _Formula:
         self._formula = _tensor.Formula(self._types, *self._parts)
         name = "+".join(node.op.name for node in self.nodes)
         alone = len(self.specs) == 1 and self.specs[0].dtype.name == "float32"
-        op = Op(name, self._one, block=self._block)
+        op = Op(name, self._one, known_specs(self.specs), self._block)
         if alone:
             op = op.but(into=self._into)
         return Node(op, tuple(self.inputs), {}, self.slots, self.specs)

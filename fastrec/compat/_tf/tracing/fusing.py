@@ -18,7 +18,7 @@ import numpy as np
 from fastrec import _tensor
 from fastrec.images.augment import distort
 
-from ..ops import Block, Op
+from ..ops import Block, Op, known_specs
 from ..ops.draws import crop_begins
 from ..specs import TypeSpec
 from .running import columns_of
@@ -447,7 +447,8 @@ def fused(
         if (chain := last.get(id(node))) is not None:
             one = chain.joined()
             name = "+".join(each.op.name for each in chain.nodes)
-            op = Op(name, one, block=getattr(one, "block", None), into=getattr(one, "into", None))
+            block, into = getattr(one, "block", None), getattr(one, "into", None)
+            op = Op(name, one, known_specs(node.specs), block, into=into)
             found.append(node._replace(op=op, inputs=tuple(one.inputs), attributes={}))
         elif id(node) not in gone:
             found.append(node)

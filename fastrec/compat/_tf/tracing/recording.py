@@ -17,7 +17,7 @@ import fastrec
 from ..columns import Variants
 from ..dtypes import DType
 from ..ops import Draw, Op, refused
-from ..specs import TensorSpec, TypeSpec, sample
+from ..specs import TensorSpec, TypeSpec
 from ..tensor import EagerTensor, Tensor, TensorShape
 from .calls import DrawOfPart, Draws, Unfit, current_call
 
@@ -313,7 +313,7 @@ class Recording(Draws):
     def add(self, op: Op, raws: Sequence[Any], attributes: dict[str, Any]) -> Any:
         """Record an operation; return symbols of its results."""
         own = [self.own(raw) for raw in raws]
-        specs = (op.infer or _tried(op))([spec_of(raw) for raw in raws], raws, **attributes)
+        specs = op.infer([spec_of(raw) for raw in raws], raws, **attributes)
         symbols = [self._symbol(spec) for spec in specs]
         inputs = tuple(reference(raw) for raw in own)
         slots = tuple(symbol.slot for symbol in symbols)
@@ -337,39 +337,3 @@ def spec_of(raw: Any) -> TypeSpec:
     return (
         TensorSpec(wrapped.shape, wrapped.dtype) if isinstance(wrapped, Tensor) else wrapped._spec
     )
-
-
-# Sizes and values to try; the first two must work, and the others may refine the result.
-_TRIALS = ((2, 1), (3, 1), (0, 1), (1, 1), (2, 0), (2, 2))
-
-
-def _tried(op: Op) -> Callable[..., list[TypeSpec]]:
-    """Return a function that infers specs by running the kernel on samples of several sizes."""
-
-    def infer(specs: list[TypeSpec], raws: list[Any], **attributes: Any) -> list[TypeSpec]:
-        trials: list[list[Any]] = []
-        for unknown, number in _TRIALS:
-            values = [
-                sample(spec, unknown, number) if isinstance(raw, Symbol) else raw
-                for spec, raw in zip(specs, raws, strict=True)
-            ]
-            try:
-                result = op.kernel(*values, **attributes)
-            except Exception:
-                if len(trials) < 2:
-                    raise
-                continue
-            trials.append([wrap(x) for x in (result if isinstance(result, tuple) else (result,))])
-        ranks_known = all(spec.shape.sizes is not None for spec in specs)
-        return [
-            TensorSpec(_agreed(found) if ranks_known else None, found[0].dtype)
-            for found in zip(*trials, strict=True)
-        ]
-
-    return infer
-
-
-def _agreed(found: Sequence[Any]) -> list[int | None] | None:
-    if len({each.shape.ndims for each in found}) > 1:
-        return None
-    return [n[0] if len(set(n)) == 1 else None for n in zip(*(v.shape for v in found), strict=True)]

@@ -18,7 +18,7 @@ import numpy as np
 import fastrec
 from fastrec import FixedLenFeature, RawFeature
 
-from ..ops import Block, Op
+from ..ops import Block, Op, known_specs
 from ..specs import TensorSpec, TypeSpec
 from .recording import Node
 from .running import live
@@ -257,5 +257,5 @@ def _parse_with(parse: Node, images: Sequence[_Image]) -> Node:
 
     # Specs are omitted because they describe strings.
     slots = tuple([fits.get(slot, slot) for slot in parse.slots])
-    op = Op(parse.op.name, parse.op.kernel, block=block)
+    op = Op(parse.op.name, parse.op.kernel, known_specs(()), block)
     return parse._replace(op=op, slots=slots, specs=())
