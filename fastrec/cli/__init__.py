@@ -4,13 +4,16 @@
 from __future__ import annotations
 
 import contextlib
+import signal
 import sys
+import threading
 import warnings
 from collections.abc import Iterator, Sequence
 
 from fastrec.cli.grammar import (
     BROKEN_PIPE,
     INTERRUPTED,
+    TERMINATED,
     USAGE,
     is_verb,
     program,
@@ -39,17 +42,46 @@ def main(argv: Sequence[str] | None = None) -> int:
     int
         The exit status: 0 if all is well, 1 for a finding, such as damage or a difference, 2 for
         a wrong request, 74 for an error of the operating system, 130 after Ctrl-C, 141 when the
-        reader of standard output has closed it.
+        reader of standard output has closed it, 143 after SIGTERM.
 
     Raises
     ------
     SystemExit
         From argparse, after ``--help`` and for words that it does not know.
     """
-    with standard_streams():
+    with standard_streams(), _terminable():
         _accept_any_name(sys.stdout)
         _accept_any_name(sys.stderr)
-        return _run(list(sys.argv[1:] if argv is None else argv))
+        try:
+            return _run(list(sys.argv[1:] if argv is None else argv))
+        except _Terminated:
+            Report().complain("terminated")
+            return TERMINATED
+        except KeyboardInterrupt:
+            Report().complain("interrupted")
+            return INTERRUPTED
+
+
+class _Terminated(KeyboardInterrupt):
+    """Ends a command after SIGTERM, as Ctrl-C does, so that unfinished files are removed."""
+
+
+@contextlib.contextmanager
+def _terminable() -> Iterator[None]:
+    """Raise an exception for SIGTERM, unless the process has another handler."""
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield
+        return
+
+    def end(*_: object) -> None:
+        raise _Terminated
+
+    signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 # The text of these errors is for the user; any other error is a bug, shown with its traceback.
@@ -91,9 +123,6 @@ def _run(words: list[str]) -> int:
     except BrokenPipeError:
         silence_stdout()
         return BROKEN_PIPE
-    except KeyboardInterrupt:
-        report.complain("interrupted")
-        return INTERRUPTED
     except _ERRORS as error:
         report.complain(f"error: {explained(error)}")
         return error.status if isinstance(error, Failure) else status_of(error)

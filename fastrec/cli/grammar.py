@@ -23,6 +23,7 @@ __all__ = [
     "FINDING",
     "INTERRUPTED",
     "IO",
+    "TERMINATED",
     "USAGE",
     "VERBS",
     "add_any_shards",
@@ -44,6 +45,7 @@ USAGE = 2
 IO = 74  # EX_IOERR of sysexits.h
 INTERRUPTED = 130
 BROKEN_PIPE = 141
+TERMINATED = 143
 
 _NAME_WIDTH = 12  # characters of a name in the list of commands
 _LEAST_WIDTH = 40  # characters of a line of this list in a narrow terminal
@@ -128,14 +130,44 @@ VERBS: dict[str, Verb] = {name: verb for group in GROUPS.values() for name, verb
 STATUS = (
     "exit status: 0 if all is well; 1 for a finding: damage, a difference, nothing found; 2 for a "
     "wrong request; 74 if a file cannot be read or written; 130 after Ctrl-C; 141 when standard "
-    "output was closed"
+    "output was closed; 143 after SIGTERM"
 )
+
+
+class _StoreOnce(argparse.Action):
+    """Store the value of an option; a second value of the option is an error.
+
+    argparse would use the last of them, so that the first of two ``--where`` had no effect.
+    """
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        stored: dict[str, str] = parser.__dict__.setdefault("stored", {})  # option by its name
+        if option_string is not None and self.dest in stored:
+            first = stored[self.dest]
+            text = "may be given only once"
+            if first not in self.option_strings:
+                text = f"{first} and {option_string} are mutually exclusive"
+            raise argparse.ArgumentError(self, text)
+        if option_string is not None:
+            stored[self.dest] = option_string
+        setattr(namespace, self.dest, values)
 
 
 class Parser(argparse.ArgumentParser):
     """An argparse parser that prints examples and whose errors suggest similar words."""
 
     examples: tuple[tuple[str, str], ...] = ()
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.register("action", None, _StoreOnce)
+        self.register("action", "store", _StoreOnce)
 
     def format_help(self) -> str:
         """Return the help text, with examples before the exit statuses."""
@@ -233,7 +265,8 @@ def whole_number(least: int, most: int = 2**63 - 1) -> Callable[[str], int]:
         except ValueError:
             raise argparse.ArgumentTypeError(f"must be a whole number, got {text!r}") from None
         if not least <= value <= most:
-            limits = f"{least} to {most}" if most < 2**63 - 1 else f"at least {least}"
+            no_limit = most == 2**63 - 1 and value < least
+            limits = f"at least {least}" if no_limit else f"{least} to {most}"
             raise argparse.ArgumentTypeError(f"must be {limits}, got {value}")
         return value
 

@@ -22,7 +22,7 @@ from typing import Any, TextIO
 from fastrec.cli.streams import stream_of
 from fastrec.errors import CorruptRecordError, FastrecError, MissingRecordsError
 from fastrec.records.object_rules import OBJECT_EXISTS
-from fastrec.records.output_rules import EXISTS
+from fastrec.records.output_rules import EXISTS, UNFINISHED
 from fastrec.records.shard_sets import ANY_SHARDS
 from fastrec.storage.stores import public
 
@@ -44,6 +44,7 @@ Advance = Callable[[int], object]
 _REASONS = {
     EXISTS: "the file exists; --overwrite replaces it",
     OBJECT_EXISTS: "the object exists; --overwrite replaces it",
+    UNFINISHED: "work of another call is here; --resume goes on with it",
 }
 """Reasons of an OSError in the words of the command line."""
 

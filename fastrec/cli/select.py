@@ -138,7 +138,7 @@ class Selector:
                 yield Found(block.path, number, record, row)
         if self.names is not None and self.status == 0 and known:
             # With a limit or a span, other records may have the feature: only a similar name is
-            # a mistake.
+            # a mistake, unless all names are unknown.
             self.name_unknown(
                 self.names, known, only_close=self.limit is not None or self.span is not None
             )
@@ -359,9 +359,11 @@ class Selector:
     ) -> None:
         """Report the features that no record has, with similar names as hints."""
         known = known or self._seen
-        for name in sorted(set(names) - self._seen):
+        unknown = set(names) - self._seen
+        any_known = len(unknown) < len(set(names))
+        for name in sorted(unknown):
             close = difflib.get_close_matches(name, sorted(known)[:_MOST_NAMES], 1)
             hint = f" (did you mean {shown(close[0])!r}?)" if close else ""
             which = "none of these records" if only_close else "no record"
-            if close or not only_close:
+            if close or not (only_close and any_known):
                 self.report.complain(f"warning: {which} has a feature {shown(name)!r}{hint}")

@@ -36,6 +36,7 @@ __all__ = [
     "INDEXED",
     "IS_INPUT",
     "NOT_RECORDS",
+    "UNFINISHED",
     "begins_with_records",
     "check_replaceable",
     "check_set",
@@ -50,6 +51,7 @@ __all__ = [
 ]
 
 EXISTS = "the file exists; overwrite=True replaces it"
+UNFINISHED = "work of another call is here; resume=True goes on with it"
 
 IS_INPUT = "an input of the same call cannot be replaced; name another file"
 NOT_RECORDS = "a record file cannot be replaced by another kind of file; name another file"

@@ -22,7 +22,7 @@ from .compression import Compression
 from .dealing import Buckets, picked
 from .framing import FRAME_OVERHEAD
 from .object_rules import are_there
-from .output_rules import output_compression
+from .output_rules import UNFINISHED, output_compression
 from .paths import PathLike, expand, is_remote
 from .record_files import Source
 from .recovery import OnError
@@ -226,9 +226,7 @@ class _Job:
             os.mkdir(self.folder, 0o700)
         except FileExistsError:
             if not resume:
-                raise FileExistsError(
-                    17, "work of another call is here; resume=True goes on with it", self.folder
-                ) from None
+                raise FileExistsError(17, UNFINISHED, self.folder) from None
             if (state := JobState.load(self.folder)) is not None:
                 self._state = state
                 self._check_state()
