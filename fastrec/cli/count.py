@@ -4,10 +4,9 @@
 from __future__ import annotations
 
 import argparse
-import sys
 
 import fastrec
-from fastrec.cli.files import STDIN, expand, is_empty, name_of
+from fastrec.cli.files import STDIN, expand, is_empty, name_of, standard_input
 from fastrec.cli.grammar import add_json, add_paths, add_threads, status_of
 from fastrec.cli.parallel import Check, in_order
 from fastrec.cli.report import Report, counted, explained, shown
@@ -60,7 +59,7 @@ def _is_here(path: str) -> bool:
 def _count(path: str, check: Check) -> int:
     if path != STDIN and _is_here(path):
         return fastrec.count(path)
-    files = RecordFiles(sys.stdin.buffer if path == STDIN else path, verify=False)
+    files = RecordFiles(standard_input() if path == STDIN else path, verify=False)
     return sum(part.walk(lambda _: check())[0] for part in files.readers())
 
 

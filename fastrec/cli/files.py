@@ -8,6 +8,8 @@ import os
 import shutil
 import sys
 import tempfile
+import warnings
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -17,7 +19,7 @@ from fastrec.cli.grammar import USAGE
 from fastrec.cli.report import Failure, shown
 from fastrec.columns import Bytes
 from fastrec.errors import MissingRecordsError
-from fastrec.records.byte_sources import is_regular
+from fastrec.records.byte_sources import is_regular, read_some
 from fastrec.records.compression import Compression
 from fastrec.records.output_rules import check_replaceable
 from fastrec.records.paths import is_remote, resolve
@@ -43,6 +45,7 @@ __all__ = [
     "reader_of",
     "size_of",
     "spooled",
+    "standard_input",
     "through_file",
     "write_output",
 ]
@@ -56,8 +59,9 @@ def expand(
     """Return the files that `words` name, in that order, and an error for each missing file.
 
     A word is ``-`` for standard input, or any source of :func:`fastrec.records.paths.expand`. The
-    directory of a dataset that TFDS has prepared yields the files of its splits. Several words may
-    come from a pattern that the shell has expanded. Side files among them are therefore left out,
+    directory of a dataset that TFDS has prepared yields the files of its splits. A file is returned
+    once, with a warning if two words are equal. Several words may come from a pattern that the
+    shell has expanded. Side files among them are therefore left out,
     and several shards of a set must be complete unless `any_shards` is set. With `tables`, a
     directory that contains tables yields these.
     """
@@ -74,6 +78,10 @@ def expand(
         except OSError as error:
             missing.append(error)
     files = list(dict.fromkeys(files))
+    if len(set(words)) < len(words):
+        [(word, count)] = Counter(words).most_common(1)
+        text = f"{word!a} is named {count} times, and is read once"
+        warnings.warn(text, RuntimeWarning, stacklevel=2)
     if not any_shards:
         try:
             names = [path for path in files if path != STDIN]
@@ -95,10 +103,10 @@ def spooled(files: Sequence[str], suffix: str = ".tfrecord") -> Iterator[list[st
         for each in once:
             copies[each] = os.path.join(folder, f"input{len(copies)}{suffix}")
             with contextlib.ExitStack() as stack:
-                file = sys.stdin.buffer if each == STDIN else stack.enter_context(open(each, "rb"))
+                file = standard_input() if each == STDIN else stack.enter_context(open(each, "rb"))
                 writer = open_writer(copies[each], StorageOptions(), sync=False)
                 copy = stack.enter_context(contextlib.closing(writer))
-                while piece := file.read(1 << 20):
+                while piece := read_some(file, 1 << 20):
                     copy.write_frames(piece, 0)
         yield [copies.get(each, each) for each in files]
 
@@ -122,6 +130,14 @@ def print_file(path: str) -> None:
     sys.stdout.buffer.flush()
 
 
+def standard_input() -> Any:
+    """Return standard input, without its buffer.
+
+    While a buffer is filled from a pipe, Python handles no signals, and waits for the next bytes.
+    """
+    return getattr(sys.stdin.buffer, "raw", sys.stdin.buffer)
+
+
 def is_stream(path: str) -> bool:
     """Return whether a file can be read only once: standard input, a pipe or a device."""
     if path == STDIN:
@@ -143,7 +159,7 @@ def _meant_by(word: str, chosen: set[str]) -> list[str]:
 
 def reader_of(path: str, **options: Any) -> fastrec.Reader:
     """Return a reader of one of the files, or of standard input."""
-    return fastrec.Reader(sys.stdin.buffer if path == STDIN else path, **options)
+    return fastrec.Reader(standard_input() if path == STDIN else path, **options)
 
 
 def size_of(paths: Iterable[str]) -> int:

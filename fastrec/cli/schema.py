@@ -5,14 +5,13 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 import fastrec
-from fastrec.cli.files import STDIN, expand, name_of
+from fastrec.cli.files import STDIN, expand, name_of, standard_input
 from fastrec.cli.grammar import USAGE, add_json, add_paths, whole_number
 from fastrec.cli.report import Failure, Report, shown
 from fastrec.parsing.feature_stats import Features, FeatureStats, InferredSequence
@@ -52,7 +51,7 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
         raise Failure("standard input and other files are mutually exclusive", USAGE)
     named = shown(paths[0]) if len(paths) == 1 else f"{len(files)} files"
     try:
-        source: Any = sys.stdin.buffer if files == [STDIN] else files
+        source: Any = standard_input() if files == [STDIN] else files
         features = fastrec.infer_features(source, limit=arguments.limit or None, shards="any")
     except fastrec.ExampleParseError as error:
         hint = "; `fastrec head` shows records of any kind"

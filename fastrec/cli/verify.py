@@ -4,12 +4,19 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import threading
 from collections.abc import Callable
 
 import fastrec
-from fastrec.cli.files import STDIN, check_output, expand, is_empty, name_of, size_of
+from fastrec.cli.files import (
+    STDIN,
+    check_output,
+    expand,
+    is_empty,
+    name_of,
+    size_of,
+    standard_input,
+)
 from fastrec.cli.grammar import (
     FINDING,
     USAGE,
@@ -115,7 +122,7 @@ def _checker(
                 advance(position - before.get(name, 0))
                 before[name] = position
 
-        source = sys.stdin.buffer if path == STDIN else path
+        source = standard_input() if path == STDIN else path
         files = RecordFiles(source, on_error="skip")
         [(report, entry)] = examined(files, step, summed=summed)
         if expected is not None and entry is not None and entry.name in expected.names:

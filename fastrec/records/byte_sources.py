@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import io
 import os
 import stat
@@ -34,6 +35,7 @@ __all__ = [
     "check_rereadable",
     "head_of",
     "is_regular",
+    "read_some",
     "regular_head",
     "stream_name",
 ]
@@ -230,6 +232,21 @@ def _once(path: Any, reason: str) -> RandomAccessError:
     )
 
 
+def read_some(file: Any, size: int) -> bytes:
+    """Return up to `size` bytes of a binary file; empty only at the end.
+
+    Raises
+    ------
+    BlockingIOError
+        If the file is a non-blocking pipe without bytes now. Its ``read`` returns None, which a
+        loop would take for the end.
+    """
+    data: bytes | None = file.read(size)
+    if data is None:
+        raise BlockingIOError(errno.EAGAIN, "the stream has no bytes now", stream_name(file))
+    return data
+
+
 class Summed:
     """A binary file that computes the size and CRC32C of its bytes while they are read."""
 
@@ -240,7 +257,7 @@ class Summed:
 
     def read(self, size: int = _PIECE) -> bytes:
         """Read up to `size` bytes, and add them to the totals."""
-        data: bytes = self._file.read(size)
+        data = read_some(self._file, size)
         self._size += len(data)
         self._crc = _core.crc32c(data, self._crc)
         return data

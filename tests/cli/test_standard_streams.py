@@ -13,7 +13,7 @@ from pets import write_pets
 from verbs import skip_without_package_of, stdin
 
 import fastrec
-from fastrec import cli
+from fastrec import _core, cli
 
 COUNT = 60
 
@@ -29,6 +29,10 @@ def ids(data: bytes) -> list[int]:
     batch = fastrec.parse_example(list(fastrec.Reader(io.BytesIO(data))), fastrec.infer_features(
         io.BytesIO(data)))  # fmt: skip
     return [int(each) for each in batch["id"]]
+
+
+def frames_of(data: bytes) -> list[bytes]:
+    return [_core.frame(record) for record in fastrec.Reader(io.BytesIO(data))]
 
 
 READING = {
@@ -63,6 +67,36 @@ def test_every_verb_reads_standard_input(
         assert all(isinstance(json.loads(line), dict) for line in out.splitlines())
     if "x.tfrecord" in READING[verb]:
         assert fastrec.count("x*.tfrecord") == COUNT
+
+
+class Stalled(io.RawIOBase):
+    """A non-blocking pipe: some bytes, and then none for now."""
+
+    name = "<stdin>"
+
+    def __init__(self, data: bytes) -> None:
+        self._data: bytes | None = data
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes | None:  # type: ignore[override]
+        data, self._data = self._data, None
+        return data
+
+
+@pytest.mark.parametrize("verb", [*(each for each in READING if each != "head"), "repair"])
+def test_a_pipe_without_bytes_for_now_is_an_error_and_not_the_end(
+    pets: bytes, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], verb: str
+) -> None:
+    skip_without_package_of(verb)
+    whole = len(pets) - len(frames_of(pets)[-1])  # the pipe stalls after a whole record
+    stdin = io.TextIOWrapper(io.BufferedReader(Stalled(pets[:whole])))
+    monkeypatch.setattr("sys.stdin", stdin)
+    before = sorted(os.listdir("."))
+    assert cli.main([verb, *READING.get(verb, ["-", "-o", "x.tfrecord"])]) == 74
+    assert "<stdin>: the stream has no bytes now" in capsys.readouterr().err
+    assert verb == "extract" or sorted(os.listdir(".")) == before  # it writes file by file
 
 
 @pytest.mark.parametrize(
