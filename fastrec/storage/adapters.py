@@ -87,12 +87,17 @@ class ObstoreStore:
 
     def stat(self, key: str) -> Stat:
         """Return the size and version of an object."""
+        is_http = type(self._reader).__name__ == "HTTPStore"
         try:
-            return _stat_of(self._library.head(self._reader, key))
+            found = _stat_of(self._library.head(self._reader, key))
+            if found.size or not is_http:
+                return found
+            # Some servers answer HEAD as if every object were empty. The body is not read here.
+            return _stat_of(self._library.get(self._reader, key).meta)
         except (FileNotFoundError, ValueError):
             raise
         except Exception:
-            if type(self._reader).__name__ != "HTTPStore":
+            if not is_http:
                 raise
         # Some servers, and URLs that are signed for GET, do not support HEAD.
         found = self._library.get(self._reader, key, options={"range": (0, 1)})

@@ -51,7 +51,8 @@ class Fault:
         ``"refuse"`` (the connection is closed before an answer); after `after` bytes of the body
         ``"reset"``, ``"truncate"`` (closed cleanly), ``"stall"`` (nothing more for a while);
         ``"drip"`` (the first `after` bytes one by one); ``"etag"`` (another one); ``"range"``
-        (other bytes than asked for, and says so); ``"shift"`` (the same, and does not say so).
+        (other bytes than asked for, and says so); ``"shift"`` (the same, and does not say so);
+        ``"empty head"`` (HEAD says that the object is empty).
     """
 
     kind: str = "none"
@@ -265,6 +266,8 @@ class ObjectServer:
                 answer.headers["Content-Range"] = f"bytes {first}-{last}/{size}"
             return answer
         answer = self.backend(request)
+        if fault.kind == "empty head" and request.method == "HEAD":
+            return answer._replace(body=b"")
         if fault.kind == "etag" and answer.status < 300:
             for key in answer.headers:
                 if key.lower() == "etag":
