@@ -93,7 +93,8 @@ def expand(
 ) -> list[str | bytes | RemoteFile]:
     """Return the files that a path, a URL, a pattern, or a list of these names, in order.
 
-    An existing name is used unchanged, even if it contains special characters. Otherwise
+    An existing name is used unchanged, even if it contains special characters. A warning
+    says if such a name with ``*``, ``?`` or ``@10`` also names other files. Otherwise
 
     * a name with ``*``, ``?`` or ``[`` is a pattern; its matches are sorted, and ``**`` matches
       across directories; of a matching directory, its record files are read;
@@ -211,8 +212,26 @@ def _local_files(source: PathLike, chosen: set[str]) -> list[_File]:
         return [os.fsencode(each) for each in files] if isinstance(path, bytes) else files
     if stat.S_ISDIR(mode):
         return [*_record_files(path)]
+    _warn_of_others(os.fsdecode(path))
     chosen.add(os.fsdecode(path))
     return [path]
+
+
+def _warn_of_others(name: str) -> None:
+    """Warn if the name of an existing file also names other files, by ``*``, ``?`` or ``@``.
+
+    A command with a wrong output may have written such a file. Brackets, braces and commas are not
+    checked, because they occur in ordinary names.
+    """
+    others = matching_files(name) if re.search(r"[*?]", name) else []
+    for [pattern, *_], count in _other_names(name):
+        if count is not None:
+            shards = matching_files(pattern)
+            others += [each for each in shards if count < 0 or shard_count(each) == count]
+    if others := [each for each in others if each != name]:
+        from ..storage.listing import warn_of_hidden
+
+        warn_of_hidden(name, others[0])
 
 
 def _matching(pattern: str) -> Iterator[str]:

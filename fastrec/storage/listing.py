@@ -6,6 +6,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+import warnings
 from collections.abc import Callable, Iterable
 from itertools import islice
 from typing import Any
@@ -17,7 +18,7 @@ from .options import StorageOptions
 from .remote import Pause, RemoteFile, find_files, retried
 from .stores import Location, Stat
 
-__all__ = ["expand_urls"]
+__all__ = ["expand_urls", "warn_of_hidden"]
 
 _MANY = 32  # minimum number of named objects in a folder to list the folder
 
@@ -195,17 +196,31 @@ def _matches(
     wanted = re.compile(_pattern("/".join(parts[first:])))
     keys = _listed(location, folder, len(parts) > first + 1, options)
     begin = len(folder)
-    found = [each for each in keys if each[0] == location.key] or [
+    found = [
         each
         for each in keys
         if each[0].startswith(folder)
         and wanted.fullmatch(each[0][begin:])
         and not is_side_key(each[0][begin:])
     ]
+    if itself := [each for each in keys if each[0] == location.key]:
+        if others := [each for each in found if each not in itself]:
+            warn_of_hidden(location.name, location.at(others[0][0]).name)
+        found = itself
     files = _files(location, found, options)
     if not files:
         raise FileNotFoundError(2, "no object matches the pattern", location.name)
     return files
+
+
+def warn_of_hidden(name: str, other: str) -> None:
+    """Warn that a file is read, although its name is also a pattern for others."""
+    warnings.warn(
+        f"{name!a} is a file, which is read, and a pattern for others, such as {other!a}, which "
+        "are not read; rename the file",
+        RuntimeWarning,
+        stacklevel=2,
+    )
 
 
 def _pattern(glob: str) -> str:

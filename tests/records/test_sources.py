@@ -6,6 +6,7 @@ from __future__ import annotations
 import http.server
 import io
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -81,12 +82,25 @@ def test_a_name_that_does_not_exist_may_stand_for_others(
 
 
 @pytest.mark.parametrize(
-    "name", ["x@3", "x@*", "{a,b}.tfrecord", "a,b.tfrecord", "$HOME", "~x", "[a].tfrecord", "*"]
+    "name", ["x@3", "x@*", "{a,b}.tfrecord", "a,b.tfrecord", "$HOME", "~x", "[a].tfrecord", "*a*b"]
 )
 def test_a_name_that_exists_is_taken_as_it_is(folder: Path, name: str) -> None:
     write(folder / name, [b"1"])
     write(folder / "a.tfrecord", [b"2"])
     assert expand(name) == [name]
+
+
+@pytest.mark.parametrize("name", ["*", "t-*", "t-0000?-of-00003.tfrecord", "t@3", "t@*.tfrecord"])
+def test_a_warning_names_a_file_that_is_not_read_because_another_has_its_pattern_as_a_name(
+    folder: Path, name: str
+) -> None:
+    write(folder / name, [b"1"])
+    assert fastrec.count(name) == 1
+    first = make_shards(folder, 3)[0]
+    with pytest.warns(RuntimeWarning, match=re.escape(f"{name!r} is a file, ")) as caught:
+        assert fastrec.count(name) == 1
+    assert name[0] == "*" or f"such as {first!r}" in str(caught[0].message)
+    assert fastrec.count("t-0*") == 3 + (name == "t-0000?-of-00003.tfrecord")
 
 
 @pytest.mark.parametrize(

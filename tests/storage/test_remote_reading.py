@@ -80,6 +80,13 @@ def test_patterns_and_folders(memory: Any, pattern: str, found: list[str]) -> No
     assert fastrec.Reader(f"{memory.url}/{pattern}").paths == [f"{memory.url}/{k}" for k in found]
 
 
+def test_a_warning_names_an_object_that_another_hides(memory: Any) -> None:
+    for key in ("t-*", "t-0", "t-1"):
+        memory.put(key, DATA)
+    with pytest.warns(RuntimeWarning, match=r"t-\*' is a file, .* such as '.*/t-0'"):
+        assert read(f"{memory.url}/t-*") == RECORDS
+
+
 @pytest.mark.parametrize("name", ["no", "no*", "no/", "*/no-?", ""])
 def test_what_is_not_there(memory: Any, name: str) -> None:
     with pytest.raises(FileNotFoundError) as caught:
@@ -167,6 +174,14 @@ def test_what_does_not_end_is_given_up(fault: Fault) -> None:
         with pytest.raises(OSError, match="after 3 attempts"):
             read(f"{server.url}/b", storage_options=options)
         assert sum(request.method == "GET" for request in server.requests) == 3
+
+
+def test_an_object_is_not_empty_because_head_says_so() -> None:
+    head = Fault("empty head")
+    with ObjectServer(Objects({"b": DATA, "e": b""}), lambda *_: head) as server:
+        assert read(f"{server.url}/b") == RECORDS
+        assert fastrec.count([f"{server.url}/b", f"{server.url}/e"]) == len(RECORDS)
+        assert read(f"{server.url}/e") == []
 
 
 def test_bytes_of_another_place_are_no_records() -> None:
