@@ -25,6 +25,7 @@ __all__ = [
     "log_info",
     "one_line",
     "printable",
+    "reworded",
 ]
 
 _Result = TypeVar("_Result")
@@ -40,6 +41,14 @@ def call_out(function: Callable[..., _Result], *arguments: Any) -> _Result:
     except StopIteration as error:
         name = getattr(function, "__qualname__", type(function).__qualname__)
         raise RuntimeError(f"{name} raised StopIteration") from error
+
+
+def reworded(error: Exception, message: str) -> Exception:
+    """Return an error of the same class with another message.
+
+    The classes of Unicode errors require more than a message; such an error becomes a ValueError.
+    """
+    return ValueError(message) if isinstance(error, UnicodeError) else type(error)(message)
 
 
 def log_info(message: str, *arguments: Any) -> None:

@@ -15,6 +15,7 @@ import fastrec
 
 from .. import arrow
 from ..encoding.arrow_import import import_arrow
+from ..errors import reworded
 from ..features.raw import RawFeature
 from ..parsing.column_parser import TableFeatures, inferred_columns
 from ..parsing.infer import survey_features
@@ -243,7 +244,7 @@ class Tables:
                 if isinstance(error, fastrec.FastrecError):
                     raise
                 where = f"{part.path!a}: rows {part.row} to {part.row + part.batch.num_rows - 1}"
-                raise type(error)(f"{where}: {error}") from error
+                raise reworded(error, f"{where}: {error}") from error
             yield part.total
 
     def _write_batch(self, sink: fastrec.Writer, batch: Any) -> None:
@@ -319,7 +320,7 @@ class Tables:
                 else:
                     sink.write(row)
             except (TypeError, ValueError, OverflowError) as error:
-                raise type(error)(f"{path!a}: line {line}: {error}") from error
+                raise reworded(error, f"{path!a}: line {line}: {error}") from error
             if sink.count % _JSON_ROWS == 0:
                 yield None
         yield None

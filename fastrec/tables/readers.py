@@ -112,7 +112,10 @@ def _csv(
 
 
 def _csv_types(paths: Sequence[str], columns: list[str] | None) -> dict[str, Any]:
-    """Return the column types: bool, integer or float if lossless for all values, else text."""
+    """Return the column types: bool, integer or float if lossless for all values, else text.
+
+    Fractions are rounded to float32, but integers among them must keep their digits.
+    """
     names = pyarrow.csv.ConvertOptions(include_columns=columns)
     with _open_csv(paths[0], names) as file:
         found = file.schema.names
@@ -134,10 +137,36 @@ def _all_are(column: Any, pattern: str, kind: Any) -> bool:
     if not pc.all(pc.match_substring_regex(column, pattern), min_count=0).as_py():
         return False
     try:
-        column.cast(kind)
+        values = column.cast(kind)
     except pa.ArrowInvalid:
         return False
-    return True
+    return kind != pa.float64() or _are_float32(column, values.to_numpy(zero_copy_only=False))
+
+
+def _are_float32(texts: Any, values: Any) -> bool:
+    """Return whether float32 has the range for all values, and the digits for all integers."""
+    with np.errstate(over="ignore"):
+        beyond = np.isinf(values.astype(np.float32))
+    named = pc.match_substring_regex(texts, "inf|Infinity").fill_null(False)
+    if (beyond & ~named.to_numpy(zero_copy_only=False)).any():
+        return False
+    integers = pc.match_substring_regex(texts, r"^[+-]?\d+$").fill_null(False)
+    large = integers.to_numpy(zero_copy_only=False) & (abs(values) > _EXACT)
+    return all(keeps_digits(int(texts[int(place)].as_py())) for place in np.flatnonzero(large))
+
+
+_EXACT = 1 << 24  # every integer up to here is a float32
+
+
+def keeps_digits(value: int) -> bool:
+    """Return whether float32 stores an integer so that printing it restores its digits.
+
+    Examples
+    --------
+    >>> keeps_digits(123456790), keeps_digits(123456789)
+    (True, False)
+    """
+    return abs(value) <= _EXACT or int(float(str(np.float32(value)))) == value
 
 
 def _csv_batches(
@@ -213,6 +242,7 @@ class _Kinds:
         self, paths: Sequence[str], floats: set[str], names: set[str] | None, text: str
     ) -> None:
         self._kinds: dict[str, type] = dict.fromkeys(floats, float)
+        self._floats = floats
         self._paths, self._names, self._text = paths, names, text
         self._ahead: dict[str, tuple[bool, type | None]] | None = None
 
@@ -275,7 +305,20 @@ class _Kinds:
             )
         known = self._kinds.setdefault(name, kind)
         if known is float and kind is int:
+            if name not in self._floats and not (abs(value) < 2**127 and keeps_digits(value)):
+                raise ValueError(
+                    f"feature {name!a} is a float before, and float32 does not hold "
+                    f"{str(value)[:40]}; "
+                    "features gives its type"
+                )
             return float(value)
+        # The decoder returns an infinity for 1e999, too, but another object than for the name.
+        if (
+            kind is float
+            and math.isinf(value)
+            and not any(value is each for each in NAMES_OF_FLOATS.values())
+        ):
+            raise ValueError(f"feature {name!a}: a number is beyond float32; write Infinity")
         if known is float and value in NAMES_OF_FLOATS:
             return NAMES_OF_FLOATS[value]
         if known is not kind:
@@ -306,7 +349,7 @@ def _kinds_ahead(paths: Sequence[str]) -> dict[str, tuple[bool, type | None]]:
         with pa.input_stream(path, compression="detect") as file:
             for line in _lines(path, file):
                 try:
-                    row = json.loads(line, parse_constant=_constant) if line else {}
+                    row = _loads(line) if line else {}
                 except (ValueError, RecursionError):
                     continue  # the pass over the rows reports the line
                 for name, value in row.items() if isinstance(row, dict) else ():
@@ -349,15 +392,25 @@ def json_rows(
         with pa.input_stream(path, compression="detect") as file:
             for number, line in enumerate(_lines(path, file), 1):
                 try:
-                    row = kinds.row(json.loads(line, parse_constant=_constant)) if line else None
+                    row = kinds.row(_loads(line)) if line else None
                 except (ValueError, RecursionError) as error:
                     raise ValueError(f"{path!a}: line {number}: {one_line(error)}") from None
                 if row is not None:
                     yield path, number, row
 
 
-def _constant(word: str) -> float:
-    return NAMES_OF_FLOATS[word]
+def _loads(line: bytes) -> Any:
+    return json.loads(line, parse_constant=NAMES_OF_FLOATS.get, object_pairs_hook=_object)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object as a dict; raise if it has a name twice, as only the last would be kept."""
+    values = dict(pairs)
+    if len(values) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in values if names.count(name) > 1)
+        raise ValueError(f"name {twice!a} occurs twice in an object")
+    return values
 
 
 def _lines(path: str, file: Any) -> Iterator[bytes]:

@@ -20,6 +20,7 @@ from ..records.object_rules import check_outputs, remove_outputs, stale_outputs
 from ..records.paths import PathLike, shard_paths
 from ..records.targets import open_writer
 from ..storage.options import StorageOptions
+from .formats import TEXTUAL
 
 __all__ = ["TableWriter"]
 
@@ -262,6 +263,8 @@ def _opener(
         raise ValueError(f"compression must be one of {choices} for {kind}, got {compression!a}")
     if level is not None and name is None:
         raise ValueError("level requires compression")
+    if level is not None and kind not in TEXTUAL:
+        _check_level(name, level)
 
     def parquet(file: _NewFile, schema: Any) -> _Opened:
         options = {} if compression is None else {"compression": str(compression).lower()}
@@ -284,6 +287,15 @@ def _opener(
         return make(sink, schema), sink.close
 
     return {"parquet": parquet, "arrow": ipc, "csv": text, "jsonl": text}[kind]
+
+
+def _check_level(compression: Any, level: int) -> None:
+    if not pa.Codec.supports_compression_level(compression):
+        raise ValueError(f"compression {compression!a} has no levels")
+    least = pa.Codec.minimum_compression_level(compression)
+    most = pa.Codec.maximum_compression_level(compression)
+    if not least <= level <= most:
+        raise ValueError(f"level must be {least} to {most} for {compression}, got {level}")
 
 
 def _nothing() -> None:

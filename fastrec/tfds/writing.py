@@ -17,6 +17,7 @@ import fastrec
 from .. import _core
 from ..arguments import check_int, check_types, shown
 from ..columns import Bytes
+from ..errors import reworded
 from ..records.output_folder import output_folder
 from ..records.targets import write_file
 from ..storage.urls import local_path
@@ -211,7 +212,7 @@ def _flatten(feature: Connector, name: str, value: Any, rank: int, flat: dict[st
         try:
             _put(feature, name, value, rank, flat)
         except (ValueError, TypeError) as error:
-            raise type(error)(f"feature {name!r}: {error}") from error
+            raise reworded(error, f"feature {name!r}: {error}") from error
 
 
 def _check_lengths(feature: SequenceOf, name: str, value: Any, rank: int) -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -103,6 +104,12 @@ def test_numbers_in_csv_lose_no_digit(tmp_path: Path) -> None:
         "edge": ["9223372036854775807", "-9223372036854775808"],
         "half": ["1.50", "2"],
         "plus": ["+1", "2"],
+        "phone": ["+14155550123", "+14155550124"],
+        "mixed": ["123456789", "0.5"],
+        "round": ["123456790", "0.5"],
+        "huge": ["1e39", "0.5"],
+        "more": ["-1e400", "0.5"],
+        "named": ["-inf", "Infinity"],
         "flag": ["true", "false"],
         "some": ["", "7"],
         "none": ["", ""],
@@ -116,6 +123,12 @@ def test_numbers_in_csv_lose_no_digit(tmp_path: Path) -> None:
     assert first["edge"] == ("int64_list", ["9223372036854775807"])
     assert first["half"] == ("float_list", ["1.5"])
     assert first["plus"] == ("float_list", ["1.0"])
+    assert first["phone"] == ("bytes_list", ["b'+14155550123'"])
+    assert first["mixed"] == ("bytes_list", ["b'123456789'"])
+    assert first["round"] == ("float_list", ["123456792.0"])  # float32 prints it as 123456790
+    assert first["huge"] == ("bytes_list", ["b'1e39'"])
+    assert first["more"] == ("bytes_list", ["b'-1e400'"])
+    assert first["named"] == ("float_list", ["-inf"])
     assert first["flag"] == ("int64_list", ["1"])
     assert second["some"] == ("int64_list", ["7"])
     assert "some" not in first
@@ -294,6 +307,12 @@ def test_damage_publishes_nothing_or_is_skipped(mixed: Path, tmp_path: Path) -> 
         ('{"a": {"b": 1}}\n', "line 1: feature 'a': an object cannot be stored"),
         ('{"a": [null]}\n', "line 1: feature 'a': null in a list"),
         ('{"a": 9999999999999999999}\n', "line 1: .*'a'"),
+        ('{"a": 1, "b": 2, "a": 3}\n', "line 1: name 'a' occurs twice in an object"),
+        ('{"a": 1.5}\n{"a": [16777217]}\n', "line 2: feature 'a' is .* does not hold 16777217"),
+        ('{"a": 1.5}\n{"a": ' + "9" * 400 + "}\n", "line 2: feature 'a' is .* does not hold 999"),
+        ('{"a": 1e999}\n', "line 1: feature 'a': a number is beyond float32"),
+        ('{"a": [-Infinity, -1e999]}\n', "line 1: feature 'a': a number is beyond float32"),
+        ('{"a\\ud800": 1}\n', "line 1: .*surrogates not allowed"),
         (
             '{"a": "NaN"}\n{"a": 1.5}\n',
             "line 1: feature 'a' begins with 'NaN', which is a float or",
@@ -308,6 +327,54 @@ def test_json_that_cannot_be_stored_is_refused_by_line(
     with pytest.raises((ValueError, OverflowError), match=message):
         fastrec.convert(tmp_path / "a.jsonl", tmp_path / "a.tfrecord")
     assert os.listdir(tmp_path) == ["a.jsonl"]
+
+
+@given(
+    numbers=st.lists(
+        st.integers(-(2**63), 2**63 - 1) | st.integers(-(2**26), 2**26) | st.floats(width=32),
+        min_size=1,
+        max_size=4,
+    ),
+    kind=st.sampled_from(["csv", "jsonl"]),
+)
+def test_no_number_of_a_text_loses_its_digits(
+    tmp_path_factory: pytest.TempPathFactory, numbers: list[int | float], kind: str
+) -> None:
+    folder = tmp_path_factory.mktemp("numbers")
+    source, target = folder / f"a.{kind}", folder / "a.tfrecord"
+    names = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
+    texts = [names.get(str(each), str(each)) for each in numbers]
+    lines = texts if kind == "csv" else [f'{{"a": {text}}}' for text in texts]
+    source.write_text("\n".join(["a"] * (kind == "csv") + lines))
+    try:
+        fastrec.convert(source, target)
+    except ValueError:
+        assert kind == "jsonl"  # an error names the line
+        return
+    for text, number, row in zip(texts, numbers, examples(target), strict=True):
+        stored, [value] = row["a"]
+        if stored == "float_list":
+            printed = float(str(np.float32(value)))
+            assert number in (printed, float(value)) or (math.isnan(printed) and math.isnan(number))
+        else:
+            assert value == (text if stored == "int64_list" else repr(text.encode()))
+
+
+@pytest.mark.parametrize(
+    ("kind", "compression", "level", "message"),
+    [
+        ("parquet", "gzip", 99, "level must be 1 to 9 for gzip, got 99"),
+        ("parquet", "snappy", 1, "compression 'snappy' has no levels"),
+        ("arrow", "zstd", 23, "level must be -131072 to 22 for zstd, got 23"),
+    ],
+)
+def test_a_level_that_a_compression_lacks_is_refused(
+    tmp_path: Path, kind: str, compression: Any, level: int, message: str
+) -> None:
+    source = put(tmp_path / "a.tfrecord", [{"n": 1}])
+    with pytest.raises(ValueError, match=message):
+        fastrec.convert(source, tmp_path / f"a.{kind}", compression=compression, level=level)
+    assert os.listdir(tmp_path) == ["a.tfrecord"]
 
 
 def test_json_of_others_is_read(tmp_path: Path) -> None:
