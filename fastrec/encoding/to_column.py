@@ -273,7 +273,7 @@ def _rows(key: Any, rows: list[Any]) -> tuple[Column, NDArray[np.uint8] | None]:
         strings = [b"" if row is None else _string(key, row, i) for i, row in enumerate(rows)]
         return Bytes.from_list(strings), present
     if all(isinstance(row, (int, float, np.generic)) for row in full):
-        fill = type(full[0])(0)
+        fill = 0 if isinstance(full[0], int) else type(full[0])(0)  # 0 may not be in an IntEnum
         return _numbers(key, [fill if row is None else row for row in rows]), present
     return _ragged(key, rows), present
 

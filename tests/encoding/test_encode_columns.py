@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import array
+import enum
 import threading
 from pathlib import Path
 from typing import Any
@@ -261,6 +262,18 @@ def test_images_of_different_sizes_are_one_bytes_value_each() -> None:
     images = [np.full((n, 2, 3), n, np.uint8) for n in (1, 4, 2)]
     assert encode_examples({"a": images}).to_list() == [
         encode_example({"a": image}) for image in images
+    ]
+
+
+class Color(enum.IntEnum):
+    RED = 3
+
+
+def test_members_of_an_enum_are_their_numbers() -> None:
+    records = encode_examples({"a": [Color.RED, None], "b": [[Color.RED], [1, Color.RED]]})
+    assert list(records) == [
+        encode_example({"a": Color.RED, "b": [3]}),
+        encode_example({"a": None, "b": [1, 3]}),
     ]
 
 
