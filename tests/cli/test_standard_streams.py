@@ -7,6 +7,7 @@ import io
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pets import write_pets
@@ -80,7 +81,7 @@ class Stalled(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def read(self, size: int = -1) -> bytes | None:  # type: ignore[override]
+    def read(self, size: int = -1) -> bytes | None:
         data, self._data = self._data, None
         return data
 
@@ -91,8 +92,8 @@ def test_a_pipe_without_bytes_for_now_is_an_error_and_not_the_end(
 ) -> None:
     skip_without_package_of(verb)
     whole = len(pets) - len(frames_of(pets)[-1])  # the pipe stalls after a whole record
-    stdin = io.TextIOWrapper(io.BufferedReader(Stalled(pets[:whole])))
-    monkeypatch.setattr("sys.stdin", stdin)
+    pipe: Any = Stalled(pets[:whole])
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BufferedReader(pipe)))
     before = sorted(os.listdir("."))
     assert cli.main([verb, *READING.get(verb, ["-", "-o", "x.tfrecord"])]) == 74
     assert "<stdin>: the stream has no bytes now" in capsys.readouterr().err
