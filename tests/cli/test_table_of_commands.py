@@ -67,7 +67,7 @@ COMMANDS: dict[str, tuple[str, Callable[[Run], int] | None]] = {
     "split": ("split {source} -o {out} --shard-records 7", written),
     "merge": ("merge {source} -o {out}", written),
     "reshard": ("reshard {source} -o {out} --shards 2", written),
-    "shuffle": ("shuffle {source} -o {out}", written),
+    "reshard --shuffle": ("reshard --shuffle {source} -o {out}", written),
     "convert": ("convert {source} -o {out}.jsonl", lambda run: len(
         [line for path in run.folder.glob("*.jsonl") for line in path.read_text().splitlines()])),
     "extract": ("extract {source} -o {out} --feature y", extracted),

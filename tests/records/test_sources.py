@@ -351,7 +351,7 @@ def test_a_set_is_whole_when_all_its_numbers_are_there(
 VERBS = {
     "head": [], "cat": [], "grep": ["x"], "schema": [], "count": [], "stats": [], "verify": [],
     "split": ["-o", "o.tfr", "--shard-records", "1"], "merge": ["-o", "o.tfr"],
-    "reshard": ["-o", "o.tfr"], "shuffle": ["-o", "o.tfr"], "convert": ["-o", "o.jsonl"],
+    "reshard": ["-o", "o.tfr"], "convert": ["-o", "o.jsonl"],
     "view": ["--html", "o.html"], "extract": ["-o", "o", "--feature", "i"],
 }  # fmt: skip
 
