@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -21,3 +22,11 @@ def block_of(page: str, *parts: str, body: str | None = None) -> str:
         assert " ...\n" in code
         code = code.replace(" ...\n", f" {body}\n")
     return str(code)
+
+
+def run_page(name: str, names: dict[str, Any]) -> dict[str, Any]:
+    """Run all Python blocks of a page, which see `names`, and return their variables."""
+    text = (DOCS / name).read_text(encoding="utf-8")
+    for code in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
+        exec(compile(code, name, "exec"), names)
+    return names

@@ -9,10 +9,13 @@ import inspect
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from event_messages import Value, event
+from page_code import run_page
 from pets import png
 
 import fastrec
@@ -111,3 +114,23 @@ def test_the_code_about_images_and_batches_runs(
         exec(compile(each, "page", "exec"), names)
     assert names["images"].shape == (8, 3, 224, 224)
     assert names["video"][0].shape == (3, 64, 64, 3)
+
+
+def test_the_code_about_events_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "runs").mkdir()
+    with fastrec.Writer("runs/events.out.tfevents.1.host") as writer:
+        for step in range(3):
+            writer.write(event(step, Value(tag="train/loss", simple_value=0.5 * step)))
+    names = run_page("events.md", {"pandas": SimpleNamespace(DataFrame=dict)})
+    assert names["frame"]["value"].tolist() == [0.0, 0.5, 1.0]
+
+
+def test_the_code_about_migration_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    images = np.full((300, 32, 32, 3), 255, np.uint8)
+    with fastrec.Writer("train.tfrecord") as writer:
+        writer.write_batch({"image": images, "label": np.arange(300)})
+    names = run_page("compat-v2.md", {})
+    assert names["images"].shape == (300 % 128, 32, 32, 3)
+    assert float(names["images"].numpy().max()) == 1.0

@@ -53,7 +53,8 @@ def test_the_code_about_scale_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 GUIDES = ["tokens.md", "tabular.md", "sequences.md", "many-machines.md", "damage.md",
-          "shuffling.md", "resuming.md", "writing.md", "fast-loading.md"]  # fmt: skip
+          "shuffling.md", "resuming.md", "writing.md", "fast-loading.md", "elastic.md",
+          "selecting.md"]  # fmt: skip
 
 
 @pytest.mark.parametrize("page", ["start.md", "coming-from.md", *GUIDES])
@@ -61,11 +62,13 @@ def test_the_code_of_a_page_runs(
     page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = (Path(__file__).parents[2] / "docs" / page).read_text()
+    if page == "selecting.md":
+        pytest.importorskip("pyarrow")  # for Index.table()
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
     for code in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
         exec(compile(code, page, "exec"), names)
-    assert len(names) > 5
+    assert len(names) > 4
 
 
 def test_every_name_in_the_overview_exists() -> None:
