@@ -115,9 +115,12 @@ def _run(words: list[str]) -> int:
         parser.error(str(error))
     for name, value in vars(arguments).items():
         setattr(arguments, name, _unmarked(value))
+    from fastrec.cli.files import check_outputs_of
+
     report = Report(quiet=getattr(arguments, "quiet", False))
     try:
         with _warnings_on(report):
+            check_outputs_of(arguments)
             status: int = arguments.run(arguments, report)
         sys.stdout.flush()
     except BrokenPipeError:

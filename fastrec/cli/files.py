@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import os
 import shutil
@@ -21,7 +22,12 @@ from fastrec.columns import Bytes
 from fastrec.errors import MissingRecordsError
 from fastrec.records.byte_sources import is_regular, read_some
 from fastrec.records.compression import Compression
-from fastrec.records.output_rules import check_replaceable
+from fastrec.records.output_rules import (
+    IS_INPUT,
+    check_replaceable,
+    exists_error,
+    is_input_file,
+)
 from fastrec.records.paths import is_remote, resolve
 from fastrec.records.shard_sets import check_shards, lone_shards
 from fastrec.records.shard_writer import ShardWriter
@@ -36,6 +42,7 @@ __all__ = [
     "STDIN",
     "check_local",
     "check_output",
+    "check_outputs_of",
     "expand",
     "is_empty",
     "is_stream",
@@ -51,6 +58,7 @@ __all__ = [
 ]
 
 STDIN = "-"
+_OUTPUTS = ("output", "html", "write_manifest")  # options that name an output
 
 
 def expand(
@@ -89,6 +97,18 @@ def expand(
         except MissingRecordsError as error:
             missing.append(error)
     return files, missing
+
+
+def check_outputs_of(arguments: argparse.Namespace) -> None:
+    """Raise if an output is a side file among the input words, which :func:`expand` leaves out."""
+    words = getattr(arguments, "paths", None)
+    if not isinstance(words, list) or len(words) < 2:
+        return
+    sides = [word for word in words if is_side_file(os.path.basename(word))]
+    for option in _OUTPUTS:
+        output = getattr(arguments, option, None)
+        if output and is_input_file(output, sides):
+            raise exists_error(output, IS_INPUT)
 
 
 @contextlib.contextmanager

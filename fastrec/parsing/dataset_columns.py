@@ -166,7 +166,8 @@ def save_dataset_columns(
     files.described = None  # otherwise columns of an older index would be used
     compact = {name: _compact(each) for name, each in columns_of(files, names, "columns").items()}
     data = dump(compact, _stamp_of(index), index.records)
-    write_file(columns_path(path), data, storage, overwrite=True, inputs=[path, *files.places])
+    inputs = [path, *files.places]
+    write_file(columns_path(path), data, storage, overwrite=True, index=True, inputs=inputs)
 
 
 def _compact(column: Column) -> Column:

@@ -169,7 +169,7 @@ class IndexColumns:
         """Write the columns, by default next to the record file, replacing older columns there."""
         target = columns_path(self.path) if place is None else place
         overwrite = overwrite or (place is None and is_index(target))
-        write_file(target, self.to_bytes(), overwrite=overwrite, inputs=[self.path])
+        write_file(target, self.to_bytes(), overwrite=overwrite, index=True, inputs=[self.path])
 
     def to_bytes(self) -> bytes:
         """Return the columns in the format of the column file."""

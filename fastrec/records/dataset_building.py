@@ -137,7 +137,7 @@ def open_dataset_writer(
     """Return a finished writer of the index of some files; its `close` publishes the index."""
     names = b"".join(_relative(path, places))
     sizes, counts, sections, kinds, versions = [], [], [], bytearray(), bytearray()
-    writer = open_writer(path, storage, overwrite=overwrite, inputs=places)
+    writer = open_writer(path, storage, overwrite=overwrite, index=True, inputs=places)
     try:
         with tempfile.TemporaryFile(prefix="fastrec-") as spool:
             for each in described:

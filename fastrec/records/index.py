@@ -236,7 +236,7 @@ class Index:
         """Return a finished writer of the index; its `close` publishes the index."""
         target = index_path(self.path) if index is None else index
         overwrite = overwrite or (index is None and is_index(target, storage))
-        writer = open_writer(target, storage, overwrite=overwrite, inputs=[self.path])
+        writer = open_writer(target, storage, overwrite=overwrite, index=True, inputs=[self.path])
         writer.write_frames(self._saved(), 0)
         writer.finish()
         return writer

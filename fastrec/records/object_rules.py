@@ -17,8 +17,11 @@ from .output_rules import (
     HEAD,
     INDEXED,
     IS_INPUT,
+    NOT_INDEX,
     NOT_RECORDS,
+    begins_with_index,
     begins_with_records,
+    check_name,
     check_set,
     exists_error,
     is_input_file,
@@ -72,15 +75,25 @@ def check_outputs(
 
 
 def check_object(
-    url: str, *, overwrite: bool, records: bool, inputs: Iterable[Any], storage: StorageOptions
+    url: str,
+    *,
+    overwrite: bool,
+    records: bool,
+    index: bool = False,
+    inputs: Iterable[Any],
+    storage: StorageOptions,
 ) -> None:
-    """Raise if a URL is an input of the same call, or holds records that other data would replace.
+    """Raise if a URL is an input of the same call, or if its content is of another kind.
 
     Raises
     ------
     FileExistsError
+    ValueError
+        If the object has the name of an index, and is none.
     """
     location = locate(url, storage)
+    if not index:
+        check_name(location.name)
     if _is_input(location, inputs, storage):
         raise exists_error(location.name, IS_INPUT)
     if overwrite and not records:
@@ -91,6 +104,8 @@ def check_object(
         [head] = run_all([partial(file.read, 0, min(file.size, HEAD))])
         if begins_with_records(bytes(head), url):
             raise exists_error(location.name, NOT_RECORDS)
+        if not index and begins_with_index(bytes(head)):
+            raise exists_error(location.name, NOT_INDEX)
 
 
 def stale_outputs(path: PathLike, written: Sequence[str], storage: StorageOptions) -> list[str]:

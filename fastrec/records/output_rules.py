@@ -10,6 +10,8 @@ users):
 * A record file is only replaced by records, never by a table, an index, a manifest or a page.
 * An index next to its record file, whose name the caller did not choose, replaces an older
   index, but never another kind of file.
+* Only an index replaces an index or has the name of one, because patterns and directories skip
+  these names.
 * A set of shards replaces a whole set. If a set with the same name and another number of shards
   exists, this is an error without ``overwrite``, and the set is removed with ``overwrite``.
 """
@@ -35,9 +37,12 @@ __all__ = [
     "HEAD",
     "INDEXED",
     "IS_INPUT",
+    "NOT_INDEX",
     "NOT_RECORDS",
     "UNFINISHED",
+    "begins_with_index",
     "begins_with_records",
+    "check_name",
     "check_replaceable",
     "check_set",
     "exists_error",
@@ -55,7 +60,9 @@ UNFINISHED = "work of another call is here; resume=True goes on with it"
 
 IS_INPUT = "an input of the same call cannot be replaced; name another file"
 NOT_RECORDS = "a record file cannot be replaced by another kind of file; name another file"
+NOT_INDEX = "an index cannot be replaced by another kind of file; name another file"
 INDEXED = ("", ".frindex", ".frcolumns")  # suffixes of a record file and its indexes
+_INDEX_NAMES = (".frindex", ".frcolumns", ".frdataset")
 _INDEX = b"\x89FR"  # the first bytes of every index and column file
 HEAD = 1 << 20  # initial bytes of a file that are searched for a record
 
@@ -79,22 +86,31 @@ def output_compression(path: Any, compression: Compression) -> Codec | None:
 
 
 def check_replaceable(
-    path: PathLike, *, overwrite: bool, records: bool = False, inputs: Iterable[Any] = ()
+    path: PathLike,
+    *,
+    overwrite: bool,
+    records: bool = False,
+    index: bool = False,
+    inputs: Iterable[Any] = (),
 ) -> None:
     """Raise unless a new file may be written to a local path.
 
     Parameters
     ----------
-    records
-        Whether the new file will hold records, so that it may replace a record file.
+    records, index
+        Whether the new file will hold records, or be an index, so that it may replace one.
     inputs
         Paths or open files that the same call reads; URLs among them are ignored.
 
     Raises
     ------
     FileExistsError
+    ValueError
+        If the file has the name of an index, and is none.
     """
     name = os.fsdecode(path)
+    if not index:
+        check_name(name)
     try:
         there = os.stat(name)
     except FileNotFoundError:
@@ -109,8 +125,20 @@ def check_replaceable(
         raise OSError(errno.EINVAL, "only regular files can be replaced", name)
     if (there.st_dev, there.st_ino) in _identities(inputs):
         raise exists_error(name, IS_INPUT)
-    if not records and stat.S_ISREG(there.st_mode) and holds_records(name):
+    if not records and holds_records(name):
         raise exists_error(name, NOT_RECORDS)
+    if not index and is_index(name):
+        raise exists_error(name, NOT_INDEX)
+
+
+def check_name(name: str) -> None:
+    """Raise a ValueError for the name of an index, under which other data would not be found."""
+    if name.endswith(_INDEX_NAMES):
+        suffix = name[name.rindex(".") :]
+        raise ValueError(
+            f"the name of an output must not end in '{suffix}', got {name!a}: only an index may "
+            f"have this name, and patterns skip it"
+        )
 
 
 def is_input_file(path: str, inputs: Iterable[Any]) -> bool:
@@ -176,9 +204,14 @@ def is_index(path: PathLike, storage: Any = None) -> bool:
         return True
     try:
         with open(path, "rb") as file:
-            return file.read(len(_INDEX)) == _INDEX
+            return begins_with_index(file.read(len(_INDEX)))
     except OSError:
         return False  # opening it for writing reports the error
+
+
+def begins_with_index(head: bytes) -> bool:
+    """Return whether the first bytes of a file are those of an index or of its columns."""
+    return head.startswith(_INDEX)
 
 
 def holds_records(path: str) -> bool:

@@ -18,7 +18,7 @@ from ..storage.remote import Pause, RemoteFile, find_files, retried
 from ..storage.urls import local_path
 from .byte_sources import NamedFile
 from .object_rules import OBJECT_EXISTS, are_there, check_object
-from .output_rules import check_replaceable, exists_error
+from .output_rules import check_name, check_replaceable, exists_error
 from .paths import PathLike, is_remote
 
 __all__ = [
@@ -303,6 +303,7 @@ def open_writer(
     *,
     overwrite: bool = False,
     records: bool = False,
+    index: bool = False,
     inputs: Iterable[Any] = (),
     sync: bool = True,
     append: bool = False,
@@ -310,7 +311,7 @@ def open_writer(
     """Return a RecordWriter, or an object with its methods for a URL or an open stream.
 
     Every file that the package writes is opened here. :mod:`fastrec.records.output_rules` explains
-    `overwrite`, `records` and `inputs`.
+    `overwrite`, `records`, `index` and `inputs`.
 
     Raises
     ------
@@ -325,10 +326,14 @@ def open_writer(
         if append:
             raise ValueError("append requires a local file: an object cannot be appended to")
         url = os.fsdecode(path)
-        check_object(url, overwrite=overwrite, records=records, inputs=inputs, storage=storage)
+        check_object(
+            url, overwrite=overwrite, records=records, index=index, inputs=inputs, storage=storage
+        )
         return ObjectWriter(url, storage, exclusive=not overwrite)
     if not append:
-        check_replaceable(path, overwrite=overwrite, records=records, inputs=inputs)
+        check_replaceable(path, overwrite=overwrite, records=records, index=index, inputs=inputs)
+    elif not index:
+        check_name(path)
     return _core.RecordWriter(path, exclusive=not (overwrite or append), sync=sync, append=append)
 
 
@@ -369,12 +374,13 @@ def write_file(
     storage_options: Options = None,
     *,
     overwrite: bool = False,
+    index: bool = False,
     inputs: Iterable[Any] = (),
     sync: bool = True,
 ) -> None:
     """Write a file or an object; it appears complete or not at all."""
     storage = StorageOptions.of(storage_options)
-    writer = open_writer(path, storage, overwrite=overwrite, inputs=inputs, sync=sync)
+    writer = open_writer(path, storage, overwrite=overwrite, index=index, inputs=inputs, sync=sync)
     try:
         writer.write_frames(data, 0)
         writer.close()

@@ -91,13 +91,15 @@ def accepts(action: argparse.Action, value: str) -> bool:
     return True
 
 
-def values_of(action: argparse.Action) -> st.SearchStrategy[str]:
+def values_of(action: argparse.Action, inputs: list[str]) -> st.SearchStrategy[str]:
     """Words that an argument takes: existing files, wherever its parser does not rule them out."""
     if action.choices is not None:
         return st.sampled_from(list(map(str, action.choices)))
     if action.type is not None and not accepts(action, RECORDS[0]):
         return st.sampled_from([value for value in VALUES if accepts(action, value)])
     files = st.sampled_from(RECORDS) | st.sampled_from(OTHERS)
+    if inputs:
+        files |= st.sampled_from(inputs)
     return files | files | st.sampled_from(SEVERAL) | st.sampled_from(WORDS)
 
 
@@ -113,30 +115,29 @@ def commands(draw: Any, verb: str) -> Words:
     chosen += [each for each in options if each.required and each not in chosen]
     if draw(st.booleans()):
         chosen += [each for each in options if each.dest == "overwrite" and each not in chosen]
-    words: list[str] = []
     named: dict[str, list[str]] = {}
     positional: list[str] = []
+    outputs: list[str] = []
+    for action in actions:
+        if not action.option_strings:
+            count = 1 if action.nargs is None else draw(st.integers(1, 3))
+            values = [draw(values_of(action, positional)) for _ in range(count)]
+            if (verb, action.dest) in OUTPUTS:
+                named[action.dest] = values
+                outputs += values
+            else:
+                positional += values
+    words: list[str] = []
     for action in chosen:
         words.append(draw(st.sampled_from(action.option_strings)))
         if action.nargs is None:
-            named.setdefault(action.dest, []).append(draw(values_of(action)))
+            named.setdefault(action.dest, []).append(draw(values_of(action, positional)))
             words.append(named[action.dest][-1])
         else:
             assert action.nargs == 0, "an option with several values needs a case here"
             named[action.dest] = []
-    for action in actions:
-        if not action.option_strings:
-            count = 1 if action.nargs is None else draw(st.integers(1, 3))
-            values = [draw(values_of(action)) for _ in range(count)]
-            is_output = (verb, action.dest) in OUTPUTS
-            if is_output:
-                named[action.dest] = values
-            else:
-                positional += values
-            words = draw(st.sampled_from([values + words, words + values])) if not (
-                positional and is_output
-            ) else [*words, *values]  # fmt: skip
-    return [verb, *words], named, positional
+    words = draw(st.sampled_from([[*positional, *words], [*words, *positional]]))
+    return [verb, *words, *outputs], named, positional
 
 
 def may_change(name: str, verb: str, named: dict[str, list[str]], inputs: list[str]) -> bool:

@@ -170,6 +170,43 @@ def test_no_function_replaces_its_input_or_records_by_another_kind(here: Path, n
     assert contents(here) == before
 
 
+@pytest.mark.parametrize("name", [each for each in FUNCTIONS if each != "Index.save"])
+def test_only_an_index_replaces_an_index_or_has_the_name_of_one(here: Path, name: str) -> None:
+    fastrec.Index.build("packed.tfrecord.gz").save("old.bin")
+    before = contents(here)
+    with pytest.raises(FileExistsError, match="an index cannot be replaced"):
+        FUNCTIONS[name]("old.bin", overwrite=True)
+    for suffix in ("frindex", "frcolumns", "frdataset"):
+        with pytest.raises(ValueError, match=f"must not end in '.{suffix}', got 'new.{suffix}'"):
+            FUNCTIONS[name](f"new.{suffix}")
+    assert contents(here) == before
+    FUNCTIONS["Index.save"]("old.bin", overwrite=True)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["merge", "part-0.tfrecord", "-o"],
+        ["repair", "torn.tfrecord", "-o"],
+        ["convert", "part-0.tfrecord", "-o"],
+        ["reshard", "part-0.tfrecord", "--shards", "1", "-o"],
+        ["view", "part-0.tfrecord", "--html"],
+        ["verify", "part-0.tfrecord", "--write-manifest"],
+        ["index", "part-0.tfrecord", "-o"],
+        ["extract", "part-0.tfrecord", "-o"],
+    ],
+    ids=lambda words: words[0],
+)
+def test_a_side_file_among_the_words_of_a_pattern_is_an_input(
+    here: Path, words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("set.json").write_text("{}")  # a shell expands `*` to this name, too
+    before = contents(here)
+    assert cli.main([*words, "set.json", "./set.json", "--overwrite"])
+    assert "an input of the same call cannot be replaced" in capsys.readouterr().err
+    assert contents(here) == before
+
+
 def test_a_directory_of_images_and_a_set_of_tfds_replace_nothing(here: Path) -> None:
     image = pytest.importorskip("PIL.Image")
     os.makedirs("images/cat")
