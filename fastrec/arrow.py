@@ -14,6 +14,7 @@ import fastrec
 
 from . import _core
 from .arguments import check_int, check_types, shown
+from .parsing.absent import UnseenColumns
 from .parsing.column_parser import ColumnParser, Optional, Record, inferred_columns
 from .parsing.infer import survey_features
 from .records.record_files import RecordFiles
@@ -138,6 +139,7 @@ class Table:
             raise ValueError(f"batch_size must be at least 1, got {batch_size}")
         options: dict[str, Any] = {**table_options}
         sequence = None
+        self._is_described = features is not None
         if features is None:
             inferring = {name: options[name] for name in _OF_INFERRING if name in options}
             features = inferred_columns(survey_features(source, None, for_table=True, **inferring))
@@ -169,9 +171,18 @@ class Table:
         :class:`fastrec.ExampleParseError`.
         """
         check_types(Table.batches, locals())
+        unseen = self._parser.unseen()
+        yield from self._read(unseen, complete=complete)
+        if self._is_described and self._batcher is None and self._files.ranges is None:
+            unseen.warn(stacklevel=2)
+
+    def _read(
+        self, unseen: UnseenColumns | None = None, *, complete: bool = False
+    ) -> Iterator[RecordBatch]:
+        """Yield the record batches without a warning; `unseen` notes the columns."""
         if self._batcher is None:
             inspect = self._check_names if complete else None
-            found = self._parser.read(self._files, self._batch_size, inspect=inspect)
+            found = self._parser.read(self._files, self._batch_size, inspect=inspect, unseen=unseen)
         else:
             found = map(self._parser.finish, self._batcher)
         for columns in found:

@@ -141,7 +141,7 @@ class TFRecord(datasets.ArrowBasedBuilder):  # type: ignore[misc]
         schema = self.info.features.arrow_schema
         for shard, file in enumerate(files):
             rows = arrow.table(file, description, batch_size=self.config.batch_size, tensors=False)
-            for number, batch in enumerate(rows.batches(complete=sampled)):
+            for number, batch in enumerate(rows._read(complete=sampled)):
                 yield Key(shard, number), table_cast(pyarrow.table(batch), schema)
 
 

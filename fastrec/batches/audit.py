@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from .. import _core
 from ..columns import Bytes
 from ..errors import CorruptRecordError, FastrecError
-from ..parsing.absent import FEW, absence_text, absent_features, names_in
+from ..parsing.absent import FEW, absence_text, absent_features
 
 if TYPE_CHECKING:
     from .epoch_pass import Pass
@@ -132,11 +132,11 @@ class Audit:
         """Warn about features absent from all records; with `only_similar`, about misspellings."""
         records, _ = self._stage.sample(FEW) if self._unseen() else (Bytes.from_list([]), None)
         self._log.checked_features = self._log.checked_features or not self._unseen()
-        for name, close in absent_features(self._log.schemas, names_in(records)):
-            if only_similar and not close:
+        for name, hint in absent_features(self._log.schemas, records):
+            if only_similar and not hint:
                 continue
             self._log.checked_features = True
-            text = absence_text(f"none of {self._kept} records", name, close)
+            text = absence_text(f"none of {self._kept} records", name, hint)
             warnings.warn(text, RuntimeWarning, stacklevel=6)
 
     def _unseen(self) -> bool:

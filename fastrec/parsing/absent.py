@@ -6,14 +6,14 @@ from __future__ import annotations
 import contextlib
 import difflib
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from .. import _core
 from ..columns import Bytes
 from ..errors import FastrecError
 
-__all__ = ["FEW", "absence_text", "absent_features", "names_in", "warn_of_misspelt"]
+__all__ = ["FEW", "UnseenColumns", "absence_text", "absent_features", "warn_of_misspelt"]
 
 FEW = 32
 """Records that are examined for the names of their features."""
@@ -21,41 +21,62 @@ FEW = 32
 _MOST_REMEMBERED = 1024  # sources whose features were examined already
 _examined: set[tuple[bytes, ...]] = set()
 
+_OF_THE_OTHER_SIDE = (
+    "it is a feature list: SequenceFeatures or parse_sequence_example reads it",
+    "it is a feature of the context",
+)
 
-def names_in(records: Bytes | Sequence[Any]) -> set[str]:
-    """Return the names of the features of records."""
+
+def _names_in(records: Bytes | Sequence[Any]) -> tuple[set[str], set[str]]:
+    """Return the names of the features of records, and those of their feature lists."""
     survey = _core.Survey()
     with contextlib.suppress(FastrecError):
         survey.add(records)
-    return {_text(key) for key in survey.sightings()}
+    features, lists = ({_text(key) for key in counts} for counts in survey.counts())
+    return features, lists
+
+
+def _hints(
+    sides: Sequence[Sequence[str]], records: Bytes | Sequence[Any], wanted: Collection[str]
+) -> Iterator[tuple[str, str]]:
+    """Yield the names that are not in `records`, each with a hint, or an empty text.
+
+    `sides` are names of features, and of feature lists. `wanted` are all names that are read.
+    """
+    found = _names_in(records)
+    for side, names in enumerate(sides):
+        for name in dict.fromkeys(names):
+            if name in found[side]:
+                continue
+            if name in found[1 - side]:
+                yield name, _OF_THE_OTHER_SIDE[side]
+                continue
+            close = difflib.get_close_matches(name, sorted(found[side]), 3)
+            close = [other for other in close if other not in wanted] or close
+            yield name, f"is it {' or '.join(map(ascii, close))}?" if close else ""
 
 
 def absent_features(
-    schemas: Sequence[_core.Schema], names: set[str]
-) -> Iterator[tuple[str, list[str]]]:
-    """Yield the features that no parsed record has, each with similar names of `names`.
+    schemas: Sequence[_core.Schema], records: Bytes | Sequence[Any]
+) -> Iterator[tuple[str, str]]:
+    """Yield the features that no parsed record has, each with a hint, or an empty text.
 
-    `names` are the names of the features of some records.
+    The second of two schemas is that of feature lists. `records` are some of the parsed records.
     """
-    wanted = {key for schema in schemas for key in schema.keys}
-    for key in dict.fromkeys(key for schema in schemas for key in schema.unseen):
-        name = _text(key)
-        if name in names:
-            continue
-        close = difflib.get_close_matches(name, sorted(names), 3)
-        yield name, [other for other in close if other.encode() not in wanted] or close
+    wanted = {_text(key) for schema in schemas for key in schema.keys}
+    yield from _hints([list(map(_text, schema.unseen)) for schema in schemas], records, wanted)
 
 
-def absence_text(who: str, name: str, close: Sequence[str]) -> str:
+def absence_text(who: str, name: str, hint: str) -> str:
     """Return the warning that `who`, such as ``"none of 9 records"``, has a feature."""
-    hint = f"; is it {' or '.join(map(ascii, close))}?" if close else ""
-    return f"{who} has feature {name!a}: its column has no values but defaults{hint}"
+    text = f"{who} has feature {name!a}: its column has no values but defaults"
+    return f"{text}; {hint}" if hint else text
 
 
 def warn_of_misspelt(
     schemas: Sequence[_core.Schema], records: Bytes | Sequence[Any], *, stacklevel: int
 ) -> None:
-    """Warn about features that none of many records has, if there are features of similar names.
+    """Warn about features that none of many records has, if there is a hint at another name.
 
     The same features are examined once in a process: rare features are absent from many calls.
     """
@@ -64,10 +85,51 @@ def warn_of_misspelt(
         return
     if len(_examined) < _MOST_REMEMBERED:
         _examined.add(unseen)
-    for name, close in absent_features(schemas, names_in(records[:FEW])):
-        if close:
-            text = absence_text("none of the records", name, close)
+    for name, hint in absent_features(schemas, records[:FEW]):
+        if hint:
+            text = absence_text("none of the records", name, hint)
             warnings.warn(text, RuntimeWarning, stacklevel=stacklevel + 1)
+
+
+class UnseenColumns:
+    """The masked columns of a pass in which no row has a value so far.
+
+    Parameters
+    ----------
+    features, lists : collection of str
+        Names of columns of features, and of feature lists.
+    optional : collection of str
+        Columns that may have no values: only a hint at another name makes a warning.
+    """
+
+    def __init__(
+        self, features: Collection[str], lists: Collection[str], optional: Collection[str] = ()
+    ) -> None:
+        self._optional = optional
+        self._sides = [*features], [*lists]
+        self._unseen = {*features, *lists}
+        self._count = 0
+        self._records: list[bytes] = []
+
+    def note(self, columns: Mapping[str, Any], records: Bytes) -> None:
+        """Examine the next columns, and the records that they come from."""
+        self._count += len(records)
+        if not self._unseen:
+            return
+        if len(self._records) < FEW:
+            self._records += list(records[: FEW - len(self._records)])
+        masks = {name: getattr(columns[name], "mask", None) for name in self._unseen}
+        self._unseen = {name for name, mask in masks.items() if mask is not None and mask.all()}
+
+    def warn(self, *, stacklevel: int) -> None:
+        """Warn about the columns without values, at the end of the pass."""
+        unseen = [[name for name in side if name in self._unseen] for side in self._sides]
+        if not self._count or not self._unseen:
+            return
+        for name, hint in _hints(unseen, self._records, {*self._sides[0], *self._sides[1]}):
+            if hint or name not in self._optional:
+                text = absence_text(f"none of {self._count} records", name, hint)
+                warnings.warn(text, RuntimeWarning, stacklevel=stacklevel + 1)
 
 
 def _text(key: bytes) -> str:

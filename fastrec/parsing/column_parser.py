@@ -21,9 +21,10 @@ from ..features.image import ImageFeature
 from ..features.spec import RaggedFeature, SequenceFeatures, VarLenFeature
 from ..records.record_files import RecordFiles
 from ..records.recovery import Damage
+from .absent import UnseenColumns
 from .feature_stats import Features, FeatureStats, InferredSequence
-from .parse import parse_example
-from .sequence import parse_sequence_example
+from .parse import ExampleParser
+from .sequence import parse_sequences
 
 __all__ = ["ColumnParser", "Filter", "Optional", "Record", "TableFeatures", "inferred_columns"]
 
@@ -97,7 +98,7 @@ class ColumnParser:
         Feature lists. If present, records are SequenceExamples, and `features` describes the
         context.
     threads : int, optional
-        As for :func:`parse_example`.
+        As for :func:`fastrec.parse_example`.
 
     Attributes
     ----------
@@ -196,13 +197,13 @@ class ColumnParser:
         on_error: Any = "raise" if failures is None else failures.append
         try:
             if self.sequence is not None:
-                context, lists, _ = parse_sequence_example(
-                    records, self.features, self.sequence, on_error=on_error
+                context, lists, _ = parse_sequences(
+                    records, self.features, self.sequence, on_error, warns=False
                 )
                 return {**context, **lists}
             if not self.features:
                 return {}
-            return parse_example(records, self.features, threads=self._threads, on_error=on_error)
+            return ExampleParser(self.features, on_error)(records, self._threads)
         except ExampleParseError:
             if not failures or len(failures) < len(records):
                 raise
@@ -219,6 +220,13 @@ class ColumnParser:
         found |= dict.fromkeys(self._whole, records)
         return {name: found[name] for name in self.names}
 
+    def unseen(self) -> UnseenColumns:
+        """Return the columns that may be null, to find those without values in a pass."""
+        lists = self.sequence or {}
+        features = [name for name in self._presences if name not in lists]
+        found = [name for name in self._presences if name in lists]
+        return UnseenColumns([*features, *self._optional], found, self._optional)
+
     def read(
         self,
         files: RecordFiles,
@@ -226,6 +234,7 @@ class ColumnParser:
         where: Filter | None = None,
         inspect: Callable[[Bytes], object] | None = None,
         others: Iterable[RecordFiles] = (),
+        unseen: UnseenColumns | None = None,
     ) -> Iterator[dict[str, Any]]:
         """Read files in order, in blocks of up to `batch_size` records or 32 MiB.
 
@@ -236,7 +245,7 @@ class ColumnParser:
 
         `others` are files from all parts of the source, if `files` are a part of it. A pass that
         leaves out every record raises an error unless one of the first records of `others` can be
-        used.
+        used. `unseen` notes the columns of each block.
         """
         damage = files.policy()
         first: FastrecError | None = None
@@ -267,6 +276,8 @@ class ColumnParser:
                 left_out += len(errors)
                 kept += len(chosen) - len(failures)
                 if len(chosen) > len(failures):
+                    if unseen is not None:
+                        unseen.note(columns, chosen)
                     yield columns
                 done += len(block)
         if damage is None or not damage.regions or kept:

@@ -19,7 +19,12 @@ from .parse import (
     compile_schema,
 )
 
-__all__ = ["SequenceParser", "parse_sequence_example", "parse_single_sequence_example"]
+__all__ = [
+    "SequenceParser",
+    "parse_sequence_example",
+    "parse_sequences",
+    "parse_single_sequence_example",
+]
 
 _Columns = dict[str, Any]
 
@@ -61,9 +66,18 @@ class SequenceParser:
         return columns, lists, lengths
 
 
-def _parse(
-    records: Any, context: Any, sequence: Any, on_error: ParseOnError = "raise"
+def parse_sequences(
+    records: Any,
+    context: Any,
+    sequence: Any,
+    on_error: ParseOnError = "raise",
+    *,
+    warns: bool = True,
 ) -> tuple[_Columns, _Columns, _Columns]:
+    """Parse a sequence of records, as :func:`parse_sequence_example` does.
+
+    Without `warns`, features that no record has are not reported.
+    """
     if context is None and sequence is None:
         raise ValueError("parsing requires context_features, sequence_features, or both")
     for name, features in (("context_features", context), ("sequence_features", sequence)):
@@ -74,7 +88,8 @@ def _parse(
     parser = SequenceParser(context or {}, sequence or {}, skips=leniency.skips)
     columns = parser(records, misfits)
     leniency.settle(misfits, len(records))
-    warn_of_misspelt(parser.schemas, records, stacklevel=3)
+    if warns:
+        warn_of_misspelt(parser.schemas, records, stacklevel=3)
     return columns
 
 
@@ -129,7 +144,7 @@ def parse_sequence_example(
     >>> lists["x"].tolist(), lengths["x"].tolist()
     ([[[0, 1], [1, 2], [2, 3]]], [3])
     """
-    return _parse(check_records(records), context_features, sequence_features, on_error)
+    return parse_sequences(check_records(records), context_features, sequence_features, on_error)
 
 
 def parse_single_sequence_example(
@@ -156,7 +171,7 @@ def parse_single_sequence_example(
     (7, [[1, 2], [3, 4]])
     """
     check_record(record)
-    context, lists, _ = _parse([record], context_features, sequence_features)
+    context, lists, _ = parse_sequences([record], context_features, sequence_features)
     return (
         {name: column[0] for name, column in context.items()},
         {name: column[0] for name, column in lists.items()},

@@ -42,7 +42,7 @@ def text_columns(paths: list[Any], features: Any, reading: dict[str, Any]) -> li
     if isinstance(features, dict):
         features = {name: features[name] for name in candidates}
     if candidates:
-        for part in arrow.table(paths, features, **reading).batches():
+        for part in arrow.table(paths, features, **reading)._read():
             batch = pa.record_batch(part)
             candidates = [name for name in candidates if _is_text(batch[name])]
             filled.update(name for name in candidates if _has_characters(batch[name]))
@@ -71,7 +71,7 @@ def _has_characters(column: Any) -> bool:
 
 def image_columns(table: arrow.Table) -> list[str]:
     """Return the columns of bytes whose values in the first record batch are encoded images."""
-    for part in table.batches():
+    for part in table._read():
         batch = pa.record_batch(part)
         return [
             name

@@ -17,6 +17,7 @@ from .. import arrow
 from ..encoding.arrow_import import import_arrow
 from ..errors import reworded
 from ..features.raw import RawFeature
+from ..parsing.absent import UnseenColumns
 from ..parsing.column_parser import TableFeatures, inferred_columns
 from ..parsing.infer import survey_features
 from ..records.object_rules import check_outputs
@@ -72,12 +73,13 @@ def write_table(
     target: Any,
     options: dict[str, Any],
     progress: Callable[[int], object],
+    unseen: UnseenColumns,
 ) -> tuple[int, list[str]]:
     """Write record files to a table; return its number of rows and the paths of its files."""
     with TableWriter(target, types.kind, types.written, **options) as sheet:
         for path in paths:
             begun = sheet.rows
-            for part in table([path]).batches():
+            for part in table([path])._read(unseen):
                 sheet.write(types.batch(part, os.fsdecode(path), sheet.rows - begun))
                 progress(sheet.rows)
     return sheet.rows, sheet.paths

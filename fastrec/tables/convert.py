@@ -257,8 +257,9 @@ def convert(
             text = bytes_columns.text_columns(paths, found, quiet)
         if images is None and goal == "parquet":
             images = bytes_columns.image_columns(arrow.table(paths, found, **quiet))
+    whole = table(paths)
     types = columns.Types(
-        table(paths),
+        whole,
         goal,
         text=text or (),
         images=images or (),
@@ -270,7 +271,10 @@ def convert(
         if progress is not None:
             progress(done, total)
 
-    count, written = columns.write_table(table, paths, types, target, writing, advance)
+    unseen = whole._parser.unseen()
+    count, written = columns.write_table(table, paths, types, target, writing, advance, unseen)
+    if isinstance(features, (Mapping, SequenceFeatures)):
+        unseen.warn(stacklevel=2)
     return Converted(count, written, types.text, types.images)
 
 

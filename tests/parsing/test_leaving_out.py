@@ -225,3 +225,56 @@ def test_a_misspelt_feature_that_no_record_has_is_a_warning(
         parse("label")
         parse("rare")  # without a similar name, it may be in other records
         parse("labell", count=5)
+
+
+PASSES: dict[str, Any] = {
+    "batcher": lambda path, features: list(fastrec.Batcher(path, features, 16)),
+    "table": lambda path, features: list(fastrec.arrow.table(path, features).batches()),
+    "convert": lambda path, features: fastrec.convert(
+        path, path.with_suffix(".jsonl"), features=features
+    ),
+}
+
+
+@pytest.mark.parametrize("read", PASSES.values(), ids=PASSES)
+@pytest.mark.parametrize(
+    ("features", "hint"),
+    [
+        ({"idd": RaggedFeature(np.int64)}, "'idd'.*; is it 'id'"),
+        ({"rare": fastrec.VarLenFeature(np.int64)}, "'rare': its column has no values"),
+        ({"frames": RaggedFeature(np.int64)}, "'frames': .*it is a feature list: SequenceFeatures"),
+        (
+            fastrec.SequenceFeatures({}, {"frame": RaggedFeature(np.int64)}),
+            "'frame': .*; is it 'frames'",
+        ),
+        (
+            fastrec.SequenceFeatures({}, {"id": RaggedFeature(np.int64)}),
+            "'id': .*; it is a feature of the context",
+        ),
+    ],
+    ids=str,
+)
+def test_a_pass_without_a_value_of_a_feature_is_a_warning(
+    read: Any, features: Any, hint: str, tmp_path: Path
+) -> None:
+    if read is PASSES["convert"]:
+        pytest.importorskip("pyarrow")
+    paths = [tmp_path / "a.tfrecord", tmp_path / "b.tfrecord"]
+    for number, path in enumerate(paths):
+        with fastrec.Writer(path) as writer:
+            writer.write(fastrec.encode_sequence_example({"id": number}, {"frames": [[1]]}))
+    with pytest.warns(RuntimeWarning, match=f"none of 1 records has feature {hint}") as caught:
+        read(paths[0], features)
+    assert len(caught) == 1
+
+
+def test_one_file_with_a_value_is_enough(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    for number in range(3):
+        with fastrec.Writer(tmp_path / f"{number}.tfrecord") as writer:
+            writer.write({"id": 1} if number != 1 else {"id": 1, "rare": [2, 3]})
+    features = {"id": FixedLenFeature((), np.int64), "rare": RaggedFeature(np.int64)}
+    done = fastrec.convert(tmp_path, tmp_path / "out.jsonl", features=features)
+    assert done.records == 3
+    table = fastrec.arrow.table(tmp_path, features)
+    assert sum(map(len, table.batches())) == 3
