@@ -22,7 +22,7 @@ except ModuleNotFoundError as _error:
     message = "fastrec.grain requires grain: pip install 'fastrec-io[grain]'"
     raise ModuleNotFoundError(message, name=_error.name) from None
 
-from . import Batcher, Reader, find_shard
+from . import Batcher, Reader, SequenceFeatures, find_shard
 from ._core import permuted
 from .arguments import check_int
 from .batches.block_shuffle import Shuffle
@@ -75,7 +75,7 @@ class Source:
         self, source: Any, features: Mapping[str, Any] | None = None, *, seed: int | None = None
     ) -> None:
         self._reader = source if isinstance(source, Reader) else Reader(source)
-        self._features = None if features is None else dict(features)
+        self._features = None if features is None else _checked(features)
         self._parse = None if self._features is None else KeyedParser(self._features, seed)
         self._epoch = 0
 
@@ -100,6 +100,12 @@ class Source:
 
     def __repr__(self) -> str:
         return f"fastrec.grain.Source({_describe(self._reader)}, features={self._features!r})"
+
+
+def _checked(features: Mapping[str, Any]) -> dict[str, Any]:
+    if isinstance(features, SequenceFeatures):
+        raise TypeError("features must map names to features: BatchIterDataset reads feature lists")
+    return dict(features)
 
 
 def collate(rows: Sequence[Any]) -> Any:
@@ -184,7 +190,7 @@ class BatchMapDataset(grain.MapDataset):  # type: ignore[misc]
         if shuffle and seed is None:
             raise ValueError("shuffle requires seed")
         self._reader = source if isinstance(source, Reader) else Reader(source)
-        self._features = dict(features)
+        self._features = _checked(features)
         self._batch_size = batch_size
         self._seed = seed % 2**64 if shuffle and seed is not None else None
         self._drop_remainder = drop_remainder

@@ -378,7 +378,10 @@ class SequenceFeatures:
 def plan_example(features: Mapping[str, Feature]) -> ReadPlan:
     """Plan the reading of an Example, or of the context of a SequenceExample."""
     if not isinstance(features, Mapping):
-        raise TypeError(f"features must map names to features, got {type(features).__name__}")
+        is_sequence = isinstance(features, SequenceFeatures)
+        hint = "; parse_sequence_example and Batcher read SequenceExamples" if is_sequence else ""
+        kind = type(features).__name__
+        raise TypeError(f"features must map names to features, got {kind}{hint}")
     if not features:
         raise ValueError("features is empty: name at least one feature")
     planner = Planner()

@@ -11,7 +11,7 @@ from typing import Any, Final
 import torch
 import torch.utils.data
 
-from .. import Bytes, ExampleParseError, Reader, parse_sequence_example
+from .. import Bytes, ExampleParseError, Reader, SequenceFeatures, parse_sequence_example
 from ..arguments import check_int
 from ..errors import call_out
 from ..images.keyed import KeyedParser
@@ -33,8 +33,9 @@ class Dataset(torch.utils.data.Dataset):  # type: ignore[misc,type-arg,unused-ig
     ----------
     source : path, glob pattern, list of these, or Reader
         The records. A :class:`~fastrec.Reader` keeps its own options.
-    features : mapping of str to feature
+    features : mapping of str to feature, or SequenceFeatures
         Features to read from each record, or from the context of a ``SequenceExample``.
+        :class:`~fastrec.SequenceFeatures` stand for `features` and `sequence_features`.
     transform : callable, optional
         Called with each sample as a dict; its result replaces the sample. Samples are then collated
         one by one. To transform whole batches, apply a function to the output of the DataLoader.
@@ -62,7 +63,7 @@ class Dataset(torch.utils.data.Dataset):  # type: ignore[misc,type-arg,unused-ig
     def __init__(
         self,
         source: Any,
-        features: Mapping[str, Any] | None = None,
+        features: Mapping[str, Any] | SequenceFeatures | None = None,
         transform: Callable[[dict[str, Any]], Any] | None = None,
         *,
         sequence_features: Mapping[str, Any] | None = None,
@@ -71,6 +72,10 @@ class Dataset(torch.utils.data.Dataset):  # type: ignore[misc,type-arg,unused-ig
         if transform is not None and not callable(transform):
             raise TypeError(f"transform must be callable, got {type(transform).__name__}")
         self.reader: Final = source if isinstance(source, Reader) else Reader(source)
+        if isinstance(features, SequenceFeatures):
+            if sequence_features is not None:
+                raise TypeError("SequenceFeatures and sequence_features are mutually exclusive")
+            features, sequence_features = features.context, features.sequence
         self.features: dict[str, Any] = dict(features or {})
         self.sequence_features: dict[str, Any] | None = (
             None if sequence_features is None else dict(sequence_features)

@@ -140,3 +140,17 @@ def test_csv_refuses_feature_lists(path: Path) -> None:
 def test_a_standard_stream_is_inferred_like_a_file(path: Path) -> None:
     stream = io.BytesIO(path.read_bytes())
     assert dict(infer_features(stream)) == dict(infer_features(path))
+
+
+def test_functions_of_examples_name_those_of_sequences(tmp_path: Path) -> None:
+    with fastrec.Writer(tmp_path / "a.tfrecord") as writer:
+        writer.write(fastrec.encode_sequence_example({"id": 1}, {"f": [[1]]}))
+    features: Any = fastrec.infer_features(tmp_path / "a.tfrecord")
+    reader = fastrec.Reader(tmp_path / "a.tfrecord")
+    for parse in (
+        lambda: fastrec.parse_example(reader, features),
+        lambda: fastrec.parse_many(reader, [0], features),
+        lambda: fastrec.parse_single_example(reader[0], features),
+    ):
+        with pytest.raises(TypeError, match="parse_sequence_example and Batcher read"):
+            parse()

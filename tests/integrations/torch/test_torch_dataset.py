@@ -231,6 +231,19 @@ def test_sequence_examples_are_padded(tmp_path: Any) -> None:
         Dataset(path, dataset.features, sequence_features=dataset.features)
 
 
+def test_inferred_feature_lists_are_read(tmp_path: Any) -> None:
+    path = tmp_path / "sequences.tfrecord"
+    with fastrec.Writer(path) as writer:
+        for n in range(5):
+            writer.write(fastrec.encode_sequence_example({"id": n}, {"f": [[n]] * n}))
+    features: Any = fastrec.infer_features(path)
+    for each in (features, fastrec.SequenceFeatures(features.context, features.sequence)):
+        dataset = Dataset(path, each)
+        assert [len(row["f"]) for row in dataset] == [0, 1, 2, 3, 4]
+    with pytest.raises(TypeError, match="mutually exclusive"):
+        Dataset(path, features, sequence_features={})
+
+
 def test_names_that_lengths_would_take_are_refused() -> None:
     rows = fastrec.Ragged(np.arange(3), np.array([0, 1, 3]))
     with pytest.raises(ValueError, match="rename the feature"):
