@@ -28,7 +28,7 @@ _OF_THE_OTHER_SIDE = (
 
 
 def _names_in(records: Bytes | Sequence[Any]) -> tuple[set[str], set[str]]:
-    """Return the names of the features of records, and those of their feature lists."""
+    """Return the names of features, and the names of feature lists, of some records."""
     survey = _core.Survey()
     with contextlib.suppress(FastrecError):
         survey.add(records)
@@ -61,7 +61,7 @@ def absent_features(
 ) -> Iterator[tuple[str, str]]:
     """Yield the features that no parsed record has, each with a hint, or an empty text.
 
-    The second of two schemas is that of feature lists. `records` are some of the parsed records.
+    A second schema describes feature lists. `records` are some of the parsed records.
     """
     wanted = {_text(key) for schema in schemas for key in schema.keys}
     yield from _hints([list(map(_text, schema.unseen)) for schema in schemas], records, wanted)
@@ -92,14 +92,14 @@ def warn_of_misspelt(
 
 
 class UnseenColumns:
-    """The masked columns of a pass in which no row has a value so far.
+    """Find the masked columns of a pass that are empty in every row.
 
     Parameters
     ----------
     features, lists : collection of str
         Names of columns of features, and of feature lists.
     optional : collection of str
-        Columns that may have no values: only a hint at another name makes a warning.
+        Columns that are often empty. Only those with a hint at another name cause a warning.
     """
 
     def __init__(

@@ -13,12 +13,16 @@ import torch.utils.data
 
 from .. import Bytes, ExampleParseError, Reader, SequenceFeatures, parse_sequence_example
 from ..arguments import check_int
-from ..errors import call_out
+from ..errors import CorruptRecordError, call_out
 from ..images.keyed import KeyedParser
+from ..parsing.parse import Leniency, ParseOnError
+from ..records.recovery import Damage, Skipped
 from ..records.remote_dataset import RemoteDataset
 from .rows import Rows
 
 __all__ = ["Dataset"]
+
+_JUDGED = 100  # requested records before the share of unusable ones is checked
 
 
 class Dataset(torch.utils.data.Dataset):  # type: ignore[misc,type-arg,unused-ignore]
@@ -35,7 +39,7 @@ class Dataset(torch.utils.data.Dataset):  # type: ignore[misc,type-arg,unused-ig
         The records. A :class:`~fastrec.Reader` keeps its own options.
     features : mapping of str to feature, or SequenceFeatures
         Features to read from each record, or from the context of a ``SequenceExample``.
-        :class:`~fastrec.SequenceFeatures` stand for `features` and `sequence_features`.
+        :class:`~fastrec.SequenceFeatures` replace `features` and `sequence_features`.
     transform : callable, optional
         Called with each sample as a dict; its result replaces the sample. Samples are then collated
         one by one. To transform whole batches, apply a function to the output of the DataLoader.
@@ -45,6 +49,16 @@ class Dataset(torch.utils.data.Dataset):  # type: ignore[misc,type-arg,unused-ig
         Seed of random image transforms, which require it. An image depends only on the seed, the
         epoch and the index, and is the same as in a :class:`~fastrec.Batcher` with this seed. Call
         :meth:`set_epoch` before each pass; accelerate and Trainer call it automatically.
+    on_error : {"raise", "skip"} or callable
+        ``"skip"`` leaves out records with damaged data and records that do not match the features,
+        so that a batch has fewer samples. A callable gets the error of each such record. A request
+        for one such record, or for several but no other record, raises its error. More than a tenth
+        causes a warning.
+
+    Attributes
+    ----------
+    skipped : list of Skipped
+        The records left out so far, in this process: each worker has a list of its own.
 
     Examples
     --------
@@ -68,6 +82,7 @@ class Dataset(torch.utils.data.Dataset):  # type: ignore[misc,type-arg,unused-ig
         *,
         sequence_features: Mapping[str, Any] | None = None,
         seed: int | None = None,
+        on_error: ParseOnError = "raise",
     ) -> None:
         if transform is not None and not callable(transform):
             raise TypeError(f"transform must be callable, got {type(transform).__name__}")
@@ -82,6 +97,11 @@ class Dataset(torch.utils.data.Dataset):  # type: ignore[misc,type-arg,unused-ig
         )
         self.transform = transform
         self._is_prepared = False
+        self._leaves_out = Leniency(on_error).skips
+        self._found: dict[tuple[str, int], Skipped] = {}
+        self._damage = Damage("skip" if on_error == "raise" else on_error, None, self._found)
+        self._unusable: set[int] = set()
+        self._requested, self._has_warned = 0, False
         both = self.features.keys() & (self.sequence_features or {}).keys()
         if both:
             raise ValueError(f"{min(both)!r} is in features and in sequence_features")
@@ -107,8 +127,7 @@ class Dataset(torch.utils.data.Dataset):  # type: ignore[misc,type-arg,unused-ig
 
     def __getitems__(self, indices: Sequence[int]) -> Sequence[Any]:
         """Return the samples with these numbers; a DataLoader and ``Subset`` call this method."""
-        columns, lengths = self._read(indices)
-        rows = Rows(columns, len(indices), lengths)
+        rows = self._usable(indices) if self._leaves_out else self._rows(indices)
         transform = self.transform
         return rows if transform is None else [call_out(transform, dict(row)) for row in rows]
 
@@ -116,6 +135,49 @@ class Dataset(torch.utils.data.Dataset):  # type: ignore[misc,type-arg,unused-ig
         # Without this method, Python would end a loop at an IndexError of the transform.
         for number in range(len(self)):
             yield self[number]
+
+    @property
+    def skipped(self) -> list[Skipped]:
+        """The records left out so far, in this process."""
+        return list(self._found.values())
+
+    def _rows(self, indices: Sequence[int]) -> Rows:
+        columns, lengths = self._read(indices)
+        return Rows(columns, len(indices), lengths)
+
+    def _usable(self, indices: Sequence[int]) -> Rows:
+        """Return the rows of the records that can be used."""
+        count = len(self)
+        self._requested += len(indices)
+        kept = [index for index in indices if index % count not in self._unusable]
+        try:
+            return self._rows(kept or indices)
+        except (CorruptRecordError, ExampleParseError):
+            if len(indices) == 1:
+                raise
+        kept = self._sift(kept or indices)
+        if not self._has_warned and len(self._unusable) * 10 > self._requested >= _JUDGED:
+            self._has_warned = True
+            warnings.warn(
+                f"on_error left out {len(self._unusable)} of {self._requested} records; the first: "
+                f"{self.skipped[0].reason}; Dataset.skipped lists them",
+                RuntimeWarning,
+                stacklevel=4,
+            )
+        return self._rows(kept or indices)  # raises if no record can be used
+
+    def _sift(self, indices: Sequence[int]) -> list[int]:
+        """Return the indices of the records that can be used, and leave the others out."""
+        try:
+            self._rows(indices)
+        except (CorruptRecordError, ExampleParseError) as error:
+            if len(indices) == 1:
+                self._unusable.add(indices[0] % len(self))
+                self._damage.leave_out(error)
+                return []
+            half = len(indices) // 2
+            return self._sift(indices[:half]) + self._sift(indices[half:])
+        return list(indices)
 
     def _read(self, indices: Sequence[int]) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return columns, and the frame counts of padded feature lists."""

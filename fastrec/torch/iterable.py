@@ -14,7 +14,7 @@ import torch
 import torch.distributed
 import torch.utils.data
 
-from .. import Batcher, FastrecError, find_shard
+from .. import Batcher, FastrecError, Skipped, find_shard
 from ..batches.block_shuffle import Shuffle
 from .epochs import EpochLog, new_pass, pass_of_worker
 from .ranks import RankCheck, RankedPass, has_other_ranks
@@ -244,6 +244,11 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc,ty
                 RuntimeWarning,
                 stacklevel=3,
             )
+
+    @property
+    def skipped(self) -> list[Skipped]:
+        """The records left out so far, in this process: each worker has a list of its own."""
+        return [] if self._batcher is None else self._batcher.skipped
 
     @property
     def generator(self) -> Any:

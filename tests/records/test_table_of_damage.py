@@ -158,6 +158,25 @@ def dataset(place: Place) -> int:
     return len([records[number] for number in range(len(records))])
 
 
+def dataset_that_skips(place: Place) -> int:
+    pytest.importorskip("torch")
+    records = fastrec.torch.Dataset(place.source, FEATURES, on_error="skip")
+    count = len(records.__getitems__(range(len(records)))) if len(records) else 0
+    place.lost[:] = records.skipped
+    return count
+
+
+def iterable_dataset(**options: Any) -> Callable[[Place], int]:
+    def read(place: Place) -> int:
+        pytest.importorskip("torch")
+        batches = fastrec.torch.IterableDataset(place.source, FEATURES, 6, **options)
+        count = sum(len(batch["x"]) for batch in batches)
+        place.lost[:] = batches.skipped
+        return count
+
+    return read
+
+
 FUNCTIONS: dict[str, Callable[[Place], int]] = {
     "`Reader`": reading(),
     "`Reader`, `skip`": reading(on_error="skip"),
@@ -185,8 +204,12 @@ FUNCTIONS: dict[str, Callable[[Place], int]] = {
     "`reshard`": reshard,
     "`convert`": convert,
     "`torch.Dataset`": dataset,
+    "`torch.Dataset`, `skip`": dataset_that_skips,
+    "`torch.IterableDataset`": iterable_dataset(),
+    "`torch.IterableDataset`, `skip`": iterable_dataset(on_error="skip"),
 }
-ALWAYS = [name for name in FUNCTIONS if name != "`torch.Dataset`"]
+OF_TORCH = [name for name in FUNCTIONS if "torch" in name]
+ALWAYS = [name for name in FUNCTIONS if name not in OF_TORCH]
 
 
 def outcome(function: Callable[[Place], int], place: Place) -> str:
@@ -249,4 +272,4 @@ def test_no_function_gives_fewer_or_more_records_without_a_word(
 
 def test_nor_does_a_dataset_of_torch(tmp_path: Path) -> None:
     pytest.importorskip("torch")
-    check(do_all(tmp_path, ["`torch.Dataset`"]))
+    check(do_all(tmp_path, OF_TORCH))

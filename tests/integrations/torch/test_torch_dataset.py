@@ -314,6 +314,63 @@ def test_no_exception_of_a_transform_ends_a_pass(
     assert len(list(Dataset(files, ids_only))) == COUNT
 
 
+def write_unusable(path: Any) -> dict[str, Any]:
+    """Write 40 records; 3 does not match, 11 is no message, and 25 is damaged."""
+    records = [fastrec.encode_example({"id": n}) for n in range(40)]
+    records[3] = fastrec.encode_example({"other": 3})
+    records[11] = b"no message"
+    with fastrec.Writer(path) as writer:
+        writer.write_many(records)
+    data = bytearray(path.read_bytes())
+    data[sum(len(record) + 16 for record in records[:25]) + 13] ^= 1
+    path.write_bytes(data)
+    return {"id": fastrec.FixedLenFeature((), np.int64)}
+
+
+@pytest.mark.parametrize("kind", ["features", "sequences", "callable"])
+@pytest.mark.parametrize("workers", [0, 1])
+def test_records_that_cannot_be_used_are_left_out(tmp_path: Any, kind: str, workers: int) -> None:
+    features = write_unusable(tmp_path / "a.tfrecord")
+    errors: list[Any] = []
+    on_error: Any = errors.append if kind == "callable" else "skip"
+    lists: Any = {"f": fastrec.RaggedFeature(np.int64)} if kind == "sequences" else None
+    dataset = Dataset(tmp_path / "a.tfrecord", features, sequence_features=lists, on_error=on_error)
+    kept = [n for n in range(40) if n not in (3, 11, 25)]
+    for _ in range(2):
+        loader = DataLoader(dataset, batch_size=8, collate_fn=collate, num_workers=workers)
+        batches = list(loader)
+        assert ids(batches) == kept
+        assert [len(batch["id"]) for batch in batches] == [7, 7, 8, 7, 8]
+    if not workers:
+        assert sorted(lost.record for lost in dataset.skipped) == [3, 11, 25]
+        assert len(errors) == (3 if kind == "callable" else 0)
+    with pytest.raises(fastrec.ExampleParseError, match="record 3 in"):
+        dataset[3]
+    with pytest.raises(fastrec.CorruptRecordError, match="record 25"):
+        dataset[25]
+
+
+def test_a_feature_that_no_record_fits_is_an_error(tmp_path: Any) -> None:
+    write_unusable(tmp_path / "a.tfrecord")
+    features = {"id": fastrec.FixedLenFeature((2,), np.int64)}
+    dataset = Dataset(tmp_path / "a.tfrecord", features, on_error="skip")
+    with pytest.raises(fastrec.ExampleParseError, match="expected 2 values, found 1"):
+        list(DataLoader(dataset, batch_size=8))
+    with pytest.raises(ValueError, match="on_error must be"):
+        Dataset(tmp_path / "a.tfrecord", features, on_error="tolerate_tail")  # type: ignore[arg-type]
+
+
+def test_many_records_that_are_left_out_are_a_warning(tmp_path: Any) -> None:
+    with fastrec.Writer(tmp_path / "a.tfrecord") as writer:
+        for number in range(200):
+            writer.write({"id": number} if number % 4 else {"other": 1})
+    features = {"id": fastrec.FixedLenFeature((), np.int64)}
+    dataset = Dataset(tmp_path / "a.tfrecord", features, on_error="skip")
+    with pytest.warns(RuntimeWarning, match="on_error left out .* is missing") as caught:
+        assert len(ids(DataLoader(dataset, batch_size=8))) == 150
+    assert len(caught) == 1
+
+
 @pytest.mark.parametrize("workers", [0, 2])
 def test_compressed_files_are_shuffled(tmp_path: Any, workers: int) -> None:
     path = tmp_path / "x.tfrecord.gz"
