@@ -90,7 +90,8 @@ class Dataset(torch.utils.data.Dataset):  # type: ignore[misc,type-arg,unused-ig
         if isinstance(features, SequenceFeatures):
             if sequence_features is not None:
                 raise TypeError("SequenceFeatures and sequence_features are mutually exclusive")
-            features, sequence_features = features.context, features.sequence
+            sequence_features = features.sequence
+            features = features.context
         self.features: dict[str, Any] = dict(features or {})
         self.sequence_features: dict[str, Any] | None = (
             None if sequence_features is None else dict(sequence_features)

@@ -147,10 +147,10 @@ def test_functions_of_examples_name_those_of_sequences(tmp_path: Path) -> None:
         writer.write(fastrec.encode_sequence_example({"id": 1}, {"f": [[1]]}))
     features: Any = fastrec.infer_features(tmp_path / "a.tfrecord")
     reader = fastrec.Reader(tmp_path / "a.tfrecord")
-    for parse in (
-        lambda: fastrec.parse_example(reader, features),
-        lambda: fastrec.parse_many(reader, [0], features),
-        lambda: fastrec.parse_single_example(reader[0], features),
-    ):
-        with pytest.raises(TypeError, match="parse_sequence_example and Batcher read"):
-            parse()
+    remedy = "parse_sequence_example and Batcher read"
+    with pytest.raises(TypeError, match=remedy):
+        fastrec.parse_example(reader, features)
+    with pytest.raises(TypeError, match=remedy):
+        fastrec.parse_many(reader, [0], features)
+    with pytest.raises(TypeError, match=remedy):
+        fastrec.parse_single_example(reader[0], features)
