@@ -26,7 +26,7 @@ from .leaves import Leaf, flat_values, leaves_of
 
 __all__ = ["Feed", "SourceDataset"]
 
-_BLOCK_BATCHES = 16  # batches that TensorFlow takes in one call at most
+_BLOCK_BATCHES = 8  # batches that TensorFlow takes in one call at most
 _BLOCK_TENSORS = 256  # in all batches of a block, which are arguments of a function
 _BLOCK_BYTES = 4 << 20  # bytes of a block; larger batches are taken alone
 _BLOCK_SECONDS = 1e-3  # seconds after which a block is delivered even if it is not full
@@ -191,7 +191,8 @@ class Feed:
             )
         arrays: list[Any] = []
         for leaf, value in zip(self.leaves, values, strict=True):
-            parts = leaf.split(value)
+            is_number = leaf.is_number and type(value) is np.ndarray
+            parts = [value] if is_number else leaf.split(value)
             if self._checks:
                 leaf.check(parts)
             arrays += parts
@@ -334,6 +335,8 @@ class Packing:
 def _without_threads() -> Any:
     options = tf.data.Options()
     options.autotune.enabled = False
+    # Threads of the pool that all operations share wait for work in a busy loop.
+    options.threading.private_threadpool_size = 1
     options.experimental_optimization.inject_prefetch = False
     return options
 

@@ -60,6 +60,7 @@ class Leaf:
                 "convert it with map() before it is passed to TensorFlow"
             )
         self.is_dense: bool = len(self.parts) == 1
+        self.is_number: bool = self.is_dense and self.parts[0].dtype != tf.string
 
     def split(self, value: Any) -> list[NDArray[Any]]:
         """Return the arrays that carry `value`, in the order of `parts`.
@@ -237,42 +238,68 @@ def leaves_of(spec: Any) -> list[Leaf]:
 # --- eager tensors --------------------------------------------------------------------------------
 
 
-def _aliased(array: Any) -> Any:
-    """Return an eager tensor over the memory of `array`, which it keeps alive."""
-    if array.dtype.hasobject or array.dtype.kind in "US":
-        return tf.constant(as_array(array), tf.string)
-    try:
-        # This takes a third of the time of array.ctypes.data.
-        if not ctypes.addressof(ctypes.c_char.from_buffer(array)) % _ALIGNMENT:
-            from_capsule, context = _dlpack()
-            return from_capsule(array.__dlpack__(), context)
-    except (BufferError, RuntimeError, TypeError, ValueError, tf.errors.OpError):
-        pass  # The array is read-only, strided, empty, or of a dtype that DLPack does not have.
-    return tf.convert_to_tensor(array)
-
-
 @functools.cache
-def _dlpack() -> tuple[Callable[[Any, Any], Any], Any]:
-    """Return a function that makes a tensor of a DLPack capsule, and its second argument.
+def _aliasing() -> Callable[[Any], Any]:
+    """Return a function that makes an eager tensor over the memory of an array.
 
-    The public function looks the context up for each tensor, which is a third of its time.
+    The tensor keeps the memory alive. TensorFlow's public function looks the context up for each
+    tensor, which is a third of its time.
     """
     try:
         from tensorflow.python import pywrap_tfe
         from tensorflow.python.eager import context
 
         context.ensure_initialized()
-        return pywrap_tfe.TFE_FromDlpackCapsule, context.context()._handle
+        from_capsule, handle = pywrap_tfe.TFE_FromDlpackCapsule, context.context()._handle
     except (ImportError, AttributeError):
-        return lambda capsule, _: tf.experimental.dlpack.from_dlpack(capsule), None
+        from_capsule, handle = (lambda capsule, _: tf.experimental.dlpack.from_dlpack(capsule)), None
+    address, view = ctypes.addressof, ctypes.c_char.from_buffer
+
+    def aliased(array: Any) -> Any:
+        try:
+            # This takes a third of the time of array.ctypes.data.
+            if not address(view(array)) % _ALIGNMENT:
+                return from_capsule(array.__dlpack__(), handle)
+        except (BufferError, RuntimeError, TypeError, ValueError, tf.errors.OpError):
+            pass  # The array is read-only, strided, empty, or of a dtype that DLPack does not have.
+        if array.dtype.hasobject or array.dtype.kind in "US":
+            return tf.constant(as_array(array), tf.string)
+        return tf.convert_to_tensor(array)
+
+    return aliased
 
 
-def _ragged(column: Ragged) -> Any:
-    *splits, flat = _flattened(column)
-    rows = _aliased(as_array(flat))
+def _aliased(array: Any) -> Any:
+    return _aliasing()(array)
+
+
+@functools.cache
+def _partitioning() -> Callable[[Any, Any], Any]:
+    """Return a function that makes an eager RaggedTensor of values and row splits.
+
+    The public function takes three times as long, because it converts its arguments in several
+    layers.
+    """
+    try:
+        from tensorflow.python.ops.ragged import row_partition
+
+        key, partition = row_partition._row_partition_factory_key, row_partition.RowPartition
+    except (ImportError, AttributeError):
+        return lambda rows, splits: tf.RaggedTensor.from_row_splits(rows, splits, validate=False)
+    ragged = tf.RaggedTensor
+    return lambda rows, splits: ragged(rows, partition(splits, internal=key), internal=True)
+
+
+def _ragged(splits: Sequence[Any], flat: Any) -> Any:
+    rows, partitioned = _aliased(flat), _partitioning()
     for each in reversed(splits):
-        rows = tf.RaggedTensor.from_row_splits(rows, _aliased(each), validate=False)
+        rows = partitioned(rows, _aliased(each))
     return rows
+
+
+def _of_ragged(column: Ragged) -> Any:
+    *splits, flat = _flattened(column)
+    return _ragged(splits, as_array(flat))
 
 
 def eager(value: Any) -> Any:
@@ -289,15 +316,16 @@ def eager(value: Any) -> Any:
     if convert is not None:
         return convert(value)
     if isinstance(value, Mapping):
-        return {key: eager(each) for key, each in value.items()}
+        aliased, array = _aliasing(), np.ndarray
+        return {
+            key: aliased(each) if type(each) is array else eager(each)
+            for key, each in value.items()
+        }
     if isinstance(value, tuple):
         parts = [eager(each) for each in value]
         return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
     if hasattr(value, "nested_row_splits"):
-        rows = _aliased(as_array(value.flat_values))
-        for each in reversed(value.nested_row_splits):
-            rows = tf.RaggedTensor.from_row_splits(rows, _aliased(as_array(each)), validate=False)
-        return rows
+        return _ragged(list(map(as_array, value.nested_row_splits)), as_array(value.flat_values))
     if hasattr(value, "dense_shape"):
         return tf.SparseTensor(*map(_aliased, _sparse_arrays(value)))
     return _aliased(as_array(value))
@@ -312,7 +340,7 @@ def _refused(value: Arrays) -> Any:
 
 _EAGER: dict[type, Callable[[Any], Any]] = {
     np.ndarray: _aliased,
-    Ragged: _ragged,
+    Ragged: _of_ragged,
     Arrays: _refused,
     Bytes: lambda column: tf.constant(column.to_numpy(), tf.string),
     Sparse: lambda column: tf.SparseTensor(*map(_aliased, _sparse_arrays(column))),
