@@ -39,6 +39,9 @@ LOOPS = {
     "encode-cifar": 200,
     "distort-cifar": 200,
 }
+BATCH = 128
+# The counters of a report, of which each batch needs one set, and the parsing of its records.
+LARGEST_SHARE_OF_A_REPORT = 0.01
 PINNED = {"FASTREC_CRC": "sse42", "FASTREC_VARINT": "bmi2"}
 ALLOWED = 1.10
 ALLOWED_OF_ANOTHER_COMPILER = 1.30
@@ -75,6 +78,13 @@ def judged(counts: dict[str, float], baseline: dict[str, float], allowed: float)
     return over
 
 
+def report_is_cheap(counts: dict[str, float]) -> bool:
+    """Whether a batch of tabular records needs few instructions for the report."""
+    share = counts["schedule"] / (BATCH * counts["parse-tabular"])
+    print(f"a report takes {share:.2%} of parsing a batch of tabular records")
+    return share <= LARGEST_SHARE_OF_A_REPORT
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description="Count the instructions of the hot loops.")
     parser.add_argument("driver")
@@ -98,6 +108,9 @@ def main() -> int:
     if over:
         print(f"more than {allowed - 1:.0%} more instructions, or never recorded: "
               f"{', '.join(over)}; if it is meant: make guard-update", file=sys.stderr)  # fmt: skip
+    if not report_is_cheap(counts):
+        print(f"more than {LARGEST_SHARE_OF_A_REPORT:.0%} of parsing for a report", file=sys.stderr)
+        return 1
     return 1 if over else 0
 
 

@@ -250,9 +250,13 @@ def _aliasing() -> Callable[[Any], Any]:
         from tensorflow.python.eager import context
 
         context.ensure_initialized()
-        from_capsule, handle = pywrap_tfe.TFE_FromDlpackCapsule, context.context()._handle
+        from_capsule = pywrap_tfe.TFE_FromDlpackCapsule
+        handle = context.context()._handle
     except (ImportError, AttributeError):
-        from_capsule, handle = (lambda capsule, _: tf.experimental.dlpack.from_dlpack(capsule)), None
+        from_capsule, handle = (
+            (lambda capsule, _: tf.experimental.dlpack.from_dlpack(capsule)),
+            None,
+        )
     address, view = ctypes.addressof, ctypes.c_char.from_buffer
 
     def aliased(array: Any) -> Any:

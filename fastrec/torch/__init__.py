@@ -15,6 +15,7 @@ except ModuleNotFoundError as _error:
     raise ModuleNotFoundError(message, name=_error.name) from None
 
 from .dataset import Dataset
+from .decoding import decode
 from .iterable import IterableDataset
 from .prefetch import Prefetch, prefetch_to
 from .report import report
@@ -29,6 +30,7 @@ __all__ = [
     "Row",
     "Rows",
     "collate",
+    "decode",
     "prefetch_to",
     "report",
     "to_tensors",

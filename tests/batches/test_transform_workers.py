@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import gzip
 import mmap
@@ -89,6 +90,15 @@ def test_all_processes_work_and_remain_for_later_passes(doubler: Batcher) -> Non
     assert len(first) == 2
     assert later <= first
     assert os.getpid() not in first
+
+
+def test_transforms_that_hold_the_lock_run_at_the_same_time(path: Path, tmp_path: Path) -> None:
+    transform = functools.partial(transforms.meet, str(tmp_path))
+    options: Any = {"threads": 1, "transform": transform, "transform_workers": 2}
+    with Batcher(path, NUMBER, COUNT // 2, **options) as batcher:
+        # One process alone would wait in the first batch, and make the second afterwards.
+        assert len(list(batcher)) == 2
+    assert len(os.listdir(tmp_path)) == 2
 
 
 def test_results_are_views_of_shared_memory(doubler: Batcher) -> None:
