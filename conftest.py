@@ -34,6 +34,7 @@ DERIVED: dict[tuple[str, ...], str] = {
     ("fastrec", "beam.py"): "apache_beam",
     ("fastrec", "grain.py"): "grain",
     ("fastrec", "huggingface.py"): "datasets",
+    ("fastrec", "jax.py"): "jax",
     ("fastrec", "ray"): "ray",
     ("fastrec", "spark"): "pyspark",
     ("fastrec", "tensorflow"): "tensorflow",

@@ -119,6 +119,7 @@ if TYPE_CHECKING:
     from . import grain as grain
     from . import huggingface as huggingface
     from . import image as image
+    from . import jax as jax
     from . import keras as keras
     from . import metrics as metrics
     from . import ray as ray
@@ -225,7 +226,9 @@ _HOMES: dict[str, tuple[str, ...]] = {
 # Modules that are imported when they are first asked for.
 _MODULES = ("arrow", "events", "image", "metrics", "tables", "tfds", "train")
 # Each requires what it is for.
-_FRAMEWORKS = ("beam", "grain", "huggingface", "keras", "ray", "spark", "tensorflow", "torch")
+_FRAMEWORKS = (
+    "beam", "grain", "huggingface", "jax", "keras", "ray", "spark", "tensorflow", "torch",
+)  # fmt: skip
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 
