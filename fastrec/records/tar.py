@@ -17,6 +17,7 @@ from .compression import Damaged, Short
 
 __all__ = ["TarStream"]
 
+_NO_SAMPLES = "no file in it is called KEY.EXTENSION, as the files of a sample are"
 _PIECE = 1 << 18  # bytes of input per call; checkpoints are between calls
 
 
@@ -81,6 +82,8 @@ class TarStream:
                 self.output += len(data)
                 yield data
             self._check(samples.fault)
+            if not (piece or self.output or self._is_resumed):
+                raise Damaged(_NO_SAMPLES)
             if not piece or self.output == self._size:
                 return
 

@@ -121,6 +121,9 @@ def test_samples_are_grouped_as_webdataset_groups_them(files: list[Any], form: i
     if len(names) > len(set(names)):
         with pytest.raises(fastrec.CorruptRecordError, match="two members of one name"):
             read(file)
+    elif not expected:
+        with pytest.raises(fastrec.CorruptRecordError, match=r"no file in it is called KEY\."):
+            read(file)
     else:
         assert read(file) == expected
 
@@ -209,6 +212,19 @@ def test_members_that_are_no_samples_are_left_out(tmp_path: Path) -> None:
     target.write_bytes(archive(members, kinds={"train": tarfile.DIRTYPE}))
     assert [sample["__key__"] for sample in read(target)] == [b"train/1", b"train/2"]
     assert read(target)[0] == {"__key__": b"train/1", "jpg": b"a", "cls": 1}
+
+
+def test_an_archive_of_other_files_is_not_an_archive_without_records(path: str) -> None:
+    target = str(Path(path).with_name("b.tar"))
+    Path(target).write_bytes(archive([("a/README", b"t"), ("b/data", b"x" * 300_000)]))
+    for function in (read, fastrec.count, fastrec.verify, fastrec.Index.build):
+        with pytest.raises(
+            fastrec.CorruptRecordError, match=r"b\.tar': no file in it is called KEY"
+        ):
+            function(target)
+    reader = fastrec.Reader([target, path], on_error="skip")
+    assert len(list(reader)) == len(list(fastrec.Reader(path)))
+    assert [each.path for each in reader.skipped] == [target]
 
 
 @pytest.mark.parametrize(
