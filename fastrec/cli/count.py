@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, report: Report) -> int:
     """Print one count per file and, for several files, a total. Only headers are read.
 
-    The first word of a line is a plain number. A file that cannot be counted has no line.
+    The first word of a line is a plain number. Files that cannot be counted are left out.
     """
     files, missing = expand(arguments.paths, any_shards=arguments.any_shards)
     status = total = failed = 0

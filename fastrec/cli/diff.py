@@ -59,7 +59,7 @@ class _Differences:
         return self.only["a"] + self.only["b"] + self.different
 
     def only_in(self, side: str, found: Found) -> None:
-        """Report a record that has no counterpart."""
+        """Report a record without a counterpart."""
         self.only[side] += 1
         if self.some > self._limit:
             return

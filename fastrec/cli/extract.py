@@ -95,7 +95,7 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
 
 
 def _with_images(row: Row) -> str | None:
-    """Return the feature whose first value is an image; None if a record has none."""
+    """Return the feature whose first value is an image; None if the record lacks images."""
     for name, values in _of_bytes(row).items():
         if len(values) and _image_kind(values[0]):
             return name

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Print the records that have a text in one of their values."""
+"""Print the records with a value that contains a text."""
 
 from __future__ import annotations
 

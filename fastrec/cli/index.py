@@ -53,7 +53,7 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
     files, missing = expand(arguments.paths)
     failures: list[Exception] = []
     for problem in missing:
-        if isinstance(problem, MissingRecordsError):  # each file has an index of its own
+        if isinstance(problem, MissingRecordsError):  # each file has a separate index
             report.complain(f"warning: {explained(problem, hints=False)}")
         else:
             failures.append(problem)

@@ -78,6 +78,6 @@ def _options(parser: Parser) -> Iterator[str]:
 
 
 def _roff(text: str) -> str:
-    """Escape `text` so that none of its characters is a command."""
+    """Escape the characters of `text` that would be commands."""
     escaped = text.replace("\\", "\\e").replace("-", "\\-").replace("'", "\\(aq")
     return f"\\&{escaped}" if escaped[:1] in (".", "'") else escaped

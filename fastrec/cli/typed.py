@@ -83,7 +83,7 @@ def numbers(values: NDArray[Any], kind: Any) -> NDArray[Any]:
 
 
 def class_text(kind: Any, number: int) -> str:
-    """Return ``3 (cat)``; an empty text if the class has no name."""
+    """Return ``3 (cat)``; an empty text if the name of the class is unknown."""
     try:
         name = kind.int2str(number)
     except (AttributeError, ValueError):

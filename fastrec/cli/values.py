@@ -97,7 +97,7 @@ def _brief_list(items: list[Any], noun: str, count: int | None = None) -> Any:
 
 
 def number_text(value: float, digits: int = 4) -> str:
-    """Format a number with at least `digits` significant digits; an integer has all of its digits.
+    """Format a number with at least `digits` significant digits, and an integer with all digits.
 
     Only extreme numbers have exponents: ``26912``, ``0.4927``, ``1.2e-07``.
     """

@@ -571,7 +571,7 @@ class Namespace(ModuleType):
 
     def __init__(self, version: str, path: str) -> None:
         super().__init__(f"fastrec.compat.{version}.{path}", f"``tf.{path}``.")
-        self.__path__: list[str] = []  # what it contains are attributes, not files
+        self.__path__: list[str] = []  # its submodules are attributes, not files
         self._version, self._names = version, path
 
     def __getattr__(self, name: str) -> Any:

@@ -151,7 +151,7 @@ def diag(diagonal: Any, name: str | None = None) -> Any:
 
 
 def diag_part(input: Any, name: str | None = None) -> Any:
-    """Return the diagonal of a tensor whose shape is a shape twice."""
+    """Return the diagonal of a tensor of shape ``[d1, ..., dk, d1, ..., dk]``."""
     tensor = convert_to_tensor(input)
     rank = tensor.shape.ndims
     if not rank or rank % 2:
