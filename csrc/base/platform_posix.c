@@ -383,12 +383,20 @@ uint64_t fr_memory_size(void) {
 void *fr_memory_new(size_t alignment, size_t size, bool huge) {
     void *data;
     if (posix_memalign(&data, alignment, size) != 0) return NULL;
-#if defined(MADV_HUGEPAGE)
-    if (huge) (void)madvise(data, size & ~(alignment - 1), MADV_HUGEPAGE);
-#else
-    (void)huge;
-#endif
+    if (huge) fr_memory_use_huge(data, size);
     return data;
+}
+
+#define HUGE_PAGE ((uintptr_t)2 << 20)
+
+void fr_memory_use_huge(void *data, size_t size) {
+#if defined(MADV_HUGEPAGE)
+    const uintptr_t begin = ((uintptr_t)data + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
+    const uintptr_t end = ((uintptr_t)data + size) & ~(HUGE_PAGE - 1);
+    if (begin < end) (void)madvise((void *)begin, end - begin, MADV_HUGEPAGE);
+#else
+    (void)data, (void)size;
+#endif
 }
 
 void fr_memory_free(void *data) {

@@ -348,7 +348,6 @@ static OVERLAPPED position(uint64_t offset) {
     return (OVERLAPPED){.Offset = (DWORD)offset, .OffsetHigh = (DWORD)(offset >> 32)};
 }
 
-/* Moves the descriptor's position; none of the callers depends on it. */
 void fr_fd_scatter(int fd) {
     (void)fd;
 }
@@ -357,6 +356,7 @@ size_t fr_fd_limit(void) {
     return 512; /* limit of the C library */
 }
 
+/* Moves the descriptor's position; none of the callers depends on it. */
 int64_t fr_fd_read_at(int fd, void *data, size_t size, uint64_t offset) {
     OVERLAPPED at = position(offset);
     return read_handle(fd, data, size, &at);
@@ -416,8 +416,7 @@ int fr_fd_close(int fd) {
     return _close(fd);
 }
 
-/* Windows denies others access to locked bytes, so the lock covers a byte beyond the end of any
-   file. */
+/* Windows denies others access to locked bytes, so a byte beyond the end of any file is locked. */
 #define LOCKED_BYTE UINT64_C(0x7ffffffffffffffe)
 
 int fr_fd_lock(int fd) {
@@ -554,6 +553,10 @@ void *fr_memory_new(size_t alignment, size_t size, bool huge) {
 
 void fr_memory_free(void *data) {
     _aligned_free(data);
+}
+
+void fr_memory_use_huge(void *data, size_t size) {
+    (void)data, (void)size;
 }
 
 uint64_t fr_clock_ns(void) {

@@ -54,6 +54,7 @@ cdef extern from "base/platform.h" nogil:
     uint64_t fr_thread_starved_ns() noexcept
     void fr_thread_pause(uint32_t us) noexcept
     uint64_t fr_clock_ns() noexcept
+    void fr_memory_use_huge(void *data, size_t size) noexcept
     int fr_file_rename(const char *old, const char *new_, bint replace) noexcept
 
 

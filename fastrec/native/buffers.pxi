@@ -95,11 +95,26 @@ cdef object bytes_column(OwnedBuffer data, OwnedBuffer offsets):
     return Bytes(array_of(data, np.uint8), array_of(offsets, np.int64))
 
 
+cdef enum:
+    HUGE_BYTES = 64 << 20  # an allocator takes more bytes from the system, and gives them back
+
+
+cdef inline bytes new_bytes(size_t size):
+    """Return a bytes object that the caller fills.
+
+    Freeing 700 MiB in small pages would stop other Python threads for 60 ms.
+    """
+    data = PyBytes_FromStringAndSize(NULL, <Py_ssize_t>size)
+    if size >= HUGE_BYTES:
+        c.fr_memory_use_huge(PyBytes_AS_STRING(data), size)
+    return data
+
+
 cdef inline bytes bytes_of(const uint8_t *data, size_t size):
     """Copy memory to a bytes object, and let other Python threads run during a long copy."""
     if size < LONG_COPY:
         return PyBytes_FromStringAndSize(<const char *>data, <Py_ssize_t>size)
-    copy = PyBytes_FromStringAndSize(NULL, <Py_ssize_t>size)
+    copy = new_bytes(size)
     cdef uint8_t *out = <uint8_t *>PyBytes_AS_STRING(copy)
     with nogil:
         memcpy(out, data, size)

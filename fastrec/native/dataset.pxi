@@ -326,7 +326,7 @@ cdef class Dataset:
         """Copy a record, and check the copy."""
         cdef c.fr_error err
         cdef int status
-        data = PyBytes_FromStringAndSize(NULL, <Py_ssize_t>record.data.size)
+        data = new_bytes(record.data.size)
         cdef uint8_t *out = <uint8_t *>PyBytes_AS_STRING(data)
         if record.data.size < GIL_THRESHOLD:
             status = c.fr_dataset_copy(&self.dataset, number, record, out, &err)
@@ -356,7 +356,7 @@ cdef class Dataset:
             status = c.fr_dataset_records(&self.dataset, numbers, count, records, hold, &err)
         self._check(status, &err)
         for i in range(count):
-            data = PyBytes_FromStringAndSize(NULL, <Py_ssize_t>records[i].data.size)
+            data = new_bytes(records[i].data.size)
             copies[i] = <uint8_t *>PyBytes_AS_STRING(data)
             found.append(data)
         with nogil:

@@ -300,7 +300,7 @@ cdef class RecordReader:
                     if mapped:
                         data, out = self._view(&record), NULL
                     else:
-                        data = PyBytes_FromStringAndSize(NULL, <Py_ssize_t>record.data.size)
+                        data = new_bytes(record.data.size)
                         out = <uint8_t *>PyBytes_AS_STRING(data)
                     if record.data.size < GIL_THRESHOLD:
                         status = c.fr_reader_copy(&self.reader, &record, out, &err)

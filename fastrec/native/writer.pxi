@@ -11,7 +11,7 @@ def frame(data):
     try:
         span.data = <const uint8_t *>view.buf
         span.size = <size_t>view.len
-        result = PyBytes_FromStringAndSize(NULL, <Py_ssize_t>(span.size + c.FR_FRAME_OVERHEAD))
+        result = new_bytes(span.size + c.FR_FRAME_OVERHEAD)
         out = <uint8_t *>PyBytes_AS_STRING(result)
         if span.size < GIL_THRESHOLD:
             c.fr_frame_put(out, span)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import sys
 import threading
 import time
@@ -203,3 +204,34 @@ def test_other_threads_run_while_a_large_record_is_read(large: Path, name: str) 
         stop.set()
         other.join()
     assert most >= TURNS
+
+
+def advised_ranges() -> list[range]:
+    """Addresses of this process whose memory should be in huge pages."""
+    ranges, addresses = [], range(0)
+    for line in Path("/proc/self/smaps").read_text().splitlines():
+        if found := re.match(r"([0-9a-f]+)-([0-9a-f]+) ", line):
+            addresses = range(int(found[1], 16), int(found[2], 16))
+        elif line.startswith("VmFlags:") and "hg" in line.split():
+            ranges.append(addresses)
+    return ranges
+
+
+@pytest.mark.skipif(
+    not os.path.exists("/sys/kernel/mm/transparent_hugepage"), reason="there are no huge pages"
+)
+def test_a_long_record_is_in_huge_pages(tmp_path: Path) -> None:
+    """Freeing it in small pages would stop other threads: bytes are freed with the GIL held."""
+    size = 64 << 20
+    with fastrec.Writer(tmp_path / "a", fsync=False) as writer:
+        writer.write(bytes(size))
+    reader = fastrec.Reader(tmp_path / "a")
+    reads: list[Callable[[], bytes]] = [
+        lambda: reader[0], lambda: next(iter(reader)), lambda: reader[:][0],
+    ]  # fmt: skip
+    for read in reads:
+        record = read()
+        if "VmFlags" not in Path("/proc/self/smaps").read_text():
+            pytest.skip("the system does not describe memory")
+        assert len(record) == size
+        assert any(id(record) + size // 2 in addresses for addresses in advised_ranges())
