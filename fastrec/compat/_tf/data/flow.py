@@ -17,8 +17,8 @@ from ..kernels import philox
 from ..specs import TensorSpec, TypeSpec
 from ..structure import LEAF
 from ..tensor import as_array
-from .pipeline import INFINITE, UNKNOWN, Node, invalid
-from .streams import Block, Blocks, Value, Values, cut, steps
+from .pipeline import INFINITE, UNKNOWN, Node, Portion, invalid
+from .streams import Block, Blocks, Pieces, Value, Values, cut, steps
 
 T = TypeVar("T")
 
@@ -150,7 +150,7 @@ class Cache(Node):
     def _again(kept: list[Block], count: int) -> Blocks:
         for block in kept:
             for at in range(0, block[0], count):
-                yield _own(cut(block, at, min(at + count, block[0])))
+                yield _own(cut(block, slice(at, at + count)))
 
 
 def _keeping(stream: Iterator[T], keep: Callable[[list[T], bool], None]) -> Iterator[T]:
@@ -174,7 +174,7 @@ def _own(block: Block) -> Block:
     return block[0], [c.copy() if isinstance(c, np.ndarray) else c for c in block[1]]
 
 
-class IgnoreErrors(Node):
+class IgnoreErrors(Portion):
     """Node that drops elements that raise an error."""
 
     def __init__(self, node: Node, log: bool) -> None:
@@ -188,14 +188,7 @@ class IgnoreErrors(Node):
     def cardinality(self) -> int:
         return UNKNOWN
 
-    def values(self, fast: bool = True) -> Values:
-        return self._kept(self.inputs[0].stream(fast))
-
-    def blocks(self, count: int) -> Blocks | None:
-        blocks = self.inputs[0].blocks(count)
-        return None if blocks is None else self._kept(blocks)
-
-    def _kept(self, stream: Iterator[T]) -> Iterator[T]:
+    def _passed(self, stream: Iterator[T], pieces: Pieces) -> Iterator[T]:
         def step() -> T:
             while True:
                 try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from ..errors import OpError
 from ..seeds import looking_ahead
@@ -14,9 +14,11 @@ from ..structure import LEAF
 from .batching import Unbatch
 from .functions import DatasetSignature, Function, dataset_of, failed
 from .mapping import Drawn, Map
-from .pipeline import UNKNOWN, Node
+from .pipeline import UNKNOWN, Node, Portion
 from .sources import Slices, Tensors
-from .streams import Blocks, Value, Values, first, flattened, steps, to_blocks
+from .streams import Blocks, Pieces, Value, Values, first, flattened, steps, to_blocks
+
+T = TypeVar("T")
 
 
 def interleaved(
@@ -45,17 +47,14 @@ def interleaved(
     return Interleave(node, call, cycle, block, parallel)
 
 
-class Flattened(Node):
+class Flattened(Portion):
     """Node over inner datasets that were computed as columns; their total length is unknown."""
 
     def cardinality(self) -> int:
         return UNKNOWN
 
-    def values(self, fast: bool = True) -> Values:
-        return self.inputs[0].stream(fast)
-
-    def blocks(self, count: int) -> Blocks | None:
-        return self.inputs[0].blocks(count)
+    def _passed(self, stream: Iterator[T], pieces: Pieces) -> Iterator[T]:
+        return stream
 
 
 class Interleave(Node):

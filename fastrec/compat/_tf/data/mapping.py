@@ -337,7 +337,7 @@ class Map(Node):
             while begin >= block[0]:
                 block, begin = next(blocks), 0
             first, begin = begin, min(block[0], begin + (self._most or block[0]))
-            return cut(block, first, begin)
+            return cut(block, slice(first, begin))
 
         return steps(step)
 

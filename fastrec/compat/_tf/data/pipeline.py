@@ -22,7 +22,7 @@ from ..specs import DatasetSpec, NoneTensorSpec, TensorSpec, TypeSpec
 from ..structure import LEAF, pack
 from ..tracing.recording import wrap
 from ..width import AHEAD
-from .streams import Blocks, Values, steps, to_blocks, to_values
+from .streams import BLOCKS, ELEMENTS, Blocks, Pieces, Values, steps, to_blocks, to_values
 
 T = TypeVar("T")
 
@@ -145,6 +145,25 @@ class Node(ABC):
 
     def _is_scalar(self) -> bool:
         return all(isinstance(s, TensorSpec) and s.shape.sizes == () for s in self.specs)
+
+
+class Portion(Node):
+    """Node that passes on elements of its input, one by one or in blocks."""
+
+    def values(self, fast: bool = True) -> Values:
+        return self._passed(self.inputs[0].stream(fast), ELEMENTS)
+
+    def blocks(self, count: int) -> Blocks | None:
+        blocks = self.inputs[0].blocks(self._needed(count))
+        return None if blocks is None else self._passed(blocks, BLOCKS)
+
+    def _needed(self, count: int) -> int:
+        """Return how many elements of the input to request for `count` elements."""
+        return count
+
+    @abstractmethod
+    def _passed(self, stream: Iterator[T], pieces: Pieces) -> Iterator[T]:
+        """Yield from `stream`, whose pieces are elements or blocks."""
 
 
 class Use(Node):

@@ -3,24 +3,19 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
-
-import numpy as np
-
-import fastrec
 
 from .. import errors as _errors
 from ..specs import TypeSpec
 from ..structure import pack
-from .pipeline import INFINITE, UNKNOWN, Node, invalid
-from .streams import Block, Blocks, Value, Values, cut, flattened, passed_over, steps
+from .pipeline import INFINITE, UNKNOWN, Node, Portion, invalid
+from .streams import Blocks, Pieces, Value, Values, flattened, skipped, steps
 
 T = TypeVar("T")
 
 
-class Take(Node):
+class Take(Portion):
     """Node that yields the first elements."""
 
     def __init__(self, node: Node, count: int) -> None:
@@ -33,43 +28,31 @@ class Take(Node):
             return total
         return self._count if total == INFINITE else min(total, self._count)
 
-    def values(self, fast: bool = True) -> Values:
-        stream, left = self.inputs[0].stream(fast), self._count
+    def blocks(self, count: int) -> Blocks | None:
+        # Does not ask the input for no elements: a chain of such nodes would ask it 2**n times.
+        return super().blocks(count) if self._count else iter(())
+
+    def _needed(self, count: int) -> int:
+        return min(count, self._count) if self._count > 0 else count
+
+    def _passed(self, stream: Iterator[T], pieces: Pieces) -> Iterator[T]:
+        left = self._count
         if left < 0:
             return stream
 
-        def step() -> Value:
-            nonlocal left
-            if not left:
-                raise StopIteration
-            found = next(stream)
-            left -= 1
-            return found
-
-        return steps(step)
-
-    def blocks(self, count: int) -> Blocks | None:
-        if self._count == 0:
-            return iter(())
-        blocks = self.inputs[0].blocks(min(count, self._count) if self._count > 0 else count)
-        return blocks if blocks is None or self._count < 0 else self._blocks(blocks)
-
-    def _blocks(self, blocks: Blocks) -> Blocks:
-        left = self._count
-
-        def step() -> Block:
+        def step() -> T:
             nonlocal left
             if left <= 0:
                 raise StopIteration
-            block = next(blocks)
-            found = cut(block, 0, min(left, block[0]))
-            left -= block[0]
+            piece = next(stream)
+            end, left = left, left - pieces.count(piece)
+            found: T = pieces.picked(piece, slice(end))
             return found
 
         return steps(step)
 
 
-class Skip(Node):
+class Skip(Portion):
     """Node that skips the first elements."""
 
     def __init__(self, node: Node, count: int) -> None:
@@ -82,35 +65,11 @@ class Skip(Node):
             return 0
         return total if total < 0 else max(total - self._count, 0)
 
-    def values(self, fast: bool = True) -> Values:
-        if self._count < 0:
-            return iter(())
-        following = passed_over(self.inputs[0].stream(fast), self._count)
-        return steps(lambda: following(0))
-
-    def blocks(self, count: int) -> Blocks | None:
-        blocks = self.inputs[0].blocks(count)
-        return None if blocks is None or self._count < 0 else self._blocks(blocks)
-
-    def _blocks(self, blocks: Blocks) -> Blocks:
-        left = self._count
-
-        def step() -> Block:
-            nonlocal left
-            while True:
-                try:
-                    block = next(blocks)
-                except Exception:
-                    left = self._count if left else 0  # consistent with `passed_over`
-                    raise
-                begin, left = left, max(left - block[0], 0)
-                if begin < block[0]:
-                    return cut(block, begin, block[0])
-
-        return steps(step)
+    def _passed(self, stream: Iterator[T], pieces: Pieces) -> Iterator[T]:
+        return iter(()) if self._count < 0 else skipped(stream, self._count, pieces)
 
 
-class Shard(Node):
+class Shard(Portion):
     """Node that yields every n-th element."""
 
     def __init__(self, node: Node, shards: int, index: int) -> None:
@@ -127,41 +86,30 @@ class Shard(Node):
         total = self.inputs[0].cardinality()
         return total if total < 0 else len(range(self._index, total, self._shards))
 
-    def values(self, fast: bool = True) -> Values:
-        following = passed_over(self.inputs[0].stream(fast), self._index)
-        return steps(lambda: following(self._shards - 1))
+    def _needed(self, count: int) -> int:
+        return count * self._shards
 
-    def blocks(self, count: int) -> Blocks | None:
-        blocks = self.inputs[0].blocks(count * self._shards)
-        return None if blocks is None else self._blocks(blocks)
-
-    def _blocks(self, blocks: Blocks) -> Blocks:
+    def _passed(self, stream: Iterator[T], pieces: Pieces) -> Iterator[T]:
         between, left = self._index, self._index
 
-        def step() -> Block:
+        def step() -> T:
             nonlocal between, left
             while True:
                 try:
-                    count, columns = next(blocks)
+                    piece = next(stream)
                 except Exception:
-                    left = between if left else 0  # consistent with `passed_over`
+                    left = between if left else 0  # consistent with `skipped`
                     raise
+                count = pieces.count(piece)
                 picked = range(left, count, self._shards)
-                if not picked:
-                    left -= count
-                    continue
-                between = self._shards - 1
-                left = picked[-1] + self._shards - count
-                every = slice(picked[0], None, self._shards)
-                return len(picked), [_every(column, every) for column in columns]
+                if picked:
+                    between = self._shards - 1
+                    left = picked[-1] + self._shards - count
+                    found: T = pieces.picked(piece, slice(picked[0], None, self._shards))
+                    return found
+                left -= count
 
         return steps(step)
-
-
-def _every(column: Any, picked: slice) -> Any:
-    if isinstance(column, (np.ndarray, list, fastrec.Bytes)):
-        return column[picked]
-    return list(itertools.islice(column, picked.start, None, picked.step))
 
 
 class Repeat(Node):

@@ -23,7 +23,7 @@ from ..tracing.recording import Symbol, spec_of
 from ..tracing.trace import Trace
 from ..width import READ
 from .pipeline import UNKNOWN, Node, loose_spec, lowering
-from .streams import Block, Blocks, Values, passed_over, steps
+from .streams import ELEMENTS, Block, Blocks, Values, skipped, steps
 
 T = TypeVar("T")
 
@@ -354,20 +354,20 @@ def _batches(paths: list[str], parsing: Any, size: int) -> Blocks:
 def with_fallback(fast: Iterator[T], slow: Callable[[], Iterator[T]]) -> Iterator[T]:
     """Yield from `fast`; after its first failure, continue with `slow` and raise its errors."""
     done = 0
-    following: Callable[[int], T] | None = None
+    rest: Iterator[T] | None = None
 
     def step() -> T:
-        nonlocal done, following
-        if following is None:
+        nonlocal done, rest
+        if rest is None:
             try:
                 found = next(fast)
             except StopIteration:
                 raise
             except Exception:
-                following = passed_over(slow(), done)
+                rest = skipped(slow(), done, ELEMENTS)
             else:
                 done += 1
                 return found
-        return following(0)
+        return next(rest)
 
     return steps(step)

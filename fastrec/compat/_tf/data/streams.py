@@ -11,7 +11,11 @@ from __future__ import annotations
 import contextlib
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+import fastrec
 
 from .. import errors as _errors
 from ..columns import column_of, joined, rows_of
@@ -32,23 +36,43 @@ def steps(step: Callable[[], T]) -> Iterator[T]:
     return iter(step, _NEVER)
 
 
-def passed_over(stream: Iterator[T], count: int) -> Callable[[int], T]:
-    """Return a function that skips `count` elements once, then `between` after each call.
+class Pieces(NamedTuple):
+    """How to count and select the elements in what a stream yields: elements, or blocks of them.
 
-    If an element to skip raises an error, all of them are skipped again.
+    Attributes
+    ----------
+    count : callable
+        Returns the number of elements of a piece.
+    picked : callable
+        Takes a piece and a slice; returns the piece with these elements, of which there are some.
+    """
+
+    count: Callable[[Any], int]
+    picked: Callable[[Any, slice], Any]
+
+
+def skipped(stream: Iterator[T], count: int, pieces: Pieces) -> Iterator[T]:
+    """Yield from `stream` without its first `count` elements.
+
+    If an element to skip raises an error, `count` more are skipped.
     """
     left = count
 
-    def following(between: int) -> T:
+    def step() -> T:
         nonlocal left
-        for _ in range(left):
-            next(stream)
-        left = 0
-        found = next(stream)
-        left = between
-        return found
+        while True:
+            try:
+                piece = next(stream)
+            except Exception:
+                left = count if left else 0
+                raise
+            size = pieces.count(piece)
+            begin, left = left, max(left - size, 0)
+            if begin < size:
+                found: T = pieces.picked(piece, slice(begin, None))
+                return found
 
-    return following
+    return steps(step)
 
 
 def first(stream: Iterator[T]) -> T | None:
@@ -143,12 +167,21 @@ def taken(values: Iterable[Value], count: int) -> tuple[list[Value], Exception |
     return chunk, None
 
 
-def cut(block: Block, begin: int, end: int) -> Block:
-    """Return elements `begin` to `end` of a block."""
+def cut(block: Block, rows: slice) -> Block:
+    """Return some elements of a block."""
     count, columns = block
-    if begin == 0 and end >= count:
-        return block
-    return end - begin, [column[begin:end] for column in columns]
+    left = len(range(*rows.indices(count)))
+    return block if left == count else (left, [_cut(column, rows) for column in columns])
+
+
+def _cut(column: Any, rows: slice) -> Any:
+    if rows.step is None or isinstance(column, (np.ndarray, list, fastrec.Bytes)):
+        return column[rows]
+    return list(itertools.islice(column, rows.start, rows.stop, rows.step))
+
+
+ELEMENTS = Pieces(lambda _: 1, lambda element, _: element)
+BLOCKS = Pieces(lambda block: block[0], cut)
 
 
 def rechunked(blocks: Blocks, size: int) -> Blocks:
@@ -169,7 +202,7 @@ def rechunked(blocks: Blocks, size: int) -> Blocks:
                     break
                 block, begin = found, 0
             end = min(begin + size - have, block[0])
-            parts.append(cut(block, begin, end))
+            parts.append(cut(block, slice(begin, end)))
             have, begin = have + end - begin, end
         if not parts:
             raise StopIteration
