@@ -10,6 +10,7 @@
  *   SHIM_NO_MMAP=1                          files cannot be mapped
  *   SHIM_WITHOUT="link flock"               the file system lacks these: of link, renameat2, flock,
  *                                           fallocate, fsyncdir, chmod, utimens
+ *   SHIM_UNLINK=path                        the first flock(2) comes after this file was removed
  *
  * The same from within the process, any number of times: shim_arm(), shim_calls(). Calls are open,
  * read, pread, mmap, madvise, write, fsync, rename, link, close, stat, opendir; and for the whole
@@ -257,6 +258,9 @@ int linkat(int from_fd, const char *from, int to_fd, const char *to, int flags) 
 }
 
 int flock(int fd, int operation) {
+    static atomic_flag done = ATOMIC_FLAG_INIT;
+    if (is_ours(fd) && *setting("SHIM_UNLINK") && !atomic_flag_test_and_set(&done))
+        REAL(unlink)(setting("SHIM_UNLINK"));
     return is_ours(fd) && lacks("flock", ENOSYS) ? -1 : REAL(flock)(fd, operation);
 }
 

@@ -312,6 +312,24 @@ jobs = [
 for job in jobs:
     print(job(), flush=True)
 """
+APPEND = """
+import sys, fastrec
+writer = fastrec.Writer(f"{sys.argv[1]}/a.tfrecord", append=True)
+writer.write(b"kept"), writer.close()
+print(list(fastrec.Reader(f"{sys.argv[1]}/a.tfrecord")))
+"""
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_a_file_that_was_removed_before_it_was_locked_is_opened_again(
+    shim: Path, tmp_path: Path, there: bool
+) -> None:
+    if there:  # another process has created it, and removes it when it fails or is aborted
+        (tmp_path / "a.tfrecord").touch()
+    said = run(shim, tmp_path, APPEND, unlink=tmp_path / "a.tfrecord")
+    assert said == "[b'kept']\n"
+
+
 EVERY_FEATURE = "link renameat2 flock fallocate fsyncdir chmod utimens"
 
 
