@@ -45,7 +45,7 @@ WORDS = {
     "head": [], "tail": [], "cat": [], "grep": [], "schema": [], "count": [], "stats": [],
     "verify": [], "repair": ["-o", "out"], "diff": ["good.tfrecord"], "index": ["-o", "out"],
     "split": ["-o", "out", "--shard-records", "1"], "merge": ["-o", "out"],
-    "reshard": ["-o", "out"], "shuffle": ["-o", "out"],
+    "reshard": ["-o", "out"],
     "convert": ["-o", "out.jsonl", "--base64"], "view": ["--html", "out"],
     "extract": ["-o", "out", "--feature", "s"],
 }  # fmt: skip
