@@ -114,7 +114,7 @@ def test_functions_that_look_first_refuse_what_they_cannot_read_again(data: byte
 
 @pytest.mark.parametrize(
     "command",
-    ["convert -o a.jsonl", "reshard -o b.tfrecord", "shuffle --seed 1 -o b.tfrecord",
+    ["convert -o a.jsonl", "reshard -o b.tfrecord", "reshard --shuffle --seed 1 -o b.tfrecord",
      "split --shard-records 5 -o b.tfrecord", "merge -o b.tfrecord"],
 )  # fmt: skip
 def test_commands_read_a_pipe_once(data: bytes, command: str) -> None:
