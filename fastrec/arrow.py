@@ -181,12 +181,18 @@ class Table:
     ) -> Iterator[RecordBatch]:
         """Yield the record batches without a warning; `unseen` notes the columns."""
         if self._batcher is None:
-            inspect = self._check_names if complete else None
-            found = self._parser.read(self._files, self._batch_size, inspect=inspect, unseen=unseen)
-        else:
-            found = map(self._parser.finish, self._batcher)
-        for columns in found:
+            yield from (part for _, part in self._parts(unseen, complete=complete))
+            return
+        for columns in map(self._parser.finish, self._batcher):
             yield RecordBatch(columns, self._tensors)
+
+    def _parts(
+        self, unseen: UnseenColumns | None = None, *, complete: bool = False
+    ) -> Iterator[tuple[int, RecordBatch]]:
+        """Yield the number of a file and a batch of its records, without options of a Batcher."""
+        inspect = self._check_names if complete else None
+        read = self._parser.read(self._files, self._batch_size, inspect=inspect, unseen=unseen)
+        return ((number, RecordBatch(columns, self._tensors)) for number, columns in read)
 
     def _check_names(self, block: fastrec.Bytes) -> None:
         survey = _core.Survey()

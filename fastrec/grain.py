@@ -27,6 +27,7 @@ from ._core import permuted
 from .arguments import check_int
 from .batches.block_shuffle import Shuffle
 from .images.keyed import KeyedParser
+from .records.reader import usable_count
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -85,7 +86,7 @@ class Source:
         self._epoch = epoch
 
     def __len__(self) -> int:
-        return len(self._reader)
+        return usable_count(self._reader)
 
     def __getitem__(self, index: Any) -> Any:
         if self._parse is None:
@@ -197,7 +198,7 @@ class BatchMapDataset(grain.MapDataset):  # type: ignore[misc]
         self._parse = KeyedParser(self._features, seed)
 
     def __len__(self) -> int:
-        count = len(self._reader)
+        count = usable_count(self._reader)
         return count // self._batch_size if self._drop_remainder else -(-count // self._batch_size)
 
     def __getitem__(self, index: Any) -> Any:

@@ -235,8 +235,10 @@ class ColumnParser:
         inspect: Callable[[Bytes], object] | None = None,
         others: Iterable[RecordFiles] = (),
         unseen: UnseenColumns | None = None,
-    ) -> Iterator[dict[str, Any]]:
+    ) -> Iterator[tuple[int, dict[str, Any]]]:
         """Read files in order, in blocks of up to `batch_size` records or 32 MiB.
+
+        Each element is the number of the file and the columns of some of its records.
 
         Only the records that `where` selects are parsed. `inspect` may raise an
         :class:`ExampleParseError` about a block before it is parsed. If the policy of the files
@@ -278,7 +280,7 @@ class ColumnParser:
                 if len(chosen) > len(failures):
                     if unseen is not None:
                         unseen.note(columns, chosen)
-                    yield columns
+                    yield number, columns
                 done += len(block)
         if damage is None or not damage.regions or kept:
             return

@@ -399,7 +399,7 @@ class _Reading:
         for part, entry in zip(parts, listed, strict=True):
             files, rows = RecordFiles(part, **self.options), 0
             others = (RecordFiles(each, **self.options) for each in self.sample)
-            for columns in self.parser.read(files, self.batch_size, self.where, others=others):
+            for _, columns in self.parser.read(files, self.batch_size, self.where, others=others):
                 none = False
                 block = self.table(columns, os.fsdecode(part.path))
                 rows += block.num_rows

@@ -256,6 +256,14 @@ class Reader(_core.Indexed, Sequence[bytes]):
         return f"<fastrec.Reader of {self._files.description}{closed}>"
 
 
+def usable_count(reader: Reader) -> int:
+    """Return the number of records, of which at least one must be left if some are damaged."""
+    count, damage = len(reader), reader._files.policy()
+    if not count and damage is not None and damage.regions:
+        raise damage.useless(None, len(damage.regions))
+    return count
+
+
 def record_numbers(indices: Any, count: int) -> npt.NDArray[np.uint64]:
     """Return record numbers, with negative ones counted from the end, for the core to check."""
     try:

@@ -331,7 +331,7 @@ class _Reader(DataSourceReader):  # type: ignore[misc]
         for part in partition.ranges:
             files = RecordFiles(part, **self._options)
             others = (RecordFiles(each, **self._options) for each in partition.sample)
-            for columns in parser.read(files, _BATCH, where, others=others):
+            for _, columns in parser.read(files, _BATCH, where, others=others):
                 yield _batch(columns, values, wanted)
 
     def _may_match(self, values: Mapping[str, str | None]) -> bool:

@@ -67,7 +67,7 @@ def columns_of(
 
 
 def write_table(
-    table: Callable[[list[Any]], arrow.Table],
+    table: arrow.Table,
     paths: list[Any],
     types: Types,
     target: Any,
@@ -77,11 +77,12 @@ def write_table(
 ) -> tuple[int, list[str]]:
     """Write record files to a table; return its number of rows and the paths of its files."""
     with TableWriter(target, types.kind, types.written, **options) as sheet:
-        for path in paths:
-            begun = sheet.rows
-            for part in table([path])._read(unseen):
-                sheet.write(types.batch(part, os.fsdecode(path), sheet.rows - begun))
-                progress(sheet.rows)
+        begun, file = 0, None
+        for number, part in table._parts(unseen):
+            if number != file:
+                begun, file = sheet.rows, number
+            sheet.write(types.batch(part, os.fsdecode(paths[number]), sheet.rows - begun))
+            progress(sheet.rows)
     return sheet.rows, sheet.paths
 
 

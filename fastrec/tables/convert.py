@@ -246,10 +246,7 @@ def convert(
     source_options = {"on_error": on_error, "storage_options": storage, "shards": "any"}
     found, total = columns.columns_of(paths, features, raw, **source_options)
     reading: dict[str, Any] = {"tensors": tensors, "threads": threads, **source_options}
-
-    def table(files: list[Any]) -> arrow.Table:
-        return arrow.table(files, found, **reading)
-
+    table = arrow.table(paths, found, **reading)
     if schema is None and not raw and goal not in TEXTUAL:
         # Damage is reported when the records are converted.
         quiet = reading | {"on_error": bytes_columns.quietly(on_error)}
@@ -257,9 +254,8 @@ def convert(
             text = bytes_columns.text_columns(paths, found, quiet)
         if images is None and goal == "parquet":
             images = bytes_columns.image_columns(arrow.table(paths, found, **quiet))
-    whole = table(paths)
     types = columns.Types(
-        whole,
+        table,
         goal,
         text=text or (),
         images=images or (),
@@ -271,7 +267,7 @@ def convert(
         if progress is not None:
             progress(done, total)
 
-    unseen = whole._parser.unseen()
+    unseen = table._parser.unseen()
     count, written = columns.write_table(table, paths, types, target, writing, advance, unseen)
     if isinstance(features, (Mapping, SequenceFeatures)):
         unseen.warn(stacklevel=2)

@@ -16,6 +16,7 @@ from ..arguments import check_int
 from ..errors import CorruptRecordError, call_out
 from ..images.keyed import KeyedParser
 from ..parsing.parse import Leniency, ParseOnError
+from ..records.reader import usable_count
 from ..records.recovery import Damage, Skipped
 from ..records.remote_dataset import RemoteDataset
 from .rows import Rows
@@ -121,7 +122,7 @@ class Dataset(torch.utils.data.Dataset):  # type: ignore[misc,type-arg,unused-ig
         self._epoch[0] = epoch
 
     def __len__(self) -> int:
-        return len(self.reader)
+        return usable_count(self.reader)
 
     def __getitem__(self, index: Any) -> Any:
         return self.__getitems__([as_index(index)])[0]

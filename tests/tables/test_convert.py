@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from misfits import FAULTS, USABLE, write_misfits
 from reference import write_frames
 
 import fastrec
@@ -451,3 +452,20 @@ def test_memory_does_not_grow_with_the_files(tmp_path: Path) -> None:
     )
     peak = int(run.stdout) << 10
     assert peak < (500 << 20), f"{peak >> 20} MiB"
+
+
+@pytest.mark.parametrize("target", ["a.parquet", "a.jsonl"])
+@pytest.mark.parametrize("fault", FAULTS)
+def test_files_may_be_left_out_but_not_all(tmp_path: Path, fault: str, target: str) -> None:
+    def convert(*unusable: bool) -> int:
+        folder = tmp_path / "-".join(map(str, unusable))
+        folder.mkdir()
+        paths = write_misfits(folder, fault, unusable)
+        features = {"id": fastrec.FixedLenFeature((), np.int64)}
+        done = fastrec.convert(paths, folder / target, features=features, on_error="skip")
+        return done.records
+
+    assert convert(True, False, True) == len(USABLE)
+    with pytest.raises(ValueError, match="no record can be used: all of the first"):
+        convert(True, True)
+    assert not (tmp_path / "True-True" / target).exists()

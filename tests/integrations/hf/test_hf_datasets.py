@@ -125,12 +125,17 @@ def test_feature_lists_are_columns_of_lists(tmp_path: Path) -> None:
 def test_images_are_decoded_by_features(tmp_path: Path) -> None:
     pytest.importorskip("PIL")
     path = str(tmp_path / "a.tfrecord")
+    image = jpegs.encode(np.full((4, 6, 3), 9, np.uint8), "PNG")
     with fastrec.Writer(path) as writer:
-        writer.write({"image": jpegs.encode(np.full((4, 6, 3), 9, np.uint8), "PNG")})
-    wanted = datasets.Features({"image": datasets.Image()})
+        for count in (1, 2, 3):
+            writer.write({"image": image, "images": [image] * count})
+    nested = datasets.Sequence(datasets.Image())
+    wanted = datasets.Features({"image": datasets.Image(), "images": nested})
     for streaming in (False, True):
         loaded = load_dataset(path, streaming=streaming, features=wanted, cache_dir=str(tmp_path))
-        assert next(iter(loaded))["image"].size == (6, 4)
+        for count, row in enumerate(loaded, 1):
+            assert [each.size for each in (row["image"], *row["images"])] == [(6, 4)] * (count + 1)
+        assert count == 3
 
 
 @pytest.mark.parametrize("text", [True, ["word"]])

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from jpegs import encode, photo
+from misfits import USABLE, write_misfits
 
 import fastrec
 import fastrec.image
@@ -444,3 +445,13 @@ def test_random_images_follow_seed_and_epoch(
         Dataset(image_file, features)
     with pytest.raises(ValueError, match="epoch must be at least 0, got -1"):
         dataset.set_epoch(-1)
+
+
+def test_a_reader_that_skips_every_record_is_an_error(tmp_path: Any) -> None:
+    features = {"id": fastrec.FixedLenFeature((), np.int64)}
+    paths = write_misfits(tmp_path, "damaged", (True, False))
+    dataset = Dataset(fastrec.Reader(paths, on_error="skip"), features)
+    assert [int(i) for batch in DataLoader(dataset, 7) for i in batch["id"]] == USABLE
+    dataset = Dataset(fastrec.Reader(paths[0], on_error="skip"), features)
+    with pytest.raises(fastrec.CorruptRecordError, match="no record can be used"):
+        list(DataLoader(dataset, 7))
