@@ -6,6 +6,8 @@ from __future__ import annotations
 import functools
 import os
 import pickle
+import subprocess
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -455,3 +457,29 @@ def test_a_reader_that_skips_every_record_is_an_error(tmp_path: Any) -> None:
     dataset = Dataset(fastrec.Reader(paths[0], on_error="skip"), features)
     with pytest.raises(fastrec.CorruptRecordError, match="no record can be used"):
         list(DataLoader(dataset, 7))
+
+
+LEAVE = """
+import sys
+import fastrec, fastrec.torch
+from torch.utils.data import DataLoader
+
+features = {"id": fastrec.FixedLenFeature((), int)}
+if sys.argv[2] == "Dataset":
+    loader = DataLoader(fastrec.torch.Dataset(sys.argv[1], features), 4, num_workers=2)
+else:
+    dataset = fastrec.torch.IterableDataset(sys.argv[1], features, 4, shuffle=True, seed=0)
+    loader = DataLoader(dataset, batch_size=None, num_workers=2, persistent_workers=True)
+batches = iter(loader)
+next(batches)
+"""
+
+
+@pytest.mark.parametrize("kind", ["Dataset", "IterableDataset"])
+def test_a_program_that_ends_while_workers_live_prints_no_error(tmp_path: Any, kind: str) -> None:
+    with fastrec.Writer(tmp_path / "a.tfrecord") as writer:
+        writer.write_batch({"id": np.arange(1000)})
+    command = [sys.executable, "-W", "ignore", "-c", LEAVE, str(tmp_path / "a.tfrecord"), kind]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 0
+    assert done.stderr == ""
