@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-SECONDS = 3600  # spawned workers of a busy machine take half a minute to import torch
+SECONDS = 900
 
 
 class RankPool:
