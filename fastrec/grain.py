@@ -27,7 +27,10 @@ from ._core import permuted
 from .arguments import check_int
 from .batches.block_shuffle import Shuffle
 from .images.keyed import KeyedParser
-from .records.reader import usable_count
+from .parsing.left_out import LeftOut
+from .parsing.parse import ParseOnError
+from .records.reader import record_numbers, usable_count
+from .records.recovery import Skipped
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -60,6 +63,12 @@ class Source:
     seed : int, optional
         Seed of random image transforms, which require it. An image depends only on the seed, the
         epoch (see :meth:`set_epoch`) and the index.
+    on_error : {"raise", "skip"} or callable
+        ``"skip"`` leaves out records with damaged data and records that do not match the features:
+        their elements are None, as after ``MapDataset.filter``, and ``to_iter_dataset`` omits them.
+        Batch after ``to_iter_dataset``: ``MapDataset.batch`` refuses None. A callable gets the
+        error of each such record. An error is raised if none of the first 100 requested records can
+        be used. More than a tenth causes a warning.
 
     Examples
     --------
@@ -73,12 +82,23 @@ class Source:
     """
 
     def __init__(
-        self, source: Any, features: Mapping[str, Any] | None = None, *, seed: int | None = None
+        self,
+        source: Any,
+        features: Mapping[str, Any] | None = None,
+        *,
+        seed: int | None = None,
+        on_error: ParseOnError = "raise",
     ) -> None:
         self._reader = source if isinstance(source, Reader) else Reader(source)
         self._features = None if features is None else _checked(features)
         self._parse = None if self._features is None else KeyedParser(self._features, seed)
         self._epoch = 0
+        self._left_out = LeftOut(on_error, "Source")
+
+    @property
+    def skipped(self) -> list[Skipped]:
+        """The records left out so far, in this process: each worker has a list of its own."""
+        return self._left_out.regions
 
     def set_epoch(self, epoch: int) -> None:
         """Set the epoch of random transforms; workers that have already started keep theirs."""
@@ -89,11 +109,20 @@ class Source:
         return usable_count(self._reader)
 
     def __getitem__(self, index: Any) -> Any:
-        if self._parse is None:
+        if self._parse is None and not self._left_out.is_active:
             return self._reader[as_index(index)]
         return self._getitems([as_index(index)])[0]
 
     def _getitems(self, indices: Sequence[int]) -> Sequence[Any]:
+        if not self._left_out.is_active:
+            return self._elements(indices)
+        count = len(self)
+        numbers: list[int] = record_numbers(indices, count).tolist()
+        elements, kept = self._left_out.read(self._elements, numbers, count)
+        usable = dict(zip(kept, elements or (), strict=True))
+        return [usable.get(number) for number in numbers]
+
+    def _elements(self, indices: Sequence[int]) -> Sequence[Any]:
         if self._parse is None:
             return self._reader.__getitems__(indices)
         columns = self._parse(self._reader, indices, self._epoch)
@@ -163,6 +192,9 @@ class BatchMapDataset(grain.MapDataset):  # type: ignore[misc]
         Seed of the shuffle and of random image transforms, which require it.
     drop_remainder : bool
         Whether to drop the last batch if it is short.
+    on_error : {"raise", "skip"} or callable
+        ``"skip"`` leaves out records as in a :class:`Source`, so that a batch has fewer rows. A
+        batch without a usable record is None.
 
     Examples
     --------
@@ -184,6 +216,7 @@ class BatchMapDataset(grain.MapDataset):  # type: ignore[misc]
         shuffle: bool = False,
         seed: int | None = None,
         drop_remainder: bool = False,
+        on_error: ParseOnError = "raise",
     ) -> None:
         super().__init__()
         if batch_size < 1:
@@ -196,6 +229,12 @@ class BatchMapDataset(grain.MapDataset):  # type: ignore[misc]
         self._seed = seed % 2**64 if shuffle and seed is not None else None
         self._drop_remainder = drop_remainder
         self._parse = KeyedParser(self._features, seed)
+        self._left_out = LeftOut(on_error, "BatchMapDataset")
+
+    @property
+    def skipped(self) -> list[Skipped]:
+        """The records left out so far, in this process: each worker has a list of its own."""
+        return self._left_out.regions
 
     def __len__(self) -> int:
         count = usable_count(self._reader)
@@ -212,7 +251,13 @@ class BatchMapDataset(grain.MapDataset):  # type: ignore[misc]
                 numbers = np.arange(begin, end, dtype=np.uint64)
             else:
                 numbers = permuted(count, self._seed, epoch % 2**64, begin, end)
-            columns = self._parse(self._reader, numbers, epoch)
+            columns: dict[str, Any] | None
+            if self._left_out.is_active:
+                columns, _ = self._left_out.read(
+                    lambda kept: self._parse(self._reader, kept, epoch), numbers.tolist(), count
+                )
+            else:
+                columns = self._parse(self._reader, numbers, epoch)
             return self._stats.record_output_spec(columns)
 
     def __str__(self) -> str:

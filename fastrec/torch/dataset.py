@@ -13,17 +13,16 @@ import torch.utils.data
 
 from .. import Bytes, ExampleParseError, Reader, SequenceFeatures, parse_sequence_example
 from ..arguments import check_int
-from ..errors import CorruptRecordError, call_out
+from ..errors import call_out
 from ..images.keyed import KeyedParser
-from ..parsing.parse import Leniency, ParseOnError
-from ..records.reader import usable_count
-from ..records.recovery import Damage, Skipped
+from ..parsing.left_out import LeftOut
+from ..parsing.parse import ParseOnError
+from ..records.reader import record_numbers, usable_count
+from ..records.recovery import Skipped
 from ..records.remote_dataset import RemoteDataset
 from .rows import Rows
 
 __all__ = ["Dataset"]
-
-_JUDGED = 100  # requested records before the share of unusable ones is checked
 
 
 class Dataset(torch.utils.data.Dataset):  # type: ignore[misc,type-arg,unused-ignore]
@@ -99,11 +98,7 @@ class Dataset(torch.utils.data.Dataset):  # type: ignore[misc,type-arg,unused-ig
         )
         self.transform = transform
         self._is_prepared = False
-        self._leaves_out = Leniency(on_error).skips
-        self._found: dict[tuple[str, int], Skipped] = {}
-        self._damage = Damage("skip" if on_error == "raise" else on_error, None, self._found)
-        self._unusable: set[int] = set()
-        self._requested, self._has_warned = 0, False
+        self._left_out = LeftOut(on_error, "Dataset")
         both = self.features.keys() & (self.sequence_features or {}).keys()
         if both:
             raise ValueError(f"{min(both)!r} is in features and in sequence_features")
@@ -129,7 +124,7 @@ class Dataset(torch.utils.data.Dataset):  # type: ignore[misc,type-arg,unused-ig
 
     def __getitems__(self, indices: Sequence[int]) -> Sequence[Any]:
         """Return the samples with these numbers; a DataLoader and ``Subset`` call this method."""
-        rows = self._usable(indices) if self._leaves_out else self._rows(indices)
+        rows = self._usable(indices) if self._left_out.is_active else self._rows(indices)
         transform = self.transform
         return rows if transform is None else [call_out(transform, dict(row)) for row in rows]
 
@@ -141,7 +136,7 @@ class Dataset(torch.utils.data.Dataset):  # type: ignore[misc,type-arg,unused-ig
     @property
     def skipped(self) -> list[Skipped]:
         """The records left out so far, in this process."""
-        return list(self._found.values())
+        return self._left_out.regions
 
     def _rows(self, indices: Sequence[int]) -> Rows:
         columns, lengths = self._read(indices)
@@ -149,37 +144,12 @@ class Dataset(torch.utils.data.Dataset):  # type: ignore[misc,type-arg,unused-ig
 
     def _usable(self, indices: Sequence[int]) -> Rows:
         """Return the rows of the records that can be used."""
+        if len(indices) == 1:
+            return self._rows(indices)
         count = len(self)
-        self._requested += len(indices)
-        kept = [index for index in indices if index % count not in self._unusable]
-        try:
-            return self._rows(kept or indices)
-        except (CorruptRecordError, ExampleParseError):
-            if len(indices) == 1:
-                raise
-        kept = self._sift(kept or indices)
-        if not self._has_warned and len(self._unusable) * 10 > self._requested >= _JUDGED:
-            self._has_warned = True
-            warnings.warn(
-                f"on_error left out {len(self._unusable)} of {self._requested} records; the first: "
-                f"{self.skipped[0].reason}; Dataset.skipped lists them",
-                RuntimeWarning,
-                stacklevel=4,
-            )
-        return self._rows(kept or indices)  # raises if no record can be used
-
-    def _sift(self, indices: Sequence[int]) -> list[int]:
-        """Return the indices of the records that can be used, and leave the others out."""
-        try:
-            self._rows(indices)
-        except (CorruptRecordError, ExampleParseError) as error:
-            if len(indices) == 1:
-                self._unusable.add(indices[0] % len(self))
-                self._damage.leave_out(error)
-                return []
-            half = len(indices) // 2
-            return self._sift(indices[:half]) + self._sift(indices[half:])
-        return list(indices)
+        numbers: list[int] = record_numbers(indices, count).tolist()
+        rows, _ = self._left_out.read(self._rows, numbers, count)
+        return self._rows(indices) if rows is None else rows  # raises if no record can be used
 
     def _read(self, indices: Sequence[int]) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return columns, and the frame counts of padded feature lists."""

@@ -89,6 +89,8 @@ def typed(path: Path) -> None:  # only mypy reads this
     grain(path, INT, shuffle="block")  # type: ignore[arg-type]
     grain(path, INT, uneven="long")  # type: ignore[arg-type]
     grain(path, INT, on_error="pass")  # type: ignore[arg-type]
+    fastrec.grain.Source(path, INT, on_error="pass")  # type: ignore[arg-type]
+    fastrec.grain.BatchMapDataset(path, INT, 8, on_error="pass")  # type: ignore[arg-type]
     fastrec.ray.read_tfrecords(path, on_error="pass")  # type: ignore[arg-type]
     fastrec.ray.read_tfrecords(path, shards="all")  # type: ignore[arg-type]
     dataset: fastrec.tfds.Dataset = fastrec.tfds.load("mnist", "")

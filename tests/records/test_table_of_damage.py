@@ -177,6 +177,28 @@ def iterable_dataset(**options: Any) -> Callable[[Place], int]:
     return read
 
 
+def source_of_grain(**options: Any) -> Callable[[Place], int]:
+    def read(place: Place) -> int:
+        grain = pytest.importorskip("grain")
+        records = fastrec.grain.Source(place.source, FEATURES, **options)
+        count = len(list(grain.MapDataset.source(records))) if len(records) else 0
+        place.lost[:] = records.skipped
+        return count
+
+    return read
+
+
+def batches_of_grain(**options: Any) -> Callable[[Place], int]:
+    def read(place: Place) -> int:
+        pytest.importorskip("grain")
+        batches = fastrec.grain.BatchMapDataset(place.source, FEATURES, 6, **options)
+        count = sum(len(batch["x"]) for batch in batches) if len(batches) else 0
+        place.lost[:] = batches.skipped
+        return count
+
+    return read
+
+
 FUNCTIONS: dict[str, Callable[[Place], int]] = {
     "`Reader`": reading(),
     "`Reader`, `skip`": reading(on_error="skip"),
@@ -207,9 +229,13 @@ FUNCTIONS: dict[str, Callable[[Place], int]] = {
     "`torch.Dataset`, `skip`": dataset_that_skips,
     "`torch.IterableDataset`": iterable_dataset(),
     "`torch.IterableDataset`, `skip`": iterable_dataset(on_error="skip"),
+    "`grain.Source`": source_of_grain(),
+    "`grain.Source`, `skip`": source_of_grain(on_error="skip"),
+    "`grain.BatchMapDataset`": batches_of_grain(),
+    "`grain.BatchMapDataset`, `skip`": batches_of_grain(on_error="skip"),
 }
-OF_TORCH = [name for name in FUNCTIONS if "torch" in name]
-ALWAYS = [name for name in FUNCTIONS if name not in OF_TORCH]
+OPTIONAL = ("torch", "grain")
+ALWAYS = [name for name in FUNCTIONS if not any(library in name for library in OPTIONAL)]
 
 
 def outcome(function: Callable[[Place], int], place: Place) -> str:
@@ -270,6 +296,7 @@ def test_no_function_gives_fewer_or_more_records_without_a_word(
     check(cells)
 
 
-def test_nor_does_a_dataset_of_torch(tmp_path: Path) -> None:
-    pytest.importorskip("torch")
-    check(do_all(tmp_path, OF_TORCH))
+@pytest.mark.parametrize("library", OPTIONAL)
+def test_nor_does_a_dataset_of_another_library(tmp_path: Path, library: str) -> None:
+    pytest.importorskip(library)
+    check(do_all(tmp_path, [name for name in FUNCTIONS if f"`{library}." in name]))

@@ -102,6 +102,87 @@ def test_a_data_loader_is_checkpointed(files: str, dense: dict[str, Any]) -> Non
     assert ids(again) == rest
 
 
+# --- records that cannot be used ------------------------------------------------------------------
+
+
+@pytest.fixture
+def unusable(tmp_path: Path) -> str:
+    """Write 40 records; 3 does not match, 11 is no message, and 25 is damaged."""
+    records = [fastrec.encode_example({"id": n}) for n in range(40)]
+    records[3] = fastrec.encode_example({"other": 3})
+    records[11] = b"no message"
+    path = tmp_path / "a.tfrecord"
+    with fastrec.Writer(path) as writer:
+        writer.write_many(records)
+    data = bytearray(path.read_bytes())
+    data[sum(len(record) + 16 for record in records[:25]) + 13] ^= 1
+    path.write_bytes(data)
+    return str(path)
+
+
+KEPT = [n for n in range(40) if n not in (3, 11, 25)]
+ID = {"id": fastrec.FixedLenFeature((), np.int64)}
+
+
+@pytest.mark.parametrize("calls", [False, True])
+def test_a_source_leaves_out_records_that_cannot_be_used(unusable: str, calls: bool) -> None:
+    errors: list[Any] = []
+    source = Source(unusable, ID, on_error=errors.append if calls else "skip")
+    rows = grain.MapDataset.source(source)
+    assert [n for n in range(40) if source[n] is None] == [3, 11, 25]
+    assert source[-1]["id"] == 39
+    assert [int(row["id"]) for row in rows.to_iter_dataset()] == KEPT
+    batches = list(rows.to_iter_dataset().batch(8))
+    assert ids(batches) == KEPT
+    assert [len(batch["id"]) for batch in batches] == [8, 8, 8, 8, 5]
+    assert source._getitems([25, 4, 4])[0] is None
+    assert sorted(lost.record for lost in source.skipped) == [3, 11, 25]
+    assert len(errors) == (3 if calls else 0)
+    with pytest.raises(IndexError):
+        source[40 + 3]
+    with pytest.raises(fastrec.ExampleParseError, match="record 3 in"):
+        list(grain.MapDataset.source(Source(unusable, ID)))
+
+
+def test_a_source_of_records_leaves_out_the_damaged_one(unusable: str) -> None:
+    source = Source(unusable, on_error="skip")
+    assert [n for n in range(40) if source[n] is None] == [25]
+    assert [lost.record for lost in source.skipped] == [25]
+    with pytest.raises(fastrec.CorruptRecordError, match="record 25"):
+        Source(unusable)[25]
+
+
+def test_batches_by_number_leave_out_records_that_cannot_be_used(unusable: str) -> None:
+    batches = BatchMapDataset(unusable, ID, 8, on_error="skip")
+    assert [len(batch["id"]) for batch in batches] == [7, 7, 8, 7, 8]
+    assert ids(batches) == KEPT
+    assert sorted(lost.record for lost in batches.skipped) == [3, 11, 25]
+    singles = BatchMapDataset(unusable, ID, 1, on_error="skip")
+    assert singles[3] is None
+    assert ids(singles.to_iter_dataset()) == KEPT
+    shuffled = BatchMapDataset(unusable, ID, 8, shuffle=True, seed=1, on_error="skip")
+    assert sorted(ids(shuffled.repeat(2))) == sorted(KEPT * 2)
+    copy = pickle.loads(pickle.dumps(shuffled))
+    assert sorted(ids(copy)) == KEPT
+    with pytest.raises(fastrec.CorruptRecordError, match="record 25"):
+        BatchMapDataset(unusable, ID, 8)[3]
+
+
+def test_a_feature_that_no_record_fits_is_an_error(unusable: str) -> None:
+    features = {"id": fastrec.FixedLenFeature((2,), np.int64)}
+    for dataset in (
+        grain.MapDataset.source(Source(unusable, features, on_error="skip")),
+        BatchMapDataset(unusable, features, 8, on_error="skip"),
+    ):
+        with pytest.raises(fastrec.ExampleParseError, match="expected 2 values, found 1"):
+            list(dataset)
+    wrong: Any = "pass"
+    with pytest.raises(ValueError, match="on_error must be"):
+        Source(unusable, ID, on_error=wrong)
+    with pytest.raises(ValueError, match="on_error must be"):
+        BatchMapDataset(unusable, ID, 8, on_error=wrong)
+
+
 # --- batches by number --------------------------------------------------------------------------
 
 
