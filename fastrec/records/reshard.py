@@ -280,7 +280,12 @@ class _Job:
                 "inputs": self._sources.paths,
                 "storage": self._storage,
             }
-            check_targets(self._target, files, **rules)
+            try:
+                check_targets(self._target, files, **rules)
+            except FileExistsError:
+                if not (self._state.shards or self._state.dealt):  # the folder contains no records
+                    shutil.rmtree(self.folder, ignore_errors=True)
+                raise
             self._write_shards()
             check_targets(self._target, files, **rules)
             self._state.publishing = True

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from .. import _core
 from .byte_sources import NamedFile
 
-__all__ = ["JobState"]
+__all__ = ["STATE_FILE", "JobState"]
 
-_FILE = "state.json"
+STATE_FILE = "state.json"
 _LISTS, _NUMBERS = ("counts", "sizes", "shards"), ("bytes", "dealt")
 
 
@@ -62,7 +62,7 @@ class JobState:
             If the file is damaged.
         """
         try:
-            with NamedFile(os.path.join(folder, _FILE)) as file:
+            with NamedFile(os.path.join(folder, STATE_FILE)) as file:
                 state = cls(**json.loads(file.read()))
             if not state._is_valid():
                 raise ValueError("a value is missing or has a wrong type")
@@ -74,7 +74,7 @@ class JobState:
 
     def save(self, folder: str) -> None:
         """Replace the file in a directory."""
-        writer = _core.RecordWriter(os.path.join(folder, _FILE))
+        writer = _core.RecordWriter(os.path.join(folder, STATE_FILE))
         writer.write_frames(json.dumps(asdict(self)).encode(), 0)
         writer.close()
 

@@ -23,6 +23,7 @@ from .object_rules import (
 from .output_folder import sync_folder
 from .output_rules import exists_error, remove_shards, stale_shards
 from .paths import is_remote, shard_paths
+from .reshard_state import STATE_FILE
 from .shard_writer import check_sizes
 from .targets import Upload
 
@@ -129,7 +130,7 @@ def publish(
         _core.move(place, path, overwrite)
     sync_folder(os.path.dirname(os.path.abspath(folder)))
     remove_shards(stale)
-    shutil.rmtree(folder)
+    _remove_folder(folder)
 
 
 def upload(
@@ -168,4 +169,15 @@ def upload(
             raise OSError(error.errno, text, error.filename) from error
         raise
     remove_outputs(stale, storage)
+    _remove_folder(folder)
+
+
+def _remove_folder(folder: str) -> None:
+    """Remove the folder of a complete job.
+
+    The state is removed last, so that a call after a killed process knows that the job is complete.
+    """
+    for name in os.listdir(folder):
+        if name != STATE_FILE:
+            os.unlink(os.path.join(folder, name))
     shutil.rmtree(folder)

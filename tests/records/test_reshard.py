@@ -292,6 +292,57 @@ def test_a_job_that_was_publishing_goes_on_with_its_own_arguments(
     assert not list(tmp_path.glob("*.reshard"))
 
 
+class Steps:
+    """Stop a job before one of its changes to the file system."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.left = -1
+        for place, name in ((_core, "move"), (os, "unlink"), (os, "rmdir")):
+            monkeypatch.setattr(place, name, self._stopping(getattr(place, name)))
+
+    def _stopping(self, change: Any) -> Any:
+        def stopping(*arguments: Any, **options: Any) -> Any:
+            if self.left == 0:
+                raise StopError
+            self.left -= 1
+            return change(*arguments, **options)
+
+        return stopping
+
+
+@pytest.mark.parametrize("options", [{}, {"shards": 3}, {"shuffle": True, "seed": 1, "shards": 2}])
+def test_a_job_that_was_stopped_at_any_change_of_a_name_can_be_called_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]
+) -> None:
+    paths = make(tmp_path / "in", 300, 10_000)
+    options = {**options, "memory": MIB, "resume": True}
+    wanted = fastrec.reshard(paths, tmp_path / "whole.tfrecord", **options)
+    steps, complete = Steps(monkeypatch), 0
+    for step in range(1000):
+        folder = tmp_path / str(step)
+        folder.mkdir()
+        try:
+            steps.left = step
+            fastrec.reshard(paths, folder / "out.tfrecord", **options)
+            break
+        except StopError:
+            pass
+        steps.left = -1
+        state = Path(f"{folder}/out.tfrecord.reshard/state.json")
+        if state.exists():
+            done = fastrec.reshard(paths, folder / "out.tfrecord", **options)
+            assert done.records == wanted.records
+        else:  # nothing but the empty directory of the complete job was left
+            complete += 1
+            with pytest.raises(FileExistsError):
+                fastrec.reshard(paths, folder / "out.tfrecord", **options)
+        names = [Path(path).name.replace("whole", "out") for path in wanted.paths]
+        assert sorted(os.listdir(folder)) == names
+        assert records(sorted(folder.iterdir())) == records(wanted.paths)
+    assert step >= 2
+    assert complete == 1
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
