@@ -7,6 +7,7 @@ directly. None of these libraries is required.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -142,7 +143,13 @@ class Table:
         self._is_described = features is not None
         if features is None:
             inferring = {name: options[name] for name in _OF_INFERRING if name in options}
-            features = inferred_columns(survey_features(source, None, for_table=True, **inferring))
+            described = survey_features(source, None, for_table=True, **inferring)
+            if not described:
+                first = source[0] if isinstance(source, list) and source else source
+                is_path = isinstance(first, (str, bytes, os.PathLike))
+                name = ascii(os.fsdecode(first)) if is_path else shown(first)
+                raise ValueError(f"{name} has no features: pass features")
+            features = inferred_columns(described)
         self.description = features
         if isinstance(features, fastrec.SequenceFeatures):
             features, sequence = features.context, features.sequence

@@ -431,3 +431,10 @@ def test_features_are_inferred_from_the_records_that_are_kept(tmp_path: Path) ->
     table = arrow.table(file_of(tmp_path / "a.tfrecord", rows), on_error="skip")
     assert pa.table(table)["id"].to_pylist() == [n for n in range(20) if n % 4 != 1]
     assert [lost.record for lost in table.skipped] == [1, 5, 9, 13, 17]
+
+
+def test_a_file_without_features_is_named(tmp_path: Path) -> None:
+    fastrec.Writer(tmp_path / "empty.tfrecord").close()
+    for source in (tmp_path / "empty.tfrecord", [str(tmp_path / "empty.tfrecord")]):
+        with pytest.raises(ValueError, match=r"empty.tfrecord' has no features: pass features"):
+            fastrec.arrow.table(source)

@@ -73,7 +73,13 @@ COMMANDS: dict[str, tuple[str, Callable[[Run], int] | None]] = {
     "extract": ("extract {source} -o {out} --feature y", extracted),
     "view --html": ("view {source} --html {out}.html", stated(r": (\d+) records?$")),
 }  # fmt: skip
-NOT_HERE = {"bench", "clean", "completion", "demo", "images", "man", "sql"}  # read no record files
+# DuckDB is optional: this row of the page is compared with the command where DuckDB is installed.
+SQL = "sql --json"
+SQL_CELLS = {
+    damage: "20" if damage in ("none", "a record without the feature", "an index of another file")
+    else "0!" for damage in SOURCES
+}  # fmt: skip
+NOT_HERE = {"bench", "clean", "completion", "demo", "images", "man"}  # read no record files
 
 
 def result(
@@ -90,8 +96,10 @@ def result(
     for path, data in before.items() if packed else ():
         before[path] = gzip.compress(data, 1, mtime=0)
         path.write_bytes(before[path])
-    text, used = COMMANDS[command]
+    text, used = COMMANDS.get(command, (SQL, lines))
     words = text.format(source="{source}", out=folder / "out" / "out", whole=whole).split()
+    if text == SQL:
+        words.append(f"SELECT * FROM '{source}'")
     status = main([str(source) if word == "{source}" else word for word in words])
     captured = capsys.readouterr()
     assert before == {path: path.read_bytes() for path in before}
@@ -104,15 +112,20 @@ def result(
 @pytest.fixture
 def cells(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, list[str]]:
     pytest.importorskip("pyarrow")  # of convert
-    found: dict[str, list[str]] = {}
-    for row, damage in enumerate(SOURCES):
-        for column, command in enumerate(COMMANDS):
-            folder = tmp_path / f"{row}-{column}"
-            status, count, messages = result(command, damage, folder, capsys, False)
-            check(command, damage, status, count, messages)
-            mark = "!" if status else "?" if messages else ""
-            found.setdefault(f"`{command}`", []).append(f"{'' if count is None else count}{mark}")
-    return found
+    rows = {f"`{command}`": row(command, tmp_path, capsys) for command in COMMANDS}
+    return {**rows, "`sql`": list(SQL_CELLS.values())}
+
+
+def row(command: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> list[str]:
+    """Return the cells of a command."""
+    cells = []
+    for number, damage in enumerate(SOURCES):
+        here = folder / f"{command.replace(' ', '')}-{number}"
+        status, count, messages = result(command, damage, here, capsys, False)
+        check(command, damage, status, count, messages)
+        mark = "!" if status else "?" if messages else ""
+        cells.append(f"{'' if count is None else count}{mark}")
+    return cells
 
 
 def check(command: str, damage: str, status: int, count: int | None, messages: str) -> None:
@@ -133,8 +146,16 @@ def check(command: str, damage: str, status: int, count: int | None, messages: s
 
 
 def test_the_table_has_every_command_that_reads_records() -> None:
-    assert {command.partition(" ")[0] for command in COMMANDS} | NOT_HERE == set(VERBS)
+    assert {command.partition(" ")[0] for command in COMMANDS} | NOT_HERE | {"sql"} == set(VERBS)
 
 
 def test_the_table_of_the_page_is_what_the_commands_do(cells: dict[str, list[str]]) -> None:
     check_page("the table of commands", shown(cells, "command", list(SOURCES)))
+
+
+def test_the_row_of_sql_is_what_sql_does(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("duckdb")
+    pytest.importorskip("pyarrow")
+    assert dict(zip(SOURCES, row("sql", tmp_path, capsys), strict=True)) == SQL_CELLS
