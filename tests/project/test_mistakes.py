@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import os
 from collections.abc import Callable
@@ -13,15 +14,25 @@ import numpy as np
 import pytest
 
 import fastrec
+import fastrec.image
+from fastrec import _core
 
 INT = fastrec.FixedLenFeature((), np.int64)
 ANYTHING = fastrec.FixedLenFeature((), bytes)
 RECORD = fastrec.encode_example({"label": 1, "image": b"x"})
+FRAME = _core.frame(RECORD)
 
 
 def write(directory: Path, record: Any, **options: Any) -> str:
     with fastrec.Writer(directory / "x", **options) as writer:
         writer.write(record)
+    return str(directory / "x")
+
+
+def two_kinds(directory: Path) -> str:
+    with fastrec.Writer(directory / "x") as writer:
+        writer.write({"label": 1})
+        writer.write({"label": b"one"})
     return str(directory / "x")
 
 
@@ -173,6 +184,91 @@ MISTAKES: dict[str, tuple[Callable[[Path], Any], type[Exception], str]] = {
         lambda d: fastrec.Reader("https://localhost/train-*.tfrecord"),
         OSError,
         "a pattern or folder requires a listing, which HTTP servers do not give",
+    ),
+    "a batch by its number, as a DataLoader requests it": (
+        lambda d: fastrec.Batcher(write(d, RECORD), {"label": INT})[0],
+        TypeError,
+        "iterate over it, or, in a DataLoader, use fastrec.torch.IterableDataset",
+    ),
+    "GZIP twice": (
+        lambda d: list(fastrec.Reader(put(d, gzip.compress(gzip.compress(FRAME))))),
+        fastrec.CorruptRecordError,
+        "it looks like GZIP data inside of GZIP data; decompress it once",
+    ),
+    "GZIP for a file that is not compressed": (
+        lambda d: list(fastrec.Reader(write(d, RECORD), compression="GZIP")),
+        fastrec.CorruptRecordError,
+        "the file is not compressed: compression='auto' reads it",
+    ),
+    "a login page": (
+        lambda d: list(fastrec.Reader(put(d, b"<html>" * 50), on_error="skip")),
+        fastrec.CorruptRecordError,
+        "it looks like an HTML page; it may be a login page; the download failed",
+    ),
+    "a Parquet file": (
+        lambda d: list(fastrec.Reader(put(d, b"PAR1" + bytes(range(60)) + b"PAR1"))),
+        fastrec.CorruptRecordError,
+        "it looks like a Parquet file; `fastrec convert FILE -o OUT.tfrecord` converts it",
+    ),
+    "a path as records": (
+        lambda d: fastrec.parse_example("a.tfrecord", {"label": INT}),  # type: ignore[arg-type]
+        TypeError,
+        "if that is a file, pass fastrec.Reader(...) of it",
+    ),
+    "an empty list": (
+        lambda d: fastrec.parse_example([fastrec.encode_example({"label": []})], {"label": INT}),
+        fastrec.ExampleParseError,
+        "the record has it without values; a RaggedFeature reads it as empty",
+    ),
+    "a feature that no record fits, with skip": (
+        lambda d: list(fastrec.Batcher(write(d, RECORD), {"image": INT}, 1, on_error="skip")),
+        fastrec.ExampleParseError,
+        "no record can be used: all of the first 1 were left out",
+    ),
+    "two kinds of a feature": (
+        lambda d: fastrec.infer_features(two_kinds(d)),
+        fastrec.ExampleParseError,
+        "it is int64_list in record 0, and bytes_list first in record 1 of ",
+    ),
+    "a seed that is text": (
+        lambda d: fastrec.Batcher(write(d, RECORD), shuffle=True, seed="0"),  # type: ignore[arg-type]
+        TypeError,
+        "seed must be an int or None, got '0'",
+    ),
+    "a number of shards that is text": (
+        lambda d: fastrec.Writer(d / "x", shards="4"),  # type: ignore[arg-type]
+        TypeError,
+        "shards must be an int or None, got '4'",
+    ),
+    "one size of an image": (
+        lambda d: fastrec.ImageFeature(64),  # type: ignore[arg-type]
+        ValueError,
+        "shape must be (height, width), got 64",
+    ),
+    "an array to pad": (
+        lambda d: fastrec.pad(np.zeros(3)),  # type: ignore[arg-type]
+        TypeError,
+        "ragged must be a Ragged, got array([0., 0., 0.])",
+    ),
+    "the bytes of an image as a path": (
+        lambda d: fastrec.image.decode(b"\xff\xd8\xff\xe0" + bytes(20)),  # type: ignore[arg-type]
+        TypeError,
+        "fastrec.ImageFeature().decode([data]) decodes bytes",
+    ),
+    "means for pixels up to 255": (
+        lambda d: fastrec.image.Normalize(mean=(123, 116, 103), std=(58, 57, 57)),
+        ValueError,
+        "Normalize works on x / 255",
+    ),
+    "a shuffle of one": (
+        lambda d: fastrec.Batcher(write(d, RECORD), shuffle=1),
+        ValueError,
+        "write shuffle=True to shuffle all records",
+    ),
+    "a variable": (
+        lambda d: fastrec.Reader("$DATA/a.tfrecord"),
+        FileNotFoundError,
+        "variables are not expanded: use os.path.expandvars()",
     ),
     "a name that there is not": (
         lambda d: fastrec.Batchr,
