@@ -67,8 +67,8 @@ class Source:
         ``"skip"`` leaves out records with damaged data and records that do not match the features:
         their elements are None, as after ``MapDataset.filter``, and ``to_iter_dataset`` omits them.
         Batch after ``to_iter_dataset``: ``MapDataset.batch`` refuses None. A callable gets the
-        error of each such record. An error is raised if none of the first 100 requested records can
-        be used. More than a tenth causes a warning.
+        error of each such record. If all of the first 100 records cannot be used, an error is
+        raised. More than a tenth causes a warning.
 
     Examples
     --------

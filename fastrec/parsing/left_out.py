@@ -13,7 +13,7 @@ from .parse import Leniency, ParseOnError
 
 __all__ = ["LeftOut"]
 
-_JUDGED = 100  # requested records before the share of unusable ones is checked
+_JUDGED = 100  # records before their usability is judged
 
 T = TypeVar("T")
 
@@ -61,7 +61,7 @@ class LeftOut:
         Raises
         ------
         FastrecError
-            If no record has been usable so far, although 100 records, or all, were requested.
+            If no record has been usable so far, and 100 records, or all, were left out.
         """
         self._requested += len(numbers)
         kept = [number for number in numbers if number not in self._unusable]
@@ -72,8 +72,9 @@ class LeftOut:
             result = read(kept) if kept else None
             self._warn()
         self._has_usable = self._has_usable or bool(kept)
-        if not self._has_usable and self._requested >= min(_JUDGED, count):
-            raise self._damage.useless(self._first, len(self._unusable))
+        left_out = len(self._unusable)
+        if left_out and not self._has_usable and left_out >= min(_JUDGED, count):
+            raise self._damage.useless(self._first, left_out)
         return result, kept
 
     def _sift(self, read: Callable[[list[int]], object], numbers: list[int]) -> list[int]:

@@ -144,6 +144,21 @@ def test_a_source_leaves_out_records_that_cannot_be_used(unusable: str, calls: b
         list(grain.MapDataset.source(Source(unusable, ID)))
 
 
+def test_a_record_that_is_requested_repeatedly_is_judged_once(unusable: str) -> None:
+    source = Source(unusable, ID, on_error="skip")
+    assert [source[3] for _ in range(200)] == [None] * 200
+    assert source[4]["id"] == 4
+    assert [lost.record for lost in source.skipped] == [3]
+
+
+def test_an_empty_source_leaves_out_nothing(tmp_path: Path) -> None:
+    fastrec.Writer(tmp_path / "empty").close()
+    source = Source(tmp_path / "empty", ID, on_error="skip")
+    assert len(source) == 0
+    assert list(source._getitems([])) == []
+    assert source.skipped == []
+
+
 def test_a_source_of_records_leaves_out_the_damaged_one(unusable: str) -> None:
     source = Source(unusable, on_error="skip")
     assert [n for n in range(40) if source[n] is None] == [25]
