@@ -22,7 +22,7 @@ from ..storage.options import StorageOptions
 from ..storage.urls import local_path
 from . import features
 from .columns import Structure
-from .dataset import Dataset, inferred
+from .dataset import Dataset, check_empty, inferred
 from .documents import MetadataError
 from .info import DatasetInfo, find_directory, has_info, load_info
 from .splits import (
@@ -187,6 +187,8 @@ def load(
         paths = [path for each in found.splits.values() for path in each.paths]
         described = inferred(paths, found.storage)
     structure = Structure(described, features, decode=decode)
+    for part in parts.values():
+        check_empty(found.splits, part)
     made = {
         key: Dataset(found, str(part), found.splits.spans(part), structure, with_id=tfds_id)
         for key, part in parts.items()

@@ -23,7 +23,7 @@ from .columns import Structure
 from .features import FeaturesDict, Tensor
 from .info import DatasetInfo
 from .rows import RowFile
-from .splits import Span
+from .splits import Part, Span, Splits
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -339,6 +339,23 @@ def check_length(span: Span, found: int) -> None:
     )
     error.path = span.path
     raise error
+
+
+def check_empty(splits: Splits, part: str | Part) -> None:
+    """Check that local files without records by the metadata are empty.
+
+    Raises
+    ------
+    MissingRecordsError
+        If such a file of a selected split has a record.
+    """
+    for name in dict.fromkeys(name for name, _, _ in splits.resolve(part)):
+        split = splits[name]
+        for path, length in zip(split.paths, split.shard_lengths, strict=True):
+            if not length and os.path.isfile(path):
+                with fastrec.Reader(path) as reader:
+                    if next(iter(reader), None) is not None:
+                        check_length(Span(path, 0, 0, 0), 1)
 
 
 def parse_located(

@@ -221,6 +221,19 @@ def test_a_shard_of_another_length(path: Path) -> None:
             assert caught.value.path == str(first)
 
 
+@pytest.mark.parametrize("split", [None, "train", "train[:2]", "test+train"])
+def test_a_shard_that_is_said_to_be_empty(path: Path, split: str | None) -> None:
+    def edit(document: Any) -> None:
+        (train,) = (each for each in document["splits"] if each["name"] == "train")
+        train["shardLengths"][-1] = "0"
+
+    change(path / "dataset_info.json", edit)
+    with pytest.raises(MissingRecordsError, match=r"must have 0 records by .*, got more than 0"):
+        fastrec.tfds.load(path, split=split)
+    fastrec.Writer(shards(path)[-1], overwrite=True).close()
+    assert fastrec.tfds.load(path, split=split)
+
+
 def test_a_truncated_shard(path: Path) -> None:
     first = shards(path)[0]
     os.truncate(first, first.stat().st_size - 3)
