@@ -15,10 +15,16 @@ __all__ = ["install"]
 
 def _is_derived(dataset: Any) -> bool:
     """Return whether the elements of a dataset come from a source of fastrec."""
-    dataset = getattr(dataset, "_original_dataset", dataset)  # inside a DistributedDataset
-    if isinstance(dataset, SourceDataset):
-        return True
-    return isinstance(dataset, tf.data.Dataset) and any(map(_is_derived, dataset._inputs()))
+    visited: dict[int, Any] = {}  # zip() of a dataset with itself, repeated, has 2**n paths
+    waiting = [getattr(dataset, "_original_dataset", dataset)]  # inside a DistributedDataset
+    while waiting:
+        dataset = waiting.pop()
+        if isinstance(dataset, SourceDataset):
+            return True
+        if isinstance(dataset, tf.data.Dataset) and id(dataset) not in visited:
+            visited[id(dataset)] = dataset
+            waiting.extend(dataset._inputs())
+    return False
 
 
 def _check_end(dataset: Any, steps: int | None) -> None:
@@ -34,8 +40,10 @@ def _check_end(dataset: Any, steps: int | None) -> None:
 
 
 def _check_batches(dataset: Any) -> None:
-    specs = tf.nest.flatten(dataset.element_spec)
-    if any(spec.shape.rank == 0 for spec in specs) and _is_derived(dataset):
+    if not _is_derived(dataset):
+        return
+    shapes = [getattr(spec, "shape", None) for spec in tf.nest.flatten(dataset.element_spec)]
+    if any(shape is not None and shape.rank == 0 for shape in shapes):
         raise ValueError(
             "a strategy divides the rows of batches, and an element of this dataset has none in "
             f"{dataset.element_spec!r}: give the Batcher a batch_size, call batch() on the "

@@ -14,6 +14,7 @@ from tensorflow.python.data.experimental.ops import distribute
 
 import fastrec
 import fastrec.tensorflow
+from fastrec.tensorflow import refusals
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -126,3 +127,17 @@ def test_a_strategy_refuses_elements_without_rows(files: str, features: Any, der
     whole = DERIVED[derived](dataset(files, features, 10, drop_remainder=True))
     assert distribute.compute_batch_size(whole) == 10
     assert distribute.compute_batch_size(single.batch(4, drop_remainder=True)) == 4
+
+
+def test_a_strategy_takes_elements_without_shapes() -> None:
+    windows = tf.data.Dataset.range(6).window(2)
+    assert distribute.compute_batch_size(windows) == -1
+    optional = tf.experimental.Optional.from_value(1)
+    assert distribute.compute_batch_size(tf.data.Dataset.from_tensors(optional)) == -1
+
+
+def test_a_dataset_that_is_zipped_with_itself_again_and_again_is_searched_once() -> None:
+    nested = tf.data.Dataset.range(6).batch(2)
+    for _ in range(64):
+        nested = tf.data.Dataset.zip(nested, nested).map(lambda left, _: left)
+    assert not refusals._is_derived(nested)
