@@ -59,7 +59,8 @@ def cells(
     steps = _step_count(row)
     found = {}
     for name, values in row.items():
-        if steps and isinstance(values, np.ndarray) and len(values) > steps:
+        is_of_steps = name.startswith("steps/") and isinstance(values, np.ndarray)
+        if steps and is_of_steps and len(values) > steps:
             width, rest = divmod(len(values), steps)
             if rest == 0 and width <= _MOST_LINES:  # each step has `width` numbers
                 values = Frames([*values.reshape(steps, width)])
@@ -89,7 +90,8 @@ def cell(
         most = _MOST_VALUES if not full else 1000
         count = min(len(values), most)
         # An instruction that every step repeats is shown once.
-        is_repeated = 1 < len(values) <= 10_000 and len(set(values)) == 1
+        first = values[0] if len(values) else b""
+        is_repeated = 1 < len(values) <= 10_000 and all(value == first for value in values)
         items = [
             _bytes(values[i], None, i, inline, full) for i in range(1 if is_repeated else count)
         ]
@@ -152,7 +154,7 @@ def _bytes(
         return found
     if shape is not None and math.prod(shape) == len(value):
         pixels = np.frombuffer(value, np.uint8).reshape(shape)
-        if _is_picture(shape):
+        if _is_image(shape):
             return {"t": "numbers", "n": len(value), "v": [], "pixels": _pixels(pixels),
                     "shape": list(shape)}  # fmt: skip
     most = _MOST_TEXT if not full else 100_000
@@ -165,7 +167,7 @@ def _bytes(
     return {"t": "bytes", "n": len(value), "v": value[: 16 if not full else 512].hex(" ")}
 
 
-def _is_picture(shape: tuple[int, ...]) -> bool:
+def _is_image(shape: tuple[int, ...]) -> bool:
     return len(shape) == 2 or (len(shape) == 3 and shape[2] in (1, 3))
 
 

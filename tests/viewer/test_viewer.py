@@ -251,6 +251,23 @@ def test_arrays_become_pixels(tmp_path: Path) -> None:
     json.dumps(row, allow_nan=False)
 
 
+def test_only_features_of_steps_are_shown_by_step(tmp_path: Path) -> None:
+    rows = [{
+        "steps/is_first": [1] + [0] * 19,
+        "steps/action": np.arange(160, dtype=np.float32),
+        "steps/text": [b"go"] * 20,
+        "calibration/matrix": np.arange(160, dtype=np.float32),
+    }]  # fmt: skip
+    [row] = Model([str(write_examples(tmp_path / "a.tfrecord", rows))]).page(0, 1)["records"]
+    shown = {name: (cell["t"], cell["n"]) for name, cell in row["cells"].items()}
+    assert (shown["steps/action"], shown["calibration/matrix"]) == (
+        ("frames", 20),
+        ("numbers", 160),
+    )
+    text = row["cells"]["steps/text"]
+    assert (text["repeated"], [each["v"] for each in text["v"]]) == (True, ["go"])
+
+
 @pytest.mark.parametrize(
     ("head", "kind"),
     [
