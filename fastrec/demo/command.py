@@ -26,7 +26,7 @@ __all__ = ["add_arguments", "run"]
 PASS_MARK = 0.9
 """The share of the held-out digits that must be recognised."""
 
-_PICTURES = ("shapes.png", "speed.png")
+_IMAGES = ("shapes.png", "speed.png")
 """The contact sheet of the augmented JPEGs, and the chart of the speeds."""
 
 _BATCH_BYTES = 1 << 26
@@ -113,7 +113,7 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
         _prove(demo)
         augmented = _augment(demo)
         _throughput(demo)
-        sheets = [*_contact_sheets(demo), *_pictures(demo, augmented)]
+        sheets = [*_contact_sheets(demo), *_shape_images(demo, augmented)]
     _files(demo, sheets)
     report.line()
     if demo.findings:
@@ -141,7 +141,7 @@ def _check_outputs(arguments: argparse.Namespace, sets: list[sources.Images]) ->
         path = os.path.join(arguments.out, stem)
         check_set(f"{path}.tfrecord", True, overwrite=arguments.overwrite, records=True)
         check_replaceable(f"{path}.png", overwrite=arguments.overwrite)
-    for name in _PICTURES:
+    for name in _IMAGES:
         check_replaceable(os.path.join(arguments.out, name), overwrite=arguments.overwrite)
 
 
@@ -363,7 +363,7 @@ def _throughput(demo: _Demo) -> None:
 
 
 def _contact_sheets(demo: _Demo) -> list[str]:
-    demo.heading(9, "Pictures: shuffled batches, and a chart of the speeds")
+    demo.heading(9, "Images: shuffled batches, and a chart of the speeds")
     sheets = []
     for job in demo.jobs:
         path = os.path.join(demo.arguments.out, f"{job.images.stem}.png")
@@ -373,10 +373,10 @@ def _contact_sheets(demo: _Demo) -> list[str]:
     return sheets
 
 
-def _pictures(demo: _Demo, done: jpegs.Augmented) -> list[str]:
+def _shape_images(demo: _Demo, done: jpegs.Augmented) -> list[str]:
     """Write the contact sheet of the augmented images, and the chart of the speeds."""
     overwrite = demo.arguments.overwrite
-    sheet, speeds = (os.path.join(demo.arguments.out, name) for name in _PICTURES)
+    sheet, speeds = (os.path.join(demo.arguments.out, name) for name in _IMAGES)
     title = f"shapes: held-out JPEGs, cropped at random, {done.trained.accuracy:.1%} recognised"
     sizes = [contact_sheet(sheet, done.tiles, title=title, overwrite=overwrite)]
     values = {"fastrec.Batcher": done.fastrec_rate, "Python loop, Pillow": done.pillow_rate}

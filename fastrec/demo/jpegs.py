@@ -59,8 +59,8 @@ def draw(count: int, seed: int) -> Iterator[tuple[bytes, int]]:
     for number in range(count):
         label = number % len(CLASSES)
         noise = rng.integers(0, 90, (_HEIGHT, _WIDTH, 3), dtype=np.uint8)
-        picture = Image.fromarray(noise)
-        pen = ImageDraw.Draw(picture)
+        image = Image.fromarray(noise)
+        pen = ImageDraw.Draw(image)
         colour = tuple(rng.integers(140, 256, 3).tolist())
         x, y = (int(n) for n in rng.integers(-15, 16, 2))
         box = (
@@ -77,7 +77,7 @@ def draw(count: int, seed: int) -> Iterator[tuple[bytes, int]]:
             for left in range(box[0], box[2], 40):
                 pen.rectangle((left, box[1], left + 16, box[3]), fill=colour)
         file = io.BytesIO()
-        picture.save(file, "JPEG", quality=90)
+        image.save(file, "JPEG", quality=90)
         yield file.getvalue(), label
 
 
@@ -126,12 +126,12 @@ def _usual_loop(jpegs: list[bytes], batch_size: int, seed: int) -> Iterator[UInt
     for begin in range(0, len(order), batch_size):
         rows = []
         for number in order[begin : begin + batch_size]:
-            with Image.open(io.BytesIO(jpegs[number])) as picture:
+            with Image.open(io.BytesIO(jpegs[number])) as image:
                 side = np.sqrt(rng.uniform(_LEAST_AREA, 1))
-                width, height = (int(n * side) for n in picture.size)
-                left = int(rng.integers(picture.width - width + 1))
-                top = int(rng.integers(picture.height - height + 1))
-                crop = picture.convert("RGB").resize(
+                width, height = (int(n * side) for n in image.size)
+                left = int(rng.integers(image.width - width + 1))
+                top = int(rng.integers(image.height - height + 1))
+                crop = image.convert("RGB").resize(
                     (_SIDE, _SIDE), box=(left, top, left + width, top + height)
                 )
             pixels = np.asarray(crop)
