@@ -107,20 +107,28 @@ def _ratio(*paths: Path) -> float:
 class ProcessLock:
     """A lock that is free in a child made by fork(), where the thread that held it does not exist.
 
+    If the thread that forks holds the lock, leaving its ``with`` block in the child has no effect.
     A pickled lock is a new one.
     """
 
     _all: ClassVar[weakref.WeakSet[ProcessLock]] = weakref.WeakSet()
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._renew()
         self._all.add(self)
+
+    def _renew(self) -> None:
+        self._lock = threading.Lock()
+        self._holder: int | None = None  # the thread that holds the lock
 
     def __enter__(self) -> None:
         self._lock.acquire()
+        self._holder = threading.get_ident()
 
     def __exit__(self, *exc_info: object) -> None:
-        self._lock.release()
+        if self._holder == threading.get_ident():  # the lock was not renewed since
+            self._holder = None
+            self._lock.release()
 
     def __reduce__(self) -> tuple[Any, ...]:
         return ProcessLock, ()
@@ -128,7 +136,7 @@ class ProcessLock:
     @classmethod
     def _renew_all(cls) -> None:
         for lock in list(cls._all):
-            lock._lock = threading.Lock()
+            lock._renew()
 
 
 if hasattr(os, "register_at_fork"):  # Windows has no fork()

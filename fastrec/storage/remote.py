@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import os
 import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, TypeVar
@@ -26,6 +27,10 @@ class Traffic:
 
     def __init__(self) -> None:
         self._lock = ProcessLock()
+        self.clear()
+
+    def clear(self) -> None:
+        """Set all counts to 0."""
         self._counts = dict.fromkeys(
             ("requests", "retries", "fetched_bytes", "cache_hits", "cache_misses"), 0
         )
@@ -42,6 +47,8 @@ class Traffic:
 
 
 traffic: Final = Traffic()
+if hasattr(os, "register_at_fork"):  # a child has asked for nothing yet
+    os.register_at_fork(after_in_child=traffic.clear)
 Pause = Callable[[float], None]
 
 _BACKOFF_S = 0.1  # longest pause before the first retry; it doubles with each failure

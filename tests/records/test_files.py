@@ -365,9 +365,10 @@ def test_a_lock_that_a_thread_held_during_fork_is_free_in_the_child(tmp_path: Pa
     with fastrec.Writer(path, fsync=False) as writer:
         writer.write_many([b"a", b"b"])
     code = (
-        "import contextlib, fastrec, os, pickle\n"
+        "import contextlib, fastrec, os, pickle, sys\n"
         "from fastrec.storage.remote import traffic\n"
         "from fastrec.threads import ProcessLock\n"
+        "traffic.add('requests', 3)\n"
         f"reader = fastrec.Reader({path!r})\n"
         "copy = pickle.loads(pickle.dumps(reader))\n"
         "with contextlib.ExitStack() as held:\n"
@@ -377,9 +378,16 @@ def test_a_lock_that_a_thread_held_during_fork_is_free_in_the_child(tmp_path: Pa
         "    if not child:\n"
         "        for lock in locks:\n"
         "            with lock: pass\n"
+        "        assert traffic.counts()['requests'] == 0\n"
         "        traffic.add('requests')\n"
-        "        os._exit(0 if [reader[1], copy[0]] == [b'b', b'a'] and len(locks) > 2 else 1)\n"
+        "        assert traffic.counts()['requests'] == 1\n"
+        "        assert [reader[1], copy[0]] == [b'b', b'a'] and len(locks) > 2\n"
+        "for lock in locks:\n"  # in both processes, after the block that held them at the fork
+        "    with lock: assert not lock._lock.acquire(False)\n"
+        "    assert lock._lock.acquire(False)\n"
+        "    lock._lock.release()\n"
+        "if not child: sys.exit()\n"
         "assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0\n"
-        "assert reader[1] == b'b'\n"
+        "assert reader[1] == b'b' and traffic.counts()['requests'] == 3\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
