@@ -100,16 +100,21 @@ static int add_rows(const fr_gather *gather, resolver *r, fr_columns *columns, f
     return FR_OK;
 }
 
-/* Returns how many rows to resolve together, a power of two. If resolving copies records, they have
-   about READ_AT_ONCE bytes. There are more than NEAR, so that two holds suffice. */
-static size_t count_at_once(const fr_dataset *dataset, uint64_t number) {
+/* Returns how many rows to resolve together, a power of two. If resolving copies records, those of
+   the file with the largest average have about READ_AT_ONCE bytes. There are more than NEAR, so
+   that two holds suffice. */
+static size_t count_at_once(const fr_dataset *dataset, const uint64_t *numbers, uint64_t rows) {
     size_t count = AT_ONCE;
-    if (!dataset->reads) return count;
-    const size_t file = fr_dataset_find(dataset, number);
-    const fr_dataset_range *range = &dataset->ranges[file];
-    const uint64_t end = file + 1 < dataset->file_count ? range[1].first : dataset->count;
-    while (count / 2 > NEAR && range->size / (end - range->first) > READ_AT_ONCE / count)
-        count /= 2;
+    uint64_t first = 0, end = 0; /* records of the last file that was looked up */
+    for (uint64_t row = 0; dataset->reads && row < rows && count / 2 > NEAR; row++) {
+        if (first <= numbers[row] && numbers[row] < end) continue;
+        const size_t file = fr_dataset_find(dataset, numbers[row]);
+        const fr_dataset_range *range = &dataset->ranges[file];
+        first = range->first;
+        end = file + 1 < dataset->file_count ? range[1].first : dataset->count;
+        while (count / 2 > NEAR && range->size / (end - first) > READ_AT_ONCE / count)
+            count /= 2;
+    }
     return count;
 }
 
@@ -117,7 +122,7 @@ int fr_gather_rows(const fr_gather *gather, const uint64_t *numbers, uint64_t ro
                    fr_columns *columns, fr_error *err) {
     resolver r = {.numbers = numbers,
                   .rows = rows,
-                  .at_once = rows ? count_at_once(gather->dataset, numbers[0]) : AT_ONCE,
+                  .at_once = count_at_once(gather->dataset, numbers, rows),
                   .touch = gather->scattered,
                   .holds = {{.stop = gather->stop}, {.stop = gather->stop}}};
     int status = add_rows(gather, &r, columns, err);

@@ -266,6 +266,27 @@ def test_adjacent_records_of_a_file_that_cannot_be_mapped_are_read_together(
     assert said == "20\nTrue 40\nshrunk True\nTrue\n"
 
 
+MIXED = """
+import ctypes, sys, fastrec
+paths = [sys.argv[1] + "/small", sys.argv[1] + "/large"]
+shim = ctypes.CDLL(None)
+for path, size in zip(paths, (10, 90_000)):
+    with fastrec.Writer(path) as writer:
+        writer.write_batch({"data": [bytes(size)] * 100})
+batcher = fastrec.Batcher(paths, {"data": fastrec.FixedLenFeature((), bytes)}, 200, threads=1)
+len(batcher)
+shim.shim_arm(b"pread", 1 << 30, 0, False, 0)
+print([len(batch["data"]) for batch in batcher], shim.shim_calls())
+"""
+
+
+def test_large_records_after_small_ones_are_copied_a_few_at_a_time(
+    shim: Path, folder: Path
+) -> None:
+    """The batch begins with a file of small records; each call still reads four records."""
+    assert run(shim, folder, MIXED, no_mmap=1) == "[200] 50\n"
+
+
 # -- File systems with few features: mounts of buckets, 9p, exFAT, SMB, Lustre ------------------
 
 POOR = """
