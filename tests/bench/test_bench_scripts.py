@@ -26,14 +26,20 @@ def script(name: str) -> ModuleType:
     return module
 
 
+REPORT: dict[str, float] = {"schedule": 100, "parse-tabular": 100}
+
+
 def guarded(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, counts: dict[str, float], *words: str
 ) -> int:
     """The guard's exit status where valgrind counts `counts` and 100 of each was recorded."""
     guard = script("callgrind")
     baseline = tmp_path / "guard.json"
+    counts = {**REPORT, **counts}
     if not baseline.exists():
-        recorded = {"compiler": "unknown", "instructions_a_record": dict.fromkeys("ab", 100)}
+        recorded = {
+            "compiler": "unknown", "instructions_a_record": dict.fromkeys(["a", "b", *REPORT], 100)
+        }  # fmt: skip
         baseline.write_text(json.dumps(recorded))
     driver = tmp_path / "driver"
     driver.write_bytes(b"")
@@ -57,6 +63,17 @@ def test_the_guard_does_not_pass_a_loop_that_it_does_not_know(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     assert guarded(monkeypatch, tmp_path, {"a": 100, "c": 100}) == 1
+
+
+def test_the_guard_does_not_pass_a_report_that_takes_a_hundredth_of_parsing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    batch = script("callgrind").BATCH
+    cheap = {"schedule": 100.0, "parse-tabular": 100.0}
+    assert guarded(monkeypatch, tmp_path, cheap) == 0
+    dear = {"schedule": 100.0, "parse-tabular": 9_900 / batch}
+    assert guarded(monkeypatch, tmp_path, dear) == 1
+    assert "of parsing for a report" in capsys.readouterr().err
 
 
 def test_the_guard_records_what_it_counts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -183,7 +183,7 @@ NAMES = {
     """,
     "contrib/1": "",
     "contrib.data/1": """
-    .contributed.data: batch_and_drop_remainder padded_batch_and_drop_remainder
+    ._contributed.data: batch_and_drop_remainder padded_batch_and_drop_remainder
         read_batch_features sliding_window_batch
     tf.data: AUTOTUNE Dataset FixedLengthRecordDataset Iterator TFRecordDataset TextLineDataset
     tf.data.experimental: Counter CsvDataset assert_cardinality bucket_by_sequence_length
@@ -192,30 +192,30 @@ NAMES = {
         rejection_resample sample_from_datasets scan shuffle_and_repeat unbatch unique
     """,
     "contrib.framework/1": "tf: TensorSpec argsort nest sort",
-    "contrib.learn/1": ".contributed.learn: read_batch_examples read_batch_features",
+    "contrib.learn/1": "._contributed.learn: read_batch_examples read_batch_features",
     "contrib.lookup/1": """
     tf.lookup: HashTable KeyValueTensorInitializer StaticHashTable StaticVocabularyTable
         TextFileIndex TextFileInitializer experimental index_table_from_file
         index_table_from_tensor index_to_string_table_from_file
         index_to_string_table_from_tensor
     """,
-    "contrib.slim/1": ".contributed.providers: one_hot_encoding",
-    "contrib.slim.data_decoder/1": ".contributed.decoders: DataDecoder",
-    "contrib.slim.data_provider/1": ".contributed.providers: DataProvider",
-    "contrib.slim.dataset/1": ".contributed.providers: Dataset",
-    "contrib.slim.dataset_data_provider/1": ".contributed.providers: DatasetDataProvider",
+    "contrib.slim/1": "._contributed.providers: one_hot_encoding",
+    "contrib.slim.data_decoder/1": "._contributed.decoders: DataDecoder",
+    "contrib.slim.data_provider/1": "._contributed.providers: DataProvider",
+    "contrib.slim.dataset/1": "._contributed.providers: Dataset",
+    "contrib.slim.dataset_data_provider/1": "._contributed.providers: DatasetDataProvider",
     "contrib.slim.parallel_reader/1": """
-    .contributed.providers: ParallelReader get_data_files parallel_read single_pass_read
+    ._contributed.providers: ParallelReader get_data_files parallel_read single_pass_read
     """,
-    "contrib.slim.prefetch_queue/1": ".contributed.providers: prefetch_queue",
-    "contrib.slim.queues/1": ".contributed.providers: QueueRunners",
+    "contrib.slim.prefetch_queue/1": "._contributed.providers: prefetch_queue",
+    "contrib.slim.queues/1": "._contributed.providers: QueueRunners",
     "contrib.slim.tfexample_decoder/1": """
-    .contributed.decoders: BackupHandler BoundingBox BoundingBoxSequence Image ItemHandler
+    ._contributed.decoders: BackupHandler BoundingBox BoundingBoxSequence Image ItemHandler
         ItemHandlerCallback KeypointsSequence LookupTensor NumBoxesSequence SparseTensor
         TFExampleDecoder TFSequenceExampleDecoder Tensor
     """,
     "contrib.training/1": """
-    .contributed.training: HParams bucket bucket_by_sequence_length rejection_sample
+    ._contributed.training: HParams bucket bucket_by_sequence_length rejection_sample
         stratified_sample
     """,
     "data": """
