@@ -26,9 +26,11 @@ __all__ = [
     "one_line",
     "printable",
     "reworded",
+    "with_remedy",
 ]
 
 _Result = TypeVar("_Result")
+_Error = TypeVar("_Error", bound="FastrecError")
 
 
 def call_out(function: Callable[..., _Result], *arguments: Any) -> _Result:
@@ -49,6 +51,11 @@ def reworded(error: Exception, message: str) -> Exception:
     The classes of Unicode errors require more than a message; such an error becomes a ValueError.
     """
     return ValueError(message) if isinstance(error, UnicodeError) else type(error)(message)
+
+
+def with_remedy(error: _Error, remedy: str) -> _Error:
+    """Return the same error of fastrec with another remedy in its message."""
+    return type(error)(**{**error.__dict__, "hint": remedy})
 
 
 def log_info(message: str, *arguments: Any) -> None:

@@ -244,6 +244,8 @@ class BatchMapDataset(grain.MapDataset):  # type: ignore[misc]
         if isinstance(index, slice):
             return self.slice(index)
         with self._stats.record_self_time():
+            if not len(self):
+                raise IndexError("batch index is out of range (0 batches)")
             epoch, batch = divmod(as_index(index), len(self))
             begin, count = batch * self._batch_size, len(self._reader)
             end = min(begin + self._batch_size, count)

@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from ..errors import CorruptRecordError, ExampleParseError, FastrecError
+from ..errors import CorruptRecordError, ExampleParseError, FastrecError, with_remedy
 from ..records.recovery import Damage, Skipped
 from .parse import Leniency, ParseOnError
 
@@ -31,11 +32,13 @@ class LeftOut:
     def __init__(self, on_error: ParseOnError, owner: str) -> None:
         self.is_active: bool = Leniency(on_error).skips
         self._owner = owner
+        self._has_handler = callable(on_error)
         self._found: dict[tuple[str, int], Skipped] = {}
         self._damage = Damage("skip" if on_error == "raise" else on_error, None, self._found)
         self._unusable: set[int] = set()
         self._first: FastrecError | None = None
         self._requested, self._has_warned, self._has_usable = 0, False, False
+        self._process_with_list = os.getpid()
 
     @property
     def regions(self) -> list[Skipped]:
@@ -60,17 +63,23 @@ class LeftOut:
 
         Raises
         ------
+        IndexError
+            If a number is too large.
         FastrecError
-            If no record has been usable so far, and 100 records, or all, were left out.
+            If no record has been usable so far, and 100 records, or all, were left out. If the file
+            of a record shrank or was overwritten after it was opened, because then its other
+            records may be lost, too.
         """
         self._requested += len(numbers)
         kept = [number for number in numbers if number not in self._unusable]
         try:
             result = read(kept) if kept else None
-        except (CorruptRecordError, ExampleParseError):
+        except (CorruptRecordError, ExampleParseError) as error:
+            _raise_if_changed(error)
+            known = len(self._found)
             kept = self._sift(read, kept)
             result = read(kept) if kept else None
-            self._warn()
+            self._warn(self.regions[known:])
         self._has_usable = self._has_usable or bool(kept)
         left_out = len(self._unusable)
         if left_out and not self._has_usable and left_out >= min(_JUDGED, count):
@@ -82,6 +91,7 @@ class LeftOut:
         try:
             read(numbers)
         except (CorruptRecordError, ExampleParseError) as error:
+            _raise_if_changed(error)
             if len(numbers) == 1:
                 self._unusable.add(numbers[0])
                 self._first = self._first or error.with_traceback(None)
@@ -91,9 +101,25 @@ class LeftOut:
             return self._sift(read, numbers[:half]) + self._sift(read, numbers[half:])
         return numbers
 
-    def _warn(self) -> None:
-        """Warn once if more than a tenth of the requested records was left out."""
+    def _warn(self, losses: list[Skipped]) -> None:
+        """Warn once if more than a tenth of the requested records was left out.
+
+        A worker process also warns at its first losses, because other processes cannot read its
+        list.
+        """
         left_out = len(self._unusable)
+        process = os.getpid()
+        if losses and process != self._process_with_list and not self._has_handler:
+            self._process_with_list = process
+            lost = losses[0]
+            warnings.warn(
+                f"on_error left out record {lost.record} of {lost.path!a} in worker process "
+                f"{process}: {lost.reason}; further records are left out "
+                f"without a warning, because {self._owner}.skipped is a list of this process: for "
+                "all of them, use no worker processes, or a callable, which gets each error",
+                RuntimeWarning,
+                stacklevel=5,
+            )
         if self._has_warned or not left_out * 10 > self._requested >= _JUDGED:
             return
         self._has_warned = True
@@ -103,3 +129,14 @@ class LeftOut:
             RuntimeWarning,
             stacklevel=5,
         )
+
+
+def _raise_if_changed(error: FastrecError) -> None:
+    """Raise an error that concerns the file, not one record.
+
+    All headers were sound when the file was opened. Therefore only damage of its data concerns a
+    single record; all other damage is a change since then.
+    """
+    if isinstance(error, CorruptRecordError) and error.kind != "data-crc":
+        remedy = "the file was sound when it was opened: restore it, or open it again"
+        raise with_remedy(error, remedy) from None

@@ -13,7 +13,7 @@ import torch.utils.data
 
 from .. import Bytes, ExampleParseError, Reader, SequenceFeatures, parse_sequence_example
 from ..arguments import check_int
-from ..errors import call_out
+from ..errors import CorruptRecordError, call_out, with_remedy
 from ..images.keyed import KeyedParser
 from ..parsing.left_out import LeftOut
 from ..parsing.parse import ParseOnError
@@ -23,6 +23,11 @@ from ..records.remote_dataset import RemoteDataset
 from .rows import Rows
 
 __all__ = ["Dataset"]
+
+_REMEDY = (
+    "on_error left out all {} requested records, but a DataLoader cannot leave out a batch: use a "
+    "larger batch_size, or fastrec.torch.IterableDataset"
+)
 
 
 class Dataset(torch.utils.data.Dataset):  # type: ignore[misc,type-arg,unused-ignore]
@@ -51,9 +56,12 @@ class Dataset(torch.utils.data.Dataset):  # type: ignore[misc,type-arg,unused-ig
         :meth:`set_epoch` before each pass; accelerate and Trainer call it automatically.
     on_error : {"raise", "skip"} or callable
         ``"skip"`` leaves out records with damaged data and records that do not match the features,
-        so that a batch has fewer samples. A callable gets the error of each such record. A request
-        for one such record, or for several but no other record, raises its error. More than a tenth
-        causes a warning.
+        so that a batch has fewer samples, and a loop over the dataset omits them. A callable gets
+        the error of each such record. ``dataset[i]`` raises the error of such a record, and so does
+        a batch of such records only: a DataLoader cannot leave out a batch, and a batch without
+        samples would make a mean loss NaN. With ``batch_size=1``, use an :class:`IterableDataset`.
+        A file that shrank or was overwritten after it was opened is an error. More than a tenth
+        causes a warning, as does the first such record in each worker process.
 
     Attributes
     ----------
@@ -124,14 +132,24 @@ class Dataset(torch.utils.data.Dataset):  # type: ignore[misc,type-arg,unused-ig
 
     def __getitems__(self, indices: Sequence[int]) -> Sequence[Any]:
         """Return the samples with these numbers; a DataLoader and ``Subset`` call this method."""
-        rows = self._usable(indices) if self._left_out.is_active else self._rows(indices)
+        rows = self._usable(indices)
+        if rows is None:
+            try:
+                rows = self._rows(indices)
+            except (CorruptRecordError, ExampleParseError) as error:
+                raise with_remedy(error, _REMEDY.format(len(indices))) from None
+        return self._samples(rows)
+
+    def _samples(self, rows: Rows) -> Sequence[Any]:
         transform = self.transform
         return rows if transform is None else [call_out(transform, dict(row)) for row in rows]
 
     def __iter__(self) -> Iterator[Any]:
         # Without this method, Python would end a loop at an IndexError of the transform.
         for number in range(len(self)):
-            yield self[number]
+            rows = self._usable([number])
+            if rows is not None:
+                yield self._samples(rows)[0]
 
     @property
     def skipped(self) -> list[Skipped]:
@@ -142,14 +160,14 @@ class Dataset(torch.utils.data.Dataset):  # type: ignore[misc,type-arg,unused-ig
         columns, lengths = self._read(indices)
         return Rows(columns, len(indices), lengths)
 
-    def _usable(self, indices: Sequence[int]) -> Rows:
-        """Return the rows of the records that can be used."""
-        if len(indices) == 1:
+    def _usable(self, indices: Sequence[int]) -> Rows | None:
+        """Return the rows of the usable records, or None if all are unusable."""
+        if not self._left_out.is_active or not len(indices):
             return self._rows(indices)
         count = len(self)
         numbers: list[int] = record_numbers(indices, count).tolist()
         rows, _ = self._left_out.read(self._rows, numbers, count)
-        return self._rows(indices) if rows is None else rows  # raises if no record can be used
+        return rows
 
     def _read(self, indices: Sequence[int]) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return columns, and the frame counts of padded feature lists."""

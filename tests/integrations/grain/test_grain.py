@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 import pickle
 from pathlib import Path
 from typing import Any
@@ -196,6 +197,32 @@ def test_a_feature_that_no_record_fits_is_an_error(unusable: str) -> None:
         Source(unusable, ID, on_error=wrong)
     with pytest.raises(ValueError, match="on_error must be"):
         BatchMapDataset(unusable, ID, 8, on_error=wrong)
+
+
+def test_a_source_that_shrinks_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "a.tfrecord"
+    with fastrec.Writer(path) as writer:
+        writer.write_batch({"id": np.arange(40)})
+    datasets = (
+        Source(path, on_error="skip"),
+        Source(path, ID, on_error="skip"),
+        BatchMapDataset(path, ID, 8, on_error="skip"),
+    )
+    for dataset in datasets:
+        dataset[0]
+    os.truncate(path, path.stat().st_size // 2)
+    for dataset in datasets:
+        with pytest.raises(fastrec.TruncatedFileError, match=r"shrank .* open it again"):
+            [dataset[number] for number in range(len(dataset))]
+
+
+def test_a_file_without_records_has_no_batch_by_number(tmp_path: Path) -> None:
+    fastrec.Writer(tmp_path / "a.tfrecord").close()
+    batches = BatchMapDataset(tmp_path / "a.tfrecord", ID, 8)
+    assert len(batches) == 0
+    for number in (0, -1, 3):
+        with pytest.raises(IndexError, match="out of range"):
+            batches[number]
 
 
 # --- batches by number --------------------------------------------------------------------------
