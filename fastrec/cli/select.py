@@ -10,11 +10,12 @@ import random
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fastrec import _core
 from fastrec.cli.files import STDIN, name_of, reader_of, size_of
 from fastrec.cli.grammar import FINDING, USAGE, status_of
 from fastrec.cli.report import Failure, Report, count_text, counted, damage_text, explained, shown
@@ -27,9 +28,13 @@ from fastrec.parsing.where import Where, parse
 from fastrec.records.reader import Reader
 from fastrec.records.record_files import RecordFiles
 
+if TYPE_CHECKING:
+    from fastrec.records.remote_dataset import RemoteDataset
+
 __all__ = ["Found", "Selector", "parsed_where"]
 
 _BLOCK_RECORDS = 1024  # records that are parsed in one call
+_BLOCK_BYTES = 32 << 20  # as in Reader.blocks: a block that reaches this size ends
 _MOST_NAMES = 10_000  # names that are compared with a misspelt one; more would take seconds
 
 
@@ -55,6 +60,27 @@ def _numbered(path: str, blocks: Iterable[Bytes]) -> Iterator[Block]:
     for records in blocks:
         yield Block(path, range(first, first + len(records)), records)
         first += len(records)
+
+
+def _by_number(
+    dataset: _core.Dataset | RemoteDataset, numbers: range, most: int = _BLOCK_RECORDS
+) -> Iterator[Block]:
+    """Yield consecutive records of a dataset in blocks of at most `most` records of one file."""
+    first = numbers.start
+    while first < numbers.stop:
+        path, within, begin = dataset.position_of(first)
+        stop = first + 1
+        while stop < min(first + most, numbers.stop):
+            other, _, offset = dataset.position_of(stop)
+            if other != path or offset - begin >= _BLOCK_BYTES:
+                break
+            stop += 1
+        yield Block(
+            os.fsdecode(path),
+            range(within, within + stop - first),
+            dataset.take(np.arange(first, stop, dtype=np.uint64)),
+        )
+        first = stop
 
 
 def parsed_where(text: str | None) -> Where | None:
@@ -268,10 +294,8 @@ class Selector:
             try:
                 dataset = RecordFiles([path], shards="any").dataset()
                 total = len(dataset)
-                for first in range(start, min(stop, total), most):
-                    numbers = range(first, min(first + most, stop, total))
-                    records = dataset.take(np.array(numbers, np.uint64))
-                    yield Block(path, numbers, records)
+                for block in _by_number(dataset, range(start, min(stop, total)), most):
+                    yield block._replace(path=path)
                 self._check_span(path, total)
                 return
             except RandomAccessError:
@@ -305,14 +329,15 @@ class Selector:
             try:
                 dataset = RecordFiles(files, shards="any").dataset()
                 total = len(dataset)
-                indices = range(max(total - self.limit, 0), total)
-                places = [dataset.place_of(index) for index in indices]
-                records = dataset.take(np.array(indices, np.uint64))
+                blocks = _by_number(dataset, range(max(total - self.limit, 0), total))
+                first = next(blocks, None)
             except (FastrecError, OSError):
                 pass  # reading in sequence reports the error, or reads a compressed file
             else:
-                for row, (path, number) in enumerate(places):
-                    yield Block(os.fsdecode(path), [number], records[row : row + 1])
+                if first is not None:
+                    yield first
+                del first  # it may be as large as the next block
+                yield from blocks
                 return
         kept: deque[tuple[str, int, bytes]] = deque(maxlen=self.limit)
         for block in self._matching(files):

@@ -14,11 +14,12 @@ import numpy as np
 import pytest
 from commands import Captured, objects, printed
 from pets import pet, png, write_pets
-from verbs import gzipped, stdin, write, write_examples
+from verbs import flip, gzipped, stdin, write, write_examples
 
 import fastrec
 from fastrec import cli, train
-from fastrec.cli import diff, stats
+from fastrec.cli import diff, select, stats
+from fastrec.cli.report import Report
 from fastrec.records.content import image_size
 
 
@@ -101,6 +102,32 @@ def test_records_are_selected_by_number(pets: Path, capsys: Captured, compressed
     assert ids("tail", "--records", ":30", "-n", 2) == [28, 29]
     assert len(ids("tail")) == 10
     assert ids("cat", "--record", 60, status=1) == []
+
+
+@pytest.mark.parametrize("chosen", [{"last": True, "limit": 7}, {"span": range(3, 10)}])
+def test_the_last_records_and_a_span_are_read_in_blocks_of_few_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chosen: dict[str, Any]
+) -> None:
+    monkeypatch.setattr(select, "_BLOCK_BYTES", 100)
+    records = [b"%d" % number * 60 for number in range(10)]
+    path = write(tmp_path / "a.tfrecord", records)
+    blocks = [*select.Selector(Report(), **chosen).blocks([str(path)])]
+    assert [len(block.records) for block in blocks] == [2, 2, 2, 1]
+    assert [number for block in blocks for number in block.numbers] == [*range(3, 10)]
+    assert [record for block in blocks for record in block.records] == records[3:]
+
+
+def test_damage_in_a_later_block_of_the_last_records_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    monkeypatch.setattr(select, "_BLOCK_BYTES", 100)
+    path = write(tmp_path / "a.tfrecord", [b"%d" % number * 60 for number in range(10)])
+    data = path.read_bytes()
+    path.write_bytes(flip(data, 8 * (len(data) - 20)))
+    assert cli.main(["tail", "-n", "7", str(path)]) == 1
+    out, err = capsys.readouterr()
+    assert len(out.splitlines()) == 6
+    assert "record 9" in err
 
 
 def test_record_numbers_count_in_each_file(pets: Path, capsys: Captured) -> None:
