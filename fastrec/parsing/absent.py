@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import difflib
+import itertools
 import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
@@ -18,6 +19,7 @@ __all__ = ["FEW", "UnseenColumns", "absence_text", "absent_features", "warn_of_m
 FEW = 32
 """Records that are examined for the names of their features."""
 
+_MOST_NAMES = 10_000  # names of hostile records that are kept for a hint
 _MOST_REMEMBERED = 1024  # sources whose features were examined already
 _examined: set[tuple[bytes, ...]] = set()
 
@@ -37,13 +39,13 @@ def _names_in(records: Bytes | Sequence[Any]) -> tuple[set[str], set[str]]:
 
 
 def _hints(
-    sides: Sequence[Sequence[str]], records: Bytes | Sequence[Any], wanted: Collection[str]
+    sides: Sequence[Sequence[str]], found: Sequence[set[str]], wanted: Collection[str]
 ) -> Iterator[tuple[str, str]]:
-    """Yield the names that are not in `records`, each with a hint, or an empty text.
+    """Yield the names that are not in `found`, each with a hint, or an empty text.
 
-    `sides` are names of features, and of feature lists. `wanted` are all names that are read.
+    `sides` are names of features, and of feature lists; so is `found`, with the names of some
+    records. `wanted` are all names that are read.
     """
-    found = _names_in(records)
     for side, names in enumerate(sides):
         for name in dict.fromkeys(names):
             if name in found[side]:
@@ -64,7 +66,8 @@ def absent_features(
     A second schema describes feature lists. `records` are some of the parsed records.
     """
     wanted = {_text(key) for schema in schemas for key in schema.keys}
-    yield from _hints([list(map(_text, schema.unseen)) for schema in schemas], records, wanted)
+    unseen = [list(map(_text, schema.unseen)) for schema in schemas]
+    yield from _hints(unseen, _names_in(records), wanted)
 
 
 def absence_text(who: str, name: str, hint: str) -> str:
@@ -109,24 +112,31 @@ class UnseenColumns:
         self._sides = [*features], [*lists]
         self._unseen = {*features, *lists}
         self._count = 0
-        self._records: list[bytes] = []
+        self._examined = 0
+        self._found: tuple[set[str], set[str]] = set(), set()  # names for the hints
 
     def note(self, columns: Mapping[str, Any], records: Bytes) -> None:
         """Examine the next columns, and the records that they come from."""
         self._count += len(records)
         if not self._unseen:
             return
-        if len(self._records) < FEW:
-            self._records += list(records[: FEW - len(self._records)])
         masks = {name: getattr(columns[name], "mask", None) for name in self._unseen}
         self._unseen = {name for name, mask in masks.items() if mask is not None and mask.all()}
+        if not self._unseen:
+            self._found = set(), set()
+        elif self._examined < FEW:
+            # Only names are kept: the records may be long, and the pass may be too.
+            examined = records[: FEW - self._examined]
+            self._examined += len(examined)
+            for names, new in zip(self._found, _names_in(examined), strict=True):
+                names.update(itertools.islice(new, max(_MOST_NAMES - len(names), 0)))
 
     def warn(self, *, stacklevel: int) -> None:
         """Warn about the columns without values, at the end of the pass."""
         unseen = [[name for name in side if name in self._unseen] for side in self._sides]
         if not self._count or not self._unseen:
             return
-        for name, hint in _hints(unseen, self._records, {*self._sides[0], *self._sides[1]}):
+        for name, hint in _hints(unseen, self._found, {*self._sides[0], *self._sides[1]}):
             if hint or name not in self._optional:
                 text = absence_text(f"none of {self._count} records", name, hint)
                 warnings.warn(text, RuntimeWarning, stacklevel=stacklevel + 1)

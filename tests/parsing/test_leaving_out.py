@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 import warnings
 from pathlib import Path
 from typing import Any
@@ -278,3 +279,18 @@ def test_one_file_with_a_value_is_enough(tmp_path: Path) -> None:
     assert done.records == 3
     table = fastrec.arrow.table(tmp_path, features)
     assert sum(map(len, table.batches())) == 3
+
+
+def test_names_for_hints_are_kept_instead_of_long_records() -> None:
+    record = fastrec.encode_example({"label": [1], "image": bytes(1 << 20)})
+    records = fastrec.Bytes.from_list([record] * absent.FEW)
+    masked: Any = np.ma.MaskedArray(np.zeros(absent.FEW), np.ones(absent.FEW, np.bool_))
+    unseen = absent.UnseenColumns(["lable"], [])
+    tracemalloc.start()
+    try:
+        unseen.note({"lable": masked}, records)
+        assert tracemalloc.get_traced_memory()[0] < 1 << 20
+    finally:
+        tracemalloc.stop()
+    with pytest.warns(RuntimeWarning, match="none of 32 records has .*; is it 'label'"):
+        unseen.warn(stacklevel=1)
