@@ -15,6 +15,7 @@ from ..storage.remote import Pause, RemoteFile, retried
 from ..storage.stores import Location
 from .output_rules import (
     HEAD,
+    INDEX_HEAD,
     INDEXED,
     IS_INPUT,
     NOT_INDEX,
@@ -96,13 +97,13 @@ def check_object(
         check_name(location.name)
     if _is_input(location, inputs, storage):
         raise exists_error(location.name, IS_INPUT)
-    if overwrite and not records:
+    if overwrite and not (records and index):
         try:
             file = RemoteFile.open(url, storage)
         except FileNotFoundError:
             return
-        [head] = run_all([partial(file.read, 0, min(file.size, HEAD))])
-        if begins_with_records(bytes(head), url):
+        [head] = run_all([partial(file.read, 0, min(file.size, INDEX_HEAD if records else HEAD))])
+        if not records and begins_with_records(bytes(head), url):
             raise exists_error(location.name, NOT_RECORDS)
         if not index and begins_with_index(bytes(head)):
             raise exists_error(location.name, NOT_INDEX)

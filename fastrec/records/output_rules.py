@@ -36,6 +36,7 @@ __all__ = [
     "EXISTS",
     "HEAD",
     "INDEXED",
+    "INDEX_HEAD",
     "IS_INPUT",
     "NOT_INDEX",
     "NOT_RECORDS",
@@ -64,6 +65,7 @@ NOT_INDEX = "an index cannot be replaced by another kind of file; name another f
 INDEXED = ("", ".frindex", ".frcolumns")  # suffixes of a record file and its indexes
 _INDEX_NAMES = (".frindex", ".frcolumns", ".frdataset")
 _INDEX = b"\x89FR"  # the first bytes of every index and column file
+INDEX_HEAD = len(_INDEX)  # initial bytes that tell whether a file is an index
 HEAD = 1 << 20  # initial bytes of a file that are searched for a record
 
 _Identity = tuple[int, int]

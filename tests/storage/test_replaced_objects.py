@@ -12,6 +12,7 @@ import pytest
 
 import fastrec
 from fastrec import StorageOptions
+from fastrec.records.targets import write_file
 from fastrec.storage.locations import locate
 
 
@@ -112,6 +113,25 @@ def test_records_are_not_replaced_by_a_table(filled: Place) -> None:
     with pytest.raises(FileExistsError, match="record file"):
         write(f"{begin}train.tfrecord", overwrite=True, shard_records=2)
     assert objects() == before
+
+
+@pytest.mark.parametrize("name", ["Writer", "reshard", "convert"])
+def test_an_index_is_replaced_neither_by_records_nor_by_a_table(filled: Place, name: str) -> None:
+    begin, storage, objects = filled
+    write_file(f"{begin}saved", b"\x89FR the rest of an index", storage)
+    before = objects()
+    with pytest.raises(FileExistsError, match="an index cannot be replaced"):
+        writes(begin, storage)[name](f"{begin}saved", overwrite=True)
+    assert objects() == before
+
+
+def test_an_index_replaces_an_index_and_no_records(filled: Place) -> None:
+    begin, storage, objects = filled
+    write_file(f"{begin}saved", b"\x89FR", storage, index=True)
+    write_file(f"{begin}saved", b"\x89FR new", storage, index=True, overwrite=True)
+    assert objects()["saved"] == b"\x89FR new"
+    with pytest.raises(FileExistsError, match="a record file cannot be replaced"):
+        write_file(f"{begin}a.tfrecord", b"\x89FR", storage, index=True, overwrite=True)
 
 
 @pytest.mark.parametrize("name", ["Writer", "reshard"])
