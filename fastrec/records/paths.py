@@ -224,10 +224,9 @@ def _warn_of_others(name: str) -> None:
     checked, because they occur in ordinary names.
     """
     others = matching_files(name) if re.search(r"[*?]", name) else []
-    for [pattern, *_], count in _other_names(name):
-        if count is not None:
-            shards = matching_files(pattern)
-            others += [each for each in shards if count < 0 or shard_count(each) == count]
+    for [pattern], count in _shard_patterns(name):
+        shards = matching_files(pattern)
+        others += [each for each in shards if count < 0 or shard_count(each) == count]
     if others := [each for each in others if each != name]:
         from ..storage.listing import warn_of_hidden
 
@@ -302,13 +301,20 @@ def _other_names(name: str) -> list[tuple[list[str], int | None]]:
         found.append((words, None))
     if "," in name and all(pieces := [piece.strip() for piece in name.split(",")]):
         found.append((pieces, None))
+    return [*found, *_shard_patterns(name)]
+
+
+def _shard_patterns(name: str) -> Iterator[tuple[list[str], int]]:
+    """Yield the patterns of the shards that ``@`` in a name means, and the number of shards.
+
+    Each pattern is a list of one element; the number is -1 for any number of shards.
+    """
     if "@" in name and (match := _SPEC.fullmatch(name)) is not None:
         base, count, suffix = match.groups()
         root, kind = os.path.splitext(base)
         for head, tail in ((base, suffix), (root, kind + suffix)):
             pattern = f"{glob.escape(head)}-[0-9]*-of-[0-9]*{glob.escape(tail)}"
-            found.append(([pattern], -1 if count == "*" else int(count)))
-    return found
+            yield [pattern], -1 if count == "*" else int(count)
 
 
 def _files_by_other_names(

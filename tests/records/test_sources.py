@@ -103,6 +103,12 @@ def test_a_warning_names_a_file_that_is_not_read_because_another_has_its_pattern
     assert fastrec.count("t-0*") == 3 + (name == "t-0000?-of-00003.tfrecord")
 
 
+def test_a_file_whose_name_has_braces_is_opened_without_expanding_them(folder: Path) -> None:
+    name = "x{1..2000000}"
+    write(folder / name, [b"1"])
+    assert fastrec.count(name) == 1
+
+
 @pytest.mark.parametrize(
     ("source", "message"),
     [
