@@ -407,9 +407,11 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return an object as a dict; raise if it has a name twice, as only the last would be kept."""
     values = dict(pairs)
     if len(values) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in values if names.count(name) > 1)
-        raise ValueError(f"name {twice!a} occurs twice in an object")
+        names: set[str] = set()
+        for name, _ in pairs:
+            if name in names:
+                raise ValueError(f"name {name!a} occurs twice in an object")
+            names.add(name)
     return values
 
 

@@ -20,6 +20,7 @@ from reference import write_frames
 
 import fastrec
 from fastrec import arrow
+from fastrec.tables import readers
 
 pytest.importorskip("pyarrow")
 import pyarrow as pa
@@ -328,6 +329,22 @@ def test_json_that_cannot_be_stored_is_refused_by_line(
     with pytest.raises((ValueError, OverflowError), match=message):
         fastrec.convert(tmp_path / "a.jsonl", tmp_path / "a.tfrecord")
     assert os.listdir(tmp_path) == ["a.jsonl"]
+
+
+def test_a_name_that_occurs_twice_is_found_in_one_walk_over_an_object() -> None:
+    class Name(str):
+        comparisons = 0
+
+        def __eq__(self, other: object) -> bool:
+            Name.comparisons += 1
+            return str.__eq__(self, other)  # type: ignore[no-any-return]
+
+        __hash__ = str.__hash__
+
+    names = [Name(number) for number in range(2000)]
+    with pytest.raises(ValueError, match="name '1999' occurs twice in an object"):
+        readers._object([(name, 0) for name in [*names, Name("1999")]])
+    assert Name.comparisons < 10 * len(names)
 
 
 @given(
