@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from damaged_sources import COUNT, FRAMES, SOURCES, check_page, shown
+from damaged_sources import COUNT, FRAMES, SOURCES, check_page, contents, shown
 
 import fastrec
 from fastrec.cli import main
@@ -92,17 +92,24 @@ def result(
     whole.write_bytes(b"".join(FRAMES))
     source = SOURCES[damage](folder / "in")
     files = [path for path in (folder / "in").iterdir() if path.suffix != ".frindex"]
-    before = {path: path.read_bytes() for path in files}
-    for path, data in before.items() if packed else ():
-        before[path] = gzip.compress(data, 1, mtime=0)
-        path.write_bytes(before[path])
+    for path in files if packed else ():
+        path.write_bytes(gzip.compress(path.read_bytes(), 1, mtime=0))
+    before = contents(folder, besides=folder / "out")
     text, used = COMMANDS.get(command, (SQL, lines))
     words = text.format(source="{source}", out=folder / "out" / "out", whole=whole).split()
     if text == SQL:
         words.append(f"SELECT * FROM '{source}'")
     status = main([str(source) if word == "{source}" else word for word in words])
     captured = capsys.readouterr()
-    assert before == {path: path.read_bytes() for path in before}
+    after = contents(folder, besides=folder / "out")
+    if command == "index":  # it writes beside each file
+        indexes = {path.with_name(f"{path.name}.frindex") for path in files}
+        before, after = (
+            {path: data for path, data in each.items() if path not in indexes}
+            for each in (before, after)
+        )
+    assert before == after, command
+    assert all(path.name.startswith("out") for path in (folder / "out").iterdir()), command
     assert "Traceback" not in captured.err
     count = used(Run(captured.out, folder / "out")) if used is not None else None
     reports = re.findall(r"^(?:lost  .*|.*; \d+ records? without .*)$", captured.out, re.MULTILINE)

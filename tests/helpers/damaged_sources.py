@@ -65,6 +65,12 @@ class Place(NamedTuple):
         return folder / "out"
 
 
+def contents(folder: Path, *, besides: Path) -> dict[Path, bytes]:
+    """Return the bytes of all files in a folder, except those in the folder of the outputs."""
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return {path: path.read_bytes() for path in files if besides not in path.parents}
+
+
 def a_file(data: bytes) -> Callable[[Path], Path]:
     def make(folder: Path) -> Path:
         (folder / "a.tfrecord").write_bytes(data)
