@@ -15,6 +15,7 @@ from fastrec.cli.grammar import (
     INTERRUPTED,
     TERMINATED,
     USAGE,
+    Terminated,
     is_verb,
     program,
     status_of,
@@ -22,7 +23,7 @@ from fastrec.cli.grammar import (
     verb_parser,
 )
 from fastrec.cli.report import Failure, Report, explained, shown
-from fastrec.cli.streams import silence_stdout, standard_streams
+from fastrec.cli.streams import flush_stdout, silence_stdout, standard_streams
 from fastrec.errors import FastrecError
 from fastrec.storage.urls import local_path
 
@@ -41,7 +42,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     -------
     int
         The exit status: 0 if all is well, 1 for a finding, such as damage or a difference, 2 for
-        a wrong request, 74 for an error of the operating system, 130 after Ctrl-C, 141 when the
+        a wrong request, 74 for an error of the operating system, 130 after Ctrl-C except
+        for ``view``, 141 when the
         reader of standard output has closed it, 143 after SIGTERM.
 
     Raises
@@ -54,16 +56,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         _accept_any_name(sys.stderr)
         try:
             return _run(list(sys.argv[1:] if argv is None else argv))
-        except _Terminated:
+        except Terminated:
             Report().complain("terminated")
             return TERMINATED
         except KeyboardInterrupt:
             Report().complain("interrupted")
             return INTERRUPTED
-
-
-class _Terminated(KeyboardInterrupt):
-    """Ends a command after SIGTERM, as Ctrl-C does, so that unfinished files are removed."""
 
 
 @contextlib.contextmanager
@@ -75,7 +73,7 @@ def _terminable() -> Iterator[None]:
         return
 
     def end(*_: object) -> None:
-        raise _Terminated
+        raise Terminated
 
     signal.signal(signal.SIGTERM, end)
     try:
@@ -122,7 +120,7 @@ def _run(words: list[str]) -> int:
         with _warnings_on(report):
             check_outputs_of(arguments)
             status: int = arguments.run(arguments, report)
-        sys.stdout.flush()
+        flush_stdout()
     except BrokenPipeError:
         silence_stdout()
         return BROKEN_PIPE

@@ -6,18 +6,19 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
-import shutil
 import sys
 import tempfile
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from io import BufferedReader
 from typing import Any
 
 import fastrec
 from fastrec import _core
 from fastrec.cli.grammar import USAGE
 from fastrec.cli.report import Failure, shown
+from fastrec.cli.streams import flush_stdout, naming_stdout, write_stdout
 from fastrec.columns import Bytes
 from fastrec.errors import MissingRecordsError
 from fastrec.records.byte_sources import is_regular, read_some
@@ -146,16 +147,45 @@ def through_file(output: str, suffix: str = "") -> Iterator[str]:
 def print_file(path: str) -> None:
     """Copy the bytes of a file to standard output."""
     with open(path, "rb") as file:
-        shutil.copyfileobj(file, sys.stdout.buffer)
-    sys.stdout.buffer.flush()
+        while piece := file.read(1 << 20):
+            write_stdout(piece)
+    flush_stdout()
+
+
+class _BegunInput:
+    """Reads what a buffered stream has read ahead, and then its raw stream."""
+
+    def __init__(self, stream: BufferedReader) -> None:
+        self._stream = stream
+        self.name = stream.name
+
+    def read(self, size: int = -1) -> Any:
+        held = len(_read_ahead(self._stream))
+        if held:
+            return self._stream.read(min(held, size) if size >= 0 else held)
+        return self._stream.raw.read(size)
+
+
+def _read_ahead(stream: BufferedReader) -> bytes:
+    """Return the bytes that the buffer of a stream holds, without reading more into it."""
+    # peek() of an empty buffer reads from the raw stream, which has no bytes for now.
+    raw: Any = stream.raw
+    raw.readinto = lambda _: None
+    try:
+        return stream.peek()
+    finally:
+        del raw.readinto
 
 
 def standard_input() -> Any:
-    """Return standard input, without its buffer.
+    """Return standard input, without its buffer except for the bytes that the buffer holds.
 
     While a buffer is filled from a pipe, Python handles no signals, and waits for the next bytes.
     """
-    return getattr(sys.stdin.buffer, "raw", sys.stdin.buffer)
+    stream = sys.stdin.buffer
+    if not isinstance(stream, BufferedReader):
+        return stream
+    return _BegunInput(stream) if _read_ahead(stream) else stream.raw
 
 
 def is_stream(path: str) -> bool:
@@ -221,7 +251,8 @@ def check_output(path: str, overwrite: bool, inputs: Sequence[str]) -> None:
 def write_output(path: str, text: str, overwrite: bool, inputs: Sequence[str] = ()) -> None:
     """Write a text file, completely or not at all, or to standard output for ``-``."""
     if path == STDIN:
-        sys.stdout.write(text)
+        with naming_stdout():
+            sys.stdout.write(text)
     else:
         write_file(path, text.encode(), overwrite=overwrite, inputs=inputs)
 
@@ -231,12 +262,9 @@ class _Stdout:
 
     count = 0
 
-    def __init__(self) -> None:
-        self._file = sys.stdout.buffer
-
     def write_many(self, records: Bytes) -> None:
         for frames, count in _core.Frames(records):
-            self._file.write(memoryview(frames))  # type: ignore[arg-type]
+            write_stdout(memoryview(frames))  # type: ignore[arg-type]
             self.count += count
 
 
@@ -254,4 +282,4 @@ def open_output(
     if compression not in (None, "auto"):
         raise ValueError("--compression requires a file as output")
     yield _Stdout()
-    sys.stdout.buffer.flush()
+    flush_stdout()

@@ -26,6 +26,7 @@ __all__ = [
     "TERMINATED",
     "USAGE",
     "VERBS",
+    "Terminated",
     "add_any_shards",
     "add_json",
     "add_output",
@@ -49,6 +50,10 @@ TERMINATED = 143
 
 _NAME_WIDTH = 12  # characters of a name in the list of commands
 _LEAST_WIDTH = 40  # characters of a line of this list in a narrow terminal
+
+
+class Terminated(KeyboardInterrupt):
+    """Ends a command after SIGTERM, as Ctrl-C does, so that unfinished files are removed."""
 
 
 class Verb(NamedTuple):

@@ -7,6 +7,7 @@ printed as aligned plain text, which suits logs, ``grep`` and ``awk``.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -19,7 +20,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TextIO
 
-from fastrec.cli.streams import stream_of
+from fastrec.cli.streams import naming_stdout
 from fastrec.errors import CorruptRecordError, FastrecError, MissingRecordsError
 from fastrec.records.object_rules import OBJECT_EXISTS
 from fastrec.records.output_rules import EXISTS, UNFINISHED
@@ -119,21 +120,24 @@ class Report:
     def write(self, text: str) -> None:
         """Write many lines in one call, without flushing."""
         self._hide_bar()
-        self._out.write(text)
+        with naming_stdout():
+            self._out.write(text)
 
     def json(self, value: Any) -> None:
         """Write one line of JSON."""
         self._hide_bar()
         if isinstance(value, dict) and isinstance(value.get("path"), str):
             value = {**value, "path": public(value["path"])}
-        print(json_text(value), file=self._out, flush=True)
+        with naming_stdout():
+            print(json_text(value), file=self._out, flush=True)
 
     def line(self, text: str = "", style: str = "") -> None:
         """Write one line; `style`, such as ``"bold"``, applies to terminals only."""
         self._hide_bar()
-        if self._console is None:
-            print(text, file=self._out, flush=True)
-        else:
+        with naming_stdout():
+            if self._console is None:
+                print(text, file=self._out, flush=True)
+                return
             self._console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
 
     def complain(self, text: str) -> None:
@@ -178,7 +182,8 @@ class Report:
             for text in plain_table(headers, rows, right=right):
                 self.line(f"{' ' * _INDENT}{text}")
         else:
-            self._console.print(_rich_table(headers, rows, right))
+            with naming_stdout():
+                self._console.print(_rich_table(headers, rows, right))
         if hidden := [name for column, name in enumerate(names) if column not in kept]:
             text = f"(not shown at {self.width} columns: {', '.join(hidden)})"
             for line in textwrap.wrap(text, max((self.width or 80) - _INDENT, 20)):
@@ -336,7 +341,9 @@ def _escape(found: re.Match[str]) -> str:
 def explained(error: BaseException, *, hints: bool = True) -> str:
     """Describe an error in one line for a shell, with the file and the remedy."""
     if isinstance(error, OSError) and error.strerror:
-        name = error.filename if _is_name(error.filename) else stream_of(error)
+        name = error.filename if _is_name(error.filename) else ""
+        if not name and error.errno == errno.EBADF:  # a command opens all other files itself
+            name = "standard input"
         where = f"{shown(os.fsdecode(name))}: " if name else ""
         return where + _REASONS.get(error.strerror, error.strerror)
     if isinstance(error, MemoryError):

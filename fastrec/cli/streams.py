@@ -4,12 +4,18 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 import sys
 from collections.abc import Iterator
+from typing import Any
 
-__all__ = ["silence_stdout", "standard_streams", "stream_of"]
+__all__ = [
+    "flush_stdout",
+    "naming_stdout",
+    "silence_stdout",
+    "standard_streams",
+    "write_stdout",
+]
 
 # A closed stream is replaced by one opened in the wrong direction, so that using it is an error.
 # Messages to a closed standard error are dropped.
@@ -49,16 +55,24 @@ def silence_stdout() -> None:
         os.close(devnull)
 
 
-def stream_of(error: OSError) -> str:
-    """Return the standard stream that caused an error without a file name, or an empty string."""
-    if error.errno == errno.ENOSPC or (error.errno == errno.EBADF and not _can_write()):
-        return "standard output"
-    return "standard input" if error.errno == errno.EBADF else ""
-
-
-def _can_write() -> bool:
+@contextlib.contextmanager
+def naming_stdout() -> Iterator[None]:
+    """Name standard output in the errors of the calls that write to it."""
     try:
-        os.write(1, b"")
-    except OSError:
-        return False
-    return True
+        yield
+    except OSError as error:
+        if error.filename is None:
+            error.filename = "standard output"
+        raise
+
+
+def write_stdout(data: Any) -> None:
+    """Write bytes to standard output."""
+    with naming_stdout():
+        sys.stdout.buffer.write(data)
+
+
+def flush_stdout() -> None:
+    """Flush standard output."""
+    with naming_stdout():
+        sys.stdout.flush()

@@ -9,7 +9,7 @@ import sys
 import webbrowser
 
 from fastrec.cli.files import STDIN, check_output, expand, write_output
-from fastrec.cli.grammar import FINDING, add_overwrite, add_paths, whole_number
+from fastrec.cli.grammar import FINDING, Terminated, add_overwrite, add_paths, whole_number
 from fastrec.cli.report import Report, counted, shown
 from fastrec.viewer.model import Model
 from fastrec.viewer.page import single_html
@@ -67,6 +67,8 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
             if not arguments.no_browser and sys.stdout.isatty() and not os.environ.get("SSH_TTY"):
                 webbrowser.open(server.url)
             server.serve_forever()
-        except KeyboardInterrupt:
+        except Terminated:
+            raise
+        except KeyboardInterrupt:  # the usual way to end it
             report.complain("ended")
     return 0

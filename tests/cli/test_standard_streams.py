@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import os
@@ -160,3 +161,52 @@ def test_a_verb_that_cannot_use_a_stream_says_so(
     assert cli.main(words) == 2
     assert message in capsys.readouterr().err
     assert sorted(os.listdir(".")) == before
+
+
+@pytest.mark.skipif(os.name == "nt", reason="pipes of POSIX")
+@pytest.mark.parametrize("verb", ["count", "verify", "cat", "schema", "merge"])
+def test_bytes_that_the_caller_read_ahead_are_read_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], verb: str
+) -> None:
+    records = [b"%d" % number * 1000 for number in range(20)]
+    output = ["-o", str(tmp_path / "out")] if verb == "merge" else []
+    read, written = os.pipe()
+    os.write(written, b"a line of the caller\n" + b"".join(map(_core.frame, records)))
+    os.close(written)
+    with os.fdopen(read, "r") as file:
+        monkeypatch.setattr("sys.stdin", file)
+        buffer: Any = file.buffer
+        assert buffer.readline() == b"a line of the caller\n"
+        assert cli.main([verb, "-", *output]) == (verb == "schema")  # no features
+    out = capsys.readouterr().out
+    if verb == "count":
+        assert out.startswith("20")
+    if verb == "cat":
+        assert len(out.splitlines()) == 20
+    if verb == "merge":
+        assert [*fastrec.Reader(tmp_path / "out")] == records
+
+
+def test_a_full_disk_is_standard_output_only_while_it_is_written(
+    pets: bytes, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Full(io.RawIOBase):
+        def writable(self) -> bool:
+            return True
+
+        def write(self, data: Any) -> int:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    full = os.strerror(errno.ENOSPC)
+    for words in (["count"], ["cat"], ["cat", "--json"], ["merge", "-o", "-"], ["stats"]):
+        with monkeypatch.context() as patch:
+            sink: Any = Full()
+            patch.setattr("sys.stdout", io.TextIOWrapper(io.BufferedWriter(sink, 1)))
+            assert cli.main([words[0], "pets.tfrecord", *words[1:]]) == 74
+            patch.setattr(sink, "write", len, raising=False)  # the rest is dropped
+            assert capsys.readouterr().err.endswith(f"error: standard output: {full}\n"), words
+    monkeypatch.setattr("fastrec.cli.count.expand", lambda *_, **__: Full().write(b""))
+    assert cli.main(["count", "pets.tfrecord"]) == 74
+    err = capsys.readouterr().err
+    assert "standard output" not in err
+    assert full in err

@@ -340,7 +340,10 @@ def test_records_of_no_kind_are_shown_as_they_are(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
-def test_ctrl_c_ends_the_command_well(pets: Path) -> None:
+@pytest.mark.parametrize(("name", "status"), [("SIGINT", 0), ("SIGTERM", 143)])
+def test_ctrl_c_ends_the_command_well_and_sigterm_with_its_status(
+    pets: Path, name: str, status: int
+) -> None:
     import signal
     import subprocess
 
@@ -350,8 +353,8 @@ def test_ctrl_c_ends_the_command_well(pets: Path) -> None:
     ) as process:
         assert process.stdout is not None
         assert re.match(r"http://127\.0\.0\.1:\d+/[\w-]{32}/\n", process.stdout.readline())
-        process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=30) == 0
+        process.send_signal(getattr(signal, name))
+        assert process.wait(timeout=100) == status
 
 
 def test_images_in_feature_lists_are_shown_and_unusual_numbers_are_counted(tmp_path: Path) -> None:
