@@ -168,7 +168,7 @@ class _BegunInput:
 
 def _read_ahead(stream: BufferedReader) -> bytes:
     """Return the bytes that the buffer of a stream holds, without reading more into it."""
-    # peek() of an empty buffer reads from the raw stream, which has no bytes for now.
+    # If the buffer is empty, peek() calls readinto(); the result None means: nothing to read yet.
     raw: Any = stream.raw
     raw.readinto = lambda _: None
     try:
