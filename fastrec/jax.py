@@ -78,7 +78,7 @@ class Prefetch(Iterator[Any]):
         self._owner: Any = next((each for each in candidates if hasattr(each, "state_dict")), None)
         self._copies: deque[tuple[Any, dict[str, Any] | None]] = deque()
         self._state = self._take_state()
-        self._error: BaseException | None = None
+        self._error: Exception | None = None
 
     def _take_state(self) -> dict[str, Any] | None:
         return None if self._owner is None else self._owner.state_dict()
@@ -100,7 +100,7 @@ class Prefetch(Iterator[Any]):
         try:
             batch = self._put(next(self._batches))
             self._copies.append((batch, self._take_state()))
-        except BaseException as error:
+        except Exception as error:  # an interrupt is raised at once
             self._error = error
 
     def __iter__(self) -> Prefetch:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import torch
 import torch.utils.data
 
+from ..arguments import check_int
 from .tensors import to_tensors
 
 __all__ = ["Prefetch", "prefetch_to"]
@@ -63,8 +64,7 @@ class Prefetch(Iterator[Any]):
     """
 
     def __init__(self, batches: Iterable[Any], device: Any, *, ahead: int = 2) -> None:
-        if ahead < 1:
-            raise ValueError(f"ahead must be at least 1, got {ahead}")
+        ahead = check_int("ahead", ahead, 1, 2**20)
         self._device = torch.device(device)
         self._ahead = 0 if self._device.type == "cpu" else ahead
         self._batches = iter(batches)
@@ -75,7 +75,7 @@ class Prefetch(Iterator[Any]):
         self._copies: deque[_Copy] = deque()
         self._used: deque[_Copy] = deque()
         self._state = self._take_state()
-        self._error: BaseException | None = None
+        self._error: Exception | None = None
         self._stream: Any = None
         if self._device.type != "cpu":
             self._backend: Any = torch.get_device_module(self._device)
@@ -88,19 +88,18 @@ class Prefetch(Iterator[Any]):
         """Take a batch and start its copy; an error is raised later, in place of the batch."""
         try:
             source = to_tensors(next(self._batches))
-        except BaseException as error:
+            state = self._take_state()
+            if self._stream is None:
+                self._copies.append(_Copy(source, None, None, state))
+                return
+            source = _map_tensors(source, _pinned)
+            with self._backend.stream(self._stream):
+                batch = _map_tensors(source, lambda t: t.to(self._device, non_blocking=True))
+                done = self._backend.Event()
+                done.record(self._stream)
+            self._copies.append(_Copy(batch, source, done, state))
+        except Exception as error:  # an interrupt is raised at once
             self._error = error
-            return
-        state = self._take_state()
-        if self._stream is None:
-            self._copies.append(_Copy(source, None, None, state))
-            return
-        source = _map_tensors(source, _pinned)
-        with self._backend.stream(self._stream):
-            batch = _map_tensors(source, lambda t: t.to(self._device, non_blocking=True))
-            done = self._backend.Event()
-            done.record(self._stream)
-        self._copies.append(_Copy(batch, source, done, state))
 
     def __iter__(self) -> Prefetch:
         return self

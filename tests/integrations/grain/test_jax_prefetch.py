@@ -86,6 +86,17 @@ def test_an_error_comes_in_place_of_its_batch() -> None:
             next(ahead)
 
 
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
+def test_an_interrupt_is_raised_at_once(error: type[BaseException]) -> None:
+    def batches() -> Any:
+        yield {"x": np.arange(2)}
+        raise error
+
+    ahead = prefetch_to(batches(), ahead=5)
+    with pytest.raises(error):
+        next(ahead)
+
+
 def test_structures_of_transforms_are_kept() -> None:
     class Pair(NamedTuple):
         x: Any

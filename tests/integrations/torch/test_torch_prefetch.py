@@ -101,3 +101,49 @@ def test_memory_is_kept_until_it_has_been_copied(accelerator: Accelerator) -> No
     accelerator.done = {0, 1}
     next(loop)
     assert [array() is None for array in arrays[:3]] == [True, True, False]
+
+
+def interrupted(errors: list[type[BaseException]]) -> Iterator[dict[str, Any]]:
+    """Yield two batches, and raise each error in place of a batch."""
+    yield {"x": np.full(3, 0)}
+    yield {"x": np.full(3, 1)}
+    for error in errors:
+        raise error
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
+def test_an_interrupt_is_raised_at_once(
+    accelerator: Accelerator, error: type[BaseException]
+) -> None:
+    loop = prefetch_to(interrupted([error]), "meta", ahead=3)
+    with pytest.raises(error):
+        next(loop)
+
+
+def test_an_error_comes_in_place_of_its_batch(
+    accelerator: Accelerator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loop = prefetch_to(interrupted([KeyError]), "meta", ahead=3)
+    assert len([next(loop), next(loop)]) == 2
+    for _ in range(2):
+        with pytest.raises(KeyError):
+            next(loop)
+
+    def fail(tensor: Any) -> Any:
+        if tensor[0] == 1:
+            raise MemoryError("of the device")
+        return tensor
+
+    monkeypatch.setitem(sys.modules[Prefetch.__module__].__dict__, "_pinned", fail)
+    loop = prefetch_to(interrupted([]), "meta", ahead=3)
+    next(loop)
+    for _ in range(2):
+        with pytest.raises(MemoryError, match="of the device"):
+            next(loop)
+
+
+@pytest.mark.parametrize("device", ["cpu", "meta"])
+@pytest.mark.parametrize("ahead", [0, -1, "2", 1.5, True, None])
+def test_ahead_must_be_a_positive_number(accelerator: Accelerator, ahead: Any, device: str) -> None:
+    with pytest.raises((TypeError, ValueError), match="ahead must be"):
+        prefetch_to([], device, ahead=ahead)
