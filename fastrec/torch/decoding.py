@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,12 +12,21 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 
 from .. import Bytes, ExampleParseError, ImageFeature, _core
-from ..arguments import check_types
+from ..arguments import check_types, is_int, shown
 from ..errors import one_line
 from ..features.transforms import RandomResizedCrop
 from .tensors import to_tensors
 
 __all__ = ["decode"]
+
+# A gray JPEG of 16 x 16 pixels. If a device cannot decode it, an error does not concern the images.
+_SOUND_JPEG = base64.b64decode(
+    "/9j/4AAQSkZJRgABAQAAAQABAAD/2wBDABALDA4MChAODQ4SERATGCgaGBYWGDEjJR0oOjM9PDkzODdASFxOQERX"
+    "RTc4UG1RV19iZ2hnPk1xeXBkeFxlZ2P/2wBDARESEhgVGC8aGi9jQjhCY2NjY2NjY2NjY2NjY2NjY2NjY2NjY2Nj"
+    "Y2NjY2NjY2NjY2NjY2NjY2NjY2NjY2NjY2P/wAARCAAQABADAREAAhEBAxEB/8QAFAABAAAAAAAAAAAAAAAAAAAA"
+    "AP/EABQQAQAAAAAAAAAAAAAAAAAAAAD/xAAUAQEAAAAAAAAAAAAAAAAAAAAA/8QAFBEBAAAAAAAAAAAAAAAAAAAA"
+    "AP/aAAwDAQACEQMRAD8AAAAA/9k="
+)
 
 _KINDS = {"torchvision": "resized", "tensorflow": "distorted"}
 
@@ -59,6 +69,9 @@ def decode(
     ------
     ImportError
         If the device is not a CPU, and torchvision is not installed.
+    RuntimeError
+        If the device cannot decode any image: torchvision was built without its decoder, or memory
+        is exhausted (``torch.OutOfMemoryError``).
     ExampleParseError
         If an image cannot be decoded; the message has its number in the batch.
     LimitExceededError
@@ -108,10 +121,16 @@ def _tensor(number: int, image: Any) -> torch.Tensor:
 def _checked(keys: ArrayLike | None, count: int) -> NDArray[np.uint64]:
     if keys is None:
         raise ValueError("crop requires keys, one for each image, such as the record numbers")
-    numbers = np.asarray(keys).astype(np.uint64)
+    numbers = np.asarray(keys)
     if numbers.shape != (count,):
         raise ValueError(f"keys must be one for each of {count} images, got {numbers.shape}")
-    return numbers
+    if not isinstance(keys, np.ndarray) and numbers.dtype.kind == "f":
+        numbers = np.asarray(keys, object)  # NumPy makes floats of ints above and below 2**63
+    if count and numbers.dtype.kind not in "iu" and not all(map(is_int, numbers)):
+        raise TypeError(f"keys must be integers from 0 to 2**64 - 1, got {shown(keys)}")
+    if count and (min(numbers) < 0 or max(numbers) >= 2**64):
+        raise ValueError(f"keys must be from 0 to 2**64 - 1, got {min(numbers)} to {max(numbers)}")
+    return numbers.astype(np.uint64)
 
 
 def _on_device(
@@ -138,10 +157,15 @@ def _on_device(
 
     try:
         pixels = decoded(encoded) if encoded else []
+    except torch.cuda.OutOfMemoryError:
+        raise
     except RuntimeError:
+        decoded([_tensor(0, _SOUND_JPEG)])  # raises if the device or its decoder is the cause
         for number, each in enumerate(encoded):
             try:
                 decoded([each])
+            except torch.cuda.OutOfMemoryError:
+                raise
             except RuntimeError as error:
                 raise _failure(number, error) from None
         raise

@@ -157,6 +157,71 @@ def test_wrong_arguments_are_named(jpegs: list[bytes], gpu: None) -> None:
         decode([elsewhere])
 
 
+@pytest.mark.parametrize("keys", [[0.5] * 6, [1.0] * 6, [True] * 6, ["1"] * 6, [None] * 6])
+@pytest.mark.parametrize("convert", [list, np.array])
+def test_keys_that_are_not_integers_are_refused(
+    jpegs: list[bytes], keys: Any, convert: Any
+) -> None:
+    with pytest.raises(TypeError, match="keys must be integers from 0"):
+        decode(jpegs, crop=RandomResizedCrop(8), keys=convert(keys))
+
+
+@pytest.mark.parametrize("wrong", [-1, 2**64, -(2**63), -(2**70)])
+def test_keys_beyond_64_bits_are_refused(jpegs: list[bytes], wrong: int) -> None:
+    for others in ([0] * 5, [2**63] * 5):
+        with pytest.raises(ValueError, match=r"keys must be from 0 to 2\*\*64 - 1"):
+            decode(jpegs, crop=RandomResizedCrop(8), keys=[*others, wrong])
+
+
+def test_keys_may_be_any_number_of_64_bits(jpegs: list[bytes]) -> None:
+    keys = [0, 1, 2**53 + 1, 2**63 - 1, 2**63, 2**64 - 1]
+    crop = RandomResizedCrop(8)
+    expected = decode(jpegs, crop=crop, keys=np.array(keys, np.uint64))
+    assert torch.equal(decode(jpegs, crop=crop, keys=keys), expected)
+
+
+@pytest.mark.parametrize("bad", [False, True])
+def test_errors_of_the_device_are_not_blamed_on_an_image(
+    jpegs: list[bytes], gpu: None, monkeypatch: pytest.MonkeyPatch, bad: bool
+) -> None:
+    images = [jpegs[0], jpegs[2][:-40], jpegs[1]] if bad else jpegs[:3]
+    module: Any = sys.modules["torchvision.io"]
+    calls: list[int] = []
+
+    def fail(batch: list[Any], **options: Any) -> Any:
+        calls.append(len(batch))
+        raise error
+
+    monkeypatch.setattr(module, "decode_jpeg", fail)
+    error: RuntimeError = RuntimeError("Not compiled with nvJPEG support")
+    with pytest.raises(RuntimeError, match="nvJPEG") as raised:
+        decode(images, "meta")
+    assert raised.value is error
+    assert calls == [3, 1]
+    error = torch.cuda.OutOfMemoryError("no memory is left")
+    with pytest.raises(torch.cuda.OutOfMemoryError):
+        decode(images, "meta")
+    assert calls == [3, 1, 3]
+
+
+def test_memory_that_runs_out_at_a_single_image_is_not_blamed_on_it(
+    jpegs: list[bytes], gpu: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module: Any = sys.modules["torchvision.io"]
+    decode_jpeg, sizes = module.decode_jpeg, [len(jpegs[0]), len(jpegs[1])]
+
+    def fail(batch: list[Any], **options: Any) -> Any:
+        if len(batch) > 1:
+            raise RuntimeError("of the batch")
+        if len(batch[0]) in sizes:
+            raise torch.cuda.OutOfMemoryError("no memory is left")
+        return decode_jpeg(batch, **options)
+
+    monkeypatch.setattr(module, "decode_jpeg", fail)
+    with pytest.raises(torch.cuda.OutOfMemoryError):
+        decode(jpegs[:2], "meta")
+
+
 def test_without_torchvision_the_error_names_it(
     jpegs: list[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
