@@ -22,6 +22,7 @@ __all__ = [
     "RandomAccessError",
     "TruncatedFileError",
     "call_out",
+    "file_and_range",
     "log_info",
     "one_line",
     "printable",
@@ -87,7 +88,10 @@ class FastrecError(Exception):
     path : str or None
         The file, as passed by the caller; None without a file.
     record : int or None
-        Number of the record, from 0, within its file (or within the records that were passed).
+        Number of the record, from 0, within its file (or within the records that were passed). If
+        `file_range` is not None, the first record of the range has the number 0.
+    file_range : tuple of int, or None
+        Begin and end, in bytes, of the :class:`FileRange` that was read; None for a whole file.
     offset : int or None
         File position, in bytes, of the record's header (after decompression).
     feature : str or None
@@ -109,6 +113,7 @@ class FastrecError(Exception):
 
     path: str | None = None
     record: int | None = None
+    file_range: tuple[int, int] | None = None
     offset: int | None = None
     feature: str | None = None
     cause: str = ""
@@ -314,7 +319,8 @@ class ExampleParseError(FastrecError, ValueError):
     def _format(self) -> None:
         place = "" if self.record is None else f"record {self.record}: "
         if self.record is not None and self.path is not None:
-            place = f"record {self.record} in {self.path!a}: "
+            part = "" if self.file_range is None else " [{}:{}]".format(*self.file_range)
+            place = f"record {self.record} in {self.path!a}{part}: "
         self.headline: str = place + self.problem
         self.args: tuple[Any, ...] = (
             f"{self.headline}; {self.hint}" if self.hint else self.headline,
@@ -323,21 +329,28 @@ class ExampleParseError(FastrecError, ValueError):
     def in_record(
         self,
         record: int,
-        path: str | bytes | os.PathLike[Any] | None = None,
+        path: Any = None,
         offset: int | None = None,
     ) -> ExampleParseError:
         """Return an error with the same problem in another record.
 
         Code that parses some records of a file knows only their numbers in that selection; its
-        caller knows the file.
+        caller knows the file, or the :class:`FileRange`.
         """
-        name = None if path is None else os.fsdecode(path)
-        place = {"path": name, "record": record, "offset": offset}
+        name, file_range = file_and_range(path)
+        place = {"path": name, "record": record, "offset": offset, "file_range": file_range}
         return ExampleParseError(**{**self.__dict__, **place})
 
     def in_feature(self, name: str | bytes) -> ExampleParseError:
         """Return an error with the same cause in the feature with this name."""
         return ExampleParseError(**{**self.__dict__, "feature": printable(name)})
+
+
+def file_and_range(path: Any) -> tuple[str | None, tuple[int, int] | None]:
+    """Return the name of a file or of a range's file, and the two positions of a range, or None."""
+    end = getattr(path, "end", None)
+    name = None if path is None else os.fsdecode(path if end is None else path.path)
+    return name, None if end is None else (path.begin, end)
 
 
 def one_line(error: BaseException) -> str:

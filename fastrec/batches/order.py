@@ -381,10 +381,8 @@ class Ordering:
             sound.append(number)
         return records, np.array(sound, np.uint64)
 
-    def position_of(
-        self, number: int, counts: Sequence[int] | None
-    ) -> tuple[PathLike, int, int | None]:
-        """Return name of the file, number in it and offset of a record, as far as they are known.
+    def position_of(self, number: int, counts: Sequence[int] | None) -> tuple[Any, int, int | None]:
+        """Return file or range, number in it and offset of a record, as far as they are known.
 
         `counts` contains, for a stream, the number of records in each file that was read before.
         """
@@ -394,8 +392,8 @@ class Ordering:
             return "", number, None
         ends = np.cumsum([0, *counts])
         file = int(np.searchsorted(ends, number, side="right")) - 1
-        name = self.files.name(file) if file < len(self.files.paths) else ""
-        return name, number - int(ends[file]), None
+        place = self.files.place(file) if file < len(self.files.paths) else ""
+        return place, number - int(ends[file]), None
 
     # --- states ---------------------------------------------------------------------------------
 

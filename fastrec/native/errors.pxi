@@ -66,11 +66,12 @@ cdef str LINE_ENDS = "TFRecord, LF to CR LF"
 cdef str UNKNOWN = "unknown"
 
 
-cdef object _data_error(int status, c.fr_error *err, path, content):
+cdef object _data_error(int status, c.fr_error *err, path, content, file_range):
     cdef str word = "truncated" if status == c.FR_ERR_TRUNCATED else "corrupted"
     cdef str kind = c.fr_fault_name(err.fault).decode("ascii")
     at = err.offset if err.offset >= 0 else "?"
-    which = f" (record {err.record})" if err.record >= 0 else ""
+    part = "" if file_range is None else " of [{}:{}]".format(*file_range)
+    which = f" (record {err.record}{part})" if err.record >= 0 else ""
     cause = text_of(err.cause)
     if content is not None and not content.repairable:
         text, advice = f"not a TFRecord file{_where(path)}: it looks like {content}", ""
@@ -125,10 +126,11 @@ cdef bint is_damage(int status):
     return status in (c.FR_ERR_CORRUPT, c.FR_ERR_TRUNCATED, c.FR_ERR_LIMIT)
 
 
-cdef int check(int status, c.fr_error *err, path=None, content=None) except -1:
+cdef int check(int status, c.fr_error *err, path=None, content=None, file_range=None) except -1:
     """Raise the exception for a negative status; return other statuses.
 
-    `content` is the suspected content of a damaged file, from :func:`explain`.
+    `content` is the suspected content of a damaged file, from :func:`explain`. `file_range` holds
+    begin and end of the part of the file that is read, or is None.
     """
     if status >= 0:
         return status
@@ -157,8 +159,8 @@ cdef int check(int status, c.fr_error *err, path=None, content=None) except -1:
     elif status == c.FR_ERR_MANIFEST:
         error = errors.MissingRecordsError(f"{ascii(os.fsdecode(path))} {text_of(err.cause)}")
     else:
-        error = _data_error(status, err, path, content)
-    error.path = _name(path)
+        error = _data_error(status, err, path, content, file_range)
+    error.path, error.file_range = _name(path), file_range
     error.record = err.record if err.record >= 0 else None
     error.offset = err.offset if err.offset >= 0 else None
     raise error

@@ -17,6 +17,7 @@ cdef class RecordReader:
     cdef c.fr_index seen  # index of the records returned
     cdef readonly object path
     cdef object read, damage, wait, indexed, failure
+    cdef object file_range  # begin and end of the part that is read, or None
     cdef bint views, ended, once
     cdef cython.pymutex lock
     cdef unsigned long calling  # the thread that is in `read` or `damage`
@@ -59,6 +60,7 @@ cdef class RecordReader:
         self.reader.source = c.FR_SOURCE_FED
         self.forks = forks
         self.path = path
+        self.file_range = (begin, end) if end else None
         self.read = read
         self.damage = damage
         self.wait = wait
@@ -104,7 +106,7 @@ cdef class RecordReader:
         content = None
         if is_damage(status) and not self.explained:
             content = self._explain(err)
-        return check(status, err, self.path, content)
+        return check(status, err, self.path, content, self.file_range)
 
     cdef object _explain(self, c.fr_error *err):
         """Return the Content of a file at its first damage, or None."""
@@ -210,7 +212,7 @@ cdef class RecordReader:
         """End reading after an error of the stream that contains the records; the rest is lost."""
         cdef uint64_t begin = self.reader.source.offset
         self.ended = True
-        error.record, error.offset = self.reader.count, begin
+        error.record, error.offset, error.file_range = self.reader.count, begin, self.file_range
         if self.damage is None:
             self.failure = error
             raise error

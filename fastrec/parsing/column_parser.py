@@ -253,7 +253,7 @@ class ColumnParser:
         first: FastrecError | None = None
         left_out = kept = 0
         for number, reader in enumerate(files.readers(damage)):
-            name = files.name(number)
+            place = files.place(number)
             done = 0
             while (block := reader.take(batch_size)) is not None:
                 rows = None
@@ -269,9 +269,9 @@ class ColumnParser:
                 except ExampleParseError as error:
                     if error.record is None:
                         raise
-                    raise _located(error, name, done, rows) from None
-                errors = [_located(each, name, done, None) for each in unselected]
-                errors += [_located(each, name, done, rows) for each in failures]
+                    raise _located(error, place, done, rows) from None
+                errors = [_located(each, place, done, None) for each in unselected]
+                errors += [_located(each, place, done, rows) for each in failures]
                 for each in errors:
                     damage.leave_out(each)  # type: ignore[union-attr]
                     first = first or each
@@ -329,11 +329,11 @@ def _numbers_without(failures: Sequence[ExampleParseError], count: int) -> NDArr
 
 
 def _located(
-    error: ExampleParseError, path: Any, done: int, rows: NDArray[Any] | None
+    error: ExampleParseError, place: Any, done: int, rows: NDArray[Any] | None
 ) -> ExampleParseError:
     """Return an error about a row of a block as an error about a record of a file."""
     row = error.record or 0
-    return error.in_record(done + (row if rows is None else int(rows[row])), path)
+    return error.in_record(done + (row if rows is None else int(rows[row])), place)
 
 
 def _unused(name: str, names: Collection[str]) -> str:

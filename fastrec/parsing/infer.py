@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 from .. import _core
 from ..arguments import check_int, check_types
 from ..columns import Bytes
-from ..errors import ExampleParseError, FastrecError
+from ..errors import ExampleParseError, FastrecError, file_and_range
 from ..features.column_spec import Feature
 from ..features.raw import RawFeature
 from ..features.spec import FixedLenFeature, RaggedFeature, plan_context, plan_frames
@@ -76,7 +75,7 @@ class _Survey:
         """Add up to `limit` records of the files."""
         survey = _core.Survey()
         for number, reader in enumerate(self._files.readers(self._damage)):
-            self._starts.append((self._files.name(number), self.total))
+            self._starts.append((self._files.place(number), self.total))
             while self.total != limit and self._add_block(survey, reader, limit):
                 pass
             if self.total == limit:
@@ -188,17 +187,18 @@ class _Survey:
         error = ExampleParseError(
             f"feature {name!a} is {' and '.join(stats.kinds)} in different records: it is "
             f"{seen[0][1]} in record {seen[0][0]}, and {seen[1][1]} first in record {number} of "
-            f"{path!a}"
+            f"{str(path)!a}"
         )
-        error.record, error.path = number, path
+        error.record = number
+        error.path, error.file_range = file_and_range(path)
         return error
 
-    def _place(self, number: int) -> tuple[str, int]:
-        """Return the file of a record, and the record's number in the file."""
+    def _place(self, number: int) -> tuple[Any, int]:
+        """Return the file or range of a record, and the record's number in it."""
         path, start = max(
             (each for each in self._starts if each[1] <= number), key=lambda each: each[1]
         )
-        return os.fsdecode(path), number - start
+        return path, number - start
 
     def _measure(
         self, block: Bytes, rows: NDArray[np.int64], context: Iterable[str], lists: Iterable[str]

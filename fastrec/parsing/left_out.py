@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from ..errors import CorruptRecordError, ExampleParseError, FastrecError, with_remedy
 from ..records.recovery import Damage, Skipped
@@ -33,7 +33,7 @@ class LeftOut:
         self.is_active: bool = Leniency(on_error).skips
         self._owner = owner
         self._has_handler = callable(on_error)
-        self._found: dict[tuple[str, int], Skipped] = {}
+        self._found: dict[tuple[Any, ...], Skipped] = {}
         self._damage = Damage("skip" if on_error == "raise" else on_error, None, self._found)
         self._unusable: set[int] = set()
         self._first: FastrecError | None = None

@@ -18,7 +18,7 @@ from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple, Union
 
 from .. import _core
 from ..arguments import check_int
-from ..errors import CorruptRecordError, RandomAccessError
+from ..errors import CorruptRecordError, RandomAccessError, file_and_range
 from ..storage.ahead import run_all
 from ..storage.cache import ObjectCache, index_place
 from ..storage.options import StorageOptions
@@ -162,7 +162,7 @@ class RecordFiles:
         if follow is not False and self.compression not in ("auto", None):
             raise ValueError("follow requires uncompressed files")
         self.listed: Final = None if manifest is None else self._list(manifest)
-        self._skipped: dict[tuple[str, int], Skipped] = {}
+        self._skipped: dict[tuple[Any, ...], Skipped] = {}
         self._streamed = StreamedFiles()
         self._dataset: _core.Dataset | RemoteDataset | None = None
         self.indexes: dict[int, _core.FileIndex] = {}
@@ -365,21 +365,24 @@ class RecordFiles:
             return None
         return Damage(self.on_error, self._max_bad, self._skipped)
 
-    def name(self, number: int) -> str:
-        """Return the name of file `number`, with the positions if it is a range."""
+    def place(self, number: int) -> str | FileRange:
+        """Return the name of file `number`, or the range if it is a part of a file."""
         if self.file is not None:
             return os.fsdecode(stream_name(self.file))
-        return os.fsdecode(self.paths[number]) if self.ranges is None else str(self.ranges[number])
+        if self.ranges is not None and self.ranges[number].end is not None:
+            return self.ranges[number]
+        return os.fsdecode(self.paths[number])
 
     @property
     def skipped(self) -> list[Skipped]:
         """Regions skipped so far in any pass, each once, in the order of the files."""
-        order = {os.fsdecode(path): number for number, path in enumerate(self.paths)}
-        order |= {self.name(number): number for number in range(len(self.ranges or ()))}
+        order: dict[Any, int] = {}
+        for number in range(len(self.paths)):
+            order.setdefault(file_and_range(self.place(number)), number)
 
         def place(each: Skipped) -> tuple[int, int, float]:
             begin = each.begin if each.begin >= 0 else math.inf
-            return order.get(each.path, 0), each.record, begin
+            return order.get((each.path, each.file_range), 0), each.record, begin
 
         return sorted(self._skipped.values(), key=place)
 

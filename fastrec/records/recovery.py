@@ -27,13 +27,11 @@ class Skipped:
     Attributes
     ----------
     path : str
-        The file. For a valid record of a :class:`FileRange` that cannot be parsed, the positions of
-        the range follow, and `record` counts from the start of the range.
     begin, end : int
         File positions, in bytes. `end` is None if a compressed stream ends early, and for a valid
         record that cannot be parsed. `begin` is -1 if a stream has no positions.
     record : int
-        Index that the first lost record would have had in the file.
+        Index that the first lost record would have had in the file, or in the range.
     kind : str
         For damage, as in :class:`CorruptRecordError`. For a valid record that cannot be parsed,
         ``"malformed"``, ``"schema"`` or ``"image"``.
@@ -42,6 +40,9 @@ class Skipped:
     ambiguous : bool
         Whether the region contains valid frames. They may belong to a record file that was stored
         inside the damaged record, so they are not treated as records.
+    file_range : tuple of int, or None
+        Begin and end, in bytes, of the :class:`FileRange` that was read; None for a whole file.
+        `record` counts from the start of the range, because earlier records were not read.
 
     Examples
     --------
@@ -65,6 +66,7 @@ class Skipped:
     kind: str
     reason: str
     ambiguous: bool = False
+    file_range: tuple[int, int] | None = None
 
     @property
     def size(self) -> int | None:
@@ -73,7 +75,9 @@ class Skipped:
 
     def __str__(self) -> str:
         size = "an unknown number of" if self.size is None else f"{self.size}"
-        return f"{self.path!a}: {size} bytes at {self.begin} (record {self.record}): {self.reason}"
+        part = "" if self.file_range is None else " of [{}:{}]".format(*self.file_range)
+        which = f"record {self.record}{part}"
+        return f"{self.path!a}: {size} bytes at {self.begin} ({which}): {self.reason}"
 
 
 class Damage:
@@ -85,11 +89,11 @@ class Damage:
     max_bad : int or None
         Maximum number of regions to skip; the next region raises.
     found : dict
-        Receives the regions, by path and position.
+        Receives the regions, by path, range and position.
     """
 
     def __init__(
-        self, on_error: OnError, max_bad: int | None, found: dict[tuple[str, int], Skipped]
+        self, on_error: OnError, max_bad: int | None, found: dict[tuple[Any, ...], Skipped]
     ) -> None:
         self._on_error = on_error
         self._left = max_bad
@@ -110,8 +114,10 @@ class Damage:
             self._left -= 1
         reason = error.problem + _how(searched, whole, ambiguous, last)
         path = str(error.path)
-        region = Skipped(path, begin, end, error.record or 0, error.kind, reason, ambiguous)
-        self._found[path, begin] = region
+        part = error.file_range
+        self._found[path, part, begin] = Skipped(
+            path, begin, end, error.record or 0, error.kind, reason, ambiguous, part
+        )
         return not last
 
     def leave_out(self, error: FastrecError) -> None:
@@ -122,14 +128,16 @@ class Damage:
             call_out(self._on_error, error)
         path, record = error.path or "", error.record or 0
         begin = -1 if error.offset is None else error.offset
-        place = path, begin if begin >= 0 else -1 - record
+        place = path, error.file_range, begin if begin >= 0 else -1 - record
         if place not in self._found and self._left is not None:
             self._left -= 1
         kind, end, reason = getattr(error, "kind", ""), None, error.problem
         if isinstance(error, CorruptRecordError) and error.length is not None:
             end = begin + error.length + FRAME_OVERHEAD
             reason += _how(False, False, False, False)
-        self._found[place] = Skipped(path, begin, end, record, kind, reason)
+        self._found[place] = Skipped(
+            path, begin, end, record, kind, reason, file_range=error.file_range
+        )
 
     def useless(
         self,
@@ -149,7 +157,7 @@ class Damage:
             region = reason = self.regions[0]
             first = CorruptRecordError()
             first.kind, first.path, first.record = region.kind, region.path, region.record
-            first.offset = region.begin
+            first.offset, first.file_range = region.begin, region.file_range
         error = type(first)(
             f"no record can be used: all of the first {count} were left out{others}. "
             f"{which}: {reason}; on_error leaves out single records, not all: correct the "

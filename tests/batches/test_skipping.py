@@ -6,6 +6,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import os
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,7 +20,15 @@ from misfits import COUNT, write_misfits
 from misfits import FAULTS as SCALAR_FAULTS
 
 import fastrec
-from fastrec import Batcher, FixedLenFeature, RaggedFeature, SequenceFeatures, SparseFeature, _core
+from fastrec import (
+    Batcher,
+    FixedLenFeature,
+    RaggedFeature,
+    SequenceFeatures,
+    SparseFeature,
+    _core,
+    arrow,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore:on_error left out", "ignore:drop_remainder=True")
 
@@ -405,6 +414,29 @@ def test_records_that_ranges_of_one_file_leave_out_are_all_listed(
     whole = Batcher([each.path for each in ranges[:1]], features, 8, on_error="skip")
     list(whole)
     assert [lost.record for lost in whole.skipped] == list(range(0, COUNT, 4))
-    if fault != "damaged":
-        with pytest.raises(ValueError, match=r"record 0 in .*0\.tfrecord \[0:\d+\]"):
-            list(Batcher(ranges, features, 8))
+    assert {lost.file_range for lost in whole.skipped} == {None}
+    assert {lost.path for lost in batcher.skipped} == {os.fspath(ranges[0].path)}
+    bounds = [(each.begin, each.end) for each in ranges]
+    assert {lost.file_range for lost in batcher.skipped} <= set(bounds)
+    if fault == "damaged":
+        assert [lost.begin for lost in batcher.skipped] == [lost.begin for lost in whole.skipped]
+    else:  # all records are sound, so the records before each range can be counted
+        counts = [len(list(fastrec.Reader(each))) for each in ranges]
+        before: dict[Any, int] = dict(zip(bounds, np.cumsum([0, *counts]).tolist(), strict=False))
+        found = [before[lost.file_range] + lost.record for lost in batcher.skipped]
+        assert found == [lost.record for lost in whole.skipped]
+    assert f"record 0 of [0:{ranges[0].end}]" in str(batcher.skipped[0])
+
+
+@pytest.mark.parametrize("fault", SCALAR_FAULTS)
+def test_an_error_of_a_range_names_the_file_and_the_range(tmp_path: Path, fault: str) -> None:
+    part = fastrec.file_ranges(write_misfits(tmp_path, fault, (False,)), 300)[1]
+    for read in (
+        lambda: list(Batcher(part, {"id": FEATURES["id"]}, 8)),
+        lambda: list(arrow.table(part, {"id": FEATURES["id"]}).batches()),
+    ):
+        with pytest.raises(fastrec.FastrecError, match=rf"\[{part.begin}:{part.end}\]") as raised:
+            read()
+        error = raised.value
+        assert (error.path, error.file_range) == (part.path, (part.begin, part.end))
+        assert error.record in range(4)
