@@ -20,12 +20,13 @@ from reference import write_frames
 
 import fastrec
 from fastrec import arrow
-from fastrec.tables import readers
 
 pytest.importorskip("pyarrow")
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
+
+from fastrec.tables import readers
 
 TABLES = ("parquet", "arrow", "jsonl")
 
