@@ -111,22 +111,29 @@ class ProcessLock:
     A pickled lock is a new one.
     """
 
-    _all: ClassVar[weakref.WeakSet[ProcessLock]] = weakref.WeakSet()
+    # A registry of weak references would run Python code when a lock is freed, and Python ignores
+    # a KeyboardInterrupt that such code raises. Each lock therefore compares a number.
+    _forks: ClassVar[int] = 0  # between the first process and this one
+    _renewal: ClassVar[threading.Lock] = threading.Lock()
 
     def __init__(self) -> None:
         self._renew()
-        self._all.add(self)
 
     def _renew(self) -> None:
         self._lock = threading.Lock()
         self._holder: int | None = None  # the thread that holds the lock
+        self._made = ProcessLock._forks
 
     def __enter__(self) -> None:
+        if self._made != ProcessLock._forks:
+            with ProcessLock._renewal:
+                if self._made != ProcessLock._forks:
+                    self._renew()
         self._lock.acquire()
         self._holder = threading.get_ident()
 
     def __exit__(self, *exc_info: object) -> None:
-        if self._holder == threading.get_ident():  # the lock was not renewed since
+        if self._made == ProcessLock._forks and self._holder == threading.get_ident():
             self._holder = None
             self._lock.release()
 
@@ -134,13 +141,13 @@ class ProcessLock:
         return ProcessLock, ()
 
     @classmethod
-    def _renew_all(cls) -> None:
-        for lock in list(cls._all):
-            lock._renew()
+    def _count_fork(cls) -> None:
+        ProcessLock._forks += 1
+        ProcessLock._renewal = threading.Lock()
 
 
 if hasattr(os, "register_at_fork"):  # Windows has no fork()
-    os.register_at_fork(after_in_child=ProcessLock._renew_all)
+    os.register_at_fork(after_in_child=ProcessLock._count_fork)
 
 
 class Span(NamedTuple):

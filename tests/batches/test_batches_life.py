@@ -90,7 +90,7 @@ def test_a_transform_that_raises_does_so_at_its_batch_with_its_traceback(
         assert "in explode" in text
     del caught
     batches.close()
-    assert native_threads() == before
+    assert native_threads() <= before  # threads of an earlier test may have ended in the meantime
 
 
 def test_a_transform_that_stops_iteration_is_an_error_not_the_end(path: Path) -> None:

@@ -365,14 +365,14 @@ def test_a_lock_that_a_thread_held_during_fork_is_free_in_the_child(tmp_path: Pa
     with fastrec.Writer(path, fsync=False) as writer:
         writer.write_many([b"a", b"b"])
     code = (
-        "import contextlib, fastrec, os, pickle, sys\n"
+        "import contextlib, fastrec, gc, os, pickle, sys\n"
         "from fastrec.storage.remote import traffic\n"
         "from fastrec.threads import ProcessLock\n"
         "traffic.add('requests', 3)\n"
         f"reader = fastrec.Reader({path!r})\n"
         "copy = pickle.loads(pickle.dumps(reader))\n"
         "with contextlib.ExitStack() as held:\n"
-        "    locks = list(ProcessLock._all)\n"
+        "    locks = [each for each in gc.get_objects() if isinstance(each, ProcessLock)]\n"
         "    for lock in locks: held.enter_context(lock)\n"
         "    child = os.fork()\n"
         "    if not child:\n"
