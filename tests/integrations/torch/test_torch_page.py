@@ -62,7 +62,7 @@ def test_a_data_loader_as_it_is(names: dict[str, Any]) -> None:
 
 def test_random_transforms_of_a_dataset(names: dict[str, Any]) -> None:
     names["seed"] = 0
-    code = block_of("pytorch", "RandomResizedCrop(224)", body="seen.append(batch)")
+    code = block_of("pytorch", "RandomResizedCrop(224), Flip()", body="seen.append(batch)")
     code = code.replace("(224)", "(4)").replace('{"image": image}', "features").replace("10", "3")
     names["features"]["image"] = None
     code = code.replace("dataset = ", 'features["image"] = image\ndataset = ')
