@@ -502,7 +502,7 @@ def build_without_refused(
     Returns
     -------
     outputs : object
-        What `build` returns for the remaining rows.
+        Result of `build` for the remaining rows.
     refused : list of (int, ExampleParseError)
         Number and error of each refused row, in ascending order.
     """

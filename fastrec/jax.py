@@ -121,7 +121,7 @@ class Prefetch(Iterator[Any]):
         Raises
         ------
         TypeError
-            If `batches` has no ``state_dict()``.
+            If `batches` lacks ``state_dict()``.
         """
         if self._state is None:
             raise TypeError(

@@ -107,8 +107,8 @@ def _ratio(*paths: Path) -> float:
 class ProcessLock:
     """A lock that is free in a child made by fork(), where the thread that held it does not exist.
 
-    If the thread that forks holds the lock, leaving its ``with`` block in the child has no effect.
-    A pickled lock is a new one.
+    If the thread that forks holds the lock, its ``with`` block also ends without an error in the
+    child. A pickled lock is a new one.
     """
 
     # A registry of weak references would run Python code when a lock is freed, and Python ignores

@@ -90,7 +90,7 @@ def check_object(
     ------
     FileExistsError
     ValueError
-        If the object has the name of an index, and is none.
+        If an object that is not an index has the name of one.
     """
     location = locate(url, storage)
     if not index:

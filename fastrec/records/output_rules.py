@@ -108,7 +108,7 @@ def check_replaceable(
     ------
     FileExistsError
     ValueError
-        If the file has the name of an index, and is none.
+        If a file that is not an index has the name of one.
     """
     name = os.fsdecode(path)
     if not index:
@@ -212,7 +212,7 @@ def is_index(path: PathLike, storage: Any = None) -> bool:
 
 
 def begins_with_index(head: bytes) -> bool:
-    """Return whether the first bytes of a file are those of an index or of its columns."""
+    """Return whether a file is an index, or its columns, from its first bytes."""
     return head.startswith(_INDEX)
 
 

@@ -37,14 +37,14 @@ def steps(step: Callable[[], T]) -> Iterator[T]:
 
 
 class Pieces(NamedTuple):
-    """How to count and select the elements in what a stream yields: elements, or blocks of them.
+    """Functions that count and select the elements of a piece: one element, or a block.
 
     Attributes
     ----------
     count : callable
         Returns the number of elements of a piece.
     picked : callable
-        Takes a piece and a slice; returns the piece with these elements, of which there are some.
+        Returns a piece with only the elements of a slice, which must not be empty.
     """
 
     count: Callable[[Any], int]

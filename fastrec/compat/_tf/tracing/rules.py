@@ -230,7 +230,7 @@ def _shape(reference: Reference, parse: Node, makers: Mapping[int, Node]) -> tup
 
 
 def _named(reference: Reference, parse: Node, makers: Mapping[int, Node]) -> Any:
-    """Return the name of the int64 scalar feature behind a value; None if there is none."""
+    """Return the name of the int64 scalar feature that a value comes from, or None."""
     is_slot, slot = reference
     node = makers.get(slot) if is_slot else None
     while node is not None and node.op.name in ("Cast", "Identity"):
