@@ -13,7 +13,7 @@ from .. import _core
 from ..errors import FastrecError
 from ..records.recovery import skips_records
 from ..records.remote_dataset import RemoteDataset
-from ..threads import Pipeline
+from ..threads.pipeline import Pipeline
 from .audit import Audit, AuditLog
 from .epoch_pass import Pass
 from .options import Options

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import _core
 from ..errors import FastrecError, call_out, log_info
-from ..threads import Pipeline, Span, close_together, is_in_pipeline
+from ..threads.clock import Span
+from ..threads.pipeline import Pipeline, close_together, is_in_pipeline
 from .checkpoint import Position, Start
 from .progress import Progress
 from .report import Meter, Report, spans_of

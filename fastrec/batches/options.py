@@ -31,7 +31,7 @@ from ..records.paths import PathLike
 from ..records.recovery import OnError
 from ..records.shard_sets import Shards
 from ..storage.options import StorageOptions
-from ..threads import usable_cpus
+from ..threads.cpus import usable_cpus
 from .block_shuffle import Shuffle, order_fields
 from .buckets import Buckets
 from .order import OrderSpec

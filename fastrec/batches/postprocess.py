@@ -21,7 +21,7 @@ from ..parsing.sequence import SequenceParser
 from ..records.byte_sources import check_rereadable
 from ..records.recovery import Damage, skips_records
 from ..records.remote_dataset import RemoteDataset
-from ..threads import lap
+from ..threads.clock import lap
 from .bucket_plans import BucketStep
 from .buckets import Buckets
 from .epoch_pass import Pass

@@ -15,7 +15,7 @@ from .. import _core
 from ..columns import Bytes
 from ..records.remote_dataset import Extract, Plan, RemoteDataset
 from ..storage.ahead import Ahead, Job
-from ..threads import lap
+from ..threads.clock import lap
 
 __all__ = ["RemoteFeed"]
 

@@ -11,7 +11,9 @@ from typing import Any
 from .. import _core
 from ..arguments import shown
 from ..storage.remote import traffic
-from ..threads import Pipeline, Span, Work, usable_cpus
+from ..threads.clock import Span, Work
+from ..threads.cpus import usable_cpus
+from ..threads.pipeline import Pipeline
 from .remote_feed import RemoteFeed
 
 __all__ = ["Meter", "Report"]

@@ -32,7 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import FastrecError
-from ..threads import is_stopping
+from ..threads.pipeline import is_stopping
 
 __all__ = ["TransformProcesses"]
 

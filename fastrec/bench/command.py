@@ -21,7 +21,7 @@ from fastrec.cli.files import check_output, write_output
 from fastrec.cli.grammar import add_overwrite
 from fastrec.cli.report import Failure, Report
 from fastrec.records.targets import write_file
-from fastrec.threads import usable_cpus
+from fastrec.threads.cpus import usable_cpus
 
 __all__ = ["add_arguments", "run"]
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..threads import usable_cpus
+from ..threads.cpus import usable_cpus
 from . import jobs, machine, native, userfile
 from .cases import CASES, RAW_CASES, Case
 from .data import Folder

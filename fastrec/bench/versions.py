@@ -13,7 +13,7 @@ from typing import TextIO
 
 from .. import __version__, _core
 from ..features.image_libraries import decoders
-from ..threads import usable_cpus
+from ..threads.cpus import usable_cpus
 from .machine import cpu_name, memory_text
 
 __all__ = ["show_versions"]

@@ -16,7 +16,7 @@ from fastrec import __version__
 from fastrec.cli.examples import EXAMPLES
 from fastrec.cli.report import Failure, Report
 from fastrec.errors import FastrecError
-from fastrec.threads import usable_cpus
+from fastrec.threads.cpus import usable_cpus
 
 __all__ = [
     "BROKEN_PIPE",

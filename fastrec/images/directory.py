@@ -21,7 +21,8 @@ from ..records.output_rules import check_replaceable, remove_shards, stale_shard
 from ..records.paths import shard_paths
 from ..records.targets import write_file
 from ..storage.urls import local_path
-from ..threads import Pipeline, usable_cpus
+from ..threads.cpus import usable_cpus
+from ..threads.pipeline import Pipeline
 from .files import MAX_PIXELS, ImageError, find
 from .storing import Format, Storing
 

@@ -192,7 +192,7 @@ cdef object span_block(owner, c.fr_span span):
 
 
 cdef int cpu_count():
-    from .threads import usable_cpus
+    from .threads.cpus import usable_cpus
     return usable_cpus()
 
 

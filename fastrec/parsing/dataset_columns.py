@@ -20,7 +20,8 @@ from ..records.record_files import RecordFiles
 from ..records.targets import read_file, write_file
 from ..storage.options import StorageOptions
 from ..storage.remote import RemoteFile
-from ..threads import Pipeline, usable_cpus
+from ..threads.cpus import usable_cpus
+from ..threads.pipeline import Pipeline
 from .column_builder import Column, narrowest
 from .column_file import Stamp, dump
 from .conditions import Name, Values

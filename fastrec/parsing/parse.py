@@ -18,7 +18,7 @@ from ..errors import ExampleParseError, FastrecError, call_out
 from ..features.column_spec import ReadPlan
 from ..features.spec import Feature, plan_example
 from ..records.reader import Reader, record_numbers
-from ..threads import usable_cpus
+from ..threads.cpus import usable_cpus
 from .absent import FEW, warn_of_misspelt
 
 __all__ = [

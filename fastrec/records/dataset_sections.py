@@ -16,7 +16,7 @@ from .. import _core
 from ..errors import IndexMismatchError
 from ..storage.ahead import run_all
 from ..storage.remote import RemoteFile
-from ..threads import ProcessLock
+from ..threads.locks import ProcessLock
 from .byte_sources import NamedFile
 from .dataset_table import Table, place_name, refused
 

@@ -22,7 +22,7 @@ with contextlib.suppress(ImportError):  # missing on Windows, where each worker 
 
 from ..storage.ahead import Job
 from ..storage.options import StorageOptions
-from ..threads import ProcessLock
+from ..threads.locks import ProcessLock
 
 if TYPE_CHECKING:
     from .remote_dataset import Plan, RangedFile

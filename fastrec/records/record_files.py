@@ -25,7 +25,8 @@ from ..storage.options import StorageOptions
 from ..storage.remote import RemoteFile
 from ..storage.sequential import streams_of
 from ..storage.stores import public
-from ..threads import ProcessLock, usable_cpus
+from ..threads.cpus import usable_cpus
+from ..threads.locks import ProcessLock
 from .byte_sources import (
     NamedFile,
     NamedPipe,

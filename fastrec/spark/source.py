@@ -35,7 +35,7 @@ from ..records.shard_sets import check_shards, check_shards_option
 from ..records.side_files import is_side_file
 from ..records.splitting import grouped, spread
 from ..storage.remote import RemoteFile
-from ..threads import usable_cpus
+from ..threads.cpus import usable_cpus
 from .filters import columns_of, may_match
 from .schema import RECORD, inferred, inferred_sequence, parser_of
 from .writing import CODECS, NULL, Writer

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, TypeVar
 
 from ..errors import log_info
-from ..threads import ProcessLock
+from ..threads.locks import ProcessLock
 from .ahead import Job, run_all
 from .locations import locate
 from .options import StorageOptions

@@ -18,7 +18,7 @@ from ..arguments import check_types
 from ..columns import Bytes
 from ..errors import ExampleParseError, MissingRecordsError
 from ..storage.options import StorageOptions
-from ..threads import ProcessLock
+from ..threads.locks import ProcessLock
 from .columns import Structure
 from .features import FeaturesDict, Tensor
 from .info import DatasetInfo

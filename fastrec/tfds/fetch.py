@@ -23,7 +23,7 @@ from ..records.paths import expand
 from ..storage.ahead import run_all
 from ..storage.options import StorageOptions
 from ..storage.remote import RemoteFile
-from ..threads import ProcessLock
+from ..threads.locks import ProcessLock
 from .columns import nested
 from .rows import RowFile
 

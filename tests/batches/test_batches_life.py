@@ -26,7 +26,7 @@ from verbs import gzipped, native_threads, run_python, write_examples
 import fastrec
 from fastrec import Batcher
 from fastrec.batches.progress import Progress
-from fastrec.threads import Pipeline
+from fastrec.threads.pipeline import Pipeline
 
 pytestmark = pytest.mark.slow
 

@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 
 import fastrec
-from fastrec import Batcher, threads
+from fastrec import Batcher
+from fastrec.threads import pipeline
 
 FEATURES = {"x": fastrec.FixedLenFeature((), np.int64)}
 
@@ -30,8 +31,8 @@ def path(tmp_path: Path) -> Path:
 @pytest.fixture
 def release(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
     """Ends the transforms that hang; a wait for them is short here."""
-    monkeypatch.setattr(threads, "_JOIN_S", 0.5)
-    monkeypatch.setattr(threads, "_gave_up_at", -10.0)
+    monkeypatch.setattr(pipeline, "_JOIN_S", 0.5)
+    monkeypatch.setattr(pipeline, "_gave_up_at", -10.0)
     release = threading.Event()
     yield release
     release.set()
@@ -91,8 +92,8 @@ def test_iterators_that_are_closed_one_after_the_other(
 def test_leaving_the_interpreter(path: Path) -> None:
     program = f"""
 import threading, time, fastrec, numpy as np
-from fastrec import threads
-threads._JOIN_S = 0.5
+from fastrec.threads import pipeline
+pipeline._JOIN_S = 0.5
 batcher = fastrec.Batcher({str(path)!r}, {{"x": fastrec.FixedLenFeature((), np.int64)}}, 4,
                           threads=4, transform=lambda batch: time.sleep(60))
 kept = [iter(batcher) for _ in range(6)]

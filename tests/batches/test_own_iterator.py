@@ -13,7 +13,7 @@ import pytest
 from verbs import write_examples
 
 import fastrec
-from fastrec.threads import Pipeline
+from fastrec.threads.pipeline import Pipeline
 
 FEATURES = {"a": fastrec.FixedLenFeature((), np.int64)}
 

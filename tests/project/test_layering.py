@@ -52,12 +52,15 @@ PACKAGES = (
 )
 RANK = {name: rank for rank, names in enumerate(PACKAGES) for name in names}
 # Below all of them is the extension, which asks these while it runs.
-NATIVE = {"errors", "columns", "records.content", "encoding.check_spec", "threads"}
+NATIVE = {"errors", "columns", "records.content", "encoding.check_spec", "threads.cpus"}
 # Modules that must do without the extension.
 PLAIN = (
     "fastrec.errors",
     "fastrec.columns",
-    "fastrec.threads",
+    "fastrec.threads.clock",
+    "fastrec.threads.cpus",
+    "fastrec.threads.locks",
+    "fastrec.threads.pipeline",
     "fastrec.features.spec",
     "fastrec.encoding.to_column",
     "fastrec.encoding.check_spec",
@@ -316,7 +319,7 @@ NAMES_FOR_COMPAT = {
     "records.content.messages": "message_fields",
     "records.inflated": "Inflated",
     "records.targets": "open_in_place write_file",
-    "threads": "usable_cpus",
+    "threads.cpus": "usable_cpus",
     "train": "BytesList Example Feature FeatureList FeatureLists Features FloatList Int64List "
     "SequenceExample",
 }

@@ -367,7 +367,7 @@ def test_a_lock_that_a_thread_held_during_fork_is_free_in_the_child(tmp_path: Pa
     code = (
         "import contextlib, fastrec, gc, os, pickle, sys\n"
         "from fastrec.storage.remote import traffic\n"
-        "from fastrec.threads import ProcessLock\n"
+        "from fastrec.threads.locks import ProcessLock\n"
         "traffic.add('requests', 3)\n"
         f"reader = fastrec.Reader({path!r})\n"
         "copy = pickle.loads(pickle.dumps(reader))\n"

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from fastrec import threads
+import fastrec
+from fastrec.threads import cpus
 
 CASES = {
     "no control groups": ("", {}, 64),
@@ -62,18 +63,18 @@ def test_the_quota_of_a_control_group_limits_the_processors(
         (groups / path).parent.mkdir(parents=True, exist_ok=True)
         (groups / path).write_text(text)
     (tmp_path / "membership").write_text(membership)
-    monkeypatch.setattr(threads, "_MEMBERSHIP", tmp_path / "membership")
-    monkeypatch.setattr(threads, "_GROUPS", groups)
+    monkeypatch.setattr(cpus, "_MEMBERSHIP", tmp_path / "membership")
+    monkeypatch.setattr(cpus, "_GROUPS", groups)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(64), raising=False)
-    threads._quota.cache_clear()
+    cpus._quota.cache_clear()
     try:
-        assert threads.usable_cpus() == expected
+        assert cpus.usable_cpus() == expected
     finally:
-        threads._quota.cache_clear()
+        cpus._quota.cache_clear()
 
 
 def test_only_one_function_counts_processors() -> None:
-    package = Path(threads.__file__).parent
+    package = Path(fastrec.__file__).parent
     counted = ("cpu_count(", "sched_getaffinity(", "process_cpu_count(")
     found = {
         path.relative_to(package).as_posix()
@@ -82,14 +83,14 @@ def test_only_one_function_counts_processors() -> None:
         for line in path.read_text().splitlines()
         if "os." in line and any(name in line for name in counted)
     }
-    assert found == {"threads.py"}
+    assert found == {"threads/cpus.py"}
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="there is no affinity")
 def test_the_affinity_mask_limits_the_processors() -> None:
     code = (
         "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))});"
-        "from fastrec.threads import usable_cpus; print(usable_cpus())"
+        "from fastrec.threads.cpus import usable_cpus; print(usable_cpus())"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "1\n"

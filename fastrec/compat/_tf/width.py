@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fastrec.threads import usable_cpus
+from fastrec.threads.cpus import usable_cpus
 
 from .specs import TensorSpec, TypeSpec
 

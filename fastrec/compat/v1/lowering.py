@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import numpy as np
 
 import fastrec
-from fastrec.threads import usable_cpus
+from fastrec.threads.cpus import usable_cpus
 
 from .._tf.columns import column_of, rows_of, size_of
 from .._tf.data.functions import explain_step, explaining

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from fastrec.threads import usable_cpus
+from fastrec.threads.cpus import usable_cpus
 
 from ..dtypes import as_dtype
 from ..records import as_path

@@ -19,7 +19,7 @@ from typing import Any
 
 import fastrec
 from fastrec.records.targets import write_file
-from fastrec.threads import usable_cpus
+from fastrec.threads.cpus import usable_cpus
 
 from .. import errors as _errors
 from ..record_errors import data_error

@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from fastrec.threads import usable_cpus
+from fastrec.threads.cpus import usable_cpus
 
 if TYPE_CHECKING:
     import concurrent.futures

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Threads of Python: the usable processors, locks, and maps over iterators."""

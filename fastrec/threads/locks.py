@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Locks that work after fork()."""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import Any, ClassVar
+
+__all__ = ["ProcessLock"]
+
+
+class ProcessLock:
+    """A lock that is free in a child made by fork(), where the thread that held it does not exist.
+
+    If the thread that forks holds the lock, its ``with`` block also ends without an error in the
+    child. A pickled lock is a new one.
+    """
+
+    # A registry of weak references would run Python code when a lock is freed, and Python ignores
+    # a KeyboardInterrupt that such code raises. Each lock therefore compares a number.
+    _forks: ClassVar[int] = 0  # between the first process and this one
+    _renewal: ClassVar[threading.Lock] = threading.Lock()
+
+    def __init__(self) -> None:
+        self._renew()
+
+    def _renew(self) -> None:
+        self._lock = threading.Lock()
+        self._holder: int | None = None  # the thread that holds the lock
+        self._made = ProcessLock._forks
+
+    def __enter__(self) -> None:
+        if self._made != ProcessLock._forks:
+            with ProcessLock._renewal:
+                if self._made != ProcessLock._forks:
+                    self._renew()
+        self._lock.acquire()
+        self._holder = threading.get_ident()
+
+    def __exit__(self, *exc_info: object) -> None:
+        if self._made == ProcessLock._forks and self._holder == threading.get_ident():
+            self._holder = None
+            self._lock.release()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ProcessLock, ()
+
+    @classmethod
+    def _count_fork(cls) -> None:
+        ProcessLock._forks += 1
+        ProcessLock._renewal = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):  # Windows has no fork()
+    os.register_at_fork(after_in_child=ProcessLock._count_fork)
