@@ -32,7 +32,7 @@ cimport _csrc as c
 import numpy as np
 
 from . import errors
-from .columns import Arrays, Bytes, Ragged, Sparse, build_without_refused, take_rows
+from .columns import Arrays, Bytes, Ragged, Sparse, take_rows
 
 # Bytes. A shorter call takes less time than releasing the GIL to another thread.
 cdef enum:
@@ -74,6 +74,7 @@ include "reader.pxi"
 include "dataset.pxi"
 include "pieces.pxi"
 include "writer.pxi"
+include "spans.pxi"
 include "schema.pxi"
 include "infer.pxi"
 include "event.pxi"

@@ -52,7 +52,8 @@ PACKAGES = (
 )
 RANK = {name: rank for rank, names in enumerate(PACKAGES) for name in names}
 # Below all of them is the extension, which asks these while it runs.
-NATIVE = {"errors", "columns", "records.content", "encoding.check_spec", "threads.cpus"}
+NATIVE = {"errors", "columns", "records.content", "encoding.check_spec", "parsing.refusals",
+          "threads.cpus"}  # fmt: skip
 # Modules that must do without the extension.
 PLAIN = (
     "fastrec.errors",
