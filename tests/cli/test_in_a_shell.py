@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 from commands import Captured, objects, printed
-from pets import png, write_pets
+from pets import png
 from verbs import write, write_examples
 
 import fastrec
@@ -26,14 +26,6 @@ from fastrec.cli.examples import EXAMPLES
 from fastrec.cli.files import size_of
 from fastrec.cli.grammar import VERBS, verb_parser
 from fastrec.cli.parallel import in_order
-
-
-@pytest.fixture
-def pets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    write_pets(tmp_path)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
 
 # --- The shell -----------------------------------------------------------------------------------
 

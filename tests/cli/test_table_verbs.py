@@ -7,7 +7,6 @@ import os
 from pathlib import Path
 
 import pytest
-from pets import write_pets
 
 import fastrec
 from fastrec import cli
@@ -15,13 +14,6 @@ from fastrec import cli
 pq = pytest.importorskip("pyarrow.parquet")
 
 Captured = pytest.CaptureFixture[str]
-
-
-@pytest.fixture
-def pets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    write_pets(tmp_path)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 def test_convert_writes_a_table_and_records_again(pets: Path, capsys: Captured) -> None:

@@ -25,7 +25,7 @@ TESTS = Path(__file__).parent.parent
 PYTEST = str(Path(sys.executable).with_name("pytest"))
 FILES = [
     "cli/test_generated_commands.py",
-    "records/test_sources.py",
+    "records/test_shard_sets.py",
     "records/test_inputs.py",
     "batches/test_skipping.py",
     "parsing/test_leaving_out.py",
