@@ -67,8 +67,8 @@ class Source:
         ``"skip"`` leaves out records with damaged data and records that do not match the features:
         their elements are None, as after ``MapDataset.filter``, and ``to_iter_dataset`` omits them.
         Batch after ``to_iter_dataset``: ``MapDataset.batch`` refuses None. A callable gets the
-        error of each such record. If all of the first 100 records cannot be used, an error is
-        raised. More than a tenth causes a warning.
+        error of each such record. An error is raised if none of the first
+        100 records can be used. More than a tenth causes a warning.
 
     Examples
     --------
@@ -97,7 +97,7 @@ class Source:
 
     @property
     def skipped(self) -> list[Skipped]:
-        """The records left out so far, in this process: each worker has a list of its own."""
+        """Records left out so far by this process. Each worker process has a separate list."""
         return self._left_out.regions
 
     def set_epoch(self, epoch: int) -> None:
@@ -233,7 +233,7 @@ class BatchMapDataset(grain.MapDataset):  # type: ignore[misc]
 
     @property
     def skipped(self) -> list[Skipped]:
-        """The records left out so far, in this process: each worker has a list of its own."""
+        """Records left out so far by this process. Each worker process has a separate list."""
         return self._left_out.regions
 
     def __len__(self) -> int:

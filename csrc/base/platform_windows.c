@@ -356,7 +356,7 @@ size_t fr_fd_limit(void) {
     return 512; /* limit of the C library */
 }
 
-/* Moves the descriptor's position; none of the callers depends on it. */
+/* Also moves the descriptor's position, which its callers ignore. */
 int64_t fr_fd_read_at(int fd, void *data, size_t size, uint64_t offset) {
     OVERLAPPED at = position(offset);
     return read_handle(fd, data, size, &at);

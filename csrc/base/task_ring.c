@@ -21,7 +21,7 @@ typedef struct {
     uint64_t tasks_ns;           /* time in tasks since then */
 } member;
 
-#define USAGE_EVERY_NS 1000000 /* time in tasks after which a member reads its usage again */
+#define USAGE_EVERY_NS 1000000 /* task time between two readings of a member's usage */
 #define SHORT_TASK_NS 20000
 
 struct fr_task_ring {

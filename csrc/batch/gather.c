@@ -105,7 +105,7 @@ static int add_rows(const fr_gather *gather, resolver *r, fr_columns *columns, f
    that two holds suffice. */
 static size_t count_at_once(const fr_dataset *dataset, const uint64_t *numbers, uint64_t rows) {
     size_t count = AT_ONCE;
-    uint64_t first = 0, end = 0; /* records of the last file that was looked up */
+    uint64_t first = 0, end = 0; /* records of the file of the previous row */
     for (uint64_t row = 0; dataset->reads && row < rows && count / 2 > NEAR; row++) {
         if (first <= numbers[row] && numbers[row] < end) continue;
         const size_t file = fr_dataset_find(dataset, numbers[row]);

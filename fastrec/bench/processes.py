@@ -38,8 +38,8 @@ _HOME = os.path.dirname(os.path.abspath(os.path.dirname(fastrec.__file__)))
 def peers_folder() -> str:
     """Return the folder of the peers' programs; "" outside a checkout.
 
-    The package does not install them, because few users have all of these libraries, and a
-    comparison of speeds requires the sources anyway.
+    The package omits these programs: few users have all of the libraries, and comparing speeds
+    requires the sources anyway.
     """
     for root in (os.getcwd(), _HOME):
         folder = os.path.join(root, "benchmarks", "peers")

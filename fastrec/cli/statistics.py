@@ -28,7 +28,7 @@ from fastrec.records.content import image_format, image_size
 __all__ = ["FeatureSummary", "Numbers", "Summary", "histogram", "summarize"]
 
 KINDS = ("bytes", "float", "int64")
-_SAMPLE = 1 << 14  # values of a sample, from which quantiles and histograms are computed
+_SAMPLE = 1 << 14  # values of the sample for quantiles and histograms
 _DISTINCT = 2048  # distinct values that are counted exactly; more are estimated
 _TOP = 4096  # values whose counts are kept; the rarer half is dropped beyond it
 _RARE = 1000  # a list is dropped if its most common value is rarer than 1 in 1000

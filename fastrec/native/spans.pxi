@@ -45,8 +45,8 @@ def as_records(records):
 cdef class Spans:
     """Spans of records, and references that keep their memory alive."""
 
-    cdef c.fr_buffer room
-    cdef c.fr_span *spans  # array in `room`
+    cdef c.fr_buffer memory
+    cdef c.fr_span *spans  # array in `memory`
     cdef size_t count
     cdef object kept
 
@@ -57,12 +57,12 @@ cdef class Spans:
             self._of_objects(tuple(records))
 
     def __dealloc__(self):
-        c.fr_buffer_free(&self.room)
+        c.fr_buffer_free(&self.memory)
 
     cdef int _allocate(self, size_t count) except -1:
         cdef c.fr_error err
-        check(c.fr_buffer_reserve(&self.room, (count + 1) * sizeof(c.fr_span), &err), &err)
-        self.spans = <c.fr_span *>self.room.data
+        check(c.fr_buffer_reserve(&self.memory, (count + 1) * sizeof(c.fr_span), &err), &err)
+        self.spans = <c.fr_span *>self.memory.data
         self.count = count
         return 0
 

@@ -63,7 +63,7 @@ def absent_features(
 ) -> Iterator[tuple[str, str]]:
     """Yield the features that no parsed record has, each with a hint, or an empty text.
 
-    A second schema describes feature lists. `records` are some of the parsed records.
+    A second schema describes feature lists. `records` is a sample of the parsed records.
     """
     wanted = {_text(key) for schema in schemas for key in schema.keys}
     unseen = [list(map(_text, schema.unseen)) for schema in schemas]

@@ -238,7 +238,7 @@ class ColumnParser:
     ) -> Iterator[tuple[int, dict[str, Any]]]:
         """Read files in order, in blocks of up to `batch_size` records or 32 MiB.
 
-        Each element is the number of the file and the columns of some of its records.
+        Each element is the number of the file and the columns of a block.
 
         Only the records that `where` selects are parsed. `inspect` may raise an
         :class:`ExampleParseError` about a block before it is parsed. If the policy of the files
@@ -246,7 +246,7 @@ class ColumnParser:
         `files.skipped`.
 
         `others` are files from all parts of the source, if `files` are a part of it. A pass that
-        leaves out every record raises an error unless one of the first records of `others` can be
+        leaves out every record raises an error unless a record at the start of `others` can be
         used. `unseen` notes the columns of each block.
         """
         damage = files.policy()
@@ -288,7 +288,7 @@ class ColumnParser:
             raise damage.useless(first, max(left_out, len(damage.regions)))
 
     def _is_any_usable(self, files: RecordFiles) -> bool:
-        """Return whether one of the first records of each file can be used."""
+        """Return whether a record at the start of any file can be used."""
         damage = Damage("skip", None, {})
         for reader in files.readers(damage):
             failures: list[ExampleParseError] = []
@@ -302,7 +302,7 @@ class ColumnParser:
 
 @dataclass(frozen=True)
 class Filter:
-    """Selects records by some of their columns, before other columns are parsed.
+    """Selects records by a few columns, before the other columns are parsed.
 
     Parameters
     ----------

@@ -29,7 +29,7 @@ from .index_columns import SUFFIX, IndexColumns, column_names, columns_path, mis
 
 __all__ = ["ColumnTerms", "columns_of", "joined", "save_dataset_columns"]
 
-_WARN_BYTES = 64 << 20  # bytes to read for missing columns, above which a warning is given
+_WARN_BYTES = 64 << 20  # missing columns that require reading more bytes cause a warning
 
 
 class ColumnTerms:

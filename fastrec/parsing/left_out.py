@@ -50,7 +50,7 @@ class LeftOut:
     ) -> tuple[T | None, list[int]]:
         """Return the result of `read` for the usable ones of some records, and their numbers.
 
-        The result is None if all of these records are unusable.
+        The result is None if no record is usable.
 
         Parameters
         ----------

@@ -257,7 +257,7 @@ class Reader(_core.Indexed, Sequence[bytes]):
 
 
 def usable_count(reader: Reader) -> int:
-    """Return the number of records, of which at least one must be left if some are damaged."""
+    """Return the number of records; raise an error if all of them are damaged."""
     count, damage = len(reader), reader._files.policy()
     if not count and damage is not None and damage.regions:
         raise damage.useless(None, len(damage.regions))

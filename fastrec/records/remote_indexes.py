@@ -23,7 +23,7 @@ from .remote_dataset import index_mismatch, reserve
 
 __all__ = ["Kept", "load_indexes", "save_index"]
 
-_WARN_BYTES = 1 << 30  # bytes to read for missing indexes, above which a warning is given
+_WARN_BYTES = 1 << 30  # missing indexes that require reading more bytes cause a warning
 _INDEX_HEADER = 1 << 10  # bytes of an index besides the record offsets
 
 

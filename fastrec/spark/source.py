@@ -46,7 +46,7 @@ _KINDS = ("Example", "SequenceExample", "ByteArray")
 _LEAST_PART_BYTES = 4 << 20  # same value as Spark's openCostInBytes
 _MOST_PART_BYTES = 128 << 20  # same value as Spark's maxPartitionBytes
 _BATCH = 8192  # rows of an Arrow batch
-_SAMPLE = 1000  # records from which a schema is inferred
+_SAMPLE = 1000  # records of the sample for an inferred schema
 
 
 class TFRecordSource(DataSource):  # type: ignore[misc]
@@ -60,7 +60,7 @@ class TFRecordSource(DataSource):  # type: ignore[misc]
     codec             compression of written files: ``gzip``, ``zlib``, or a class name of Hadoop;
                       the compression of files that are read is detected
     partitionBy       columns, separated by commas, that become directories ``column=value``
-    sample            number of records from which a schema is inferred, 1000 by default
+    sample            number of records of the sample for an inferred schema, 1000 by default
     partitionBytes    bytes of files that one task reads; by default 128 MiB, or less so that the
                       number of tasks is at least the number of the driver's processors
     exact             ``true``: always split between records, see :func:`fastrec.file_ranges`

@@ -284,7 +284,7 @@ class _Kinds:
             self._ahead = _kinds_ahead(self._paths)
         has_frames, kind = self._ahead.get(name, (False, None))
         if has_frames and (kind is None or not is_frame):
-            return []  # a frame that has no values, and so no kind, or no frames
+            return []  # a frame without values, whose kind is unknown, or an empty list of frames
         if kind is None:
             raise ValueError(
                 f"feature {name!a} has no value in any line, so the type of an empty list is "

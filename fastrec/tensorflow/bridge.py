@@ -29,7 +29,7 @@ __all__ = ["Feed", "SourceDataset"]
 _BLOCK_BATCHES = 8  # batches that TensorFlow takes in one call at most
 _BLOCK_TENSORS = 256  # in all batches of a block, which are arguments of a function
 _BLOCK_BYTES = 4 << 20  # bytes of a block; larger batches are taken alone
-_BLOCK_SECONDS = 1e-3  # seconds after which a block is delivered even if it is not full
+_BLOCK_SECONDS = 1e-3  # longest time in seconds that a block waits to be filled
 _PACKED_BYTES = 256  # in one row of a column that is packed
 
 

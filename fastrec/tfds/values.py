@@ -347,7 +347,7 @@ class Labels:
         Raises
         ------
         ValueError
-            If the number is not that of a class.
+            If no class has this number.
         """
         if not 0 <= label < (self.num_classes or 0):
             raise ValueError(f"label {label} is out of range (0 to {(self.num_classes or 0) - 1})")
@@ -359,7 +359,7 @@ class Labels:
         Raises
         ------
         ValueError
-            If the name is not that of a class.
+            If no class has this name.
         """
         if self._names is not None and name in self._names:
             return self._names.index(name)

@@ -13,7 +13,7 @@ __all__ = ["Clock", "Span", "Work", "lap", "use_clock", "work_of"]
 _USAGE_EVERY_NS = 1_000_000  # the system's counts of a thread are not read for a shorter stage
 _LOCK_EVERY_NS = 50_000_000  # time between two measurements of the wait for the lock
 _SPANS = 1024  # spans that each thread keeps
-_IDLE = ("input", "room")  # stages in which a thread has no work
+_IDLE = ("input", "room")  # stages of waiting, not of work
 
 _here = threading.local()  # the clock of this thread
 

@@ -52,5 +52,5 @@ class ProcessLock:
         ProcessLock._renewal = threading.Lock()
 
 
-if hasattr(os, "register_at_fork"):  # Windows has no fork()
+if hasattr(os, "register_at_fork"):  # Windows lacks fork()
     os.register_at_fork(after_in_child=ProcessLock._count_fork)

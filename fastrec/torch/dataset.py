@@ -66,7 +66,7 @@ class Dataset(torch.utils.data.Dataset):  # type: ignore[misc,type-arg,unused-ig
     Attributes
     ----------
     skipped : list of Skipped
-        The records left out so far, in this process: each worker has a list of its own.
+        Records left out so far by this process. Each worker process has a separate list.
 
     Examples
     --------

@@ -41,14 +41,14 @@ def decode(
 ) -> Any:
     """Decode the images of a batch, on a GPU with torchvision's nvJPEG.
 
-    On a CPU, the images are those of an :class:`~fastrec.ImageFeature`. Decoders of GPUs round
+    On a CPU, the result equals the images of an :class:`~fastrec.ImageFeature`. GPUs round
     differently, and decode only JPEGs.
 
     Parameters
     ----------
     images : Bytes, or sequence of uint8 tensors or bytes
         Encoded images, such as a column of ``to_tensors(batch, bytes="tensor")``. They must be in
-        the memory of the CPU, from which nvJPEG reads them.
+        the memory of the CPU, where nvJPEG reads them.
     device : torch.device, str or int
         Device that decodes the images, and whose memory receives them.
     crop : RandomResizedCrop, optional

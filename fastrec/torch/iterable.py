@@ -247,7 +247,7 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc,ty
 
     @property
     def skipped(self) -> list[Skipped]:
-        """The records left out so far, in this process: each worker has a list of its own."""
+        """Records left out so far by this process. Each worker process has a separate list."""
         return [] if self._batcher is None else self._batcher.skipped
 
     @property

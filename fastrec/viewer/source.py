@@ -23,7 +23,7 @@ __all__ = ["Source"]
 
 MOST_IN_MEMORY = 1 << 28  # bytes of records of compressed files and pipes that are kept
 _BLOCK = 2048  # records that are parsed in one call
-_SAMPLE = 20_000  # records of the sample from which features are described
+_SAMPLE = 20_000  # records of the sample that describes the features
 
 
 class Source:

@@ -18,7 +18,7 @@ from .._tf.specs import TensorSpec, TypeSpec
 
 Box = tuple[int, int, int, int]  # top, left, bottom and right
 
-_MORE_BLOCKS = 8  # blocks reserved for rejected numbers, in addition to those of the attempts
+_MORE_BLOCKS = 8  # extra blocks of random numbers, because some numbers are rejected
 _SINGLE = np.float32
 _COLOURS = np.array(
     [

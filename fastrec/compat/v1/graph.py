@@ -218,7 +218,7 @@ class Graph:
         Raises
         ------
         KeyError
-            If there is no such operation.
+            If the graph lacks this operation.
         """
         found = self.as_graph_element(name, allow_tensor=False)
         assert isinstance(found, Operation)
@@ -230,7 +230,7 @@ class Graph:
         Raises
         ------
         KeyError, ValueError
-            If there is no such tensor, or `name` does not have this form.
+            If the graph lacks this tensor, or `name` has another form.
         """
         found = self.as_graph_element(name, allow_operation=False)
         assert isinstance(found, Tensor)

@@ -171,7 +171,7 @@ def _scalar(value: Any) -> Any:
 
 
 class Several:
-    """Several sources from which rows are taken together.
+    """Sources that are read together: each row has an element of each source.
 
     Raises
     ------

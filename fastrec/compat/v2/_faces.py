@@ -86,7 +86,7 @@ def pair(op: str, x: Any, y: Any) -> tuple[Any, Any]:
 
 
 def alike(op: str, values: Sequence[Any]) -> list[Any]:
-    """Convert values to tensors of one type: that of the first tensor, or else the widest."""
+    """Convert values to tensors of one type: the type of the first tensor, or the widest type."""
     dtype = next((value.dtype for value in values if isinstance(value, Tensor)), None)
     if dtype is None:
         found = [convert_to_tensor(value) for value in values]

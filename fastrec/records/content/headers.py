@@ -24,7 +24,7 @@ _MOST_CANDIDATES = 1 << 16  # positions that are tried as the start of a record
 _PLAUSIBLE = 1 << 40  # bytes of a record
 _MOST_LOST = 3  # carriage returns of one record whose places are searched
 _MOST_TRIED = 500  # combinations of places of lost carriage returns
-_MANY_LINES = 32  # lines of a text, so that CR LF at each is no accident
+_MANY_LINES = 32  # lines that a text must have before CR LF at each of them counts as deliberate
 
 
 def is_header(data: bytes) -> bool:

@@ -221,7 +221,7 @@ def _accepted(initial: Array, target: Array) -> tuple[Array, float]:
 
 
 def static_share(initial: Array, target: Array) -> float:
-    """Return the probability with which an element is passed on unchanged."""
+    """Return the probability that an element passes unchanged."""
     with np.errstate(all="ignore"):
         return float(np.min(target / initial))
 
@@ -232,7 +232,7 @@ def shares(node: Node, initial: Array | None, target: Array) -> Shares:
     Parameters
     ----------
     node : Node
-        Its elements begin with their class. Classes are counted unless `initial` is given.
+        Its elements begin with their class. Without `initial`, the classes are counted.
     """
     if initial is not None:
         known = _accepted(initial, target)

@@ -400,7 +400,7 @@ class RaggedFunctions(Functions):
         return first.with_flat_values(found)
 
     def boolean_mask(self, data: Any, mask: Any, name: str | None = None) -> Any:
-        """Return the elements for which `mask` is True, within their rows."""
+        """Keep the elements of each row where `mask` is True."""
         inputs = [self._either(data), self._either(mask)]
         return self._call(of_rows.BOOLEAN_MASK, inputs, name)
 
@@ -422,7 +422,7 @@ class RaggedFunctions(Functions):
         return self._call(of_rows.STACK, parts, name, axis=place)
 
     def concat(self, values: Sequence[Any], axis: Any, name: str | None = None) -> Any:
-        """Concatenate tensors along a dimension in which rows may differ in length."""
+        """Concatenate tensors along a dimension; the lengths of rows may differ."""
         parts = [self._either(value) for value in values]
         first = next(part for part in parts if part.shape.ndims is not None)
         rank, place = first.shape.ndims, int(np.asarray(axis))

@@ -9,6 +9,7 @@ bit-identical.
 from __future__ import annotations
 
 import collections
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -100,7 +101,7 @@ def _resizing(node: Node) -> dict[str, Any] | None:
 
 
 @dataclass
-class Chain:
+class Chain(ABC):
     """Chain of operations, each on the result of the one before it."""
 
     source: tuple[bool, Any]
@@ -111,13 +112,13 @@ class Chain:
         """Whether fusing the chain saves time."""
         return len(self.nodes) > 1
 
+    @abstractmethod
     def take(self, node: Node, at: int, specs: Sequence[TypeSpec]) -> bool:
         """Append an operation whose input `at` is the chain's result; return whether it fits."""
-        raise NotImplementedError
 
+    @abstractmethod
     def joined(self) -> _One:
         """Return the fused operation."""
-        raise NotImplementedError
 
 
 @dataclass

@@ -231,7 +231,7 @@ class DatasetDataProvider(DataProvider):
     shuffle : bool
         Whether files and records are shuffled.
     num_epochs : int, optional
-        How many times each file is read; by default forever.
+        Number of passes over the files; None repeats them forever.
     common_queue_capacity, common_queue_min : int
         The capacity of the queue of records, and the number of records that stay in it.
     record_key : str
