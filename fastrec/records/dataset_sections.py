@@ -70,7 +70,7 @@ class Sections:
         wanted = {int(self._piece_of[n]) for n in numbers if n not in self._indexes}
         missing = sorted(wanted - self._pieces.keys())
         fetched = run_all(partial(self._read, piece) for piece in missing)
-        with self._lock:
+        with self._lock.current():
             for piece, data in zip(missing, fetched, strict=True):
                 self._held += len(data)
                 self._pieces[piece] = data
@@ -111,7 +111,7 @@ class Sections:
         if (index.size, len(index)) != (size, count):
             text = f"its section of {name!a} is of another file"
             raise refused(place_name(self._place), text)
-        with self._lock:
+        with self._lock.current():
             self._indexes[number] = index
             while len(self._indexes) > _KEPT_INDEXES:
                 self._indexes.popitem(last=False)

@@ -165,7 +165,7 @@ class KeptObjects:
             yield Job(partial(part, begin, end), end - begin)
 
     def _part(self, number: int, begin: int, end: int, pause: Any) -> memoryview:
-        with self._locks[number]:
+        with self._locks[number].current():
             data = self._whole.get(number)
             if data is None:
                 file = self._files[number]

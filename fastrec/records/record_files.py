@@ -514,7 +514,7 @@ class RecordFiles:
         OSError, CorruptRecordError, TruncatedFileError, IndexMismatchError
         """
         self._check_open()
-        with self._lock:
+        with self._lock.current():
             if self._dataset is None:
                 dataset = dataset_of(self)
                 if self.listed is not None and not self.opens_late:

@@ -37,12 +37,12 @@ class Traffic:
 
     def add(self, name: str, count: int = 1) -> None:
         """Add to one of the counts."""
-        with self._lock:
+        with self._lock.current():
             self._counts[name] += count
 
     def counts(self) -> dict[str, int]:
         """Return all counts."""
-        with self._lock:
+        with self._lock.current():
             return dict(self._counts)
 
 

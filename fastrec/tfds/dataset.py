@@ -140,13 +140,13 @@ class Dataset(Sequence[Any]):
 
     def _reader(self, span: Span) -> fastrec.Reader:
         """Return a reader of the file, after checking its record count against the metadata."""
-        with self._lock:
+        with self._lock.current():
             if span.path in self._readers:
                 self._readers.move_to_end(span.path)
                 return self._readers[span.path]
         reader = self._open(span.path)
         check_length(span, len(reader))
-        with self._lock:
+        with self._lock.current():
             self._readers[span.path] = reader
             while len(self._readers) > _OPEN_FILES:
                 self._readers.popitem(last=False)

@@ -295,7 +295,7 @@ class Fetch:
             ranges[int(places[row])].copy(int(references["offset"][row]), piece)
 
     def _file(self, number: int) -> _Descriptor:
-        with self._lock:
+        with self._lock.current():
             if number not in self._files:
                 self._files[number] = self.sources[number].open()
                 while len(self._files) > _OPEN_FILES:

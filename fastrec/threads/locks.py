@@ -13,8 +13,13 @@ __all__ = ["ProcessLock"]
 class ProcessLock:
     """A lock that is free in a child made by fork(), where the thread that held it does not exist.
 
-    If the thread that forks holds the lock, its ``with`` block also ends without an error in the
-    child. A pickled lock is a new one.
+    A pickled lock is a new one.
+
+    Examples
+    --------
+    >>> lock = ProcessLock()
+    >>> with lock.current():
+    ...     pass
     """
 
     # A registry of weak references would run Python code when a lock is freed, and Python ignores
@@ -27,21 +32,18 @@ class ProcessLock:
 
     def _renew(self) -> None:
         self._lock = threading.Lock()
-        self._holder: int | None = None  # the thread that holds the lock
         self._made = ProcessLock._forks
 
-    def __enter__(self) -> None:
+    def current(self) -> threading.Lock:
+        """Return the lock of this process, for a ``with`` statement.
+
+        A lock with methods of Python would stay locked if Ctrl-C arrived within them.
+        """
         if self._made != ProcessLock._forks:
             with ProcessLock._renewal:
                 if self._made != ProcessLock._forks:
                     self._renew()
-        self._lock.acquire()
-        self._holder = threading.get_ident()
-
-    def __exit__(self, *exc_info: object) -> None:
-        if self._made == ProcessLock._forks and self._holder == threading.get_ident():
-            self._holder = None
-            self._lock.release()
+        return self._lock
 
     def __reduce__(self) -> tuple[Any, ...]:
         return ProcessLock, ()

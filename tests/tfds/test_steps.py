@@ -182,7 +182,7 @@ def test_a_child_of_fork_waits_for_no_thread_of_its_parent(tmp_path: Path) -> No
     gc.collect()
     batcher = dataset.steps(2)
     (fetch,) = (each for each in gc.get_objects() if type(each) is Fetch)
-    with fetch._lock, dataset._lock:
+    with fetch._lock.current(), dataset._lock.current():
         child = os.fork()
         if not child:
             signal.alarm(60)
