@@ -71,8 +71,11 @@ def check_outputs(
     existing = _shards_of(url, storage) if sharded else []
     if existing and not overwrite:
         raise exists_error(locate(existing[0], storage).name, OBJECT_EXISTS)
-    for each in existing if sharded else [url]:
-        check_object(each, overwrite=overwrite, records=records, inputs=inputs, storage=storage)
+    urls = existing if sharded else [url]
+    for each in urls:
+        _check_place(each, index=False, inputs=inputs, storage=storage)
+    if overwrite:
+        run_all(partial(_check_content, each, storage, records, False) for each in urls)
 
 
 def check_object(
@@ -92,21 +95,37 @@ def check_object(
     ValueError
         If an object that is not an index has the name of one.
     """
+    _check_place(url, index=index, inputs=inputs, storage=storage)
+    if overwrite:
+        run_all([partial(_check_content, url, storage, records, index)])
+
+
+def _check_place(url: str, *, index: bool, inputs: Iterable[Any], storage: StorageOptions) -> None:
+    """Raise if the name of an object is reserved, or an input of the same call."""
     location = locate(url, storage)
     if not index:
         check_name(location.name)
     if _is_input(location, inputs, storage):
         raise exists_error(location.name, IS_INPUT)
-    if overwrite and not (records and index):
-        try:
-            file = RemoteFile.open(url, storage)
-        except FileNotFoundError:
+
+
+def _check_content(
+    url: str, storage: StorageOptions, records: bool, index: bool, pause: Pause
+) -> None:
+    """Raise if an object has content that the new content must not replace."""
+    try:
+        file = RemoteFile.open(url, storage, pause)
+        head = bytes(file.read(0, min(file.size, INDEX_HEAD if records else HEAD), pause))
+    except FileNotFoundError:
+        return
+    except PermissionError:  # some credentials may write, but not read
+        if records:
             return
-        [head] = run_all([partial(file.read, 0, min(file.size, INDEX_HEAD if records else HEAD))])
-        if not records and begins_with_records(bytes(head), url):
-            raise exists_error(location.name, NOT_RECORDS)
-        if not index and begins_with_index(bytes(head)):
-            raise exists_error(location.name, NOT_INDEX)
+        raise
+    if not records and begins_with_records(head, url):
+        raise exists_error(file.name, NOT_RECORDS)
+    if not index and begins_with_index(head):
+        raise exists_error(file.name, NOT_INDEX)
 
 
 def stale_outputs(path: PathLike, written: Sequence[str], storage: StorageOptions) -> list[str]:
