@@ -18,10 +18,12 @@ from typing import Any, Literal, NamedTuple, Union
 
 import numpy as np
 from numpy import bool_, generic
+from numpy.typing import NDArray
 
 __all__ = [
     "check_fields",
     "check_int",
+    "check_keys",
     "check_path",
     "check_types",
     "is_bytes_like",
@@ -47,6 +49,27 @@ class _Kind(NamedTuple):
 def shown(value: Any) -> str:
     """Return the beginning of a value's repr in ASCII, as messages show it."""
     return reprlib.repr(value)[:80].encode("ascii", "backslashreplace").decode()
+
+
+def check_keys(keys: Any, count: int) -> NDArray[np.uint64]:
+    """Return the keys of random changes as an array, one for each of `count` images.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the keys are not integers from 0 to 2**64 - 1, or not one for each.
+    """
+    numbers = np.asarray(keys)
+    if numbers.shape != (count,):
+        raise ValueError(f"keys must be one for each of {count} images, got shape {numbers.shape}")
+    if not isinstance(keys, np.ndarray) and numbers.dtype.kind == "f":
+        numbers = np.asarray(keys, object)  # NumPy makes floats of ints above and below 2**63
+    if count and numbers.dtype.kind not in "iu" and not all(map(is_int, numbers)):
+        raise TypeError(f"keys must be integers from 0 to 2**64 - 1, got {shown(keys)}")
+    if count and numbers.dtype != np.uint64 and not (numbers.min() >= 0 and numbers.max() < 2**64):
+        low, high = numbers.min(), numbers.max()
+        raise ValueError(f"keys must be from 0 to 2**64 - 1, got {low} to {high}")
+    return np.ascontiguousarray(numbers, np.uint64)
 
 
 def check_types(function: Callable[..., Any], values: Mapping[str, Any]) -> None:

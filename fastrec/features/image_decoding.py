@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from .. import _core
+from ..arguments import check_keys
 from ..columns import Arrays, Bytes, Ragged
 from .image_errors import DeepImageError, ListedImageError, explained
 from .image_libraries import (
@@ -80,6 +81,8 @@ class ImageDecoder:
             )
         except TypeError as error:
             raise TypeError(f"images must be an iterable of bytes: {error}") from None
+        if keys is not None:
+            keys = check_keys(keys, len(strings))
         if self.dtype not in ("uint8", "uint16"):
             for row in _core.png_rows_of_16_bits(strings.data, strings.offsets):
                 failed(row, DeepImageError())
@@ -92,8 +95,6 @@ class ImageDecoder:
             return found
         if keys is None:
             keys = np.arange(len(strings), dtype=np.uint64)
-        else:
-            keys = np.ascontiguousarray(keys, np.uint64)
         options = self.native | {"seed": seed % 2**64}
         return self._fused(strings, keys, options, self.row_shape, failed, spares)
 
@@ -104,7 +105,9 @@ class ImageDecoder:
         splits = splits - splits[0]
         if keys is None:
             keys = np.arange(len(images), dtype=np.uint64)
-        keys = np.repeat(np.ascontiguousarray(keys, np.uint64), np.diff(splits))
+        else:
+            keys = check_keys(keys, len(images))
+        keys = np.repeat(keys, np.diff(splits))
 
         def fail(number: int, error: Exception) -> None:
             row = int(np.searchsorted(splits, number, side="right")) - 1

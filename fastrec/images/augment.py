@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import _core
-from ..arguments import check_fields
+from ..arguments import check_fields, check_keys
 from ..columns import Arrays
 
 __all__ = ["Augment", "distort"]
@@ -119,7 +119,7 @@ class Augment:
             If the images cannot be changed in this way.
         """
         fields = self._fields(seed)
-        keys = np.asarray(keys, np.uint64)
+        keys = check_keys(keys, len(images))
         if isinstance(images, Arrays):
             if self.shape is None:
                 raise ValueError("images of different sizes require shape to become a batch")

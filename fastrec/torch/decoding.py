@@ -12,7 +12,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 
 from .. import Bytes, ExampleParseError, ImageFeature, _core
-from ..arguments import check_types, is_int, shown
+from ..arguments import check_keys, check_types
 from ..errors import one_line
 from ..features.transforms import RandomResizedCrop
 from .tensors import to_tensors
@@ -87,7 +87,9 @@ def decode(
     device = torch.device(device)
     encoded = [_tensor(number, each) for number, each in enumerate(_views(images))]
     seed %= 2**64
-    numbers = None if crop is None else _checked(keys, len(encoded))
+    if crop is not None and keys is None:
+        raise ValueError("crop requires keys, one for each image, such as the record numbers")
+    numbers = None if crop is None else check_keys(keys, len(encoded))
     if device.type != "cpu":
         return _on_device(encoded, device, crop, numbers, seed)
     feature = ImageFeature(transforms=[crop] if crop else [], channels_first=crop is not None)
@@ -116,21 +118,6 @@ def _tensor(number: int, image: Any) -> torch.Tensor:
             "decode() before prefetch_to()"
         )
     return image
-
-
-def _checked(keys: ArrayLike | None, count: int) -> NDArray[np.uint64]:
-    if keys is None:
-        raise ValueError("crop requires keys, one for each image, such as the record numbers")
-    numbers = np.asarray(keys)
-    if numbers.shape != (count,):
-        raise ValueError(f"keys must be one for each of {count} images, got {numbers.shape}")
-    if not isinstance(keys, np.ndarray) and numbers.dtype.kind == "f":
-        numbers = np.asarray(keys, object)  # NumPy makes floats of ints above and below 2**63
-    if count and numbers.dtype.kind not in "iu" and not all(map(is_int, numbers)):
-        raise TypeError(f"keys must be integers from 0 to 2**64 - 1, got {shown(keys)}")
-    if count and (min(numbers) < 0 or max(numbers) >= 2**64):
-        raise ValueError(f"keys must be from 0 to 2**64 - 1, got {min(numbers)} to {max(numbers)}")
-    return numbers.astype(np.uint64)
 
 
 def _on_device(

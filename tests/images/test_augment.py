@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pets import png
 from verbs import gzipped, write_examples
 
 import fastrec
@@ -220,9 +221,43 @@ def test_images_that_cannot_be_changed_are_refused() -> None:
         Augment((9, 9), "random")(np.zeros((1, 8, 8, 3), np.uint8), [0])
     with pytest.raises(ValueError, match="must be 1 to 65536, got 0"):
         Augment((0, 9), "random")(np.zeros((1, 8, 8, 3), np.uint8), [0])
-    with pytest.raises(ValueError, match="2 keys for 1"):
+    with pytest.raises(
+        ValueError, match=r"keys must be one for each of 1 images, got shape \(2,\)"
+    ):
         Augment()(np.zeros((1, 8, 8, 3), np.uint8), [0, 1])
     with pytest.raises(TypeError, match="uint8"):
         Augment()(np.zeros((1, 8, 8, 3), np.float32), [0])
     with pytest.raises(ValueError, match="is not in features"):
         Batcher("absent", FEATURES, augment={"other": DISTORT})
+
+
+@pytest.mark.parametrize(
+    ("keys", "error", "message"),
+    [
+        ([0.5, 1.0], TypeError, r"keys must be integers from 0 to 2\*\*64 - 1, got \[0.5, 1.0\]"),
+        (["1", "2"], TypeError, "keys must be integers"),
+        ([True, False], TypeError, "keys must be integers"),
+        ([-1, 0], ValueError, "keys must be from 0 to 2.*, got -1 to 0"),
+        (np.array([1, -3]), ValueError, "got -3 to 1"),
+        ([0, 2**64], ValueError, "got 0 to 18446744073709551616"),
+        ([1, 2, 3], ValueError, r"keys must be one for each of 2 images, got shape \(3,\)"),
+        (5, ValueError, r"keys must be one for each of 2 images, got shape \(\)"),
+    ],
+    ids=str,
+)
+def test_keys_are_integers_of_64_bits_one_for_each_image(
+    keys: Any, error: type[Exception], message: str
+) -> None:
+    images = np.zeros((2, 8, 8, 3), np.uint8)
+    with pytest.raises(error, match=message):
+        Augment(flip=True)(images, keys)
+    feature = fastrec.ImageFeature(transforms=[fastrec.image.RandomResizedCrop(4)])
+    strings = [png(8, 8, 3)] * 2
+    ragged = fastrec.Ragged(fastrec.Bytes.from_list(strings), np.arange(3))
+    for source in (strings, ragged, iter(strings)):
+        with pytest.raises(error, match=message):
+            feature.decode(source, keys=keys)
+    extremes = [0, 2**64 - 1]
+    pixels = feature.decode(strings, keys=extremes, seed=1)
+    same = feature.decode(strings, keys=np.array(extremes, np.uint64), seed=1)
+    assert np.array_equal(pixels, same)
