@@ -19,6 +19,7 @@ from .parsing.absent import UnseenColumns
 from .parsing.column_parser import ColumnParser, Optional, Record, inferred_columns
 from .parsing.infer import survey_features
 from .records.record_files import RecordFiles
+from .storage.stores import public
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -145,9 +146,9 @@ class Table:
             inferring = {name: options[name] for name in _OF_INFERRING if name in options}
             described = survey_features(source, None, for_table=True, **inferring)
             if not described:
-                first = source[0] if isinstance(source, list) and source else source
+                first = source[0] if isinstance(source, (list, tuple)) and source else source
                 is_path = isinstance(first, (str, bytes, os.PathLike))
-                name = ascii(os.fsdecode(first)) if is_path else shown(first)
+                name = ascii(public(os.fsdecode(first))) if is_path else shown(first)
                 raise ValueError(f"{name} has no features: pass features")
             features = inferred_columns(described)
         self.description = features

@@ -21,6 +21,7 @@ from ..parsing.absent import UnseenColumns
 from ..parsing.column_parser import TableFeatures, inferred_columns
 from ..parsing.infer import survey_features
 from ..records.object_rules import check_outputs
+from ..storage.stores import public
 from .bytes_columns import as_images, embedded, has_bytes, is_list, with_images
 from .formats import TEXTUAL
 from .readers import READERS, json_rows
@@ -48,7 +49,7 @@ def columns_of(
         return features, None
     described = survey_features(paths, None, for_table=True, **options)
     if not described:
-        name = os.fsdecode(paths[0])
+        name = public(os.fsdecode(paths[0]))
         raise ValueError(f"{name!a} has no features: name the columns by features")
     if odd := [name for name in features or () if name not in described]:
         raise ValueError(f"features: {odd[0]!a} is in no record")

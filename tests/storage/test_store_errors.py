@@ -113,6 +113,23 @@ def test_a_missing_bucket_is_named_by_a_listing(server: Server, source: str) -> 
     assert len(server.requests) == 1
 
 
+def test_the_name_of_an_object_without_features_has_no_credentials(
+    server: Server, tmp_path: Path
+) -> None:
+    pytest.importorskip("pyarrow")
+    server.objects["/e.tfrecord"] = server.objects["/e.tfrecord?X-Amz-Signature=hidden"] = b""
+    url = server.url.replace("//", "//user:hidden@") + "/e.tfrecord?X-Amz-Signature=hidden"
+    calls: list[Any] = [
+        lambda: fastrec.arrow.table(url),
+        lambda: fastrec.arrow.table((url,)),
+        lambda: fastrec.convert(url, tmp_path / "e.parquet"),
+    ]
+    for call in calls:
+        with pytest.raises(ValueError, match=r"/e.tfrecord' has no features") as caught:
+            call()
+        assert "hidden" not in str(caught.value)
+
+
 def test_an_object_in_a_missing_bucket_names_the_bucket(server: Server) -> None:
     server.status, server.text = 404, XML.format("NoSuchBucket", "The bucket does not exist")
     with pytest.raises(FileNotFoundError, match="NoSuchBucket"):
