@@ -43,8 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     int
         The exit status: 0 if all is well, 1 for a finding, such as damage or a difference, 2 for
         a wrong request, 74 for an error of the operating system, 130 after Ctrl-C except
-        for ``view``, 141 when the
-        reader of standard output has closed it, 143 after SIGTERM.
+        for ``view``, 141 when the reader of standard output has closed it, 143 after SIGTERM.
 
     Raises
     ------
@@ -56,6 +55,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         _accept_any_name(sys.stderr)
         try:
             return _run(list(sys.argv[1:] if argv is None else argv))
+        except SystemExit:  # argparse has printed a help text, a version, or an error
+            try:
+                flush_stdout()
+            except BrokenPipeError:
+                silence_stdout()
+                return BROKEN_PIPE
+            except OSError as error:
+                Report().complain(f"error: {explained(error)}")
+                return status_of(error)
+            raise
         except Terminated:
             Report().complain("terminated")
             return TERMINATED

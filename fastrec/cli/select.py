@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import bisect
 import difflib
 import os
 import random
@@ -69,12 +70,16 @@ def _by_number(
     first = numbers.start
     while first < numbers.stop:
         path, within, begin = dataset.position_of(first)
-        stop = first + 1
-        while stop < min(first + most, numbers.stop):
-            other, _, offset = dataset.position_of(stop)
-            if other != path or offset - begin >= _BLOCK_BYTES:
-                break
-            stop += 1
+
+        def is_beyond(number: int, path: object = path, begin: int = begin) -> bool:
+            other, _, offset = dataset.position_of(number)
+            return other != path or offset - begin >= _BLOCK_BYTES
+
+        rest = range(first + 1, min(first + most, numbers.stop))
+        if rest and not is_beyond(rest[-1]):
+            stop = rest.stop
+        else:
+            stop = first + 1 + bisect.bisect_left(rest, True, key=is_beyond)
         yield Block(
             os.fsdecode(path),
             range(within, within + stop - first),

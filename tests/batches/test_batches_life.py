@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from verbs import gzipped, native_threads, run_python, write_examples
+from verbs import gzipped, native_threads, run_python, thread_ids, write_examples
 
 import fastrec
 from fastrec import Batcher
@@ -79,7 +79,7 @@ def explode(batch: Any) -> int:
 def test_a_transform_that_raises_does_so_at_its_batch_with_its_traceback(
     path: Path, packed: Path, kind: str
 ) -> None:
-    before = native_threads()
+    before = thread_ids()
     source = path if kind == "plain" else packed
     batches = iter(Batcher(source, NUMBER, 10, transform=explode, threads=4))
     assert list(islice(batches, 50)) == [sum(range(k, k + 10)) for k in range(0, 500, 10)]
@@ -90,7 +90,7 @@ def test_a_transform_that_raises_does_so_at_its_batch_with_its_traceback(
         assert "in explode" in text
     del caught
     batches.close()
-    assert native_threads() <= before  # threads of an earlier test may have ended in the meantime
+    assert thread_ids() <= before  # threads of an earlier test may end in the meantime
 
 
 def test_a_transform_that_stops_iteration_is_an_error_not_the_end(path: Path) -> None:

@@ -198,11 +198,16 @@ def test_a_full_disk_is_standard_output_only_while_it_is_written(
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     full = os.strerror(errno.ENOSPC)
-    for words in (["count"], ["cat"], ["cat", "--json"], ["merge", "-o", "-"], ["stats"]):
+    commands = [
+        ["count", "pets.tfrecord"], ["cat", "pets.tfrecord"], ["cat", "pets.tfrecord", "--json"],
+        ["merge", "pets.tfrecord", "-o", "-"], ["stats", "pets.tfrecord"],
+        ["--version"], ["--help"], ["count", "--help"], ["man", "--help"],
+    ]  # fmt: skip
+    for words in commands:
         with monkeypatch.context() as patch:
             sink: Any = Full()
             patch.setattr("sys.stdout", io.TextIOWrapper(io.BufferedWriter(sink, 1)))
-            assert cli.main([words[0], "pets.tfrecord", *words[1:]]) == 74
+            assert cli.main(words) == 74
             patch.setattr(sink, "write", len, raising=False)  # the rest is dropped
             assert capsys.readouterr().err.endswith(f"error: standard output: {full}\n"), words
     monkeypatch.setattr("fastrec.cli.count.expand", lambda *_, **__: Full().write(b""))

@@ -167,15 +167,20 @@ def open_descriptors() -> int:
     return len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
 
 
-def native_threads() -> int:
-    """Threads of this process, once those that are ending have ended: 0 without a /proc."""
+def thread_ids() -> set[str]:
+    """Threads of this process, once those that are ending have ended; none without a /proc."""
     if not os.path.isdir("/proc/self/task"):
-        return 0
-    counts: list[int] = []
-    while len(counts) < 5 or (len(set(counts[-5:])) > 1 and len(counts) < 200):
-        counts.append(len(os.listdir("/proc/self/task")))
+        return set()
+    seen: list[set[str]] = []
+    while len(seen) < 5 or (any(each != seen[-1] for each in seen[-5:]) and len(seen) < 200):
+        seen.append(set(os.listdir("/proc/self/task")))
         time.sleep(0.01)
-    return counts[-1]
+    return seen[-1]
+
+
+def native_threads() -> int:
+    """Number of :func:`thread_ids`."""
+    return len(thread_ids())
 
 
 def feed(descriptor: int, data: bytes) -> threading.Thread:
