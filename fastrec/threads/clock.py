@@ -63,7 +63,9 @@ class Clock:
         self.ns: dict[str, int] = {}
         self.blocked_ns: dict[str, int] = {}
         self.starved_ns: dict[str, int] = {}
-        self.lock_ns = self.lock_count = self.bytes = 0
+        self.lock_ns: int = 0
+        self.lock_count: int = 0
+        self.bytes: int = 0
         self.laps: deque[tuple[str, int, int]] = deque(maxlen=_SPANS)
 
     def start(self, clock: Clock | None = None) -> None:
