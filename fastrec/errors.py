@@ -9,6 +9,8 @@ ASCII text. Errors of the operating system are plain :class:`OSError` with ``err
 from __future__ import annotations
 
 import os
+import sys
+import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -22,15 +24,19 @@ __all__ = [
     "RandomAccessError",
     "TruncatedFileError",
     "call_out",
+    "detached",
     "file_and_range",
     "log_info",
     "one_line",
     "printable",
     "reworded",
+    "warn_caller",
     "with_remedy",
 ]
 
 _Result = TypeVar("_Result")
+_NOT_USERS = {__name__.partition(".")[0], "torch", "grain"}  # their loaders call our datasets
+
 _Error = TypeVar("_Error", bound="FastrecError")
 
 
@@ -57,6 +63,20 @@ def reworded(error: Exception, message: str) -> Exception:
 def with_remedy(error: _Error, remedy: str) -> _Error:
     """Return the same error of fastrec with another remedy in its message."""
     return type(error)(**{**error.__dict__, "hint": remedy})
+
+
+def detached(error: _Error) -> _Error:
+    """Return an error without its traceback and the errors before it, which keep data in memory."""
+    error.__traceback__ = error.__context__ = error.__cause__ = None
+    return error
+
+
+def warn_caller(message: str) -> None:
+    """Issue a RuntimeWarning at the line of the user's code that led to the call."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back and str(frame.f_globals.get("__name__")).partition(".")[0] in _NOT_USERS:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, RuntimeWarning, stacklevel=level)
 
 
 def log_info(message: str, *arguments: Any) -> None:

@@ -13,6 +13,7 @@ from .. import _core
 from ..columns import Bytes
 from ..errors import CorruptRecordError, FastrecError
 from ..parsing.absent import FEW, absence_text, absent_features
+from ..records.recovery import JUDGED, warn_of_losses
 
 if TYPE_CHECKING:
     from .epoch_pass import Pass
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 __all__ = ["Audit", "AuditLog"]
 
 _MANY = 1000  # initial failures before a sequential source is rejected
-_JUDGED = 100  # minimum records before the failure rate is checked
 _SEEN_BY = 1000  # records before a similar feature name counts as the intended one
 
 
@@ -76,7 +76,7 @@ class Audit:
             self._examples.setdefault(cause, failure)
             if not self._kept and self._left_out == self._give_up_at:
                 self._give_up()
-        if failures and self._left_out + self._kept >= _JUDGED:
+        if failures and self._left_out + self._kept >= JUDGED:
             self._judge(self._left_out, self._kept)
         if self._kept >= _SEEN_BY and not self._log.checked_features:
             self._check_features(only_similar=True)
@@ -112,19 +112,14 @@ class Audit:
 
     def _judge(self, left_out: int, kept: int) -> None:
         """Warn if more than a tenth of the records are skipped."""
-        if self._log.warned_of_losses or left_out * 10 <= left_out + kept:
+        if self._log.warned_of_losses:
             return
-        self._log.warned_of_losses = True
-        cause = ""
+        details = "Batcher.skipped lists them"
         if self._causes:
             text, count = self._causes.most_common(1)[0]
-            cause = f"; the most common cause ({count} of {sum(self._causes.values())}): {text}"
-        warnings.warn(
-            f"on_error left out {left_out} of {left_out + kept} records{cause}; "
-            "Batcher.skipped lists them",
-            RuntimeWarning,
-            stacklevel=6,
-        )
+            cause = f"the most common cause ({count} of {sum(self._causes.values())}): {text}"
+            details = f"{cause}; {details}"
+        self._log.warned_of_losses = warn_of_losses(left_out, left_out + kept, details)
 
     # --- features that no record has ------------------------------------------------------------
 

@@ -21,7 +21,7 @@ from ..records.inflated_dataset import InflatedDataset
 from ..records.manifest import Manifest
 from ..records.paths import PathLike
 from ..records.record_files import RecordFiles, Source
-from ..records.recovery import OnError, skips_records
+from ..records.recovery import OnError, samples, skips_records, spread
 from ..records.remote_dataset import RemoteDataset
 from ..records.shard_sets import Shards
 from ..storage.options import StorageOptions
@@ -366,9 +366,17 @@ class Ordering:
 
     def spread(self, count: int) -> NDArray[np.uint64]:
         """Return the numbers of up to `count` records from all parts of the source."""
-        total, selected = self.record_count, self.selected.numbers
-        numbers = np.unique(np.linspace(0, max(total - 1, 0), count).astype(np.uint64))[:total]
-        return numbers if selected is None else selected[numbers]
+        return self._numbers_at(spread(self.record_count, count))
+
+    def samples(self) -> Iterator[NDArray[np.uint64]]:
+        """Yield the numbers of records that represent the source, in a few parts."""
+        is_remote = isinstance(self.dataset, RemoteDataset)
+        return map(self._numbers_at, samples(self.record_count, is_remote=is_remote))
+
+    def _numbers_at(self, places: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        """Return the numbers of the records at these places among the selected records."""
+        selected = self.selected.numbers
+        return places if selected is None else selected[places]
 
     def valid(self, numbers: NDArray[np.uint64]) -> tuple[list[bytes], NDArray[np.uint64]]:
         """Return the undamaged records among some records, and their numbers."""

@@ -20,7 +20,6 @@ from ..images.augment import Augment
 from ..parsing.sequence import SequenceParser
 from ..records.byte_sources import check_rereadable
 from ..records.recovery import Damage, skips_records
-from ..records.remote_dataset import RemoteDataset
 from ..threads.clock import lap
 from .bucket_plans import BucketStep
 from .buckets import Buckets
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
 __all__ = ["NativeFeed", "Stage", "Steps"]
 
 _HEAD = 32  # first records of a stream that are kept, to list their features
-_SAMPLED = 1000  # records that represent a source
 
 
 Failures = list[FastrecError]
@@ -351,12 +349,7 @@ class Stage:
         ordering = self._run.ordering
         if ordering.streams:
             return self._is_any_streamed_usable()
-        # Each remote record takes a request.
-        is_remote = isinstance(ordering.dataset, RemoteDataset)
-        numbers = ordering.spread(_HEAD if is_remote else _SAMPLED)
-        steps = -(-len(numbers) // _HEAD)
-        parts = (ordering.valid(numbers[first::steps]) for first in range(steps))
-        return any(self.usable(*part) for part in parts)
+        return any(self.usable(*ordering.valid(numbers)) for numbers in ordering.samples())
 
     def _is_any_streamed_usable(self) -> bool:
         files = self._run.ordering.files

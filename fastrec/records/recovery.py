@@ -3,15 +3,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, Union
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ..arguments import check_int, shown
-from ..errors import CorruptRecordError, FastrecError, TruncatedFileError, call_out
+from ..errors import CorruptRecordError, FastrecError, TruncatedFileError, call_out, warn_caller
 from .content import UNKNOWN
 
-__all__ = ["Damage", "OnError", "Skipped", "skips_records"]
+__all__ = [
+    "JUDGED",
+    "Damage",
+    "OnError",
+    "Skipped",
+    "samples",
+    "skips_records",
+    "spread",
+    "warn_of_losses",
+]
+
+JUDGED = 100
+"""Records before the share of those that were left out is judged."""
+
+_AT_ONCE = 32  # records of a sample that are read together
+_MOST_SAMPLED = 1000  # records that represent a source
 
 OnError = Union[Literal["raise", "tolerate_tail", "skip"], Callable[[FastrecError], Any]]  # noqa: UP007
 
@@ -170,6 +188,30 @@ class Damage:
     def regions(self) -> list[Skipped]:
         """All regions skipped so far, in this pass and in other passes over the same files."""
         return list(self._found.values())
+
+
+def warn_of_losses(left_out: int, count: int, details: str) -> bool:
+    """Warn if more than a tenth of `count` records was left out, and return whether that is so."""
+    is_much = left_out * 10 > count
+    if is_much:
+        warn_caller(f"on_error left out {left_out} of {count} records; {details}")
+    return is_much
+
+
+def spread(total: int, count: int) -> NDArray[np.uint64]:
+    """Return up to `count` numbers of `total` records, at equal distances."""
+    return np.unique(np.linspace(0, max(total - 1, 0), count).astype(np.uint64))[:total]
+
+
+def samples(total: int, *, is_remote: bool) -> Iterator[NDArray[np.uint64]]:
+    """Yield the numbers of records that represent a source of `total` records, in a few parts.
+
+    Each part comes from all over the source. A remote source has one part, because each of its
+    records takes a request.
+    """
+    numbers = spread(total, _AT_ONCE if is_remote else _MOST_SAMPLED)
+    steps = -(-len(numbers) // _AT_ONCE)
+    return (numbers[first::steps] for first in range(steps))
 
 
 def _is_of_foreign_file(error: Any, begin: int, last: bool) -> bool:
