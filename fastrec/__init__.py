@@ -155,13 +155,10 @@ if TYPE_CHECKING:
         VarLenFeature,
     )
     from .images.augment import Augment
+    from .parsing.by_number import parse_many
     from .parsing.decode_raw import decode_raw
     from .parsing.infer import infer_features
-    from .parsing.parse import (
-        parse_example,
-        parse_many,
-        parse_single_example,
-    )
+    from .parsing.parse import parse_example, parse_single_example
     from .parsing.sequence import parse_sequence_example, parse_single_sequence_example
     from .records.dataset_index import DatasetIndex
     from .records.index import Index
@@ -190,11 +187,8 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "records.shard_layout": ("Resharded",),
     "records.splitting": ("FileRange", "file_ranges"),
     "storage.options": ("StorageOptions",),
-    "parsing.parse": (
-        "parse_example",
-        "parse_many",
-        "parse_single_example",
-    ),
+    "parsing.by_number": ("parse_many",),
+    "parsing.parse": ("parse_example", "parse_single_example"),
     "features.spec": (
         "FixedLenFeature",
         "FixedLenSequenceFeature",

@@ -7,12 +7,12 @@ import contextlib
 import difflib
 import itertools
 import warnings
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from .. import _core
 from ..columns import Bytes
-from ..errors import FastrecError
+from ..errors import FastrecError, warn_caller
 
 __all__ = ["FEW", "UnseenColumns", "absence_text", "absent_features", "warn_of_misspelt"]
 
@@ -77,21 +77,23 @@ def absence_text(who: str, name: str, hint: str) -> str:
 
 
 def warn_of_misspelt(
-    schemas: Sequence[_core.Schema], records: Bytes | Sequence[Any], *, stacklevel: int
+    schemas: Sequence[_core.Schema],
+    count: int,
+    take: Callable[[int], Bytes | Sequence[Any]],
 ) -> None:
-    """Warn about features that none of many records has, if there is a hint at another name.
+    """Warn about features that none of `count` records has, if there is a hint at another name.
 
-    The same features are examined once in a process: rare features are absent from many calls.
+    `take` returns the given number of records. The same features are examined once in a process:
+    rare features are absent from many calls.
     """
-    unseen = () if len(records) < FEW else tuple(k for each in schemas for k in each.unseen)
+    unseen = () if count < FEW else tuple(k for each in schemas for k in each.unseen)
     if not unseen or unseen in _examined:
         return
     if len(_examined) < _MOST_REMEMBERED:
         _examined.add(unseen)
-    for name, hint in absent_features(schemas, records[:FEW]):
+    for name, hint in absent_features(schemas, take(FEW)):
         if hint:
-            text = absence_text("none of the records", name, hint)
-            warnings.warn(text, RuntimeWarning, stacklevel=stacklevel + 1)
+            warn_caller(absence_text("none of the records", name, hint))
 
 
 class UnseenColumns:

@@ -5,30 +5,27 @@ from __future__ import annotations
 
 import functools
 import os
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, Union
-
-import numpy.typing as npt
 
 from .. import _core
 from ..arguments import check_int, check_types, is_bytes_like, shown
 from ..columns import Bytes
-from ..errors import ExampleParseError, FastrecError, call_out
+from ..errors import FastrecError, call_out, detached
 from ..features.column_spec import ReadPlan
 from ..features.spec import Feature, plan_example
-from ..records.reader import Reader, record_numbers
+from ..records.recovery import warn_of_losses
 from ..threads.cpus import usable_cpus
-from .absent import FEW, warn_of_misspelt
+from .absent import warn_of_misspelt
 
 __all__ = [
+    "MOST_THREADS",
     "ExampleParser",
     "Leniency",
     "Misfits",
     "ParseOnError",
     "Records",
     "parse_example",
-    "parse_many",
     "parse_single_example",
 ]
 
@@ -39,7 +36,7 @@ Records = Union[Iterable[Union[bytes, bytearray, memoryview, Bytes]], Bytes]  # 
 
 # A batch smaller than this is parsed faster than another thread can start.
 _WORTH_THREADS = 1 << 20
-_MOST_THREADS = 8  # threads by default; more rarely help, because memory limits them
+MOST_THREADS = 8  # threads by default; more rarely help, because memory limits them
 
 
 @functools.lru_cache(maxsize=32)
@@ -64,17 +61,17 @@ def compile_schema(
         return _core.Schema(plan(features), skips=skips)
 
 
-def _check_threads(threads: int | None) -> None:
+def check_threads(threads: int | None) -> None:
     if threads is not None:
         check_int("threads", threads, 1, 2**16)
 
 
-def _threads_for(records: Sequence[Any] | Bytes, threads: int | None) -> int:
-    _check_threads(threads)
+def threads_for(records: Sequence[Any] | Bytes, threads: int | None) -> int:
+    check_threads(threads)
     if threads is not None:
         return threads
     size = records.nbytes if isinstance(records, Bytes) else sum(map(len, records))
-    return 1 if size < _WORTH_THREADS else min(usable_cpus(), _MOST_THREADS)
+    return 1 if size < _WORTH_THREADS else min(usable_cpus(), MOST_THREADS)
 
 
 def check_records(records: Any) -> Bytes | tuple[Any, ...]:
@@ -144,16 +141,11 @@ class Leniency:
             return
         for _, error in misfits:
             if callable(self._on_error):
-                call_out(self._on_error, error)
+                call_out(self._on_error, detached(error))
         if len(misfits) == count:
             raise misfits[0][1]
-        if not callable(self._on_error) and len(misfits) * 10 > count:
-            warnings.warn(
-                f"on_error='skip' left out {len(misfits)} of {count} records; the first: "
-                f"{misfits[0][1]}",
-                RuntimeWarning,
-                stacklevel=4,
-            )
+        if not callable(self._on_error):
+            warn_of_losses(len(misfits), count, f"the first: {misfits[0][1]}")
 
 
 class ExampleParser:
@@ -169,10 +161,10 @@ class ExampleParser:
         """Return columns, as :func:`parse_example` does; `warns` allows warnings."""
         records = check_records(records)
         misfits: Misfits = []
-        columns = self._schema.parse(records, _threads_for(records, threads), misfits)
+        columns = self._schema.parse(records, threads_for(records, threads), misfits)
         self._leniency.settle(misfits, len(records))
         if warns:
-            warn_of_misspelt([self._schema], records, stacklevel=3)
+            warn_of_misspelt([self._schema], len(records), lambda few: records[:few])
         return columns
 
     def single(self, record: bytes) -> dict[str, Any]:
@@ -237,81 +229,6 @@ def parse_example(
     ((2, 2, 3), array([3, 3]))
     """
     return ExampleParser(features, on_error)(records, threads, warns=True)
-
-
-def parse_many(
-    reader: Reader,
-    indices: Sequence[int] | npt.NDArray[Any],
-    features: Mapping[str, Feature],
-    *,
-    threads: int | None = None,
-    on_error: ParseOnError = "raise",
-) -> dict[str, Any]:
-    """Read records by index and parse them into a batch of columns, in one native call.
-
-    The result is that of ``parse_example(reader.read_many(indices), features)``, but the records
-    are not copied. This is useful for custom samplers.
-
-    Parameters
-    ----------
-    reader : Reader
-    indices : sequence of int, or integer array of shape (n,)
-        Record numbers in any order, with repeats; negative numbers count from the end.
-    features, threads, on_error
-        As in :func:`parse_example`. `on_error` also applies to records with damaged data.
-
-    Returns
-    -------
-    dict
-        Columns, as from :func:`parse_example`.
-
-    Raises
-    ------
-    IndexError
-        If an index is out of range.
-    CorruptRecordError, TruncatedFileError, LimitExceededError, RandomAccessError
-        As from :meth:`Reader.read_many`.
-    ExampleParseError
-        If a record does not match `features`; the message names file, record and feature.
-
-    Examples
-    --------
-    >>> import os, tempfile, numpy as np, fastrec
-    >>> path = os.path.join(tempfile.mkdtemp(), "squares.tfrecord")
-    >>> with fastrec.Writer(path) as writer:
-    ...     writer.write_batch({"square": np.arange(6) ** 2})
-    >>> reader = fastrec.Reader(path)
-    >>> parse_many(reader, [5, 0, -2], {"square": fastrec.FixedLenFeature((), np.int64)})
-    {'square': array([25,  0, 16])}
-    """
-    check_types(parse_many, {"reader": reader})
-    _check_threads(threads)
-    dataset = reader._files.dataset()
-    numbers = record_numbers(indices, len(dataset))
-    leniency, misfits = Leniency(on_error), Misfits()
-    schema = compile_schema(plan_example, features, skips=leniency.skips)
-    if isinstance(dataset, _core.Dataset):
-        threads = threads or min(usable_cpus(), _MOST_THREADS)
-        columns = schema.gather(dataset, numbers, threads, misfits)
-        leniency.settle(misfits, len(numbers))
-        if len(numbers) >= FEW and schema.unseen:
-            warn_of_misspelt([schema], dataset.take(numbers[:FEW]), stacklevel=2)
-        return columns
-    records = dataset.take(numbers)
-
-    def locate(error: Any) -> FastrecError:
-        if error.record is None:
-            return error  # type: ignore[no-any-return]
-        path, record, _ = dataset.position_of(int(numbers[error.record]))
-        return error.in_record(record, path)  # type: ignore[no-any-return]
-
-    try:
-        columns = schema.parse(records, _threads_for(records, threads), misfits)
-    except ExampleParseError as error:
-        raise locate(error) from None
-    leniency.settle([(row, locate(error)) for row, error in misfits], len(numbers))
-    warn_of_misspelt([schema], records, stacklevel=2)
-    return columns
 
 
 def parse_single_example(record: bytes, features: Mapping[str, Feature]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any
 from .. import _core
 from ..features.spec import Feature, plan_context, plan_frame_rows, plan_frames
 from .absent import warn_of_misspelt
+from .by_number import Dataset, Numbers, parse_records, warn_of_misspelt_in
 from .parse import (
     Leniency,
     Misfits,
@@ -24,6 +25,7 @@ __all__ = [
     "parse_sequence_example",
     "parse_sequences",
     "parse_single_sequence_example",
+    "read_sequences",
 ]
 
 _Columns = dict[str, Any]
@@ -89,7 +91,20 @@ def parse_sequences(
     columns = parser(records, misfits)
     leniency.settle(misfits, len(records))
     if warns:
-        warn_of_misspelt(parser.schemas, records, stacklevel=3)
+        warn_of_misspelt(parser.schemas, len(records), lambda few: records[:few])
+    return columns
+
+
+def read_sequences(
+    dataset: Dataset, numbers: Numbers, context: Any, sequence: Any, misfits: Misfits | None
+) -> tuple[_Columns, _Columns, _Columns]:
+    """Return the columns of records by number, as :func:`parse_sequence_example` does.
+
+    `misfits` is as for :func:`parse_records`.
+    """
+    parser = SequenceParser(context, sequence, skips=misfits is not None)
+    columns = parse_records(dataset, numbers, parser, misfits)
+    warn_of_misspelt_in(parser.schemas, dataset, numbers, misfits)
     return columns
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from .. import _core
 from ..columns import Bytes
-from ..errors import IndexMismatchError
+from ..errors import CorruptRecordError, FastrecError, IndexMismatchError, detached
 from ..storage.ahead import Ahead, Job, run_all
 from ..storage.options import StorageOptions
 from .kept_objects import KeptObjects, fetch
@@ -199,9 +199,20 @@ class RemoteDataset:
         """Yield the jobs for one of many calls to :meth:`take`."""
         return self.kept.jobs(plan)
 
-    def take(self, numbers: NDArray[np.uint64]) -> Bytes:
-        """Return the records with these numbers as one block."""
-        return self._extract(numbers).take(numbers)
+    def take(
+        self, numbers: NDArray[np.uint64], misfits: list[tuple[int, FastrecError]] | None = None
+    ) -> Bytes:
+        """Return the records with these numbers as one block.
+
+        With `misfits`, records with damaged data are left out, and their places in `numbers` and
+        errors are added to it.
+        """
+        extract = self._extract(numbers)
+        if misfits is None:
+            return extract.take(numbers)
+        with contextlib.suppress(CorruptRecordError):
+            return extract.take(numbers)
+        return extract.take_sound(numbers, misfits)
 
     def records(self, numbers: NDArray[np.uint64]) -> list[bytes]:
         """Return the records with these numbers as a list."""
@@ -341,6 +352,20 @@ class Extract:
         CorruptRecordError, LimitExceededError
         """
         return self._records.take(np.searchsorted(self._numbers, numbers).astype(np.uint64))
+
+    def take_sound(
+        self, numbers: NDArray[np.uint64], misfits: list[tuple[int, FastrecError]]
+    ) -> Bytes:
+        """Return records of the plan whose data is sound; add the others to `misfits`."""
+        records: list[bytes] = []
+        for row in range(len(numbers)):
+            try:
+                records += self.take(numbers[row : row + 1])
+            except CorruptRecordError as error:
+                if error.kind != "data-crc":
+                    raise
+                misfits.append((row, detached(error)))
+        return Bytes.from_list(records)
 
 
 @contextlib.contextmanager

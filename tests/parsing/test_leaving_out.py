@@ -18,7 +18,7 @@ from fastrec import FixedLenFeature, RaggedFeature, SparseFeature
 from fastrec.features.builders import PaddedBuild
 from fastrec.parsing import absent
 
-pytestmark = pytest.mark.filterwarnings("ignore:on_error='skip' left out")
+pytestmark = pytest.mark.filterwarnings("ignore:on_error left out")
 
 FEATURES: dict[str, Any] = {
     "id": FixedLenFeature((), np.int64),
