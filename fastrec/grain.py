@@ -27,8 +27,9 @@ from ._core import permuted
 from .arguments import check_int
 from .batches.block_shuffle import Shuffle
 from .images.keyed import KeyedParser
+from .parsing.by_number import take_records
 from .parsing.left_out import LeftOut
-from .parsing.parse import ParseOnError
+from .parsing.parse import Misfits, ParseOnError
 from .records.reader import record_numbers, usable_count
 from .records.recovery import Skipped
 
@@ -67,8 +68,8 @@ class Source:
         ``"skip"`` leaves out records with damaged data and records that do not match the features:
         their elements are None, as after ``MapDataset.filter``, and ``to_iter_dataset`` omits them.
         Batch after ``to_iter_dataset``: ``MapDataset.batch`` refuses None. A callable gets the
-        error of each such record. An error is raised if none of the first
-        100 records can be used. More than a tenth causes a warning.
+        error of each such record. An error is raised if the first 100 requested records, and others
+        from all over the source, cannot be used. More than a tenth causes a warning.
 
     Examples
     --------
@@ -116,17 +117,20 @@ class Source:
     def _getitems(self, indices: Sequence[int]) -> Sequence[Any]:
         if not self._left_out.is_active:
             return self._elements(indices)
-        count = len(self)
-        numbers: list[int] = record_numbers(indices, count).tolist()
-        elements, kept = self._left_out.read(self._elements, numbers, count)
+        numbers: list[int] = record_numbers(indices, len(self)).tolist()
+        elements, kept = self._left_out.read(self._elements, numbers, self._reader)
         usable = dict(zip(kept, elements or (), strict=True))
         return [usable.get(number) for number in numbers]
 
-    def _elements(self, indices: Sequence[int]) -> Sequence[Any]:
-        if self._parse is None:
+    def _elements(self, indices: Sequence[int], misfits: Misfits | None = None) -> Sequence[Any]:
+        if self._parse is None and misfits is None:
             return self._reader.__getitems__(indices)
-        columns = self._parse(self._reader, indices, self._epoch)
-        return [{name: column[i] for name, column in columns.items()} for i in range(len(indices))]
+        if self._parse is None:
+            dataset = self._reader._files.dataset()
+            return list(take_records(dataset, record_numbers(indices, len(dataset)), misfits))
+        columns = self._parse(self._reader, indices, self._epoch, misfits=misfits)
+        count = len(indices) - len(misfits or ())
+        return [{name: column[i] for name, column in columns.items()} for i in range(count)]
 
     def __repr__(self) -> str:
         return f"fastrec.grain.Source({_describe(self._reader)}, features={self._features!r})"
@@ -256,7 +260,9 @@ class BatchMapDataset(grain.MapDataset):  # type: ignore[misc]
             columns: dict[str, Any] | None
             if self._left_out.is_active:
                 columns, _ = self._left_out.read(
-                    lambda kept: self._parse(self._reader, kept, epoch), numbers.tolist(), count
+                    lambda some, misfits: self._parse(self._reader, some, epoch, None, misfits),
+                    numbers.tolist(),
+                    self._reader,
                 )
             else:
                 columns = self._parse(self._reader, numbers, epoch)

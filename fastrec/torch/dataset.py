@@ -11,12 +11,13 @@ from typing import Any, Final
 import torch
 import torch.utils.data
 
-from .. import Bytes, ExampleParseError, Reader, SequenceFeatures, parse_sequence_example
+from .. import ExampleParseError, Reader, SequenceFeatures, parse_sequence_example
 from ..arguments import check_int
-from ..errors import CorruptRecordError, call_out, with_remedy
+from ..errors import CorruptRecordError, FastrecError, call_out, with_remedy
 from ..images.keyed import KeyedParser
 from ..parsing.left_out import LeftOut
-from ..parsing.parse import ParseOnError
+from ..parsing.parse import Misfits, ParseOnError
+from ..parsing.sequence import read_sequences
 from ..records.reader import record_numbers, usable_count
 from ..records.recovery import Skipped
 from ..records.remote_dataset import RemoteDataset
@@ -117,7 +118,8 @@ class Dataset(torch.utils.data.Dataset):  # type: ignore[misc,type-arg,unused-ig
             if self._parse.is_random:
                 self._epoch.share_memory_()
         else:
-            self._parse_sequences(Bytes.from_list([]))  # raises if the features are not supported
+            # Raises an error if the features are not supported.
+            parse_sequence_example([], self.features, self.sequence_features)
 
     def set_epoch(self, epoch: int) -> None:
         """Set the epoch of random transforms; all workers follow, including persistent ones."""
@@ -138,53 +140,53 @@ class Dataset(torch.utils.data.Dataset):  # type: ignore[misc,type-arg,unused-ig
                 rows = self._rows(indices)
             except (CorruptRecordError, ExampleParseError) as error:
                 raise with_remedy(error, _REMEDY.format(len(indices))) from None
-        return self._samples(rows)
-
-    def _samples(self, rows: Rows) -> Sequence[Any]:
         transform = self.transform
         return rows if transform is None else [call_out(transform, dict(row)) for row in rows]
 
     def __iter__(self) -> Iterator[Any]:
         # Without this method, Python would end a loop at an IndexError of the transform.
         for number in range(len(self)):
-            rows = self._usable([number])
-            if rows is not None:
-                yield self._samples(rows)[0]
+            try:
+                sample = self[number]
+            except FastrecError:
+                if number not in self._left_out:
+                    raise
+            else:
+                yield sample
 
     @property
     def skipped(self) -> list[Skipped]:
         """The records left out so far, in this process."""
         return self._left_out.regions
 
-    def _rows(self, indices: Sequence[int]) -> Rows:
-        columns, lengths = self._read(indices)
-        return Rows(columns, len(indices), lengths)
+    def _rows(self, indices: Sequence[int], misfits: Misfits | None = None) -> Rows:
+        columns, lengths = self._read(indices, misfits)
+        return Rows(columns, len(indices) - len(misfits or ()), lengths)
 
     def _usable(self, indices: Sequence[int]) -> Rows | None:
         """Return the rows of the usable records, or None if all are unusable."""
         if not self._left_out.is_active or not len(indices):
             return self._rows(indices)
-        count = len(self)
-        numbers: list[int] = record_numbers(indices, count).tolist()
-        rows, _ = self._left_out.read(self._rows, numbers, count)
+        numbers: list[int] = record_numbers(indices, len(self)).tolist()
+        rows, _ = self._left_out.read(self._rows, numbers, self.reader)
         return rows
 
-    def _read(self, indices: Sequence[int]) -> tuple[dict[str, Any], dict[str, Any]]:
+    def _read(
+        self, indices: Sequence[int], misfits: Misfits | None
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return columns, and the frame counts of padded feature lists."""
         worker = torch.utils.data.get_worker_info()
         if not self._is_prepared:
             self._prepare(worker)
         if self.sequence_features is None:
             threads = None if worker is None else 1
-            return self._parse(self.reader, indices, int(self._epoch), threads), {}
-        try:
-            return self._parse_sequences(self.reader.read_many(indices))
-        except ExampleParseError as error:
-            if error.record is None:
-                raise
-            number = range(len(self))[indices[error.record]]
-            path, record = self.reader._files.dataset().place_of(number)
-            raise error.in_record(record, path) from None
+            return self._parse(self.reader, indices, int(self._epoch), threads, misfits), {}
+        dataset = self.reader._files.dataset()
+        numbers = record_numbers(indices, len(dataset))
+        context, lists, lengths = read_sequences(
+            dataset, numbers, self.features, self.sequence_features, misfits
+        )
+        return {**context, **lists}, lengths
 
     def _prepare(self, worker: Any) -> None:
         """Prepare for requests for all records, which are single ranges of objects at first."""
@@ -203,12 +205,6 @@ class Dataset(torch.utils.data.Dataset):  # type: ignore[misc,type-arg,unused-ig
             RuntimeWarning,
             stacklevel=3,
         )
-
-    def _parse_sequences(self, records: Bytes) -> tuple[dict[str, Any], dict[str, Any]]:
-        context, lists, lengths = parse_sequence_example(
-            records, self.features, self.sequence_features
-        )
-        return {**context, **lists}, lengths
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_is_prepared": False}

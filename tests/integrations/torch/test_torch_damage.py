@@ -127,6 +127,29 @@ def test_a_source_without_records_has_no_record_by_number(tmp_path: Path) -> Non
     assert len(dataset.__getitems__([])) == 0
 
 
+def test_a_loop_over_a_subclass_calls_its_method(tmp_path: Path) -> None:
+    class Doubled(Dataset):
+        def __getitem__(self, index: Any) -> Any:
+            return 2 * int(super().__getitem__(index)["id"])
+
+    write_with(tmp_path / "a", {3}, 5)
+    assert list(Doubled(tmp_path / "a", FEATURES, on_error="skip")) == [0, 2, 4, 8]
+    write_with(tmp_path / "b", set(), 3)
+    assert list(Doubled(tmp_path / "b", FEATURES)) == [0, 2, 4]
+
+
+def test_a_warning_names_the_line_of_the_loop(tmp_path: Path) -> None:
+    dataset = write_with(tmp_path / "a", set(range(0, 200, 5)), 200)
+    loops: list[Callable[[], Any]] = [
+        lambda: list(DataLoader(dataset, batch_size=100)),
+        lambda: list(Dataset(tmp_path / "a", FEATURES, on_error="skip")),
+    ]
+    for loop in loops:
+        with pytest.warns(RuntimeWarning, match=r"left out \d+ of \d+ records; the") as caught:
+            loop()
+        assert [warning.filename for warning in caught] == [__file__]
+
+
 def test_a_loop_over_a_dataset_omits_unusable_records(tmp_path: Path) -> None:
     unusable = {0, 3, 4, 5, 39}
     dataset = write_with(tmp_path / "a", unusable)
