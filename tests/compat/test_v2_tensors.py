@@ -29,6 +29,15 @@ def test_python_numbers_are_32_bits_wide_and_arrays_stay_what_they_are() -> None
     assert tf.constant(1.5, tf.float64).dtype == tf.float64
 
 
+def test_text_tensors_in_a_list_are_stacked() -> None:
+    three, word = tf.strings.as_string(tf.constant(3)), tf.constant("a")
+    assert tf.convert_to_tensor([three]).numpy().tolist() == [b"3"]
+    rows = tf.convert_to_tensor([[three, "b"], ["c", word]])
+    assert rows.numpy().tolist() == [[b"3", b"b"], [b"c", b"a"]]
+    assert tf.concat([tf.constant(["x"]), [three]], 0).numpy().tolist() == [b"x", b"3"]
+    assert tf.where([True, False], [word, word], [three, three]).numpy().tolist() == [b"a", b"3"]
+
+
 def test_values_come_out_as_numpy_has_them() -> None:
     assert tf.constant("a\0").numpy() == b"a\0"
     assert isinstance(tf.constant(3).numpy(), np.int32)

@@ -394,7 +394,7 @@ def convert_to_tensor(
                 f"{value.dtype.name}: {value!r}"
             )
         return value
-    if isinstance(value, (list, tuple)) and _holds_symbol(value):
+    if isinstance(value, (list, tuple)) and must_be_stacked(value):
         each_dtype = wanted or _first_tensor(value).dtype
         return OPERATORS["stack"]([convert_to_tensor(each, each_dtype) for each in value])
     if isinstance(value, fastrec.Bytes):
@@ -411,10 +411,13 @@ def convert_to_tensor(
     return EagerTensor(_numeric(value, wanted))
 
 
-def _holds_symbol(value: Any) -> bool:
+def must_be_stacked(value: Any) -> bool:
+    """Return whether a nested list holds a tensor that NumPy cannot convert: a symbol or text."""
     if isinstance(value, (list, tuple)):
-        return any(map(_holds_symbol, value))
-    return isinstance(value, Tensor) and not isinstance(value, EagerTensor)
+        return any(map(must_be_stacked, value))
+    return isinstance(value, Tensor) and (
+        not isinstance(value, EagerTensor) or value.dtype.name == "string"
+    )
 
 
 def mismatch(op: str, expected: DType, found: DType, number: int = 1) -> _errors.OpError:

@@ -19,8 +19,8 @@ from .._tf.tensor import (
     EagerTensor,
     Tensor,
     TensorShape,
-    _holds_symbol,
     convert_to_tensor,
+    must_be_stacked,
 )
 from .._tf.tracing.recording import Symbol, run
 from ._faces import (
@@ -182,7 +182,7 @@ def resize(
     if tensor.shape.ndims not in (None, 3, 4):
         raise ValueError("'images' must have either 3 or 4 dimensions.")
     size = in_integers(size)
-    wanted = convert_to_tensor(size if _holds_symbol(size) else np.asarray(size))
+    wanted = convert_to_tensor(size if must_be_stacked(size) else np.asarray(size))
     if wanted.shape.sizes not in (None, (None,), (2,)):
         raise ValueError("'size' must be a 1-D Tensor of 2 elements: new_height, new_width")
     if not wanted.dtype.is_integer:
