@@ -54,3 +54,32 @@ def test_large_elements_after_an_error_of_their_source_are_not_lost() -> None:
                 errors += 1
         assert errors == 1
         assert found == [-4, -3, -1, 1, 2, 3, 4, 5, 6, 7]
+
+
+@pytest.mark.parametrize("lowered", [True, False])
+@pytest.mark.parametrize(
+    "empty", [lambda d: d.take(0), lambda d: d.skip(-1), lambda d: d.repeat(0)]
+)
+def test_a_portion_without_elements_does_not_start_its_input(empty: Any, lowered: bool) -> None:
+    starts: list[int] = []
+
+    def numbers() -> Iterator[int]:
+        starts.append(1)
+        yield from range(5)
+
+    generated = tf.data.Dataset.from_generator(
+        numbers, output_signature=tf.TensorSpec([], tf.int64)
+    )
+    shuffled = tf.data.Dataset.range(6).shuffle(6, seed=2)
+    wanted = list(shuffled.as_numpy_iterator())
+    before = tf.data.set_lowering(lowered)
+    try:
+        for data in (generated.prefetch(2), generated.map(lambda x: x + 1), generated.batch(2)):
+            for some in (empty(data), empty(data).take(3), empty(data).repeat(2).batch(2)):
+                assert list(some) == []
+        assert starts == []
+        shuffled = tf.data.Dataset.range(6).shuffle(6, seed=2)  # its seeds are not used up
+        assert list(empty(shuffled).repeat(2)) == []
+        assert list(shuffled.as_numpy_iterator()) == wanted
+    finally:
+        tf.data.set_lowering(before)

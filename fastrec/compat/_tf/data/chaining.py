@@ -242,9 +242,8 @@ class Chain(ABC):
 
     def repeat(self, count: Any = None, name: str | None = None) -> Dataset:
         """Repeat the dataset `count` times; forever by default."""
-        return self._of(
-            _portions.Repeat(self._node, None if count is None else _whole("count", count))
-        )
+        number = -1 if count is None else _whole("count", count)
+        return self._of(_portions.Repeat(self._node, number)) if number else self.take(0)
 
     def take(self, count: Any, name: str | None = None) -> Dataset:
         """Keep the first `count` elements, or all of them if `count` is -1."""

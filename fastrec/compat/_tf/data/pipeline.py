@@ -5,7 +5,7 @@ An element is the tuple of its parts. Both ways yield the same elements. Columns
 every node up to the source supports them; because functions are traced, it is known in advance
 whether this is faster. ``FASTREC_COMPAT_LOWERING=0`` disables columns.
 
-Iteration can continue after an error, as described in :mod:`._streams`.
+Iteration can continue after an error, as described in :mod:`.streams`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from .. import errors as _errors
 from ..columns import Variants
@@ -23,6 +23,9 @@ from ..structure import LEAF, pack
 from ..tracing.recording import wrap
 from ..width import AHEAD
 from .streams import BLOCKS, ELEMENTS, Blocks, Pieces, Values, steps, to_blocks, to_values
+
+if TYPE_CHECKING:
+    from ..tracing.trace import Trace
 
 T = TypeVar("T")
 
@@ -139,7 +142,7 @@ class Node(ABC):
             found = to_blocks(self.stream(), count)
         return found
 
-    def parsed(self, trace: Any) -> Values | None:
+    def parsed(self, trace: Trace) -> Values | None:
         """Return elements as the first operation of `trace` parses them; None if it cannot."""
         return None
 
@@ -150,12 +153,24 @@ class Node(ABC):
 class Portion(Node):
     """Node that passes on elements of its input, one by one or in blocks."""
 
+    def spend_seeds(self) -> None:
+        if not self._is_empty():
+            super().spend_seeds()
+
     def values(self, fast: bool = True) -> Values:
+        if self._is_empty():
+            return iter(())
         return self._passed(self.inputs[0].stream(fast), ELEMENTS)
 
     def blocks(self, count: int) -> Blocks | None:
+        if self._is_empty():
+            return iter(())
         blocks = self.inputs[0].blocks(self._needed(count))
         return None if blocks is None else self._passed(blocks, BLOCKS)
+
+    def _is_empty(self) -> bool:
+        """Return whether the node yields nothing, so that its input is not started."""
+        return False
 
     def _needed(self, count: int) -> int:
         """Return how many elements of the input to request for `count` elements."""
@@ -238,7 +253,7 @@ def spec_of(node: Node) -> Any:
         If the specs depend on the first element and there is none.
     """
     if node.structure == LEAF and not node.specs:
-        raise TypeError("what the elements are is not known: the first of them cannot be made")
+        raise TypeError("element specs depend on the first element, which could not be computed")
     return pack(node.structure, node.specs, NoneTensorSpec())
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``take``, ``skip``, ``shard``, ``zip``, ``concatenate`` and ``assert_cardinality``."""
+"""``take``, ``skip``, ``shard``, ``repeat``, ``concatenate`` and ``assert_cardinality``."""
 
 from __future__ import annotations
 
@@ -28,9 +28,8 @@ class Take(Portion):
             return total
         return self._count if total == INFINITE else min(total, self._count)
 
-    def blocks(self, count: int) -> Blocks | None:
-        # Does not ask the input for no elements: a chain of such nodes would ask it 2**n times.
-        return super().blocks(count) if self._count else iter(())
+    def _is_empty(self) -> bool:
+        return self._count == 0
 
     def _needed(self, count: int) -> int:
         return min(count, self._count) if self._count > 0 else count
@@ -65,8 +64,11 @@ class Skip(Portion):
             return 0
         return total if total < 0 else max(total - self._count, 0)
 
+    def _is_empty(self) -> bool:
+        return self._count < 0
+
     def _passed(self, stream: Iterator[T], pieces: Pieces) -> Iterator[T]:
-        return iter(()) if self._count < 0 else skipped(stream, self._count, pieces)
+        return skipped(stream, self._count, pieces)
 
 
 class Shard(Portion):
@@ -113,24 +115,24 @@ class Shard(Portion):
 
 
 class Repeat(Node):
-    """Node that repeats its input a number of times, or forever."""
+    """Node that repeats its input a positive number of times, or forever if it is negative."""
 
-    def __init__(self, node: Node, count: int | None) -> None:
+    def __init__(self, node: Node, count: int) -> None:
         super().__init__(node)
-        self._count = -1 if count is None else count
+        self._count = count
 
     def cardinality(self) -> int:
         total = self.inputs[0].cardinality()
         if self._count < 0:
             return 0 if total == 0 else INFINITE
-        return 0 if self._count == 0 else total * self._count if total >= 0 else total
+        return total * self._count if total >= 0 else total
 
     def _epochs(self, make: Callable[[], Iterator[T]]) -> Iterator[T]:
         stream, epoch, empty, over = make(), 1, True, False
 
         def step() -> T:
             nonlocal stream, epoch, empty, over
-            while self._count:
+            while True:
                 try:
                     found = next(stream)
                 except StopIteration:
@@ -143,7 +145,6 @@ class Repeat(Node):
                 else:
                     empty = False
                     return found
-            raise StopIteration
 
         return steps(step)
 
