@@ -413,6 +413,11 @@ def class_of(spec: TypeSpec) -> type[Any]:
     return _CLASSES.get(type(spec), Tensor)
 
 
+def is_sparse(value: Any) -> bool:
+    """Return whether a value is a sparse tensor."""
+    return isinstance(value, SparseTensor)
+
+
 def pieces(value: Any) -> list[Tensor]:
     """Return the components of a composite tensor; a dense tensor is its only component."""
     found: list[Tensor] = value._fetch_parts()[0] if isinstance(value, COMPOSITES) else [value]

@@ -16,7 +16,7 @@ from .._tf.dtypes import DType, int64, resource, string
 from .._tf.naming import named
 from .._tf.ops import Array, invalid
 from .._tf.shape import TensorShape, as_shape
-from ._composites import SparseTensor, parts_of, pieces
+from ._composites import is_sparse, parts_of, pieces
 from ._nodes import Tensor
 from .array_ops import arrays, math, picking
 from .constants import constant, convert_to_tensor
@@ -178,11 +178,6 @@ def at_random(
     return lambda types, shapes: RandomShuffleQueue(
         capacity, min_after_dequeue, types, shapes, seed=seed, shared_name=shared_name
     )
-
-
-def is_sparse(value: Any) -> bool:
-    """Return whether a value is a SparseTensor."""
-    return isinstance(value, SparseTensor)
 
 
 def _one(step: Any, indices: Array, values: Array, sizes: Array) -> tuple[Array]:

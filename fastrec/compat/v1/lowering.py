@@ -5,7 +5,6 @@ TensorFlow runs the operations between a reader and a queue once for each record
 can process many records, this module reads, parses and enqueues blocks instead. If a block raises
 an error, it is processed again record by record, so rows and errors are the same as in
 TensorFlow. ``FASTREC_COMPAT_LOWERING=0`` or :func:`set_lowering` disables blocks.
-TensorFlow everywhere.
 """
 
 from __future__ import annotations

@@ -16,6 +16,7 @@ from ..._tf.ops import Array
 from ..._tf.ops.codecs import raw_array
 from ..._tf.shape import TensorShape
 from .._composites import SparseTensor as GraphSparseTensor
+from .._composites import is_sparse
 from .._nodes import Tensor as GraphTensor
 from .._ops import pure
 from ..array_ops import arrays, math, picking, reductions
@@ -38,11 +39,6 @@ class DataDecoder(abc.ABC):
 
 
 Tensors = Mapping[str, Any]
-
-
-def is_sparse(value: Any) -> bool:
-    """Return whether a value is a sparse tensor."""
-    return isinstance(value, GraphSparseTensor)
 
 
 class ItemHandler(abc.ABC):
