@@ -86,3 +86,63 @@ def test_places_and_lengths_of_each_element_are_taken_from_columns() -> None:
     )
     wanted = [row[-n - 1 :].sum() for row, n in zip(ROWS, LENGTHS, strict=True)]
     assert [int(each) for each in backwards] == wanted
+
+
+def as_lists(elements: Any) -> list[Any]:
+    return [np.asarray(each).tolist() for each in elements]
+
+
+def texts(x: Any) -> Any:
+    return tf.strings.as_string(tf.range(3) + tf.cast(x, tf.int32))
+
+
+def join(a: Any, b: Any) -> Any:
+    return tf.strings.join([a, b])
+
+
+@pytest.mark.parametrize("initializer", [None, "q"])
+@pytest.mark.parametrize("lowered", [True, False])
+def test_a_scan_of_strings_is_that_of_its_steps(initializer: Any, lowered: bool) -> None:
+    def scanned(x: Any) -> Any:
+        return tf.scan(join, texts(x), initializer=initializer)
+
+    first = (initializer or "").encode()
+    wanted = []
+    for x in range(6):
+        steps = [b"%d" % (x + i) for i in range(3)]
+        wanted.append([first + b"".join(steps[: i + 1]) for i in range(3)])
+    before = tf.data.set_lowering(lowered)
+    try:
+        rows = tf.data.Dataset.range(6)
+        assert as_lists(rows.map(scanned)) == wanted
+        lengths = rows.map(lambda x: tf.strings.length(scanned(x))).batch(6)
+        assert as_lists(lengths) == [[[len(each) for each in row] for row in wanted]]
+        swapped = rows.map(lambda x: tf.scan(lambda a, b: (b, a[0]), texts(x), ("q", "z"))[1])
+        assert as_lists(swapped.batch(6))[0][5] == [b"q", b"5", b"6"]
+    finally:
+        tf.data.set_lowering(before)
+
+
+def test_a_scan_of_no_rows_needs_an_initializer() -> None:
+    def total(rows: Any, *initializer: Any) -> Any:
+        return tf.scan(lambda a, b: a + b, rows, *initializer)
+
+    rows = tf.zeros([0, 3])
+    assert total(rows, tf.zeros([3])).shape == [0, 3]
+    for loop in (tf.scan, tf.foldl):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="no initializer"):
+            loop(lambda a, b: a + b, rows)
+    of_elements = tf.data.Dataset.from_tensors(rows.numpy())
+    assert [each.shape for each in of_elements.map(lambda r: total(r, tf.zeros([3])))] == [[0, 3]]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="no initializer"):
+        list(of_elements.map(total))
+
+
+def test_a_state_whose_shape_never_settles_is_computed_for_each_element() -> None:
+    def rotated(x: Any) -> Any:
+        def step(a: Any, b: Any) -> Any:
+            return tf.ones([1, 1]) if a.shape[0] is None else tf.ones([1]) + b
+
+        return tf.foldl(step, tf.range(4.0) + tf.cast(x, tf.float32), initializer=tf.zeros([3]))
+
+    assert as_lists(tf.data.Dataset.range(2).map(rotated)) == [[4.0], [5.0]]

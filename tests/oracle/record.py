@@ -2,7 +2,8 @@
 """Record TensorFlow's results of all expressions, which tests replay without TensorFlow.
 
 Usage: ``PYTHONPATH=tests/helpers python tests/oracle/record.py``, in an environment with
-TensorFlow. It writes ``tests/data/tensorflow_v1.json.gz`` and ``tests/data/tensorflow_v2.json.gz``.
+TensorFlow. It writes ``tests/data/tensorflow_v1.json.gz``, ``tests/data/tensorflow_v2.json.gz`` and
+``tests/data/tensorflow_loops.json.gz``.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
 
 import tensorflow
 from compat_expressions import EXACT, LOOSE, NAMES, eager_outcome, edges, encoded, graph_outcome
+from loop_cases import VERSION_1, WAYS, loops, outcomes
 
 DATA = Path(__file__).parent.parent / "data"
 
@@ -29,7 +31,7 @@ def write(name: str, content: Any) -> None:
 
 
 def main() -> None:
-    """Write both files."""
+    """Write the files."""
     images = {name: value for name, value in NAMES.items() if isinstance(value, bytes)}
     tensorflow.io.parse_example([b""], {"a": tensorflow.io.RaggedFeature(tensorflow.int64)})
     eager = {text: str(eager_outcome(tensorflow, tensorflow.errors, text)) for text in edges()}
@@ -47,6 +49,17 @@ def main() -> None:
             "results": graph,
         },
     )
+    write_loops()
+
+
+def write_loops() -> None:
+    """Write the results of loops in each way to run them."""
+    results = {}
+    tensorflow.compat.v1.disable_control_flow_v2()  # loops of graphs as in version 1
+    for way in WAYS:
+        tf = tensorflow.compat.v1 if way in VERSION_1 else tensorflow
+        results[way] = {name: outcomes(tf, way, loop) for name, loop in loops(tf).items()}
+    write("tensorflow_loops.json.gz", {"version": tensorflow.__version__, "results": results})
 
 
 if __name__ == "__main__":

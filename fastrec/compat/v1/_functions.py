@@ -24,7 +24,7 @@ from .._tf.structure import flatten, pack
 from .._tf.tensor import as_array, convert_to_tensor
 from .._tf.tracing import recording
 from .._tf.tracing.calls import Unfit, current_call
-from .._tf.tracing.loops import folded_rows, looped, mapped_rows
+from .._tf.tracing.loops import IN_ARRAYS, folded_rows, looped, mapped_rows
 from .._tf.tracing.parts import chosen
 from ._composites import (
     COMPOSITES,
@@ -297,7 +297,6 @@ def emit(op: Operation, values: dict[Tensor, Any], way: Way, depth: int = 0) -> 
     """Run or record an operation, with inputs from `values`, and add its outputs to `values`.
 
     Operations behind more than `depth` switches are skipped; the merges run them.
-    merges.
     """
     if op.type == "NoOp" or op.switched > depth:
         return
@@ -377,15 +376,20 @@ def _recorded(
         shapes = [tensor.shape for tensor in op.outputs]
         return list(looped(first, others[0], given[:count], shapes, limit[0]))
     (body,) = op.inner
-    rest = given[: len(given) - len(body.captured)]
+    width = 0 if op.type == "Map" else len(op.outputs)
+    count = len(body.arguments) - width
+    rows, states = given[:count], given[count : len(given) - len(body.captured)]
+    if count > 1 and not isinstance(op.graph, FunctionGraph):
+        rows = recording.run(IN_ARRAYS, rows)
     if op.type == "Map":
-        return list(mapped_rows(first, rest))
-    count = len(body.arguments) - len(op.outputs)
-    states = rest[count:] or None
-    every = op.type == "Scan"
+        return list(mapped_rows(first, rows))
     return list(
         folded_rows(
-            lambda state, row: first(*state, *row), rest[:count], states, op.attrs["reverse"], every
+            lambda state, row: first(*state, *row),
+            rows,
+            states or None,
+            op.attrs["reverse"],
+            op.type == "Scan",
         )
     )
 

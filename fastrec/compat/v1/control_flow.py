@@ -14,6 +14,7 @@ from .._tf.faces.checks import Checks, Choosing, summary
 from .._tf.ops import invalid
 from .._tf.shape import TensorShape, in_messages
 from .._tf.structure import LEAF, flatten
+from .._tf.tracing.loops import in_arrays, in_lists, stacked
 from ._composites import COMPOSITES, RaggedTensor, SparseTensor, pieces, ragged_of
 from ._nodes import Operation, Tensor
 from ._ops import GRAPHS
@@ -325,8 +326,7 @@ def map_fn(
         given = [convert_to_tensor(e) for e in (elems if several else [elems])]
         if any(t.shape.ndims == 0 for t in given):
             raise ValueError("Elements in elems must be 1+ dimensional Tensors, not scalars")
-        for tensor in given[1:]:
-            given[0].shape[:1].assert_is_compatible_with(tensor.shape[:1])
+        check_lengths(given)
         graph = get_default_graph()
         inner = [
             create_op(
@@ -350,9 +350,10 @@ def _not_alone(step: Any) -> Any:
 def _mapping(given: list[Tensor], branch: _Branch, like: Any) -> Any:
     count = given[0].shape.sizes[0] if given[0].shape.sizes else None
     tensors = [t for t in branch.tensors if isinstance(t, Tensor)]
+    align = alignment(get_default_graph())
 
     def kernel(step: Any, *values: Any) -> tuple[Any, ...]:
-        rows, outer = _elements(values[: len(given)]), list(values[len(given) :])
+        rows, outer = align(values[: len(given)]), list(values[len(given) :])
         results = [
             branch.plan.run(
                 step,
@@ -366,7 +367,9 @@ def _mapping(given: list[Tensor], branch: _Branch, like: Any) -> Any:
             )
             for i in range(len(rows[0]))
         ]
-        return tuple(_stacked([r[k] for r in results], t) for k, t in enumerate(tensors))
+        return tuple(
+            stacked([r[k] for r in results], t.shape, t.dtype) for k, t in enumerate(tensors)
+        )
 
     outputs = [(t.dtype, TensorShape([count]).concatenate(t.shape)) for t in tensors]
     op = create_op(
@@ -382,20 +385,21 @@ def _mapping(given: list[Tensor], branch: _Branch, like: Any) -> Any:
     return _as_given(like if isinstance(like, (list, tuple)) else branch.result, op.outputs)
 
 
-def _elements(columns: Sequence[Any]) -> list[Any]:
-    """Return each column with as many rows as the first; missing rows are zeros."""
-    if not all(column.ndim for column in columns):
-        raise invalid("Input value must be at least a vector")
-    count, found = len(columns[0]), []
-    for column in columns:
-        if len(column) > count:
-            raise invalid(
-                f"Tried to write to index {count} but array is not resizeable and size is: {count}"
-            )
-        nothing = b"" if column.dtype == object else 0
-        rows = np.full((count - len(column), *column.shape[1:]), nothing, column.dtype)
-        found.append(np.concatenate([column, rows]) if len(rows) else column)
-    return found
+def alignment(graph: Any) -> Callable[[Sequence[Any]], list[Any]]:
+    """Return the function that gives the columns of a loop in `graph` the same length."""
+    return in_lists if isinstance(graph, FunctionGraph) else in_arrays
+
+
+def check_lengths(columns: Sequence[Tensor]) -> None:
+    """Check that the static lengths of the columns of a loop are the same.
+
+    Raises
+    ------
+    ValueError
+        If they differ.
+    """
+    for column in columns[1:]:
+        columns[0].shape[:1].assert_is_compatible_with(column.shape[:1])
 
 
 def _element(column: Any, i: int) -> Any:
@@ -405,13 +409,3 @@ def _element(column: Any, i: int) -> Any:
     result = np.empty((), dtype=object)
     result[()] = part
     return result
-
-
-def _stacked(values: list[Any], tensor: Tensor) -> Any:
-    if values:
-        try:
-            return np.stack(values)
-        except ValueError:
-            raise invalid("TensorArray has inconsistent shapes") from None
-    sizes = [size or 0 for size in tensor.shape.sizes or ()]
-    return np.zeros([0, *sizes], dtype=tensor.dtype.numpy)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from .._tf.data.iterating import DatasetIterator, signature_of
+from .._tf.data.pipeline import spec_of
 from .._tf.dtypes import as_dtype, resource, string
 from .._tf.errors import FailedPreconditionError, InvalidArgumentError, OutOfRangeError
 from .._tf.seeds import running
@@ -69,6 +70,7 @@ class Iterator:
 
     @classmethod
     def _of(cls, dataset: Dataset, one_shot: bool) -> Iterator:
+        spec_of(dataset._node)  # raises TypeError if the specs are not known
         made = cls(dataset._node.structure, dataset._node.specs)
         if one_shot:
             made._dataset = dataset

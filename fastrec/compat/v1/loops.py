@@ -12,10 +12,11 @@ from .._tf.dtypes import DType, as_dtype, int32, resource, short_name
 from .._tf.ops import Array, invalid
 from .._tf.shape import TensorShape, in_messages
 from .._tf.structure import flatten, pack
+from .._tf.tracing.loops import check_not_empty, stacked
 from ._nodes import Tensor
 from .constants import constant_value, convert_to_tensor
-from .control_flow import _Branch, _element, _elements, _merged, _not_alone, _stacked
-from .graph import create_op, name_scope
+from .control_flow import _Branch, _element, _merged, _not_alone, alignment, check_lengths
+from .graph import create_op, get_default_graph, name_scope
 
 _List = list[Any]  # list of arrays; None for elements that are not written yet
 
@@ -472,6 +473,7 @@ def _folded(
     with name_scope(name, "scan" if every else "fold"):
         of_elements, leaves = flatten(elems, lists=True)
         rows = [convert_to_tensor(leaf) for leaf in leaves]
+        check_lengths(rows)
         parts = [_inner(t.dtype, t.shape[1:]) for t in rows]
         from_first = initial is None
         kind, starts = flatten(elems if from_first else initial, lists=True)
@@ -484,12 +486,14 @@ def _folded(
             return [convert_to_tensor(part) for part in made]
 
         branch = _Branch(body, [*state, *parts])
-        _check_body([_inner(t.dtype, None) for t in state], branch.tensors)
+        _check_body(state, branch.tensors)
         first = [] if from_first else begin
-        count, width = len(rows), len(state)
+        count, align = len(rows), alignment(get_default_graph())
 
         def kernel(run: Any, *values: Any) -> tuple[Any, ...]:
-            columns = _elements(values[:count])
+            columns = align(values[:count])
+            if from_first:
+                check_not_empty(columns[0])
             held = list(values[count : count + len(first)])
             outer = list(values[count + len(first) :])
             order = range(len(columns[0]))[:: -1 if reverse else 1]
@@ -500,9 +504,9 @@ def _folded(
                 made.append(held)
             if every:
                 made = made[::-1] if reverse else made
-                return tuple(_stacked([m[k] for m in made], begin[k]) for k in range(width))
-            if not held:
-                raise invalid("elems must have an element where there is no initializer")
+                return tuple(
+                    stacked([m[k] for m in made], t.shape, t.dtype) for k, t in enumerate(begin)
+                )
             return tuple(held)
 
         length = rows[0].shape[:1] if every else TensorShape([])

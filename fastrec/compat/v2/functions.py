@@ -16,7 +16,7 @@ from .._tf.dtypes import as_dtype, short_name
 from .._tf.errors import of_python
 from .._tf.faces.checks import Choosing
 from .._tf.naming import named
-from .._tf.ops import Op, invalid, known_specs
+from .._tf.ops import Op, known_specs
 from .._tf.specs import DatasetSpec, TensorSpec, TypeSpec
 from .._tf.structure import flatten, pack
 from .._tf.tensor import EagerTensor, Tensor, convert_to_tensor
@@ -240,6 +240,10 @@ def _folded(fn: Callable[..., Any], elems: Any, initial: Any, reverse: bool) -> 
     columns = [_rows(convert_to_tensor(leaf)) for leaf in leaves]
     rows = list(zip(*columns, strict=True))[:: -1 if reverse else 1]
     kind, held = (structure, None) if initial is None else flatten(initial, lists=True)
+    if held is None:
+        from .._tf.tracing.loops import check_not_empty  # imported only by functions that need it
+
+        check_not_empty(rows)
     made = [] if held is None else [list(map(as_part, held))]
     fn = repeated(fn)
     for row in rows:
@@ -284,6 +288,9 @@ def scan(
     with contextlib.suppress(Unfit):
         return _folded_symbols(fn, elems, initializer, reverse, True)
     made, kind = _folded(fn, elems, initializer, reverse)
+    if not made:  # the initializer has the shapes and types of the missing results
+        parts = [np.asarray(as_part(leaf)) for leaf in flatten(initializer, lists=True)[1]]
+        return pack(kind, [EagerTensor(np.zeros((0, *p.shape), p.dtype)) for p in parts])
     return _stacked(made[::-1] if reverse else made, kind)
 
 
@@ -300,9 +307,9 @@ def _fold(reverse: bool) -> Callable[..., Any]:
         with contextlib.suppress(Unfit):
             return _folded_symbols(fn, elems, initializer, reverse, False)
         made, kind = _folded(fn, elems, initializer, reverse)
-        if not made and initializer is None:
-            raise invalid("elems must have an element where there is no initializer")
-        return pack(kind, made[-1]) if made else initializer
+        if not made:
+            return pack(kind, list(map(as_part, flatten(initializer, lists=True)[1])))
+        return pack(kind, made[-1])
 
     way = "last to the first" if reverse else "first to the last"
     doc = f"Apply `fn` to its previous result and each row, from the {way}; return the last result."

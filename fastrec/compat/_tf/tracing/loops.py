@@ -12,7 +12,9 @@ import numpy as np
 import fastrec
 
 from ..columns import arrays_of, column_of, flat_values, joined, refilled, rows_of, size_of, taken
+from ..dtypes import DType
 from ..ops import Block, Op, invalid
+from ..shape import TensorShape, in_messages
 from ..specs import TensorArraySpec, TensorSpec, TypeSpec, batched, common, unbatched
 from ..tensor import as_array, convert_to_tensor
 from ..width import limited_rows
@@ -25,19 +27,40 @@ from .trace import Trace
 _FEW = 4  # minimum number of elements to run at once
 
 
-def _stacked(rows: Any, spec: TypeSpec) -> Any:
-    """Stack values along a new first dimension."""
+def stacked(rows: Any, shape: TensorShape, dtype: DType) -> Any:
+    """Stack the results of a loop, which have this static shape and type."""
     if isinstance(rows, (np.ndarray, fastrec.Bytes)):
         return rows
     if len(rows):
-        shapes = {np.shape(as_array(row)) for row in rows}
+        arrays = [as_array(row) for row in rows]  # a row of text may be bytes or an array
+        shapes = {np.shape(array) for array in arrays}
         if len(shapes) > 1:
             raise invalid(f"Tried to stack tensors with unequal shapes: {sorted(shapes)}")
-        return as_array(column_of(list(rows)))
-    sizes = spec.shape.sizes
+        return as_array(column_of(arrays))
+    sizes = shape.sizes
     if sizes is None or None in sizes:
-        raise invalid("Tried to stack elements of an empty list with non-fully-defined shape")
-    return np.zeros((0, *sizes), spec.dtype.numpy)
+        raise invalid(
+            "Tried to stack elements of an empty list with non-fully-defined element_shape: "
+            f"{in_messages(sizes)}"
+        )
+    return np.zeros((0, *sizes), dtype.numpy)
+
+
+def _all_stacked(results: Sequence[Any], specs: Sequence[TypeSpec]) -> tuple[Any, ...]:
+    pairs = zip(results, specs, strict=True)
+    return tuple(stacked(rows, spec.shape, spec.dtype) for rows, spec in pairs)
+
+
+def check_not_empty(rows: Sequence[Any]) -> None:
+    """Check that the rows of a fold have a first one, which replaces the initializer.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If they do not.
+    """
+    if not len(rows):
+        raise invalid("elems must have an element where there is no initializer")
 
 
 def _length(columns: Sequence[Any]) -> int:
@@ -50,6 +73,60 @@ def _length(columns: Sequence[Any]) -> int:
         if size[0] < count:
             raise invalid(f"Tried to access element {size[0]} in a list with {size[0]} elements.")
     return count
+
+
+def in_lists(columns: Sequence[Any]) -> list[Any]:
+    """Return columns cut to the length of the first, as loops in functions of TensorFlow do.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If a column is shorter than the first.
+    """
+    count = _length(columns)
+    return [column[:count] for column in columns]
+
+
+def in_arrays(columns: Sequence[Any]) -> list[Any]:
+    """Return columns extended with zeros to the length of the first, as loops in graphs do.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If a column is longer than the first.
+    """
+    if not all(column.ndim for column in columns):
+        raise invalid("Input value must be at least a vector")
+    count, extended = len(columns[0]), []
+    for column in columns:
+        if len(column) > count:
+            raise invalid(
+                f"Tried to write to index {count} but array is not resizeable and size is: {count}"
+            )
+        zero = b"" if column.dtype == object else 0
+        rows = np.full((count - len(column), *column.shape[1:]), zero, column.dtype)
+        extended.append(np.concatenate([column, rows]) if len(rows) else column)
+    return extended
+
+
+def _alike(count: int, *blocks: Block) -> tuple[Block, ...] | None:
+    columns = [block.value for block in blocks]
+    if not all(block.many for block in blocks) or _all_rows(count, blocks) is None:
+        return None
+    return tuple(Block(column, True) for column in columns)
+
+
+def _of_equal_length(specs: Sequence[TypeSpec], *_: Any) -> list[TypeSpec]:
+    sizes = specs[0].shape.sizes
+    return [batched(unbatched(spec), sizes[0] if sizes else None) for spec in specs]
+
+
+IN_ARRAYS = Op(
+    "TensorArrays",
+    lambda *columns: tuple(in_arrays(list(map(as_array, columns)))),
+    _of_equal_length,
+    _alike,
+)
 
 
 def _row_specs(columns: Sequence[Any]) -> list[TypeSpec]:
@@ -65,6 +142,8 @@ def _row_specs(columns: Sequence[Any]) -> list[TypeSpec]:
         raise Unfit("rows of what is no tensor")
     if any(spec.shape.ndims == 0 for spec in specs):
         raise ValueError("elements in elems must be 1+ dimensional Tensors, not scalars")
+    for spec in specs[1:]:
+        specs[0].shape[:1].assert_is_compatible_with(spec.shape[:1])
     return [unbatched(spec) for spec in specs]
 
 
@@ -119,7 +198,7 @@ class _Rows:
             given = [Block(each[:count], True) for each in columns]
             given.extend(Block(value, False) for value in outer)
             found = [as_column(each, count) for each in self._part.run_blocks(count, given)]
-        return tuple(_stacked(*each) for each in zip(found, specs, strict=True))
+        return _all_stacked(found, specs)
 
     def infer(self, *_: Any) -> list[TypeSpec]:
         return [batched(spec, self._size) for spec in self._part.specs]
@@ -282,18 +361,17 @@ class _Fold:
         outer = values[self._rows + begins :]
         _length(columns)
         rows = list(zip(*map(rows_of, columns), strict=False))
+        if self._first:
+            check_not_empty(rows)
         made = []
         for row in reversed(rows) if self._reverse else rows:
             state = part([*state, *row, *outer], together=True) if state else row
             made.append(state)
         if not self._every:
-            if not state:
-                raise invalid("elems must have an element where there is no initializer")
             return tuple(state)
         if self._reverse:
             made.reverse()
-        found = list(zip(*made, strict=True)) if made else [()] * width
-        return tuple(_stacked(*each) for each in zip(found, part.specs, strict=True))
+        return _all_stacked(list(zip(*made, strict=True)) if made else [()] * width, part.specs)
 
     def block(self, count: int, *blocks: Block) -> tuple[Block, ...] | None:
         """Apply the function to row 0 of all elements, then to row 1, and so on.
@@ -372,6 +450,8 @@ def folded_rows(
     wider = [common(a, b) for a, b in zip(before, part.trace.specs, strict=True)]
     if wider != before:
         part = Part(of_both, [*wider, *rows])
+        if [common(a, b) for a, b in zip(wider, part.trace.specs, strict=True)] != wider:
+            raise Unfit("a function that gives other shapes")
     fold = _Fold(part, len(columns), begin is None, reverse, every, _rows_known(columns))
     inputs = [*columns, *(begin or ()), *part.inputs(parent)]
     return part.packed(noted(parent, _loop("Fold", fold, [part]), list(map(raw_of, inputs))))
