@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from .. import errors as _errors
 from ..columns import Variants
@@ -23,9 +23,6 @@ from ..structure import LEAF, pack
 from ..tracing.recording import wrap
 from ..width import AHEAD
 from .streams import BLOCKS, ELEMENTS, Blocks, Pieces, Values, steps, to_blocks, to_values
-
-if TYPE_CHECKING:
-    from ..tracing.trace import Trace
 
 T = TypeVar("T")
 
@@ -142,7 +139,7 @@ class Node(ABC):
             found = to_blocks(self.stream(), count)
         return found
 
-    def parsed(self, trace: Trace) -> Values | None:
+    def parsed(self, trace: Any) -> Values | None:
         """Return elements as the first operation of `trace` parses them; None if it cannot."""
         return None
 
