@@ -19,7 +19,7 @@ from queue_programs import until_the_end
 from waiting import until
 
 import fastrec.compat.v1 as tf
-from fastrec.compat.v1 import lowering
+from fastrec.compat.v1 import block_sources, lowering
 from fastrec.compat.v1.graph import create_op
 
 
@@ -383,13 +383,13 @@ def test_few_elements_of_another_queue_are_taken_as_they_are(
         [number * 2, text + "x", tf.expand_dims(pair, 0)], 7, allow_smaller_final_batch=True
     )
     given: list[bool] = []
-    real = lowering.Elements.columns
+    real = block_sources.Elements.columns
 
-    def columns(self: lowering.Elements, wanted: Any, few: bool) -> Any:
+    def columns(self: block_sources.Elements, wanted: Any, few: bool) -> Any:
         given.append(few)
         return real(self, wanted, few)
 
-    monkeypatch.setattr(lowering.Elements, "columns", columns)
+    monkeypatch.setattr(block_sources.Elements, "columns", columns)
     found = [np.concatenate(parts) for parts in zip(*until_the_end(tf, fetches), strict=True)]
     assert any(given)
     assert found[0].tolist() == list(range(0, 200, 2))

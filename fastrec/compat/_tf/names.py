@@ -50,8 +50,7 @@ NAMES = {
         scan switch_case type_spec_from_value vectorized_map while_loop
     _tf.tensor_proto: make_ndarray make_tensor_proto
     _tf.faces.sparse: IndexedSlices
-    .loops/1: TensorArray
-    .tensor_array/2: TensorArray
+    .tensor_array: TensorArray
     @strings: as_string
     _tf.settings: get_logger
     @math/1: ceil div div_no_nan=divide_no_nan erf expm1 floor_div=floordiv floordiv floormod
@@ -129,7 +128,7 @@ NAMES = {
     .array_ops/1: newaxis strided_slice
     @characters/1: string_to_hash_bucket=to_hash_bucket
         string_to_hash_bucket_strong=to_hash_bucket_strong
-    .runners/1: Coordinator
+    .coordinator/1: Coordinator
     .graph/1: GraphKeys
     .queue_base/1: QueueBase
     @reductions/1: count_nonzero
@@ -486,7 +485,8 @@ NAMES = {
         maybe_shuffle_batch_join shuffle_batch shuffle_batch_join
     .batching/1: input_producer limit_epochs range_input_producer slice_input_producer
         string_input_producer
-    .runners/1: Coordinator LooperThread QueueRunner add_queue_runner start_queue_runners
+    .coordinator/1: Coordinator LooperThread
+    .runners/1: QueueRunner add_queue_runner start_queue_runners
     .variables/1: create_global_step=get_or_create_global_step get_or_create_global_step
     .file_ops/1: match_filenames_once
     """,

@@ -88,13 +88,14 @@ from fastrec.compat.v1._datasets import TextLineDataset as _TextLineDataset
 from fastrec.compat.v1._nodes import Operation as _Operation
 from fastrec.compat.v1._nodes import Tensor as _Tensor
 from fastrec.compat.v1.command_flags import Flags as _Flags
+from fastrec.compat.v1.coordinator import Coordinator as _Coordinator
+from fastrec.compat.v1.coordinator import LooperThread as _LooperThread
 from fastrec.compat.v1.graph import Graph as _Graph
 from fastrec.compat.v1.graph import GraphKeys as _GraphKeys
 from fastrec.compat.v1.image_ops import Beta as _Beta
 from fastrec.compat.v1.image_ops import ResizeMethod as _ResizeMethod
 from fastrec.compat.v1.iterators import Iterator as _Iterator
 from fastrec.compat.v1.iterators import Optional as _Optional
-from fastrec.compat.v1.loops import TensorArray as _TensorArray
 from fastrec.compat.v1.queue_base import QueueBase as _QueueBase
 from fastrec.compat.v1.queues import FIFOQueue as _FIFOQueue
 from fastrec.compat.v1.queues import PaddingFIFOQueue as _PaddingFIFOQueue
@@ -106,8 +107,6 @@ from fastrec.compat.v1.readers import ReaderBase as _ReaderBase
 from fastrec.compat.v1.readers import TFRecordReader as _TFRecordReader
 from fastrec.compat.v1.readers import TextLineReader as _TextLineReader
 from fastrec.compat.v1.readers import WholeFileReader as _WholeFileReader
-from fastrec.compat.v1.runners import Coordinator as _Coordinator
-from fastrec.compat.v1.runners import LooperThread as _LooperThread
 from fastrec.compat.v1.runners import QueueRunner as _QueueRunner
 from fastrec.compat.v1.scopes import VariableScope as _VariableScope
 from fastrec.compat.v1.scopes import constant_initializer as _constant_initializer
@@ -128,6 +127,7 @@ from fastrec.compat.v1.tables import DenseHashTable as _DenseHashTable
 from fastrec.compat.v1.tables import MutableHashTable as _MutableHashTable
 from fastrec.compat.v1.tables import StaticHashTable as _StaticHashTable
 from fastrec.compat.v1.tables import StaticVocabularyTable as _StaticVocabularyTable
+from fastrec.compat.v1.tensor_array import TensorArray as _TensorArray
 from fastrec.compat.v1.variables import Variable as _Variable
 from fastrec.train import BytesList as _BytesList
 from fastrec.train import Example as _Example

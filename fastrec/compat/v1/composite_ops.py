@@ -10,7 +10,8 @@ import numpy as np
 
 from .._tf.arrays import make_array
 from .._tf.dtypes import int64
-from .._tf.faces.sparse import RaggedFunctions, SparseFunctions, parts_of_lists
+from .._tf.faces.ragged import RaggedFunctions, parts_of_lists
+from .._tf.faces.sparse import SparseFunctions
 from .._tf.ops.sparse import dense_array
 from .._tf.shape import TensorShape
 from ._composites import RaggedTensor, RaggedTensorValue, SparseTensor, ragged_of

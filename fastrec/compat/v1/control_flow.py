@@ -10,7 +10,8 @@ from typing import Any, Final
 import numpy as np
 
 from .._tf.dtypes import DType, bool_
-from .._tf.faces.checks import Checks, Choosing, summary
+from .._tf.faces.checks import Checks, summary
+from .._tf.faces.choosing import Choosing
 from .._tf.ops import invalid
 from .._tf.shape import TensorShape, in_messages
 from .._tf.structure import LEAF, flatten

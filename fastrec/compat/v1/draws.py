@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any, Final
 
-from .._tf.faces.draws import Draws, functions
+from .._tf.faces.draws import Draws
+from .._tf.faces.images import random_functions
 from .._tf.kernels import philox
 from .._tf.ops.draws import Drawing, Starts
 from .._tf.seeds import kept_for_run, running
@@ -59,7 +60,7 @@ def drawn(
 
 
 draws: Final = Draws(GRAPHS, drawn, _shape_tensor, name_scope)
-image_draws: Final = SimpleNamespace(**functions(GRAPHS, draws))
+image_draws: Final = SimpleNamespace(**random_functions(GRAPHS, draws))
 
 
 def multinomial(

@@ -18,8 +18,9 @@ from .._tf.faces import Version, topic
 from .._tf.faces.arrays import Arrays
 from .._tf.faces.math import Bitwise, Math, Products
 from .._tf.faces.picking import Picking
+from .._tf.faces.ragged import RaggedFunctions
 from .._tf.faces.reductions import Reductions
-from .._tf.faces.sparse import RaggedFunctions, SparseFunctions
+from .._tf.faces.sparse import SparseFunctions
 from .._tf.ops import Op, geometry, invalid
 from .._tf.ops import picking as rows
 from .._tf.ops.arithmetic import CAST, SELECT

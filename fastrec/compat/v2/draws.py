@@ -15,7 +15,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from .._tf.faces.draws import Draws, functions
+from .._tf.faces.draws import Draws
+from .._tf.faces.images import random_functions
 from .._tf.kernels import philox
 from .._tf.ops.draws import NORMAL, TRUNCATED_NORMAL, CountedStarts, Drawing, Starts
 from .._tf.ops.joining import PACK
@@ -85,7 +86,7 @@ def _no_scope(name: str | None, default: str) -> Any:
 
 
 draws: Final = Draws(EAGER, _drawn, _sizes, _no_scope)
-image_draws: Final = SimpleNamespace(**functions(EAGER, draws))
+image_draws: Final = SimpleNamespace(**random_functions(EAGER, draws))
 
 
 class Generator:

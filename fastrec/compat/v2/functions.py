@@ -14,7 +14,7 @@ from .._tf import nest
 from .._tf.data.dataset import Dataset
 from .._tf.dtypes import as_dtype, short_name
 from .._tf.errors import of_python
-from .._tf.faces.checks import Choosing
+from .._tf.faces.choosing import Choosing
 from .._tf.naming import named
 from .._tf.ops import Op, known_specs
 from .._tf.specs import DatasetSpec, TensorSpec, TypeSpec
