@@ -57,6 +57,7 @@ test: .venv/installed-test
 ## make without      the tests that a package concerns, in .venv without that package
 WITHOUT_isal = tests/records/test_inflater_libraries.py tests/records/test_inflate.py \
     tests/records/test_checkpoints.py tests/records/test_compression.py
+WITHOUT_zstandard = tests/records/test_zstd.py tests/records/test_output_rules.py
 WITHOUT_pyarrow = tests/arrow tests/tables tests/cli/test_hostile_files.py
 WITHOUT_obstore = tests/project/test_mistakes.py tests/storage
 WITHOUT_PIL = tests/images tests/demo tests/cli/test_command_line_page.py tests/project/test_mistakes.py

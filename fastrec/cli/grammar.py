@@ -16,6 +16,7 @@ from fastrec import __version__
 from fastrec.cli.examples import EXAMPLES
 from fastrec.cli.report import Failure, Report
 from fastrec.errors import FastrecError
+from fastrec.records.compression import WRITABLE
 from fastrec.threads.cpus import usable_cpus
 
 __all__ = [
@@ -318,10 +319,10 @@ def add_output(parser: argparse.ArgumentParser, text: str) -> None:
     parser.add_argument("-o", "--output", required=True, metavar="FILE", help=text)
     parser.add_argument(
         "--compression",
-        choices=("none", "GZIP", "ZLIB"),
+        choices=("none", *WRITABLE),
         default="auto",
         type=lambda text: text if text in ("none", "auto") else text.upper(),
-        help="compression of the output (default GZIP for a name that ends in .gz, else none)",
+        help="compression of the output (default: GZIP for a name that ends in .gz, ZSTD for .zst)",
     )
     add_overwrite(parser)
 

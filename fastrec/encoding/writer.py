@@ -51,11 +51,11 @@ class Writer(ShardWriter):
         in the directory for temporary files. An open stream receives data immediately and is not
         closed. With `shards`, ``train.tfrecord`` means ``train-00000-of-00004.tfrecord`` and so
         on.
-    compression : {"auto", None, "GZIP", "ZLIB"}
-        By default GZIP for a name that ends in ``.gz``, and none for others. None writes a plain
-        file under any name.
+    compression : {"auto", None, "GZIP", "ZLIB", "ZSTD"}
+        By default GZIP for a name that ends in ``.gz``, ZSTD for ``.zst``, and none for others.
+        None writes a plain file under any name. ZSTD requires Python 3.14 or the extra ``zstd``.
     level : int, optional
-        Compression level, 0 to 9; requires compression.
+        Compression level, 0 to 9, or -131072 to 22 for ZSTD; requires compression.
     overwrite : bool, default False
         Replace an existing file on close. With `shards`, `shard_bytes` or `shard_records`, the
         shards of an earlier set of this name are replaced, and removed where the new set has
@@ -69,7 +69,7 @@ class Writer(ShardWriter):
         Append to the file in place. An incomplete last record is an error, which
         :func:`fastrec.repair` fixes. An exception in the ``with`` block, and :meth:`abort`,
         truncate the file to its previous size; a killed process does not. Other appending writers
-        are locked out. GZIP files get another member.
+        are locked out. GZIP files get another member, and zstd files more frames.
     index : bool or "dataset", default False
         True: write an :class:`Index` next to each file. ``"dataset"``: write one
         :class:`DatasetIndex` of all files instead; for ``train.tfrecord`` it is

@@ -34,6 +34,7 @@ _WINDOW = 1 << 15  # bytes of earlier output that a deflate block may refer to
 _END = 1 << 12  # bytes at each end of a file that identify it
 _EVERY = 1 << 19  # bytes of output between two checkpoints
 _MOST = 4096  # maximum number per file; longer files have larger spacing
+_MOST_FRAMES = 1 << 18  # the same for zstd, where checkpoints need little memory
 
 
 def spacing_of(output: int) -> int:
@@ -66,12 +67,15 @@ class Marks:
 
     Parameters
     ----------
+    kind : str
+        Compression of the file.
     every : int
         Minimum output between two checkpoints, in bytes.
     """
 
-    def __init__(self, every: int = _EVERY) -> None:
-        self._every, self._next = every, 0
+    def __init__(self, kind: str, every: int = _EVERY) -> None:
+        self._kind, self._every, self._next = kind, every, 0
+        self._most = _MOST_FRAMES if kind == "ZSTD" else _MOST
         self._found: list[tuple[int, int, bytes]] = []
         self._base = self._begin = self._size = 0
         self._walk = _core.DeflateWalk(0, 0)
@@ -114,15 +118,15 @@ class Marks:
         # memory.
         packer = inflater_library().compressobj(1)
         self._found.append((bits, output, packer.compress(window) + packer.flush()))
-        if len(self._found) > _MOST:
+        if len(self._found) > self._most:
             self._found = self._found[::2]
             self._every *= 2
         self._next = output + self._every
 
-    def checkpoints(self, kind: str, stamp: Stamp) -> Checkpoints:
+    def checkpoints(self, stamp: Stamp) -> Checkpoints:
         """Return the checkpoints of the file, which must have been read to its end."""
         places = np.array([found[:2] for found in self._found], np.uint64).reshape(-1, 2)
-        return Checkpoints(kind, stamp, places, [found[2] for found in self._found])
+        return Checkpoints(self._kind, stamp, places, [found[2] for found in self._found])
 
 
 class Checkpoints:
@@ -130,7 +134,7 @@ class Checkpoints:
 
     Parameters
     ----------
-    kind : {"GZIP", "ZLIB"}
+    kind : {"GZIP", "ZLIB", "TAR", "ZSTD"}
     stamp : Stamp
         Identification of the file.
     places : ndarray of uint64, shape (n, 2)

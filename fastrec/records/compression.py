@@ -7,19 +7,23 @@
 from __future__ import annotations
 
 import functools
+import os
 import zlib
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, get_args
 
 from .. import _core
 from ..arguments import shown
 from .framing import HEADER_SIZE
+from .zstd import MAGIC, FrameCompressor, is_skippable
 
 __all__ = [
     "CODECS",
+    "WRITABLE",
     "Codec",
     "Compression",
     "Damaged",
     "Short",
+    "compression_of_name",
     "compressor",
     "detect",
     "inflater_library",
@@ -27,11 +31,17 @@ __all__ = [
     "normalize",
 ]
 
-Codec = Literal["GZIP", "ZLIB", "TAR"]
+Codec = Literal["GZIP", "ZLIB", "TAR", "ZSTD"]
 # TensorFlow writes the names in capitals, and "" for no compression.
-Compression = Literal["GZIP", "ZLIB", "TAR", "gzip", "zlib", "tar", "auto", ""] | None
+Compression = (
+    Literal["GZIP", "ZLIB", "TAR", "ZSTD", "gzip", "zlib", "tar", "zstd", "auto", ""] | None
+)
 
-CODECS: tuple[Codec, ...] = ("GZIP", "ZLIB", "TAR")  # numbered as in FORMAT.md
+CODECS: tuple[Codec, ...] = get_args(Codec)  # numbered as in FORMAT.md
+WRITABLE: tuple[Codec, ...] = ("GZIP", "ZLIB", "ZSTD")
+
+# Compression of a new file by the end of its name.
+_BY_SUFFIX: dict[str, Codec] = {".gz": "GZIP", ".zst": "ZSTD"}
 
 # Window bits of zlib, for the gzip and the zlib container.
 _WINDOW_BITS = {"GZIP": 31, "ZLIB": 15}
@@ -58,7 +68,7 @@ class Compressor(Protocol):
 
 
 def normalize(compression: str | None) -> Codec | None:
-    """Return ``None``, ``"GZIP"``, ``"ZLIB"`` or ``"TAR"``, ignoring case; empty means None.
+    """Return the name of a compression in capitals; None for an empty name or None.
 
     Raises
     ------
@@ -70,7 +80,8 @@ def normalize(compression: str | None) -> Codec | None:
     kind = compression.upper() if isinstance(compression, str) else compression
     if kind not in CODECS:
         raise ValueError(
-            f"compression must be None, 'GZIP', 'ZLIB' or 'TAR', got {shown(compression)}"
+            f"compression must be None, {', '.join(map(repr, CODECS[:-1]))} or {CODECS[-1]!r}, "
+            f"got {shown(compression)}"
         )
     return kind
 
@@ -78,11 +89,14 @@ def normalize(compression: str | None) -> Codec | None:
 def detect(head: bytes) -> Codec | None:
     """Detect the compression of a file from its first bytes.
 
-    An uncompressed file begins with a record length. It can only be mistaken for a zlib stream if
-    the two low bytes of that length form a zlib header and the checksum of the length is wrong.
+    An uncompressed file begins with a record length. It can only be mistaken for a zlib stream or
+    a zstd frame if the low bytes of that length are such a header and the checksum of the length is
+    wrong.
     """
     if head[:3] == b"\x1f\x8b\x08":
         return "GZIP"
+    if (head[:4] == MAGIC or is_skippable(head)) and not _is_frame(head):
+        return "ZSTD"
     zlib_header = (
         len(head) >= 2 and head[0] & 0x8F == 8 and int.from_bytes(head[:2], "big") % 31 == 0
     )
@@ -101,14 +115,29 @@ def _is_frame(head: bytes) -> bool:
     return len(head) >= HEADER_SIZE and head[8:HEADER_SIZE] == crc
 
 
+def compression_of_name(name: str) -> Codec | None:
+    """Return the compression that a file's name implies by its end.
+
+    Examples
+    --------
+    >>> compression_of_name("train.tfrecord.zst")
+    'ZSTD'
+    """
+    return _BY_SUFFIX.get(os.path.splitext(name.lower())[1])
+
+
 def compressor(kind: str, level: int | None) -> Compressor:
-    """Return a deflate compressor with the container that TensorFlow calls `kind`.
+    """Return a compressor with the container that TensorFlow calls `kind`, or for zstd.
 
     Raises
     ------
     ValueError
-        If the level is outside of -1..9.
+        If the level is out of range: -1 to 9, and for zstd -131072 to 22.
+    ModuleNotFoundError
+        If no library for zstd is installed.
     """
+    if kind == "ZSTD":
+        return FrameCompressor(level)
     level = -1 if level is None else level
     if level not in range(-1, 10):
         raise ValueError(f"level must be -1 to 9, got {level!r}")

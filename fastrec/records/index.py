@@ -149,7 +149,7 @@ class Index:
         `options` and `limits` are passed to RecordReader and Inflated. An exception from
         ``pause(0)`` ends the operation.
         """
-        marks = Marks()
+        marks = Marks(kind)
         with NamedFile(place, path) as file:
             status = os.fstat(file.fileno())
 
@@ -165,7 +165,7 @@ class Index:
             found = reader.index()
             del reader
             stamp = Stamp(status.st_size, status.st_mtime_ns, ends_crc32c(file, status.st_size))
-            return cls(path, found, marks.checkpoints(kind, stamp))
+            return cls(path, found, marks.checkpoints(stamp))
 
     @classmethod
     def _of(cls, path: PathLike, place: PathLike, max_record_bytes: int | None = None) -> Index:

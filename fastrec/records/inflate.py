@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decompress GZIP and ZLIB streams, and read tar archives as streams of records.
+"""Decompress files of all compressions, and read tar archives as streams of records.
 
 The library of :func:`~fastrec.records.compression.inflater_library` inflates raw deflate streams.
 Containers are parsed here, so that all output before any damage is delivered before the error.
@@ -14,16 +14,14 @@ from typing import Any, NamedTuple, Protocol
 
 from ..errors import CorruptRecordError, FastrecError, LimitExceededError, TruncatedFileError
 from .compression import Damaged, Short, inflater_library
-from .content import file_content
+from .stream_input import PIECE, StreamInput, joined, other_content
 from .tar import TarStream
+from .zstd_stream import ZstdStream
 
-__all__ = ["SMALL", "Marks", "Resume", "inflate"]
+__all__ = ["Marks", "Resume", "inflate"]
 
-_EXAMINED = 4096  # bytes examined of a file whose compression is unexpected
-_PIECE = 1 << 20  # bytes of input per call; other threads may get the GIL between calls
 _CRUMB = 1 << 16  # the same, if the input may be inflated again byte by byte
 _OUTPUT = 1 << 20  # maximum bytes of output per call and per chunk
-SMALL = 1 << 18  # bytes of output too small to use a thread for
 _RATIO_FROM = 1 << 20  # the ratio is not checked below this output
 _HEADER = 10  # bytes of a member's fixed header; its trailer is shorter
 _LEAST = 512  # bytes of input per call for small members
@@ -67,78 +65,13 @@ class Marks(Protocol):
         """Process a piece of input and its output `data`; `last` means the end of the stream."""
 
 
-class _Input:
-    """Compressed input with lookahead."""
-
-    def __init__(self, read: Callable[[int], bytes]) -> None:
-        self._read = read
-        self._data = b""
-        self._at = 0
-        self.taken = 0
-
-    @property
-    def buffered(self) -> int:
-        """Number of bytes available without reading."""
-        return len(self._data) - self._at
-
-    def ahead(self, size: int, least: int = 1) -> memoryview:
-        """Return up to `size` bytes without consuming them; fewer than `least` only at the end."""
-        while len(self._data) - self._at < least:
-            more = self._read(_PIECE)
-            if more is None:
-                raise BlockingIOError(11, "the stream has no bytes now")
-            if type(more) is not bytes:
-                more = bytes(memoryview(more))
-            if not more:
-                break
-            self._data = self._data[self._at :] + more if self.buffered else more
-            self._at = 0
-        return memoryview(self._data)[self._at : self._at + size]
-
-    def skip(self, size: int) -> None:
-        self._at += size
-        self.taken += size
-
-    def exactly(self, size: int) -> bytes:
-        found = bytes(self.ahead(size, size))
-        if len(found) < size:
-            raise Short
-        self.skip(size)
-        return found
-
-    def past_zero(self) -> None:
-        """Skip bytes up to and including the next zero byte."""
-        while self.ahead(1):
-            end = self._data.find(b"\0", self._at)
-            if end >= 0:
-                self.skip(end + 1 - self._at)
-                return
-            self.skip(self.buffered)
-        raise Short
-
-    def past_padding(self) -> None:
-        """Skip zero bytes."""
-        while self.ahead(1) and self._data[self._at] == 0:
-            self.skip(self.buffered - len(self._data[self._at :].lstrip(b"\0")))
-
-
-def _other(source: _Input) -> str:
-    """Describe the content of a file that is not compressed as expected, from its first bytes."""
-    if source.taken:
-        return ""
-    content = file_content(bytes(source.ahead(_EXAMINED, _EXAMINED)))
-    if content.name == "TFRecord":
-        return "; the file is not compressed: compression='auto' reads it"
-    return f"; it looks like {content}"
-
-
-def _gzip_header(source: _Input) -> bool:
+def _gzip_header(source: StreamInput) -> bool:
     """Return True if another member begins here."""
     head = bytes(source.ahead(10, 10))
     if not head:
         return False
     if head[:2] != b"\x1f\x8b":
-        raise Damaged(f"not a GZIP member: it begins with {head[:2]!r}{_other(source)}")
+        raise Damaged(f"not a GZIP member: it begins with {head[:2]!r}{other_content(source)}")
     if len(head) < 10:
         raise Short
     source.skip(10)
@@ -156,14 +89,14 @@ def _gzip_header(source: _Input) -> bool:
     return True
 
 
-def _zlib_header(source: _Input) -> bool:
+def _zlib_header(source: StreamInput) -> bool:
     head = bytes(source.ahead(2, 2))
     if not head:
         return False
     if len(head) < 2:
         raise Short
     if head[0] & 0x8F != 8 or int.from_bytes(head, "big") % 31:
-        raise Damaged(f"not a zlib stream: it begins with {head!r}{_other(source)}")
+        raise Damaged(f"not a zlib stream: it begins with {head!r}{other_content(source)}")
     if head[1] & 0x20:
         raise Damaged("it needs a preset dictionary")
     source.skip(2)
@@ -208,14 +141,14 @@ class _Stream:
         resume: Resume | None = None,
         size: int | None = None,
     ) -> None:
-        self.source = _Input(read)
-        self._size = size
+        self.source = StreamInput(read)
+        self.size = size
         self._marks, self._resume = marks, resume
         self._read, self._seek = read, seek
         self.output = 0
         self._gzip = kind == "GZIP"
         self._library = inflater_library()
-        self._feed = _CRUMB if resume is None else _PIECE
+        self._feed = _CRUMB if resume is None else PIECE
 
     @property
     def taken(self) -> int:
@@ -223,24 +156,8 @@ class _Stream:
         return self.source.taken
 
     def __iter__(self) -> Iterator[bytes]:
-        """Yield output in chunks; small members are joined, because each chunk has a cost."""
-        held: list[bytes] = []
-        size = 0
-        try:
-            for data in self._pieces():
-                held.append(data)
-                size += len(data)
-                if self.output == self._size:
-                    break
-                if size >= SMALL or (size and not data):
-                    yield b"".join(held) if len(held) > 1 else data
-                    held, size = [], 0
-        except (Damaged, Short, OSError):
-            if size:
-                yield b"".join(held)
-            raise
-        if size:
-            yield b"".join(held)
+        """Yield output in chunks."""
+        return joined(self._pieces(), self)
 
     def _pieces(self) -> Iterator[bytes]:
         """Yield output piece by piece; an empty piece precedes a read that may block."""
@@ -259,7 +176,7 @@ class _Stream:
         """Return the consumed input and its output."""
         source = self.source
         piece = source.ahead(self._feed)
-        most = _OUTPUT if self._size is None else min(self._size - self.output, _OUTPUT)
+        most = _OUTPUT if self.size is None else min(self.size - self.output, _OUTPUT)
         try:
             data: bytes = inflater.decompress(piece, most)
         except Exception as error:
@@ -270,7 +187,7 @@ class _Stream:
         rest = inflater.unused_data if inflater.eof else inflater.unconsumed_tail
         used = len(piece) - len(rest)
         source.skip(used)
-        self._feed = min(2 * self._feed, _PIECE)
+        self._feed = min(2 * self._feed, PIECE)
         self.output += len(data)
         return piece[:used], data
 
@@ -312,7 +229,7 @@ class _Stream:
             if data:
                 yield data
         # The next member probably has the same length, so bytes after this one need not be copied.
-        self._feed = min(max(source.taken - begin + _HEADER, _LEAST), _PIECE)
+        self._feed = min(max(source.taken - begin + _HEADER, _LEAST), PIECE)
         if source.buffered < _HEADER:
             yield b""
         self._check_trailer(check, size)
@@ -368,8 +285,10 @@ def inflate(
     ------
     CorruptRecordError, TruncatedFileError, LimitExceededError
     """
-    stream: _Stream | TarStream
-    if kind == "TAR":
+    stream: _Stream | TarStream | ZstdStream
+    if kind == "ZSTD":
+        stream = ZstdStream(read, marks, size)
+    elif kind == "TAR":
         stream = TarStream(read, marks, max_record, is_resumed=resume is not None, size=size)
     else:
         stream = _Stream(read, kind, seek, marks, resume, size)
@@ -377,7 +296,11 @@ def inflate(
 
 
 def _guarded(
-    stream: _Stream | TarStream, kind: str, path: str, max_output: int | None, max_ratio: int | None
+    stream: _Stream | TarStream | ZstdStream,
+    kind: str,
+    path: str,
+    max_output: int | None,
+    max_ratio: int | None,
 ) -> Iterator[bytes]:
     """Yield the chunks of `stream` within the limits; add path and offset to errors."""
     try:

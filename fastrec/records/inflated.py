@@ -8,7 +8,8 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 
-from .inflate import SMALL, Marks, inflate
+from .inflate import Marks, inflate
+from .stream_input import SMALL
 
 __all__ = ["Inflated"]
 
@@ -91,7 +92,7 @@ class Inflated:
     ----------
     read : callable
         ``read(size)`` returns compressed bytes.
-    kind : {"GZIP", "ZLIB", "TAR"}
+    kind : {"GZIP", "ZLIB", "TAR", "ZSTD"}
     path : object
         Name of the file, for messages.
     close : callable, optional
@@ -110,7 +111,7 @@ class Inflated:
 
     Attributes
     ----------
-    kind : {"GZIP", "ZLIB", "TAR"}
+    kind : {"GZIP", "ZLIB", "TAR", "ZSTD"}
 
     Raises
     ------
@@ -132,21 +133,25 @@ class Inflated:
         marks: Marks | None = None,
         uses_thread: bool = True,
     ) -> None:
-        self._chunks = inflate(
-            read,
-            kind,
-            path,
-            seek=seek,
-            max_output=max_output,
-            max_ratio=max_ratio,
-            max_record=max_record,
-            marks=marks,
-        )
         self.kind = kind
         self._close = close
         self._channel: _Channel | None = None
         self._uses_thread = uses_thread
         self._pid = os.getpid()
+        try:
+            self._chunks = inflate(
+                read,
+                kind,
+                path,
+                seek=seek,
+                max_output=max_output,
+                max_ratio=max_ratio,
+                max_record=max_record,
+                marks=marks,
+            )
+        except ModuleNotFoundError:
+            close()
+            raise
 
     def __call__(self, size: int) -> bytes:
         if self._pid != os.getpid():

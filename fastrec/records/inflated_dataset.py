@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, Final
 
 from .. import _core
-from ..errors import CorruptRecordError, FastrecError, TruncatedFileError
+from ..errors import CorruptRecordError, FastrecError, RandomAccessError, TruncatedFileError
 from ..storage.ahead import Ahead, Job
 from ..storage.options import StorageOptions
 from .byte_sources import NamedFile
@@ -26,6 +26,7 @@ from .remote_dataset import IndexList, Plan, RemoteDataset
 __all__ = ["InflatedDataset", "InflatedFile"]
 
 _WHOLE = 8 << 20  # maximum size of a span to inflate as a whole, so that it fits into memory
+_MOST_FRAME = 64 << 20  # maximum content of a zstd frame to decompress for one record
 _BLOCK = 2 << 20  # minimum bytes of a block; checkpoints are half a megabyte apart
 _KEPT = 64 << 20  # bytes of recently inflated spans to keep
 _WINDOW = 128 << 20  # bytes of ranges to inflate ahead of the consumer of a shuffle
@@ -112,8 +113,15 @@ class InflatedFile:
 
     def _read(self, begin: int, end: int, pause: Callable[[float], None] | None) -> bytes:
         number = self.span_of(begin)
+        output, last = self.span(number)
+        if self._checkpoints.kind == "ZSTD" and last - output > _MOST_FRAME and begin > output:
+            text = (
+                f"reading records by number would decompress a zstd frame of {last - output} bytes "
+                f"for each, more than {_MOST_FRAME}; `fastrec reshard {self.name} -o NEW.zst` "
+                "writes frames of 512 KiB"
+            )
+            raise self._error(RandomAccessError, text, begin, "compression")
         at, resume = self._checkpoints.resume(number)
-        output = self.span(number)[0]
         found: list[bytes] = []
         with NamedFile(self._place, self._path) as file:
             self._check(file, begin)

@@ -14,6 +14,7 @@ from .compression import compressor
 from .framing import FRAME_OVERHEAD
 from .inflated import Inflated
 from .targets import open_writer
+from .zstd import FrameCompressor
 
 __all__ = ["Output"]
 
@@ -39,6 +40,9 @@ class Output:
         self._compressed = 0  # bytes passed to the compressor
         self._finished = False
         self.file: Final = open_writer(path, storage, records=True, **options)
+        if isinstance(self._compressor, FrameCompressor) and self.file.start:
+            with NamedFile(path) as file:
+                self._compressor.continue_file(file, self.file.start)
         self.core: _core.RecordWriter = getattr(
             self.file, "core", self.file
         )  # receives the written bytes

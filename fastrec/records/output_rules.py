@@ -24,12 +24,13 @@ import io
 import os
 import re
 import stat
-import zlib
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from .. import _core
-from .compression import Codec, Compression, detect, normalize
+from ..errors import FastrecError
+from .compression import WRITABLE, Codec, Compression, compression_of_name, detect, normalize
+from .inflate import inflate
 from .paths import PathLike, is_remote, shard_paths
 
 __all__ = [
@@ -77,14 +78,16 @@ def exists_error(path: str, text: str = EXISTS) -> FileExistsError:
 
 
 def output_compression(path: Any, compression: Compression) -> Codec | None:
-    """Return the compression of a new file; ``"auto"`` is GZIP for a name that ends in ``.gz``."""
+    """Return the compression of a new file; ``"auto"`` follows the file's name."""
     if compression != "auto":
         kind = normalize(compression)
-        if kind == "TAR":
-            raise ValueError("compression 'TAR' can be read, but not written; use None or 'GZIP'")
+        if kind is not None and kind not in WRITABLE:
+            raise ValueError(
+                f"compression {kind!r} can be read, but not written; use None or 'GZIP'"
+            )
         return kind
     is_name = isinstance(path, (str, bytes, os.PathLike))
-    return "GZIP" if is_name and os.fsdecode(path).lower().endswith(".gz") else None
+    return compression_of_name(os.fsdecode(path)) if is_name else None
 
 
 def check_replaceable(
@@ -230,9 +233,14 @@ def holds_records(path: str) -> bool:
 
 def begins_with_records(head: bytes, path: str) -> bool:
     """Return whether the first bytes of a file hold a TFRecord record, once decompressed."""
-    if detect(head) is not None:
-        with contextlib.suppress(zlib.error):
-            head = zlib.decompressobj(47).decompress(head, HEAD)
+    kind = detect(head)
+    if kind in WRITABLE:
+        try:
+            head = next(inflate(io.BytesIO(head).read, kind, path), b"")
+        except ModuleNotFoundError:
+            return True  # the library that shows the content is not installed
+        except FastrecError:
+            return False  # damaged before the first record
     if len(head) < 12:
         return False
     if head[8:12] == _core.masked_crc32c(head[:8]).to_bytes(4, "little"):

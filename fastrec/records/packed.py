@@ -39,7 +39,7 @@ def inflate_whole(
     ----------
     place : path, optional
         Copy of a remote file in the cache. By default, the file is local.
-    kind : {"GZIP", "ZLIB"}, optional
+    kind : {"GZIP", "ZLIB", "TAR", "ZSTD"}, optional
         Detected from the first bytes of a local file by default.
     """
     path = files.paths[number]

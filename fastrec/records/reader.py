@@ -39,7 +39,7 @@ class Reader(_core.Indexed, Sequence[bytes]):
         ``name@10`` and ``name@*`` are the shards ``name-00000-of-00010`` and so on. Braces
         (``{00..15}``) and commas separate names. A file object is read from its current
         position, once, and is not closed.
-    compression : {"auto", None, "GZIP", "ZLIB", "TAR"}
+    compression : {"auto", None, "GZIP", "ZLIB", "TAR", "ZSTD"}
         ``"TAR"`` reads each sample of an archive (WebDataset) as one Example. ``"auto"`` detects
         the compression from each file's first bytes. The first use of ``len()`` or ``reader[i]``
         inflates compressed files from start to end, unless each file has an index next to it.

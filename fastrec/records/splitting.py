@@ -163,7 +163,7 @@ def file_ranges(
         Whether to read the headers of all records, so that boundaries are always between records.
         This is not necessary if a file has an index next to it. With `exact`, files in `filesystem`
         and objects are not split.
-    compression : {"auto", None, "GZIP", "ZLIB", "TAR"}
+    compression : {"auto", None, "GZIP", "ZLIB", "TAR", "ZSTD"}
         As for :class:`Reader`. Compressed files are not split.
     filesystem : object, optional
         A file system of pyarrow or fsspec. `source` is then a path or a list of paths in it, and

@@ -57,8 +57,8 @@ class TFRecordSource(DataSource):  # type: ignore[misc]
     ================= ============================================================================
     path              a directory, file, pattern or URL; ``load([...])`` takes several
     recordType        ``Example`` (default), ``SequenceExample``, ``ByteArray``
-    codec             compression of written files: ``gzip``, ``zlib``, or a class name of Hadoop;
-                      the compression of files that are read is detected
+    codec             compression of written files: ``gzip``, ``zlib``, ``zstd``, or a class name of
+                      Hadoop; the compression of files that are read is detected
     partitionBy       columns, separated by commas, that become directories ``column=value``
     sample            number of records of the sample for an inferred schema, 1000 by default
     partitionBytes    bytes of files that one task reads; by default 128 MiB, or less so that the
@@ -160,7 +160,7 @@ class TFRecordSource(DataSource):  # type: ignore[misc]
         """Return a writer of rows into the files of a directory."""
         codec = str(self._option("codec", "")).lower()
         if codec not in CODECS:
-            raise ValueError(f"codec must be gzip or zlib, got {codec!a}")
+            raise ValueError(f"codec must be gzip, zlib or zstd, got {codec!a}")
         named = str(self._option("partitionBy", "")).split(",")
         by = [name.strip() for name in named if name.strip()]
         if odd := [name for name in by if name not in schema.names]:

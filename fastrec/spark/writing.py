@@ -38,6 +38,8 @@ CODECS: dict[str, Codec | None] = {
     "deflate": "ZLIB",
     "org.apache.hadoop.io.compress.defaultcodec": "ZLIB",
     "org.apache.hadoop.io.compress.deflatecodec": "ZLIB",
+    "zstd": "ZSTD",
+    "org.apache.hadoop.io.compress.zstandardcodec": "ZSTD",
 }
 
 
@@ -99,7 +101,7 @@ class Writer(DataSourceArrowWriter):  # type: ignore[misc]
 
     def _open(self, folder: str, task: str, files: list[tuple[str, str]]) -> ShardWriter:
         place = os.path.join(self._folder, f"{task}-{len(files)}")
-        suffix = {None: "", "GZIP": ".gz", "ZLIB": ".deflate"}[self._codec]
+        suffix = {None: "", "GZIP": ".gz", "ZLIB": ".deflate", "ZSTD": ".zst"}[self._codec]
         name = f"part-{task}-{len(files):05d}.tfrecord{suffix}"
         files.append((place, os.path.join(folder, name)))
         return ShardWriter(place, compression=self._codec)

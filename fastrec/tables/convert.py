@@ -141,11 +141,11 @@ def convert(
     schema : pyarrow.Schema, optional
         New types for the columns of a table. A cast that would lose a value is an error.
     compression : str, optional
-        Compression of the target. TFRecord: ``"GZIP"``, ``"ZLIB"`` or ``"none"``; GZIP by default
-        for a name that ends in ``.gz``. Parquet: ``"snappy"`` (the default), ``"zstd"``,
-        ``"gzip"`` or ``"none"``. Arrow: ``"lz4"`` or ``"zstd"``. CSV and JSON lines: ``"gzip"`` or
-        ``"zstd"``, by default from a name such as ``.csv.gz`` or ``.csv.zst``. The compression of a
-        source is detected.
+        Compression of the target. TFRecord: ``"GZIP"``, ``"ZLIB"``, ``"ZSTD"`` or ``"none"``; by
+        default GZIP for a name that ends in ``.gz``, and ZSTD for ``.zst``. Parquet: ``"snappy"``
+        (the default), ``"zstd"``, ``"gzip"`` or ``"none"``. Arrow: ``"lz4"`` or ``"zstd"``. CSV and
+        JSON lines: ``"gzip"`` or ``"zstd"``, by default from a name such as ``.csv.gz`` or
+        ``.csv.zst``. The compression of a source is detected.
     level : int, optional
         Level of the compression.
     row_group_size : int

@@ -30,7 +30,9 @@ __all__ = [
 TableFormat = Literal["tfrecord", "parquet", "arrow", "csv", "jsonl"]
 """Formats of files, by name."""
 
-TableCompression = Literal["GZIP", "ZLIB", "none", "snappy", "zstd", "gzip", "lz4", "brotli", "bz2"]
+TableCompression = Literal[
+    "GZIP", "ZLIB", "ZSTD", "none", "snappy", "zstd", "gzip", "lz4", "brotli", "bz2"
+]
 """Compressions of tables, of which each format has some, and of TFRecord files."""
 
 TFRECORD = "tfrecord"

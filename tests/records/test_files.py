@@ -33,11 +33,11 @@ USES = [read_one, len_of, fastrec.count, fastrec.verify]
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes.fromhex("0000000d49484452000000010000000108060000001f15c489")
 PARQUET = b"PAR1\x15\x04\x15\x10\x15\x14L\x15\x02\x15\x00\x12\x00\x00"
-ZSTD = b"\x28\xb5\x2f\xfd\x04\x58\x39\x00\x00hello there"
+LZ4 = b"\x04\x22\x4d\x18\x64\x40\xa7\x06\x00\x00\x00hello there"
 TEXT = b"This file is nothing but a line of text.\n"
 
 
-@pytest.mark.parametrize("data", [PNG, PARQUET, ZSTD, TEXT], ids=["png", "parquet", "zstd", "text"])
+@pytest.mark.parametrize("data", [PNG, PARQUET, LZ4, TEXT], ids=["png", "parquet", "lz4", "text"])
 def test_a_file_of_another_kind_is_refused_at_its_start(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "file").write_bytes(data)
     records, error = read(tmp_path / "file")

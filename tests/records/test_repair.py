@@ -82,7 +82,7 @@ def test_repair_of_a_compressed_file_is_compressed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("head", "name"),
     [
-        (b"\x28\xb5\x2f\xfd\x04\x58\x39\x00", "Zstandard"),
+        (b"\xfd7zXZ\0\0\4", "xz"),
         (b"PAR1\x15\x04\x15\x10", "Parquet"),
         (b"\x89PNG\r\n\x1a\n", "PNG"),
         (b"PK\x03\x04", "ZIP"),

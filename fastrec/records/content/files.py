@@ -34,6 +34,8 @@ EXAMINED = 1 << 18
 _FEWEST_BYTES = 4  # a shorter file is a torn header
 _MOST_TEXT = 1 << 14  # bytes that are examined as text
 _MOST_INFLATED = 1 << 14  # bytes that are inflated to recognise the content
+_UNPACKED = ("GZIP", "ZLIB", "Zstandard")  # compressions that a reader undoes once
+_READ_ONCE = "decompress it once, and read the result"
 _MOST_NESTING = 3  # compressions in one another
 _MOST_MEMBERS = 64  # members of an archive that are examined
 _MOST_SAMPLES = 1 << 16  # samples that the header of an MDS or LitData file may count
@@ -54,7 +56,7 @@ def file_content(head: bytes, tail: bytes = b"", packed: str | None = None) -> C
     tail : bytes
         The last bytes of a longer file; formats with their signature there are not recognised
         without it.
-    packed : {"GZIP", "ZLIB"}, optional
+    packed : {"GZIP", "ZLIB", "ZSTD"}, optional
         The compression that was already undone to get `head`.
 
     Examples
@@ -66,9 +68,8 @@ def file_content(head: bytes, tail: bytes = b"", packed: str | None = None) -> C
     """
     head = bytes(head[:EXAMINED])
     found = _content(head, bytes(tail[-64:]), _MOST_NESTING)
-    if packed is not None and found.name in ("GZIP", "ZLIB"):
-        remedy = "decompress it once, for example with `gunzip`, and read the result"
-        return Content(found.name, f"{found.name} data inside of {packed} data", "", remedy)
+    if packed is not None and found.name in _UNPACKED:
+        return Content(found.name, f"{found.name} data inside of {packed} data", "", _READ_ONCE)
     return found
 
 
@@ -280,12 +281,9 @@ def _deflated(head: bytes, nesting: int) -> Content | None:
     found = _content(inside, b"", nesting - 1)
     if found.name == "TFRecord":
         return Content(name, f"{name} data", "", reads)
-    if found.name in ("GZIP", "ZLIB"):
-        remedy = "decompress it once, for example with `gunzip`, and read the result"
-    else:
-        remedy = found.remedy
     if found.name == UNKNOWN:
         return Content(name, f"{name} data", "", reads)
+    remedy = _READ_ONCE if found.name in _UNPACKED else found.remedy
     return Content(name, f"{name} data that holds {found.phrase}", found.detail, remedy)
 
 

@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Decompress Zstandard frame by frame, and block by block.
+
+The headers of frames and blocks are parsed here. Memory is therefore bounded before the library is
+called, all blocks before damage are delivered, and the start of each frame is known: reading can
+start there, without earlier output.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator
+from typing import NamedTuple, Protocol
+
+from ..errors import LimitExceededError
+from .compression import Damaged, Short
+from .stream_input import StreamInput, joined, other_content
+from .zstd import MAGIC, is_skippable, library
+
+__all__ = ["ZstdStream"]
+
+_MOST_WINDOW = 1 << 27  # bytes of earlier output that a decompressor must keep, as for `zstd -d`
+_MOST_BLOCK = 1 << 17  # bytes of a block, compressed or not
+_MOST_WHOLE = 1 << 22  # bytes of content of a frame that is decompressed in one call
+_BLOCK_HEADER = 3
+_RLE, _RESERVED = 1, 3  # types of blocks: one repeated byte, and an invalid type
+
+
+class _Marks(Protocol):
+    """Receives the positions in a file where decompressing can start."""
+
+    def begin(self, at: int, output: int) -> None:
+        """Note that byte `at` of the file corresponds to byte `output` of the output."""
+
+
+class _FrameHeader(NamedTuple):
+    """Header of a frame, content size if known, and whether a checksum ends the frame."""
+
+    raw: bytes
+    content: int | None
+    has_checksum: bool
+
+
+class ZstdStream:
+    """The decompressed bytes of a file with any number of frames, as chunks.
+
+    Parameters
+    ----------
+    read : callable
+        ``read(size)`` returns bytes of the file.
+    marks : Marks, optional
+        Receives the positions of frames.
+    size : int, optional
+        Maximum output, in bytes.
+
+    Attributes
+    ----------
+    output, taken : int
+        Number of bytes delivered, and of bytes processed.
+
+    Raises
+    ------
+    ModuleNotFoundError
+        If no library for Zstandard is installed.
+    """
+
+    def __init__(
+        self,
+        read: Callable[[int], bytes],
+        marks: _Marks | None,
+        size: int | None,
+    ) -> None:
+        self.source: StreamInput = StreamInput(read)
+        self.size: int | None = size
+        self._marks = marks
+        self._library = library()
+        self.output: int = 0
+
+    @property
+    def taken(self) -> int:
+        """Number of bytes of input that were processed."""
+        return self.source.taken
+
+    def __iter__(self) -> Iterator[bytes]:
+        """Yield the output."""
+        return joined(self._pieces(), self)
+
+    def _pieces(self) -> Iterator[bytes]:
+        """Yield output piece by piece; an empty piece precedes a read that may block."""
+        source = self.source
+        while True:
+            if source.buffered < len(MAGIC):
+                yield b""
+            magic = bytes(source.ahead(len(MAGIC), len(MAGIC)))
+            if not magic:
+                return
+            if is_skippable(magic):
+                source.skip_all(int.from_bytes(source.exactly(8)[4:], "little"))
+            elif magic == MAGIC:
+                if self._marks is not None:
+                    self._marks.begin(source.taken, self.output)
+                yield from self._frame()
+            elif MAGIC.startswith(magic) or (source.taken and len(magic) < len(MAGIC)):
+                raise Short
+            else:
+                raise Damaged(f"not a zstd frame: it begins with {magic!r}{other_content(source)}")
+
+    # -- Frames ----------------------------------------------------------------------------------
+
+    def _header(self) -> _FrameHeader:
+        """Take the header of a frame (RFC 8878, section 3.1.1.1)."""
+        source = self.source
+        flags = bytes(source.ahead(5, 5))[4:]
+        if not flags:
+            raise Short
+        is_single, has_checksum = flags[0] & 0x20, bool(flags[0] & 4)
+        if flags[0] & 8:
+            raise Damaged("a frame has a reserved bit in its header")
+        window_bytes = 0 if is_single else 1
+        id_bytes = (0, 1, 2, 4)[flags[0] & 3]
+        size_bytes = (1 if is_single else 0, 2, 4, 8)[flags[0] >> 6]
+        raw = source.exactly(5 + window_bytes + id_bytes + size_bytes)
+        fields = raw[5 + window_bytes :]
+        number = int.from_bytes(fields[:id_bytes], "little")
+        if number:
+            raise Damaged(
+                f"it needs the dictionary {number}; decompress it first: `zstd -d -D DICTIONARY`"
+            )
+        content = None
+        if size_bytes:
+            content = int.from_bytes(fields[id_bytes:], "little") + (256 if size_bytes == 2 else 0)
+        window = content
+        if not is_single:
+            base = 1 << 10 + (raw[5] >> 3)
+            window = base + base // 8 * (raw[5] & 7)
+        assert window is not None
+        if window > _MOST_WINDOW:
+            raise LimitExceededError(
+                f"a zstd frame requires a window of {window} bytes, more than the limit of "
+                f"{_MOST_WINDOW}; decompress it first: `zstd -d --long=31`"
+            )
+        return _FrameHeader(raw, content, has_checksum)
+
+    def _frame(self) -> Iterator[bytes]:
+        header = self._header()
+        if header.content is not None and header.content <= _MOST_WHOLE:
+            data = yield from self._whole_frame(header, header.content)
+            if data is not None:
+                yield self._taken_of(data)
+                return
+        yield from self._blocks(header)
+
+    def _taken_of(self, data: bytes) -> bytes:
+        """Count output; return as much of it as is requested."""
+        if self.size is not None:
+            data = data[: self.size - self.output]
+        self.output += len(data)
+        return data
+
+    def _whole_frame(
+        self, header: _FrameHeader, content: int
+    ) -> Generator[bytes, None, bytes | None]:
+        """Return the content of a frame of known size; None for a damaged or truncated frame.
+
+        Yield an empty piece before a read that may block.
+        """
+        source, size, is_last = self.source, 0, False
+        while not is_last:
+            stop = size + _BLOCK_HEADER
+            if source.buffered < stop:
+                yield b""
+            head = source.ahead(stop, stop)[size:]
+            bits = int.from_bytes(head, "little")
+            is_last = bool(bits & 1)
+            size = stop + (1 if bits >> 1 & 3 == _RLE else bits >> 3)
+            if len(head) < _BLOCK_HEADER or size > 2 * _MOST_WHOLE:
+                return None
+        size += 4 if header.has_checksum else 0
+        if source.buffered < size:
+            yield b""
+        frame = source.ahead(size, size)
+        if len(frame) < size:
+            return None
+        try:
+            data = self._library.decompress(header.raw + frame, content)
+        except self._library.error:
+            return None
+        if len(data) != content:
+            return None
+        source.skip(size)
+        return data
+
+    def _blocks(self, header: _FrameHeader) -> Iterator[bytes]:
+        """Yield the output of a frame, block by block."""
+        source = self.source
+        decompressor = self._library.decompressor()
+        begin = self.output
+        self._decompress(decompressor, header.raw)
+        is_last = False
+        while not is_last:
+            if source.buffered < _BLOCK_HEADER:
+                yield b""
+            bits = int.from_bytes(source.ahead(_BLOCK_HEADER, _BLOCK_HEADER), "little")
+            is_last, kind, size = bool(bits & 1), bits >> 1 & 3, bits >> 3
+            if source.buffered < _BLOCK_HEADER:
+                raise Short
+            if kind == _RESERVED or size > _MOST_BLOCK:
+                raise Damaged("a block has an invalid header")
+            size = _BLOCK_HEADER + (1 if kind == _RLE else size)
+            if source.buffered < size:
+                yield b""
+            data = self._decompress(decompressor, source.exactly(size))
+            if data:
+                yield self._taken_of(data)
+        if header.has_checksum:
+            self._decompress(decompressor, source.exactly(4))
+        if not decompressor.eof or header.content not in (None, self.output - begin):
+            raise Damaged("a frame has another size than its header states")
+
+    def _decompress(self, decompressor: object, piece: bytes) -> bytes:
+        try:
+            data: bytes = decompressor.decompress(piece)  # type: ignore[attr-defined]
+        except self._library.error as error:
+            raise Damaged(str(error)) from error
+        return data
