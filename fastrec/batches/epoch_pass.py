@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 from .. import _core
 from .checkpoint import Position, Start
+from .late_order import LateOrder
 from .order import Ordering, OrderSpec
 
 __all__ = ["Pass"]
@@ -67,9 +68,10 @@ class Pass:
     # --- records by number ----------------------------------------------------------------------
 
     @cached_property
-    def native(self) -> _core.Order:
-        """The order in the native core."""
-        return self.ordering.native(self.spec, *self.first)
+    def native(self) -> _core.Order | LateOrder:
+        """The order in the native core, or one whose objects are counted late."""
+        late = self.ordering.late(self.spec, *self.first)
+        return self.ordering.native(self.spec, *self.first) if late is None else late
 
     @property
     def is_counted(self) -> bool:
@@ -93,7 +95,7 @@ class Pass:
         return self.ordering.native(spec, *self.first)
 
     @cached_property
-    def _own_steps(self) -> _core.Order:
+    def _own_steps(self) -> _core.Order | LateOrder:
         return self._steps_of(self.spec.shard[0]) if self.ordering.by_row else self.native
 
     @cached_property
@@ -104,7 +106,7 @@ class Pass:
             return []
         return [self._steps_of(other) for other in (0, count - 1) if other != index]
 
-    def _find(self, steps: _core.Order, done: int) -> _Step:
+    def _find(self, steps: _core.Order | LateOrder, done: int) -> _Step:
         found = steps.find(done)
         return _Step(*(found or (self.first.epoch + self.spec.epochs, 0)))
 

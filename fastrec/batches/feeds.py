@@ -72,14 +72,16 @@ class Feeds:
 
     def _open_native(self, run: Pass) -> tuple[_core.Loader | Pipeline, Audit]:
         dataset = self._order.dataset
-        self._pin(min(run.spec.batch_size, self._order.record_count))
-        if run.spec.drop_remainder and run.native.batches == 0:
+        if self._to_pin:
+            self._pin(min(run.spec.batch_size, self._order.record_count))
+        if run.spec.drop_remainder and run.native.find(0) is None:
             self._warn_if_none(run)
         stage = Stage(run, self._schema, self._steps)
         audit = Audit(self._audits, run, stage)
         if isinstance(dataset, RemoteDataset):
             feed = RemoteFeed(dataset, run.native, self._order.block_of(run.spec))
             return self._pipeline(feed, stage.fetched), audit
+        assert isinstance(run.native, _core.Order)
         loader = _core.Loader(
             dataset,
             self._schema,

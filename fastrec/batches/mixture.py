@@ -203,4 +203,5 @@ class Mixture:
         self, storage: StorageOptions | None, shards: Shards
     ) -> list[list[str | bytes | RemoteFile]]:
         """Return the files of each source."""
-        return [expand(source, storage, shards=shards) for source in self.sources]
+        late = storage is None or storage.cache is None
+        return [expand(source, storage, shards=shards, late=late) for source in self.sources]

@@ -6,7 +6,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Final
 
 import numpy as np
@@ -28,11 +28,13 @@ from ..storage.options import StorageOptions
 from .block_shuffle import BLOCK_BYTES, plan_blocks
 from .buckets import Buckets
 from .checkpoint import Start, make_state, read_state, source_identity
+from .late_order import LateOrder
 from .mixture import Mixture
 from .selection import Selected, Selection
 
 __all__ = ["OrderSpec", "Ordering"]
 
+_MANY = 32  # minimum number of index requests that cause a warning
 _FEW_BYTES = 16 << 20  # bytes of a dataset that every shard may read
 
 
@@ -184,9 +186,12 @@ class Ordering:
         One of several shards reads them by number if they have indexes next to them: it then
         fetches and inflates little more than its shard.
         """
+        by_number = self.is_drawn or self._is_planned
+        if not by_number and self.files.remote and not self._has_indexes:
+            return True  # whether the objects are compressed or not
         if self.files.sequential_source() is not None:
             return True
-        if self.is_drawn or self._is_planned:
+        if by_number:
             return False
         if self.files.are_packed:
             return not (self.is_divided and self.files.has_checkpoints)
@@ -224,14 +229,6 @@ class Ordering:
         RandomAccessError
             With the name of the first file that can only be read in sequence.
         """
-        few = self.files.is_local or self.files.remote_size <= self.files.storage.window_bytes
-        if self.spec.shuffle == "records" and not few:
-            warnings.warn(
-                "shuffle=True asks an object store for every record by itself: shuffle='blocks' "
-                "fetches whole blocks, StorageOptions(cache=...) makes local copies",
-                RuntimeWarning,
-                stacklevel=4,
-            )
         by_number = self.is_drawn or self._is_planned
         if by_number and (name := self.files.sequential_source()) is not None:
             what, hint = "a mixture", ""
@@ -246,6 +243,19 @@ class Ordering:
                 f"{what} requires regular files given by path, all of them compressed or none, "
                 f"and {name} can only be read in sequence{hint}"
             )
+        if self.spec.shuffle == "records" and not self._fits_into_window:
+            warnings.warn(
+                "shuffle=True asks an object store for every record by itself: shuffle='blocks' "
+                "fetches whole blocks, StorageOptions(cache=...) makes local copies",
+                RuntimeWarning,
+                stacklevel=4,
+            )
+
+    @property
+    def _fits_into_window(self) -> bool:
+        files = self.files
+        self._warn_of_counting()  # with an index next to each object, their sizes are in these
+        return files.is_local or files.remote_size <= files.storage.window_bytes
 
     @property
     def dataset(self) -> _core.Dataset | RemoteDataset:
@@ -275,7 +285,9 @@ class Ordering:
 
     def block_of(self, spec: OrderSpec) -> int:
         """Return the number of records per block that is fetched as a whole; 0 without blocks."""
-        return 0 if self.selection else self._planned(spec, len(self.dataset)).block
+        if self.selection or spec.shuffle != "blocks":
+            return 0
+        return self._planned(spec, len(self.dataset)).block
 
     def native(self, spec: OrderSpec, epoch: int = 0, used: int = 0) -> _core.Order:
         """Return the native order over the files' index, starting at a position of an epoch."""
@@ -298,6 +310,29 @@ class Ordering:
             stages=self._stages(spec),
         )
 
+    def late(self, spec: OrderSpec, epoch: int, used: int) -> LateOrder | None:
+        """Return the order if objects can be counted as they are needed, otherwise None."""
+        in_file_order = spec.shuffle in ("none", "buffer") and spec.interleave is None
+        others = self.by_row or spec.batch_across_epochs or self.mixture or self._is_planned
+        dataset = self.dataset if in_file_order and not others else None
+        if not isinstance(dataset, RemoteDataset) or not dataset.uncounted:
+            return None
+        return LateOrder(dataset, spec, epoch, used, partial(self.native, spec, epoch, used))
+
+    def _warn_of_counting(self) -> None:
+        if self.files.is_local or self.files.on_error != "raise":
+            return  # all objects are read, or copied
+        dataset = self.dataset
+        if isinstance(dataset, RemoteDataset) and dataset.uncounted >= _MANY:
+            warnings.warn(
+                f"the order requires the number of all records, so the indexes of "
+                f"{dataset.uncounted} objects are fetched with one request each; a dataset index, "
+                "which fastrec index --dataset builds, takes a few requests for any number of "
+                "objects",
+                RuntimeWarning,
+                stacklevel=7,
+            )
+
     @cached_property
     def selected(self) -> Selected:
         """The records to read: all, or the records that the selection contains.
@@ -307,6 +342,7 @@ class Ordering:
         FastrecError
             If the selection is empty.
         """
+        self._warn_of_counting()
         counts = self.dataset.file_counts()
         if not self.selection:
             return Selected(None, counts, None, None)

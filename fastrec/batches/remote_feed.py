@@ -16,10 +16,12 @@ from ..columns import Bytes
 from ..records.remote_dataset import Extract, Plan, RemoteDataset
 from ..storage.ahead import Ahead, Job
 from ..threads.clock import lap
+from .late_order import LateOrder
 
 __all__ = ["RemoteFeed"]
 
 _LEAST_GROUP = 4  # minimum number of groups that fit in a window
+_PAUSE = memoryview(b"")  # result of a job that fills the window until it is taken
 _FIRST_GROUP = 1 << 20  # bytes of the first group; a consumer waits for all of it
 
 
@@ -38,6 +40,8 @@ class _Group(NamedTuple):
     number: int
     plan: Plan
     batches: list[_Batch]
+    is_alone: bool = False
+    """Whether the next group is planned when this one is used."""
 
 
 class _Planner:
@@ -47,12 +51,14 @@ class _Planner:
     fetched as a whole and kept until their virtual shards have finished with them. In other orders,
     a group consists of the records of several batches, which fill a part of the window. In file
     order the first groups are smaller, so that the first batch does not wait for many others. In a
-    shuffled order, small groups would fetch the gaps between their records several times.
+    shuffled order, small groups would fetch the gaps between their records several times. If
+    objects are counted late, the first group is one batch, and further objects are opened later.
     """
 
-    def __init__(self, dataset: RemoteDataset, order: _core.Order, block: int) -> None:
+    def __init__(self, dataset: RemoteDataset, order: _core.Order | LateOrder, block: int) -> None:
         self._dataset = dataset
-        self._sampler = _core.Sampler(order)
+        self._is_late = isinstance(order, LateOrder)
+        self._sampler = _core.Sampler(order) if isinstance(order, _core.Order) else order
         self._block = block
         self._window = dataset.storage.window_bytes
         self._groups = 0
@@ -80,8 +86,10 @@ class _Planner:
             if not most:
                 in_file_order = (numbers[1:] > numbers[:-1]).all()
                 most = min(_FIRST_GROUP, largest) if in_file_order else largest
+                most = min(most, here) if self._is_late else most
             if batches and size + here > most:
-                yield self._whole(batches)
+                is_alone = self._is_late and most < _FIRST_GROUP
+                yield self._whole(batches)._replace(is_alone=is_alone)
                 batches, size, most = [], 0, min(2 * most, largest)
             batches.append((serial, numbers))
             size += here
@@ -117,6 +125,7 @@ class _Planner:
                 group = self._group(np.concatenate(runs or [numbers[:0]]), [])
             parts = np.array([owners[block] for block in blocks.tolist()], np.intp)[places]
             last = set()
+            assert isinstance(self._sampler, _core.Sampler)
             for block in self._sampler.take_left().tolist():
                 if (owner := owners.pop(block, None)) is not None:
                     left_in[owner] -= 1
@@ -137,12 +146,12 @@ class RemoteFeed(Iterator[tuple[int, NDArray[np.uint64], Bytes]]):
     Parameters
     ----------
     dataset : RemoteDataset
-    order : _core.Order
+    order : _core.Order or LateOrder
     block : int
         Number of records per block for ``"blocks"``; 0 for other orders.
     """
 
-    def __init__(self, dataset: RemoteDataset, order: _core.Order, block: int) -> None:
+    def __init__(self, dataset: RemoteDataset, order: _core.Order | LateOrder, block: int) -> None:
         self._dataset = dataset
         planner = _Planner(dataset, order, block)
         planned: deque[_Group] = deque()
@@ -186,10 +195,14 @@ class RemoteFeed(Iterator[tuple[int, NDArray[np.uint64], Bytes]]):
             if not group.plan.ranges:
                 yield Job(lambda pause: None, 0)
             yield from self._dataset.jobs(group.plan)
+            if group.is_alone:
+                yield Job(lambda pause: _PAUSE, self._dataset.storage.window_bytes)
 
     def _extract_jobs(self, planned: deque[_Group]) -> Iterator[Job]:
         def put_together(pause: Any) -> tuple[_Group, Extract | None] | None:
             for first in self._ranges:
+                if first is _PAUSE:
+                    continue
                 group = planned.popleft()
                 if first is None:  # earlier groups contain all records of these batches
                     return group, None

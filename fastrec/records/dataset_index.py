@@ -314,7 +314,7 @@ class DescribedFile(RemoteFile):
             self._pinned = True
         super().pin(stat)
 
-    def _changed(self) -> OSError:
+    def _changed(self, stat: Stat) -> OSError:
         text = (
             f"the object is not the one that the dataset index {self._dataset!a} describes: it was "
             "replaced, or the index is old; build the index again with fastrec index --dataset"

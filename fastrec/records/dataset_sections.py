@@ -55,9 +55,8 @@ class Sections:
         self._held = 0
         self._lock = ProcessLock()
 
-    @property
-    def counts(self) -> NDArray[np.uint64]:
-        """Number of records in each file."""
+    def counts_until(self, record: int | None, ahead: int = 0) -> NDArray[np.uint64]:
+        """Return the record counts of all files."""
         return self._table.counts
 
     def _bounds(self, piece: int) -> tuple[int, int]:

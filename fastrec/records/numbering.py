@@ -21,7 +21,7 @@ from .inflated_dataset import InflatedDataset, InflatedFile
 from .passes import Pass
 from .paths import index_path
 from .remote_dataset import IndexList, RemoteDataset
-from .remote_indexes import Kept, load_indexes
+from .remote_indexes import Kept, LateIndexes, load_indexes
 
 if TYPE_CHECKING:
     from .record_files import RecordFiles
@@ -157,6 +157,9 @@ def _make_remote(files: RecordFiles) -> RemoteDataset:
         return RemoteDataset(
             files.remote, described, files.storage, files.options, files.remote_size
         )
+    elif files.counts_late:
+        late = LateIndexes(files.remote, partial(_load_indexes, files))
+        return RemoteDataset(files.remote, late, files.storage, files.options)
     elif isinstance(files.index, bool) or files.index == "auto":
         beside = None if files.index == "auto" else bool(files.index)
         run = None if files.begun is None else files.begun()
@@ -170,6 +173,13 @@ def _make_remote(files: RecordFiles) -> RemoteDataset:
         found = [index for index in _given_index(files) or [] if index is not None]
     files.indexes = {}
     return RemoteDataset(files.remote, IndexList(found), files.storage, files.options)
+
+
+def _load_indexes(files: RecordFiles, first: int, stop: int) -> list[_core.FileIndex]:
+    """Return the indexes of the objects with the numbers `first` to `stop`."""
+    known = {number - first: index for number, index in files.indexes.items() if number >= first}
+    some = [*files.remote[first:stop]]
+    return load_indexes(some, files.storage, None, files.options, known=known, kept=None)
 
 
 def _warn_of_reading(files: RecordFiles) -> None:

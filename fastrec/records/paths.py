@@ -9,6 +9,7 @@ import os
 import re
 import stat
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, Union
 
 from ..arguments import check_path, shown
@@ -90,6 +91,7 @@ def expand(
     storage: StorageOptions | None = None,
     *,
     shards: Shards = "complete",
+    late: bool = False,
 ) -> list[str | bytes | RemoteFile]:
     """Return the files that a path, a URL, a pattern, or a list of these names, in order.
 
@@ -103,7 +105,9 @@ def expand(
     * ``name.frdataset``, a dataset index, is replaced by the files that it describes.
 
     A directory expands to its files whose names :func:`is_record_name` accepts. Patterns and
-    directories skip side files. For `shards`, see :mod:`fastrec.records.shard_sets`.
+    directories skip side files. For `shards`, see :mod:`fastrec.records.shard_sets`. With `late`,
+    each of many named objects may be opened when it is needed; an object that does not exist raises
+    FileNotFoundError then.
 
     Raises
     ------
@@ -117,14 +121,17 @@ def expand(
         If a directory cannot be listed. A pattern does not skip such a directory.
     """
     check_shards_option(shards)
-    files, chosen = resolve(source, storage)
+    files, chosen = resolve(source, storage, late=late)
     if shards == "complete":
         check_shards(files, chosen)
     return files
 
 
 def resolve(
-    source: PathLike | Iterable[PathLike], storage: StorageOptions | None = None
+    source: PathLike | Iterable[PathLike],
+    storage: StorageOptions | None = None,
+    *,
+    late: bool = False,
 ) -> tuple[list[str | bytes | RemoteFile], set[str]]:
     """Return the files that a source names, and the set of files that it names exactly.
 
@@ -152,7 +159,7 @@ def resolve(
     for entry in entries:
         check_path("source", entry)
     chosen: set[str] = set()
-    return _files_of(entries, storage, chosen), chosen
+    return _files_of(entries, storage, chosen, late), chosen
 
 
 def _is_no_list(source: object) -> bool:
@@ -160,13 +167,15 @@ def _is_no_list(source: object) -> bool:
     return is_data or getattr(source, "shape", None) == ()
 
 
-def _files_of(entries: list[Any], storage: StorageOptions | None, chosen: set[str]) -> list[_File]:
+def _files_of(
+    entries: list[Any], storage: StorageOptions | None, chosen: set[str], late: bool = False
+) -> list[_File]:
     """Return the files of all entries; add the exactly named files to `chosen`."""
     described = {n: _described(each, storage) for n, each in enumerate(entries)
                  if is_dataset_index(each)}  # fmt: skip
     plain = [each for n, each in enumerate(entries) if n not in described]
     remote = [each for each in plain if is_remote(each, storage)]
-    objects = iter(_objects_of(remote, storage, chosen) if remote else ())
+    objects = iter(_objects_of(remote, storage, chosen, late) if remote else ())
     files: list[_File] = []
     for number, each in enumerate(entries):
         if number in described:
@@ -247,7 +256,7 @@ def _dangling(name: str) -> str:
 
 
 def _objects_of(
-    urls: list[Any], storage: StorageOptions | None, chosen: set[str]
+    urls: list[Any], storage: StorageOptions | None, chosen: set[str], late: bool
 ) -> list[list[_File]]:
     """Return the objects that each URL names."""
     from ..storage.listing import expand_urls
@@ -256,7 +265,14 @@ def _objects_of(
     options = storage or StorageOptions()
     # Plain URLs share one round of requests; URLs with braces, commas or @ are tried individually.
     plain = [url for url in urls if isinstance(url, RemoteFile) or not _other_names(_name(url))]
-    batch = iter(expand_urls(plain, options, is_record_name, _is_side_key) if plain else ())
+    find = partial(
+        expand_urls,
+        options=options,
+        is_record_file=is_record_name,
+        is_side_key=_is_side_key,
+        late=late,
+    )
+    batch = iter(find(plain) if plain else ())
     found: list[list[Any]] = []
     for url in urls:
         files: list[Any]
@@ -264,7 +280,7 @@ def _objects_of(
             files = next(batch)
         else:
             try:
-                [files] = expand_urls([url], options, is_record_name, _is_side_key)
+                [files] = find([url])
             except FileNotFoundError:
                 files = _files_by_other_names(_name(url), storage, chosen) or []
                 if not files:

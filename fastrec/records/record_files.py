@@ -61,6 +61,8 @@ if TYPE_CHECKING:
 
 __all__ = ["RecordFiles", "Source"]
 
+_FEW = 8  # maximum number of objects whose indexes are all fetched first
+
 Source = Union[PathLike, FileRange, Iterable[Union[PathLike, FileRange]], IO[bytes]]  # noqa: UP007
 
 
@@ -129,7 +131,8 @@ class RecordFiles:
             found = self.described.checked_files()
         elif self.file is None:
             named = shards if manifest is None else "any"  # the manifest has the names
-            found = expand(source, self.storage, shards=named)  # type: ignore[arg-type]
+            late = self.storage.cache is None
+            found = expand(source, self.storage, shards=named, late=late)  # type: ignore[arg-type]
         if self.file is None and not found:
             raise FileNotFoundError(errno.ENOENT, NO_FILES)
         self.paths: Sequence[str | bytes]
@@ -469,7 +472,7 @@ class RecordFiles:
     def _remote_heads(self) -> dict[str, bytes]:
         """Return the first bytes of the remote files, by name."""
         if self._heads is None and self.compression == "auto":
-            count = 1 if len(self.remote) > 8 and self.has_index_beside else None
+            count = 1 if len(self.remote) > _FEW and self.has_index_beside else None
             heads = run_all(partial(file.head, HEAD_SIZE) for file in self.remote[:count])
             heads += heads[:1] * (len(self.remote) - len(heads))
             self._heads = {file.name: head for file, head in zip(self.remote, heads, strict=True)}
@@ -480,6 +483,10 @@ class RecordFiles:
         """Total size of all remote files, in bytes."""
         if self.described is not None and self.described.is_remote:
             return int(self.described.sizes.sum())
+        if late := [file for file in self.remote if not file.is_open]:
+            if self.on_error == "raise" and self.cache is None:
+                return self.dataset().size  # the index of an object also contains its size
+            run_all(file.identify for file in late)
         return sum(file.size for file in self.remote)
 
     @property
@@ -503,6 +510,14 @@ class RecordFiles:
         with contextlib.suppress(OSError):
             return bool(self.remote[0].beside(INDEX_SUFFIX).size)
         return False
+
+    @property
+    def counts_late(self) -> bool:
+        """Whether many objects, each with an index next to it, are counted when needed."""
+        others = self.described or self.cache or self.index != "auto" or self.on_error != "raise"
+        if len(self.remote) <= _FEW or others:
+            return False
+        return not self.is_indexed and self.has_index_beside
 
     def dataset(self) -> _core.Dataset | RemoteDataset:
         """Return the records by number; the first call loads or builds the index.

@@ -7,7 +7,7 @@ import contextlib
 import mmap
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
+from functools import cached_property, partial
 from itertools import pairwise
 from multiprocessing.context import get_spawning_popen
 from typing import Any, Final, Protocol
@@ -50,8 +50,13 @@ class RangedFile(Protocol):
 class Indexes(Protocol):
     """The record offsets of each file."""
 
-    @property
-    def counts(self) -> NDArray[np.uint64]: ...
+    def counts_until(self, record: int | None, ahead: int = 0) -> NDArray[np.uint64]:
+        """Return the record counts of the first files, at least up to the one with a record.
+
+        With None, return the counts of all files. If files must be counted, up to `ahead` more
+        records are counted with them.
+        """
+
     def prepare(self, numbers: Iterable[int]) -> None:
         """Fetch the indexes of files that are not in memory yet."""
 
@@ -64,6 +69,10 @@ class IndexList:
     def __init__(self, indexes: Sequence[_core.FileIndex]) -> None:
         self._indexes = indexes
         self.counts: NDArray[np.uint64] = np.array([*map(len, indexes)], np.uint64)
+
+    def counts_until(self, record: int | None, ahead: int = 0) -> NDArray[np.uint64]:
+        """Return the record counts of all files."""
+        return self.counts
 
     def prepare(self, numbers: Iterable[int]) -> None:
         """Do nothing: all indexes are in memory."""
@@ -109,16 +118,46 @@ class RemoteDataset:
             for number, file in enumerate(files):
                 if indexes[number].size != file.size:
                     raise index_mismatch(file, indexes[number])
-        self.size: int = sum(file.size for file in files) if size is None else size
-        self.kept: Final = KeptObjects(files, storage, self.size)
-        self._firsts = np.concatenate([[0], np.cumsum(indexes.counts)]).astype(np.int64)
+        self._size = size
+        # Number of the first record in each file that is counted, and of the record after these.
+        self._firsts = _firsts_of(indexes.counts_until(-1))
+
+    @cached_property
+    def size(self) -> int:
+        """Total size of all files, in bytes."""
+        if self._size is not None:
+            return self._size
+        self._count(None)  # the index of a file also contains its size
+        return sum(file.size for file in self.files)
+
+    @cached_property
+    def kept(self) -> KeptObjects:
+        """Objects that are kept in memory."""
+        return KeptObjects(self.files, self.storage, self.size)
+
+    def _count(self, record: int | None, ahead: int = 0) -> NDArray[np.int64]:
+        """Return the number of the first record in each counted file, at least up to a record."""
+        firsts = self._firsts
+        is_complete = len(firsts) > len(self.files)
+        if not is_complete and (record is None or record >= firsts[-1]):
+            firsts = self._firsts = _firsts_of(self._indexes.counts_until(record, ahead))
+        return firsts
+
+    @property
+    def uncounted(self) -> int:
+        """Number of files whose records were not counted yet."""
+        return len(self.files) + 1 - len(self._firsts)
+
+    def count_until(self, records: int, ahead: int = 0) -> int:
+        """Return the number of counted records, after counting at least `records` if possible."""
+        return int(self._count(records - 1, ahead)[-1])
 
     def __len__(self) -> int:
-        return int(self._firsts[-1])
+        return int(self._count(None)[-1])
 
     def file_counts(self) -> list[int]:
         """Return the number of records in each file."""
-        counts: list[int] = self._indexes.counts.tolist()
+        counts: list[int] = np.diff(self._count(None)).tolist()
         return counts
 
     def position_of(self, number: int) -> tuple[str, int, int]:
@@ -128,8 +167,9 @@ class RemoteDataset:
 
     def frame_of(self, number: int) -> tuple[int, int, int]:
         """Return the file number of a record, and the start and stop of its frame in the file."""
-        file = int(np.searchsorted(self._firsts, number, "right")) - 1
-        within = np.array([number - int(self._firsts[file])], np.uint64)
+        firsts = self._count(number)
+        file = int(np.searchsorted(firsts, number, "right")) - 1
+        within = np.array([number - int(firsts[file])], np.uint64)
         begin, end = (np.frombuffer(each, np.uint64) for each in self._indexes[file].bounds(within))
         return file, int(begin[0]), int(end[0])
 
@@ -153,7 +193,8 @@ class RemoteDataset:
 
     def _frames(self, numbers: NDArray[np.uint64]) -> tuple[Any, Any, Any]:
         """Return file, start and stop of the frames of records, given in ascending order."""
-        files = np.searchsorted(self._firsts, numbers, "right") - 1
+        firsts = self._count(int(numbers[-1])) if len(numbers) else self._firsts
+        files = np.searchsorted(firsts, numbers, "right") - 1
         begins, ends = np.empty_like(numbers), np.empty_like(numbers)
         cuts = np.flatnonzero(np.diff(files)) + 1
         self._indexes.prepare(
@@ -162,7 +203,7 @@ class RemoteDataset:
         for first, last in pairwise([0, *cuts.tolist(), len(numbers)]):
             if first < last:
                 file = files[first]
-                within = numbers[first:last] - np.uint64(self._firsts[file])
+                within = numbers[first:last] - np.uint64(firsts[file])
                 begins[first:last], ends[first:last] = (
                     np.frombuffer(found, np.uint64) for found in self._indexes[file].bounds(within)
                 )
@@ -178,7 +219,7 @@ class RemoteDataset:
         """
         ascends = (numbers[1:] > numbers[:-1]).all()  # much faster than sorting
         wanted = numbers if ascends else np.unique(numbers)
-        if len(wanted) and wanted[-1] >= len(self):
+        if len(wanted) and wanted[-1] >= self._count(int(wanted[-1]))[-1]:
             raise IndexError(f"record index {wanted[-1]} is out of range ({len(self)} records)")
         return Plan(wanted, *self._frames(wanted))
 
@@ -239,6 +280,11 @@ class RemoteDataset:
         """Check the versions of files in stores whose responses omit the version."""
         if silent := [self.files[number] for number in files if self.files[number].silent]:
             run_all(file.identify for file in silent)
+
+
+def _firsts_of(counts: NDArray[np.uint64]) -> NDArray[np.int64]:
+    firsts: NDArray[np.int64] = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    return firsts
 
 
 def for_spawned(dataset: object) -> RemoteDataset | None:

@@ -6,9 +6,12 @@ from __future__ import annotations
 import contextlib
 import io
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from .. import _core
 from ..errors import IndexMismatchError
@@ -17,14 +20,17 @@ from ..storage.cache import index_place
 from ..storage.options import StorageOptions
 from ..storage.remote import RemoteFile
 from ..storage.sequential import streams_of
+from ..threads.locks import ProcessLock
 from .index import Index
 from .paths import INDEX_SUFFIX
-from .remote_dataset import index_mismatch, reserve
+from .remote_dataset import IndexList, index_mismatch, reserve
 
-__all__ = ["Kept", "load_indexes", "save_index"]
+__all__ = ["Kept", "LateIndexes", "load_indexes", "save_index"]
 
 _WARN_BYTES = 1 << 30  # missing indexes that require reading more bytes cause a warning
 _INDEX_HEADER = 1 << 10  # bytes of an index besides the record offsets
+_MOST_BYTES = 1 << 30  # maximum bytes of the index of an object whose size is unknown
+_AHEAD = 16  # indexes that are fetched together after the first ones
 
 
 def load_indexes(
@@ -46,19 +52,26 @@ def load_indexes(
     ------
     OSError, CorruptRecordError, IndexMismatchError
     """
-    found: list[_core.FileIndex | None] = [None] * len(files)
-    if beside is not True:
-        run_all(file.identify for file in files if file.version is None)
-        found = [
-            known[number] if number in known else _cached(file, storage)
-            for number, file in enumerate(files)
-        ]
-    if beside is not False:
-        missing = [number for number, index in enumerate(found) if index is None]
+    found: list[_core.FileIndex | None] = [known.get(number) for number in range(len(files))]
+
+    def load_beside(numbers: list[int]) -> None:
+        missing = [number for number in numbers if found[number] is None]
         loaded = run_all(partial(_beside, files[n], beside is True) for n in missing)
         for number, index in zip(missing, loaded, strict=True):
             found[number] = index
-    missing = [number for number, index in enumerate(found) if index is None]
+
+    numbers, tried = [*range(len(files))], set[int]()
+    if beside is not False:  # the index of an object also contains its size
+        tried = {number for number in numbers if not files[number].is_open}
+        load_beside([*tried])
+    if beside is not True:
+        missing = [number for number in numbers if found[number] is None]
+        run_all(files[number].identify for number in missing if files[number].version is None)
+        for number in missing:
+            found[number] = _cached(files[number], storage)
+    if beside is not False:
+        load_beside([number for number in numbers if number not in tried])
+    missing = [number for number in numbers if found[number] is None]
     total = sum(files[number].size for number in missing)
     if total > _WARN_BYTES:
         warnings.warn(
@@ -80,6 +93,60 @@ def load_indexes(
         found[number] = index = reader.index()
         save_index(file, index, storage)
     return found  # type: ignore[return-value]
+
+
+class LateIndexes:
+    """Indexes next to objects, which are fetched in the order of the objects as they are needed.
+
+    Thread-safe.
+
+    Parameters
+    ----------
+    files : sequence of RemoteFile
+    load : callable
+        Returns the indexes of the files with the numbers `first` to `stop`.
+    """
+
+    def __init__(
+        self, files: Sequence[RemoteFile], load: Callable[[int, int], list[_core.FileIndex]]
+    ) -> None:
+        self._files, self._load = files, load
+        self._indexes: list[_core.FileIndex] = []  # of the first files
+        self._records = 0
+        self._lock = ProcessLock()
+
+    def counts_until(self, record: int | None, ahead: int = 0) -> NDArray[np.uint64]:
+        """Return the record counts of the first files, at least up to the one with a record.
+
+        With None, return the counts of all files. Otherwise, the indexes of enough files for
+        `record` and `ahead` more records are fetched together, after the first 16 at least 16.
+        """
+        with self._lock.current():
+            while (done := len(self._indexes)) < len(self._files):
+                if record is None:
+                    count = len(self._files)
+                elif record < self._records:
+                    break
+                elif done:
+                    mean = max(1, self._records // done)
+                    missing = -(-(record + 1 + ahead - self._records) // mean)
+                    count = max(missing, _AHEAD if done >= _AHEAD else 1)
+                else:
+                    count = 1
+                loaded = self._load(done, min(done + count, len(self._files)))
+                self._indexes += loaded
+                self._records += sum(map(len, loaded))
+            return np.array([*map(len, self._indexes)], np.uint64)
+
+    def prepare(self, numbers: Iterable[int]) -> None:
+        """Do nothing: the files whose records were counted have their indexes in memory."""
+
+    def __getitem__(self, number: int, /) -> _core.FileIndex:
+        return self._indexes[number]
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        self.counts_until(None)
+        return IndexList(self._indexes).__reduce_ex__(protocol)
 
 
 class _LocalFile:
@@ -159,8 +226,10 @@ def _cached(file: RemoteFile, storage: StorageOptions) -> _core.FileIndex | None
 def _beside(file: RemoteFile, required: bool, pause: Any) -> _core.FileIndex | None:
     """Return the index stored next to a file; a damaged one is ignored unless it is required."""
     try:
-        limit = _INDEX_HEADER + 2 * file.size  # eight bytes per record of at least 16 bytes
+        # An index has eight bytes per record of at least 16 bytes.
+        limit = _INDEX_HEADER + 2 * file.size if file.is_open else _MOST_BYTES
         index = _core.FileIndex.load(file.read_beside(INDEX_SUFFIX, limit, pause), file.name)
+        file.expect(index.size)
         if index.size != file.size:
             raise index_mismatch(file, index)
         return index

@@ -27,19 +27,21 @@ class Stopped(Exception):
 class Job(NamedTuple):
     """A function ``run(pause)`` for a thread; `cost` bytes are held until the result is taken.
 
-    ``pause(seconds)`` waits, or raises :class:`Stopped` if the consumer no longer waits.
+    ``pause(seconds)`` waits, or raises :class:`Stopped` if the consumer no longer waits. After the
+    job, ``then()`` returns the jobs whose results follow its result.
     """
 
     run: Callable[[Callable[[float], None]], Any]
     cost: int
+    then: Callable[[], Iterable[Job]] | None = None
 
 
 class _Slot:
-    __slots__ = ("done", "error", "job", "result")
+    __slots__ = ("done", "error", "job", "result", "started")
 
     def __init__(self, job: Job) -> None:
         self.job = job
-        self.done = False
+        self.started = self.done = False
         self.result: Any = None
         self.error: BaseException | None = None
 
@@ -55,7 +57,8 @@ class _State:
         self.most = most
         self.held = 0
         self.running = self.threads = 0
-        self.slots: deque[_Slot] = deque()  # started and not yet taken, in order
+        self.slots: deque[_Slot] = deque()  # not yet taken, in order
+        self.waiting = 0  # number of slots that have not started: they follow other jobs
         self.ended = self.stopped = False
         self.failure: BaseException | None = None  # raised by `jobs`; no job follows
         self.consumer: weakref.ref[Any] | None = None
@@ -67,24 +70,40 @@ class _State:
     def take_job(self) -> _Slot | None:
         """Return the next job once the budget allows it; None if the thread must end."""
         with self.changed:
-            while not (self.is_over() or self.ended or self.failure):
-                if self.running < self.limit and (not self.slots or self.held < self.budget):
-                    try:
-                        slot = _Slot(next(self.jobs))
-                    except StopIteration:
-                        break
-                    except BaseException as error:
-                        self.failure = error
-                        break
+            while not self.is_over():
+                if self.running < self.limit and (slot := self._next_slot()) is not None:
+                    slot.started = True
                     self.held += slot.job.cost
                     self.running += 1
-                    self.slots.append(slot)
                     return slot
+                unfinished = self.waiting or any(s.job.then and not s.done for s in self.slots)
+                if self.ended and not unfinished:
+                    break
                 self.changed.wait(_LOOK_S)
             self.ended = True
             self.threads -= 1
             self.changed.notify_all()
             return None
+
+    def _next_slot(self) -> _Slot | None:
+        """Return the first job that may start, or None."""
+        if self.waiting:
+            slot = next(slot for slot in self.slots if not slot.started)
+            # The consumer waits for the first result, and gives nothing back before it has it.
+            if slot is not self.slots[0] and self.held >= self.budget:
+                return None
+            self.waiting -= 1
+            return slot
+        if self.ended or (self.slots and self.held >= self.budget):
+            return None
+        try:
+            slot = _Slot(next(self.jobs))
+        except BaseException as error:
+            self.failure = None if isinstance(error, StopIteration) else error
+            self.ended = True
+            return None
+        self.slots.append(slot)
+        return slot
 
     def pause(self, seconds: float) -> None:
         ends = time.monotonic() + seconds
@@ -94,8 +113,13 @@ class _State:
             if self.is_over():
                 raise Stopped
 
-    def finish(self, slot: _Slot) -> None:
+    def finish(self, slot: _Slot, following: list[_Slot]) -> None:
         with self.changed:
+            if following and slot in self.slots:
+                at = self.slots.index(slot) + 1
+                for each in reversed(following):
+                    self.slots.insert(at, each)
+                self.waiting += len(following)
             slot.done = True
             self.running -= 1
             self.changed.notify_all()
@@ -103,15 +127,17 @@ class _State:
 
 def _work(state: _State) -> None:
     while (slot := state.take_job()) is not None:
+        following: list[_Slot] = []
         try:
             slot.result = slot.job.run(state.pause)
+            following = [] if slot.job.then is None else [*map(_Slot, slot.job.then())]
         except StopIteration as error:  # it would end the iteration over results
             slot.error = RuntimeError("a job raised StopIteration")
             slot.error.__cause__ = error
         except BaseException as error:
             slot.error = error
-        state.finish(slot)
-        del slot
+        state.finish(slot, following)
+        del slot, following
 
 
 class Ahead(Iterator[T], Generic[T]):

@@ -20,6 +20,7 @@ from .stores import Location, Stat
 
 __all__ = ["expand_urls", "warn_of_hidden"]
 
+_FEW = 8  # maximum number of named objects that are requested before they are needed
 _MANY = 32  # minimum number of named objects in a folder to list the folder
 
 
@@ -28,8 +29,13 @@ def expand_urls(
     options: StorageOptions,
     is_record_file: Callable[[str], bool],
     is_side_key: Callable[[str], bool],
+    *,
+    late: bool = False,
 ) -> list[list[RemoteFile]]:
     """Return the objects that each URL names, in order; an open object is returned unchanged.
+
+    With `late`, each of many named objects may be opened when it is needed.
+
 
     A URL with ``*``, ``?`` or ``[`` in its key is a pattern; its matches are sorted, and ``**``
     matches across folders. Keys that `is_side_key` accepts are skipped; it gets the key without the
@@ -59,7 +65,9 @@ def expand_urls(
         number = plain[0]
         found[number] = _object_or_folder(urls[number], options, is_record_file)
     else:
-        for number, file in zip(plain, _named([urls[i] for i in plain], options), strict=True):
+        for number, file in zip(
+            plain, _named([urls[i] for i in plain], options, late), strict=True
+        ):
             found[number] = [file]
     return [found[number] for number in range(len(urls))]
 
@@ -83,11 +91,12 @@ def _object_or_folder(
         raise
 
 
-def _named(urls: list[str], options: StorageOptions) -> list[RemoteFile]:
+def _named(urls: list[str], options: StorageOptions, late: bool) -> list[RemoteFile]:
     """Open objects by their names.
 
     If many are in one folder, the folder is listed: one request instead of 1,000. If the store
-    refuses the listing, or the folder has many other objects, each object takes one request.
+    refuses the listing, or the folder has many other objects, each object is requested by its name:
+    now, or with `late` each of more than 8 objects when it is needed.
     """
     folders: dict[tuple[str, str], dict[str, list[int]]] = {}
     places = [locate(url, options) for url in urls]
@@ -107,7 +116,10 @@ def _named(urls: list[str], options: StorageOptions) -> list[RemoteFile]:
                     file.pin(stat)
                 files[number] = file
     rest = [number for number in range(len(urls)) if number not in files]
-    files.update(zip(rest, find_files((urls[i] for i in rest), options), strict=True))
+    if late and len(rest) > _FEW and all(isinstance(places[i].store, ObstoreStore) for i in rest):
+        files.update((i, RemoteFile(urls[i], options, places[i].name, None)) for i in rest)
+    else:
+        files.update(zip(rest, find_files((urls[i] for i in rest), options), strict=True))
     return [files[number] for number in range(len(urls))]
 
 

@@ -69,16 +69,19 @@ class RemoteFile:
     name : str
         URL without credentials, for messages.
     size : int
-        Size in bytes.
+        Size in bytes. If it is unknown, reading this attribute requests it.
+    is_open : bool
+        Whether the size is known.
     version : str or None
         ETag, or another value that changes with the contents. None if the store provides no
         version, or if a listing without versions named the object and nothing has been read yet.
     """
 
-    def __init__(self, url: str, options: StorageOptions, name: str, size: int) -> None:
+    def __init__(self, url: str, options: StorageOptions, name: str, size: int | None) -> None:
         self._url, self._options = url, options
         self.name = name
-        self.size = size
+        self._size = size
+        self._indexed_size: int | None = None  # the size in the index next to the object
         self.version: str | None = None
         self._pinned = False
         self.silent = False  # whether the store's responses omit the version
@@ -97,6 +100,25 @@ class RemoteFile:
         file = cls(url, options, location.name, stat.size)
         file.pin(stat)
         return file
+
+    @property
+    def size(self) -> int:
+        if self._size is None:
+            run_all([self.identify])
+        assert self._size is not None
+        return self._size
+
+    @property
+    def is_open(self) -> bool:
+        return self._size is not None
+
+    def expect(self, size: int) -> None:
+        """Take the size of an object that is not open yet from the index next to it.
+
+        The first response about the object is compared with this size.
+        """
+        if self._size is None:
+            self._size = self._indexed_size = size
 
     @property
     def location(self) -> Location:
@@ -119,9 +141,11 @@ class RemoteFile:
         OSError
             ``ESTALE`` if the object has another version now.
         """
-        if self._pinned or stat.size != self.size:
-            if (stat.size, stat.version) != (self.size, self.version):
-                raise self._changed()
+        if self._size is None:
+            self._size = stat.size
+        if self._pinned or stat.size != self._size:
+            if (stat.size, stat.version) != (self._size, self.version):
+                raise self._changed(stat)
             return
         self.version, self._pinned = stat.version, True
 
@@ -179,8 +203,27 @@ class RemoteFile:
         return into
 
     def head(self, size: int, pause: Pause = time.sleep) -> bytes:
-        """Return the first bytes, at most `size`."""
-        return bytes(self.read(0, min(self.size, size), pause))
+        """Return the first bytes, at most `size`; one request also returns an unknown size."""
+        if self._size is not None:
+            return bytes(self.read(0, min(self._size, size), pause))
+        location = self.location
+
+        def attempt() -> bytes:
+            try:
+                stat, pieces = _ask(location, 0, size)
+            except Exception:
+                stat, pieces = location.store.stat(location.key), ()
+                if stat.size:  # an empty object contains no range
+                    raise
+            self.pin(stat or location.store.stat(location.key))
+            data = b"".join(pieces)
+            if len(data) != min(size, self.size):
+                raise OSError(errno.EIO, f"the server sent {len(data)} bytes of {size}")
+            return data
+
+        data = retried(self._options.retries, location, attempt, pause)
+        traffic.add("fetched_bytes", len(data))
+        return data
 
     def body(self, begin: int) -> Iterator[Job]:
         """Yield jobs that return the bytes from `begin` on, to be run one after the other.
@@ -218,8 +261,14 @@ class RemoteFile:
         while done < self.size:
             yield Job(run, _PIECE)
 
-    def _changed(self) -> OSError:
+    def _changed(self, stat: Stat) -> OSError:
         text = "the object has changed since it was opened"
+        if not self._pinned and self._indexed_size is not None:
+            text = (
+                f"the object has {stat.size} bytes, and the index next to it describes one of "
+                f"{self._indexed_size}: the object was replaced; build the index again with "
+                "fastrec index"
+            )
         return OSError(errno.ESTALE, text, self.name)
 
     def beside(self, suffix: str, pause: Pause = time.sleep) -> RemoteFile:
@@ -268,7 +317,8 @@ class RemoteFile:
         return self.name
 
     def __repr__(self) -> str:
-        return f"<fastrec.storage.RemoteFile {self.name!a}, {self.size} bytes>"
+        size = "unknown size" if self._size is None else f"{self._size} bytes"
+        return f"<fastrec.storage.RemoteFile {self.name!a}, {size}>"
 
 
 def _ask(location: Location, begin: int, end: int) -> tuple[Stat | None, Iterable[Any]]:

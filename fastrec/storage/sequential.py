@@ -6,6 +6,7 @@ from __future__ import annotations
 import errno
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from .ahead import Ahead, Job, run_all
@@ -24,7 +25,7 @@ class _Parts:
     """Jobs for consecutive parts of files; the part size adapts to the fetch time."""
 
     def __init__(
-        self, files: Sequence[RemoteFile], ends: Sequence[int], begin: int, most: int
+        self, files: Sequence[RemoteFile], ends: Sequence[int | None], begin: int, most: int
     ) -> None:
         self._files, self._ends = files, ends
         self._begin = begin
@@ -32,19 +33,33 @@ class _Parts:
         self._size = _LEAST_PART
 
     def __iter__(self) -> Iterator[Job]:
-        for number, file in enumerate(self._files):
+        for number, (file, end) in enumerate(zip(self._files, self._ends, strict=True)):
             begin = self._begin if number == 0 else 0
-            while begin < self._ends[number]:
-                end = min(begin + self._size, self._ends[number])
-                yield Job(self._job(file, begin, end), end - begin)
-                begin = end
+            if file.is_open or begin or end is not None:
+                yield from self._parts(file, begin, file.size if end is None else end)
+                continue
+            # The response to the first request also contains the size of the object.
+            size = self._size
+            job = self._timed(partial(file.head, size), size)
+            yield Job(job, size, partial(self._rest, file, size))
 
-    def _job(self, file: RemoteFile, begin: int, end: int) -> Callable[[Pause], memoryview]:
+    def _rest(self, file: RemoteFile, begin: int) -> Iterator[Job]:
+        return self._parts(file, begin, file.size)
+
+    def _parts(self, file: RemoteFile, begin: int, stop: int) -> Iterator[Job]:
+        while begin < stop:
+            end = min(begin + self._size, stop)
+            yield Job(self._timed(partial(file.read, begin, end), end - begin), end - begin)
+            begin = end
+
+    def _timed(
+        self, read: Callable[[Pause], bytes | memoryview], size: int
+    ) -> Callable[[Pause], memoryview]:
         def fetch(pause: Pause) -> memoryview:
             since = time.monotonic()
-            data = file.read(begin, end, pause)
+            data = memoryview(read(pause))
             took = time.monotonic() - since
-            if took < _QUICK_S and end - begin >= self._size:
+            if took < _QUICK_S and size >= self._size:
                 self._size = min(2 * self._size, self._most)
             elif took > _SLOW_S:
                 self._size = max(self._size // 2, _LEAST_PART // 4)
@@ -64,7 +79,8 @@ class _Pass:
         self, files: Sequence[RemoteFile], options: StorageOptions, end: int | None = None
     ) -> None:
         self.files = files
-        self.ends: list[int] = [file.size for file in files]
+        # None means the end of the file, whose size may be unknown at first.
+        self.ends: list[int | None] = [None] * len(files)
         if end is not None:
             self.ends[-1] = end
         self._options = options
@@ -79,6 +95,9 @@ class _Pass:
             if self._ahead is None or self.at != (number, offset):
                 self._ahead = self._begin(number, offset)
             data = next(self._ahead, None)
+            # An empty result belongs to an empty file, which may be before this one.
+            while data is not None and not data and not (file.is_open and offset >= file.size):
+                data = next(self._ahead, None)
             if data is None:
                 raise RuntimeError(f"no part at {offset} of {file.name!a}")
         except BaseException as error:
@@ -92,10 +111,17 @@ class _Pass:
         offset += len(data)
         if self._whole and offset >= file.size:
             self._ahead = None
-        while number < len(self.files) and offset >= self.ends[number]:
+        while number < len(self.files) and self.is_at_end(number, offset):
             number, offset = number + 1, 0
         self.at = number, offset
         return data
+
+    def is_at_end(self, number: int, offset: int) -> bool:
+        """Return whether no more bytes of a file are fetched; False while its size is unknown."""
+        end, file = self.ends[number], self.files[number]
+        if end is None and not file.is_open:
+            return False
+        return offset >= (file.size if end is None else end)
 
     def _begin(self, number: int, offset: int) -> Ahead[memoryview]:
         window = self._options.window_bytes
@@ -107,8 +133,10 @@ class _Pass:
     def extend(self, number: int) -> bool:
         """Allow more bytes of a file to be fetched; return False if it is complete."""
         size, end = self.files[number].size, self.ends[number]
+        if end is None or end >= size:
+            return False
         self.ends[number] = min(size, end + _LEAST_PART)
-        return end < size
+        return True
 
 
 class RemoteStream:
@@ -126,11 +154,11 @@ class RemoteStream:
     def read(self, size: int = _READ) -> bytes:
         """Return up to `size` bytes; an empty result means the end."""
         if not self._data:
-            if self._at >= self._run.ends[self._number] and not self._run.extend(self._number):
+            if self._run.is_at_end(self._number, self._at) and not self._run.extend(self._number):
                 return b""
             self._data = self._run.part(self._number, self._at)
             self._at += len(self._data)
-            if self._at >= self._run.ends[self._number] and self._file.silent:
+            if self._run.is_at_end(self._number, self._at) and self._file.silent:
                 run_all([self._file.identify])
         some = bytes(self._data[: min(size, _READ)])
         self._data = self._data[len(some) :]

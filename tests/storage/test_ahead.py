@@ -104,3 +104,42 @@ def test_the_collector_may_run_inside_the_lock(monkeypatch: pytest.MonkeyPatch) 
     assert len(list(Ahead(collecting(30), budget=10))) == 30
     gc.collect()  # which did nothing in a thread while another one collected
     assert ended()
+
+
+@pytest.mark.parametrize("budget", [1, 3, 1000])
+@pytest.mark.parametrize("threads", [1, 4])
+def test_results_of_following_jobs_come_after_the_result_of_their_job(
+    budget: int, threads: int
+) -> None:
+    def job(name: tuple[int, ...], depth: int) -> Job:
+        followers = [(*name, number) for number in range(3)] if depth else []
+        return Job(lambda pause: name, 2, lambda: (job(each, depth - 1) for each in followers))
+
+    jobs = [job((number,), number % 3) for number in range(12)]
+    pairs: Ahead[tuple[int, ...]] = Ahead(jobs, budget=budget, threads=threads, most=8)
+    results = list(pairs)
+    assert results == sorted(results)
+    assert len(results) == 12 + 3 * 4 + (3 + 9) * 4
+    assert ended()
+
+
+def test_an_error_of_the_jobs_comes_after_the_results_of_following_jobs() -> None:
+    def jobs() -> Iterator[Job]:
+        yield Job(lambda pause: 0, 1, lambda: [Job(lambda pause: 1, 1)])
+        raise KeyError("no more")
+
+    results: Any = Ahead(jobs(), budget=1)
+    assert [next(results), next(results)] == [0, 1]
+    with pytest.raises(KeyError):
+        next(results)
+
+
+def test_an_error_of_a_following_job_is_raised_in_its_place() -> None:
+    def fail(pause: Any) -> None:
+        raise OSError("broken")
+
+    jobs = [Job(lambda pause: 0, 1, lambda: [Job(fail, 1)]), Job(lambda pause: 2, 1)]
+    results: Any = Ahead(jobs, budget=100)
+    assert next(results) == 0
+    with pytest.raises(OSError, match="broken"):
+        next(results)
