@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import tempfile
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import IO, Any, Final
 
@@ -17,7 +17,7 @@ from ..storage.ahead import run_all
 from ..storage.options import StorageOptions
 from ..storage.remote import RemoteFile
 from .compression import detect
-from .dataset_table import BAD_NAME, KINDS, Head, is_etag
+from .dataset_table import BAD_NAME, KINDS, Head, version_kind
 from .framing import HEAD_SIZE
 from .index import Index
 from .paths import PathLike, is_remote
@@ -57,7 +57,7 @@ def described_files(
         plain = [file for file, kind in zip(some, kinds, strict=True) if kind is None]
         found = iter(load_indexes(plain, storage, None, options, known={}, kept=None))
         for file, kind in zip(some, kinds, strict=True):
-            version = file.version if is_etag(file.version) else None
+            version = file.version if version_kind(file.version) else None
             if kind is None:
                 index = next(found)
                 count, section = len(index), bytes(memoryview(index.save()))
@@ -126,6 +126,75 @@ def place_of(path: str, storage: StorageOptions) -> str | RemoteFile:
     return RemoteFile(path, storage, path, 0) if is_remote(path, storage) else os.path.abspath(path)
 
 
+class DatasetWriter:
+    """Writer of a dataset index, with the methods of a writer that publish it.
+
+    With `versions`, the table is written when the index is published, after its files.
+    """
+
+    def __init__(
+        self, writer: Any, spool: IO[bytes], names: bytes, versions: Callable[[], Any] | None
+    ) -> None:
+        self._writer, self._spool, self._names = writer, spool, names
+        self._get_versions = versions
+        self._columns: list[tuple[int, int, int]] = []  # size, records, bytes of the section
+        self._kinds = bytearray()
+        self._versions: list[str | None] = []
+        self._is_complete = False
+
+    @property
+    def path(self) -> Any:
+        """Name of the index, for messages."""
+        return self._writer.path
+
+    def add(self, file: Described) -> None:
+        """Add a file."""
+        self._columns.append((file.size, file.count, len(file.section)))
+        self._kinds.append(KINDS.index(file.kind))
+        self._versions.append(file.version)
+        self._spool.write(file.section)
+
+    def finish(self) -> None:
+        """Write the table and the sections."""
+        self._is_complete = True
+        found = self._versions if self._get_versions is None else self._get_versions()
+        versions = b"".join(
+            (version or "").encode("utf-8", "surrogateescape") + b"\0" for version in found
+        )
+        columns = np.array(self._columns, "<u8").reshape(-1, 3).T.tobytes()
+        raw = b"".join([columns, self._kinds, self._names, versions])
+        table = zlib.compress(raw, 6)
+        head = Head(len(self._columns), len(raw), len(self._names), len(table), _core.crc32c(table))
+        self._writer.write_frames(head.pack() + table, 0)
+        self._spool.seek(0)
+        while data := self._spool.read(1 << 20):
+            self._writer.write_frames(data, 0)
+        self._spool.close()
+        self._writer.finish()
+
+    def put_in_place(self) -> None:
+        """Publish the index."""
+        if not self._is_complete:
+            self.finish()
+        self._writer.put_in_place()
+
+    def take_back(self) -> bool:
+        """Delete the published index; return False if it replaced an existing file."""
+        taken: bool = self._writer.take_back()
+        return taken
+
+    def close(self) -> None:
+        """Publish the index unless that has happened, and close it."""
+        if not self._is_complete:
+            self.finish()
+        self._writer.close()
+
+    def abort(self) -> None:
+        """Discard the index unless it is published."""
+        self._spool.close()
+        self._writer.abort()
+
+
 def open_dataset_writer(
     path: PathLike,
     places: Sequence[Any],
@@ -133,34 +202,27 @@ def open_dataset_writer(
     storage: StorageOptions,
     *,
     overwrite: bool,
-) -> Any:
-    """Return a finished writer of the index of some files; its `close` publishes the index."""
+    versions: Callable[[], list[str | None]] | None = None,
+) -> DatasetWriter:
+    """Return a writer of the index of some files; its `close` publishes the index.
+
+    The index is complete, unless `versions` returns the versions of the files after these were
+    published.
+    """
     names = b"".join(_relative(path, places))
-    sizes, counts, sections, kinds, versions = [], [], [], bytearray(), bytearray()
     writer = open_writer(path, storage, overwrite=overwrite, index=True, inputs=places)
     try:
-        with tempfile.TemporaryFile(prefix="fastrec-") as spool:
-            for each in described:
-                sizes.append(each.size)
-                counts.append(each.count)
-                sections.append(len(each.section))
-                kinds.append(KINDS.index(each.kind))
-                versions += (each.version or "").encode("utf-8", "surrogateescape") + b"\0"
-                spool.write(each.section)
-            columns = np.array([sizes, counts, sections], "<u8").tobytes()
-            raw = b"".join([columns, kinds, names, versions])
-            table = zlib.compress(raw, 6)
-            head = Head(len(sizes), len(raw), len(names), len(table), _core.crc32c(table))
-            writer.write_frames(head.pack() + table, 0)
-            _copy(spool, writer)
-        writer.finish()
+        spool = tempfile.TemporaryFile(prefix="fastrec-")  # noqa: SIM115
     except BaseException:
         writer.abort()
         raise
-    return writer
-
-
-def _copy(spool: IO[bytes], writer: Any) -> None:
-    spool.seek(0)
-    while data := spool.read(1 << 20):
-        writer.write_frames(data, 0)
+    dataset = DatasetWriter(writer, spool, names, versions)
+    try:
+        for each in described:
+            dataset.add(each)
+        if versions is None:
+            dataset.finish()
+    except BaseException:
+        dataset.abort()
+        raise
+    return dataset

@@ -27,7 +27,7 @@ from ..storage.urls import local_path
 from .compression import Codec
 from .dataset_building import described_files, open_dataset_writer
 from .dataset_sections import Sections
-from .dataset_table import KINDS, Table, is_etag, refused
+from .dataset_table import KINDS, Table, refused, version_kind
 from .index import Index
 from .paths import DATASET_SUFFIX, PathLike, beside, is_remote
 from .shard_sets import Shards
@@ -304,8 +304,9 @@ class DescribedFile(RemoteFile):
         self.version, self._indexed = version, version
 
     def pin(self, stat: Stat) -> None:
-        """Compare the object with the version in the index, if the store provides versions."""
-        if not self._pinned and not (is_etag(self._indexed) and is_etag(stat.version)):
+        """Compare the object with the version in the index, if both have the same kind."""
+        kind = version_kind(self._indexed)
+        if not self._pinned and (kind is None or kind != version_kind(stat.version)):
             self.version = stat.version
             if stat.size == self.size:
                 self._pinned = True

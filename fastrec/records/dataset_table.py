@@ -8,7 +8,7 @@ import re
 import struct
 import zlib
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ from .byte_sources import NamedFile
 from .compression import CODECS, Codec
 from .framing import FRAME_OVERHEAD
 
-__all__ = ["BAD_NAME", "KINDS", "Head", "Table", "is_etag", "place_name", "refused"]
+__all__ = ["BAD_NAME", "KINDS", "Head", "Table", "place_name", "refused", "version_kind"]
 
 _MAGIC = b"\x89FRD\r\n\x1a\n"
 _HEAD = struct.Struct("<8sIIQQQQQII")
@@ -32,6 +32,7 @@ _MOST_TABLE = 1 << 32  # maximum size of an inflated table, enough for about 30 
 _MOST_RATIO = 1032  # maximum compression ratio of zlib
 _FIRST_READ = 1 << 20  # bytes read first from a store; contains the table of a few thousand files
 _MOST_SIZE = 1 << 57
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00")
 # Matches an empty or absolute name, and a name that leaves the folder of the index.
 BAD_NAME = re.compile(rb"(?:\A|\0)[/\0]|(?:\A|[\0/])\.\.[/\0]")
 
@@ -50,9 +51,14 @@ def refused(name: str, why: str) -> IndexMismatchError:
     return error
 
 
-def is_etag(version: str | None) -> bool:
-    """Return whether a version is an HTTP ETag, which is quoted."""
-    return version is not None and version.endswith('"')
+def version_kind(version: str | None) -> Literal["etag", "time"] | None:
+    """Return the kind of a version that a dataset index stores; None if it stores none.
+
+    An ETag is quoted. The time of the last modification is in UTC, without fractions of a second.
+    """
+    if version is not None and version.endswith('"'):
+        return "etag"
+    return "time" if version is not None and _TIME.fullmatch(version) else None
 
 
 class Table:

@@ -17,6 +17,7 @@ from .. import _core
 from ..arguments import check_int, check_path, shown
 from ..columns import Bytes
 from ..storage.options import StorageOptions
+from ..storage.remote import RemoteFile
 from ..storage.urls import local_path
 from .compression import Compression
 from .dataset_building import describe, open_dataset_writer, place_of
@@ -344,7 +345,19 @@ class ShardWriter:
         names = [place_of(path, self._storage) for path in self.paths]
         target = dataset_path(self._path)
         overwrite = self._overwrite or is_index(target, self._storage)
-        return open_dataset_writer(target, names, described, self._storage, overwrite=overwrite)
+        is_remote = isinstance(names[0], RemoteFile)
+        return open_dataset_writer(
+            target,
+            names,
+            described,
+            self._storage,
+            overwrite=overwrite,
+            versions=self._versions if is_remote else None,
+        )
+
+    def _versions(self) -> list[str | None]:
+        """Return the ETag of each uploaded shard, or None if the store did not return it."""
+        return [shard.file.version for shard in self._shards]
 
     def abort(self) -> None:
         """Discard all files that are not published yet."""

@@ -64,6 +64,7 @@ class Upload:
         self._location = locate(url, storage)
         self.name: str = self._location.name  # for messages
         self.published = False
+        self.version: str | None = None  # ETag of the published object, if the store returns it
         self._existed = False
         if exclusive and self._exists():
             raise exists_error(self.name, OBJECT_EXISTS)
@@ -83,7 +84,8 @@ class Upload:
 
         def send() -> None:
             size, pieces = os.path.getsize(place), _pieces(place, stopped)
-            location.store.put(location.key, pieces, size, exclusive=self._exclusive)
+            put = location.store.put
+            self.version = put(location.key, pieces, size, exclusive=self._exclusive)
             self.published = True
 
         def job(pause: Pause) -> None:
@@ -159,6 +161,11 @@ class ObjectWriter:
     def path(self) -> str:
         """Name of the object, for messages."""
         return self._upload.name
+
+    @property
+    def version(self) -> str | None:
+        """ETag of the uploaded object, if the store returned one."""
+        return self._upload.version
 
     def rename(self, path: str) -> None:
         """Set another name to publish under."""

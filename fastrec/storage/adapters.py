@@ -8,6 +8,7 @@ import errno
 import os
 import re
 from collections.abc import Iterable, Iterator
+from datetime import timezone
 from typing import Any
 
 from .stores import Stat, StoreError, without_credentials
@@ -131,33 +132,35 @@ class ObstoreStore:
             for meta in batch:
                 yield meta["path"], _stat_of(meta)
 
-    def put(self, key: str, pieces: Iterator[bytes], size: int, *, exclusive: bool) -> None:
+    def put(self, key: str, pieces: Iterator[bytes], size: int, *, exclusive: bool) -> str | None:
         """Store an object: in one request if it is small, otherwise as a multipart upload."""
         data = b"".join(pieces) if size <= _PART else None
-        if exclusive and (data is None or not self._create(key, data)):
+        result = self._create(key, data) if exclusive and data is not None else None
+        if result is not None:
+            return _etag_of(result)
+        if exclusive:
             with contextlib.suppress(FileNotFoundError):
                 self._library.head(self._reader, key)
                 raise FileExistsError(errno.EEXIST, "the object exists")
-        elif exclusive:
-            return
         if data is not None:
-            self._library.put(self._writer, key, data, use_multipart=False)
+            result = self._library.put(self._writer, key, data, use_multipart=False)
         else:
-            self._library.put(self._writer, key, pieces, chunk_size=_PART, max_concurrency=8)
+            options = {"chunk_size": _PART, "max_concurrency": 8}
+            result = self._library.put(self._writer, key, pieces, **options)
+        return _etag_of(result)
 
-    def _create(self, key: str, data: bytes) -> bool:
-        """Create an object; return False if the store does not support exclusive creation.
+    def _create(self, key: str, data: bytes) -> Any:
+        """Create an object; return None if the store does not support exclusive creation.
 
         Plain HTTP servers do not support it, and neither do multipart uploads.
         """
         try:
-            self._library.put(self._writer, key, data, mode="create", use_multipart=False)
+            return self._library.put(self._writer, key, data, mode="create", use_multipart=False)
         except Exception as error:
             is_missing = type(error).__name__ == "NotSupportedError"
             if not is_missing and "not yet implemented" not in str(error):
                 raise
-            return False
-        return True
+            return None
 
     def delete(self, key: str) -> None:
         """Delete an object."""
@@ -192,12 +195,17 @@ class ObstoreStore:
 
 
 def _stat_of(meta: Any) -> Stat:
-    version, changed = meta["e_tag"] or meta["version"], meta["last_modified"]
-    if meta["e_tag"] and not version.endswith('"'):
-        version = f'"{version}"'  # Azure's listings omit the quotation marks
+    version, changed = _etag_of(meta) or meta["version"], meta["last_modified"]
     if version is None and changed is not None and changed.timestamp() > 0:
-        version = changed.isoformat()
+        # Listings contain fractions of a second, and the header Last-Modified does not.
+        version = changed.astimezone(timezone.utc).replace(microsecond=0).isoformat()
     return Stat(meta["size"], version)
+
+
+def _etag_of(meta: Any) -> str | None:
+    etag: str | None = meta["e_tag"] or None
+    # Azure's listings omit the quotation marks.
+    return etag if etag is None or etag.endswith('"') else f'"{etag}"'
 
 
 class FsspecStore:
@@ -254,7 +262,7 @@ class FsspecStore:
                     name = name[1:]
                 yield name, Stat(info["size"], None)
 
-    def put(self, key: str, pieces: Iterator[bytes], size: int, *, exclusive: bool) -> None:
+    def put(self, key: str, pieces: Iterator[bytes], size: int, *, exclusive: bool) -> str | None:
         """Store an object in a transaction, which is discarded if `pieces` raises."""
         if exclusive and self._fs.exists(key):
             raise FileExistsError(errno.EEXIST, "the object exists")
@@ -268,6 +276,7 @@ class FsspecStore:
             target.discard()
             raise
         self._fs.invalidate_cache(self._fs._parent(key))
+        return None
 
     def delete(self, key: str) -> None:
         """Delete an object."""
@@ -338,7 +347,7 @@ class ArrowStore:
             if info.is_file:
                 yield info.path, Stat(info.size, None)
 
-    def put(self, key: str, pieces: Iterator[bytes], size: int, *, exclusive: bool) -> None:
+    def put(self, key: str, pieces: Iterator[bytes], size: int, *, exclusive: bool) -> str | None:
         """Write a ``.part`` object, and rename it when it is complete."""
         if exclusive and self._fs.get_file_info(key).is_file:
             raise FileExistsError(errno.EEXIST, "the object exists")
@@ -352,6 +361,7 @@ class ArrowStore:
             with contextlib.suppress(OSError):
                 self._fs.delete_file(hidden)
             raise
+        return None
 
     def delete(self, key: str) -> None:
         """Delete an object."""

@@ -75,8 +75,11 @@ class Store(Protocol):
         A version is None unless responses to other requests report the same version.
         """
 
-    def put(self, key: str, pieces: Iterator[bytes], size: int, *, exclusive: bool) -> None:
-        """Store `size` bytes. The object appears complete, or not at all if `pieces` raises."""
+    def put(self, key: str, pieces: Iterator[bytes], size: int, *, exclusive: bool) -> str | None:
+        """Store `size` bytes, and return the object's ETag if the response contains it.
+
+        The object appears complete, or not at all if `pieces` raises.
+        """
 
     def delete(self, key: str) -> None:
         """Delete an object."""
