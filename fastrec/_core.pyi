@@ -40,6 +40,7 @@ class OwnedBuffer: ...
 class FileIndex:
     size: int
     mtime_ns: int
+    gaps: list[int]
     def __new__(
         cls, offsets: Any, size: int = 0, mtime_ns: int = 0, *, gaps: bool = False
     ) -> Self: ...
@@ -59,6 +60,7 @@ class DeflateWalk:
     def feed(self, piece: Buffer, last: bool) -> list[tuple[int, int]]: ...
 
 def is_tar(head: Buffer | npt.NDArray[np.uint8]) -> bool: ...
+def number_of(index: int, gaps: list[int]) -> int: ...
 
 @final
 class TarSamples:
@@ -71,6 +73,7 @@ class TarSamples:
 @final
 class RecordReader:
     path: Any
+    gaps: list[int]
     def __new__(
         cls,
         path: Any,
@@ -97,9 +100,8 @@ class RecordReader:
 
 @final
 class RecordChain:
-    @property
-    def counts(self) -> list[int]: ...
     def __new__(cls, readers: Iterable[RecordReader], count: int = 0) -> Self: ...
+    def place_of(self, index: int) -> tuple[int, int]: ...
     def __iter__(self) -> RecordChain: ...
     def __next__(self) -> bytes: ...
 

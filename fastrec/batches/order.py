@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, Final
@@ -425,19 +425,19 @@ class Ordering:
             sound.append(number)
         return records, np.array(sound, np.uint64)
 
-    def position_of(self, number: int, counts: Sequence[int] | None) -> tuple[Any, int, int | None]:
+    def position_of(
+        self, number: int, chain: _core.RecordChain | None
+    ) -> tuple[Any, int, int | None]:
         """Return file or range, number in it and offset of a record, as far as they are known.
 
-        `counts` contains, for a stream, the number of records in each file that was read before.
+        `chain` has returned the records of a stream, if its files are not interleaved.
         """
         if not self.streams:
             return self.dataset.position_of(number)
-        if counts is None:  # files are interleaved
+        if chain is None:
             return "", number, None
-        ends = np.cumsum([0, *counts])
-        file = int(np.searchsorted(ends, number, side="right")) - 1
-        place = self.files.place(file) if file < len(self.files.paths) else ""
-        return place, number - int(ends[file]), None
+        file, record = chain.place_of(number)
+        return self.files.place(file) if file < len(self.files.paths) else "", record, None
 
     # --- states ---------------------------------------------------------------------------------
 

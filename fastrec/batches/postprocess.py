@@ -227,8 +227,7 @@ def _augmented(name: str, augment: Augment, images: Any, keys: Any, run: Pass) -
 
 def _place(run: Pass, key: Any) -> tuple[int, Any, int | None]:
     """Return number, file and offset of a record."""
-    counts = None if run.chain is None else run.chain.counts
-    path, record, offset = run.ordering.position_of(int(key) % 2**EPOCH_BITS, counts)
+    path, record, offset = run.ordering.position_of(int(key) % 2**EPOCH_BITS, run.chain)
     return record, path or None, offset
 
 

@@ -28,6 +28,7 @@ from fastrec.parsing.infer import kinds_of
 from fastrec.parsing.where import Where, parse
 from fastrec.records.reader import Reader
 from fastrec.records.record_files import RecordFiles
+from fastrec.records.recovery import Skipped
 
 if TYPE_CHECKING:
     from fastrec.records.remote_dataset import RemoteDataset
@@ -56,11 +57,15 @@ class Block(NamedTuple):
     records: Bytes
 
 
-def _numbered(path: str, blocks: Iterable[Bytes]) -> Iterator[Block]:
-    first = 0
-    for records in blocks:
-        yield Block(path, range(first, first + len(records)), records)
-        first += len(records)
+def _in_sequence(path: str, reader: Reader, most: int) -> Iterator[Block]:
+    for part in reader._files.readers():
+        count = 0
+        while (records := part.take(most)) is not None:
+            indices: Sequence[int] = range(count, count + len(records))
+            if part.gaps:
+                indices = [_core.number_of(index, part.gaps) for index in indices]
+            yield Block(path, indices, records)
+            count += len(records)
 
 
 def _by_number(
@@ -277,19 +282,24 @@ class Selector:
             policy = "skip" if self.skip_damage else "raise"
             try:
                 reader = reader_of(path, on_error=policy)
-                if self.span is None:
-                    yield from _numbered(path, reader.blocks(most))
-                else:
-                    yield from self._spanned(path, reader, most)
+                try:
+                    if self.span is None:
+                        yield from _in_sequence(path, reader, most)
+                    else:
+                        yield from self._spanned(path, reader, most)
+                finally:  # the caller may stop before the end
+                    self._name_damage(path, reader.skipped)
             except (FastrecError, OSError) as error:
                 if self.strict:
                     raise
                 self.complain(error)
-                continue
-            for lost in reader.skipped:
-                size = "the rest" if lost.size is None else f"{count_text(lost.size)} bytes"
-                self.report.complain(f"damage: {shown(path)}: {size} lost: {damage_text(lost)}")
-                self.status = max(self.status, FINDING)
+
+    def _name_damage(self, path: str, losses: Iterable[Skipped]) -> None:
+        """Report the damage that was skipped."""
+        for lost in losses:
+            size = "the rest" if lost.size is None else f"{count_text(lost.size)} bytes"
+            self.report.complain(f"damage: {shown(path)}: {size} lost: {damage_text(lost)}")
+            self.status = max(self.status, FINDING)
 
     def _spanned(self, path: str, reader: Reader, most: int) -> Iterator[Block]:
         """Yield the records of `span`, by random access if that is possible without a pass."""
@@ -305,10 +315,11 @@ class Selector:
                 return
             except RandomAccessError:
                 pass  # a compressed file is read in sequence
-        for block in _numbered(path, reader.blocks(most)):
+        for block in _in_sequence(path, reader, most):
             total = block.numbers[-1] + 1
-            begin, end = max(start - block.numbers[0], 0), stop - block.numbers[0]
-            if begin < len(block.records) and end > 0:
+            begin = bisect.bisect_left(block.numbers, start)
+            end = bisect.bisect_left(block.numbers, stop)
+            if begin < end:
                 yield Block(path, block.numbers[begin:end], block.records[begin:end])
             if total >= stop:
                 return

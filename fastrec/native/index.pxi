@@ -9,6 +9,7 @@ cdef class FileIndex:
 
     cdef c.fr_index index
     cdef c.fr_file_stamp stamp
+    cdef readonly list gaps  # as in RecordReader, if a pass that skipped damage made the index
 
     def __cinit__(self, offsets, uint64_t size=0, int64_t mtime_ns=0, *, bint gaps=False):
         """Copy `offsets`, a block of uint64: the start of each record, and the end of the last one.
@@ -18,6 +19,7 @@ cdef class FileIndex:
         cdef c.fr_error err
         cdef Py_buffer view
         cdef int status
+        self.gaps = []
         if offsets is UNFILLED:
             return
         offsets = bytes(offsets)  # copy before the check, because the caller's block may change

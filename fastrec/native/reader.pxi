@@ -6,6 +6,20 @@ cdef enum:
     MOST_FEEDS = 8  # pieces of a stream to read for the detection of its format
 
 
+def number_of(uint64_t index, list gaps):
+    """Return the number in the file of a record that a RecordReader with these `gaps` returned.
+
+    `index` counts the returned records from 0. Each skipped region counts as one record.
+    """
+    return index + count_up_to(index, gaps)
+
+
+cdef object count_up_to(uint64_t index, list ascending):
+    """Return the number of the values that are at most `index`."""
+    from bisect import bisect_right
+    return bisect_right(ascending, index)
+
+
 @cython.final
 cdef class RecordReader:
     """Reads the records of one file or stream in sequence.
@@ -25,6 +39,7 @@ cdef class RecordReader:
     cdef object late  # exception of a `read` that only looked ahead; raised later
     cdef uint64_t begin  # file position
     cdef uint64_t lost  # bytes that were skipped
+    cdef readonly list gaps  # for each skipped region, the number of records returned before it
     cdef size_t expected  # size of the next block in bytes
     cdef size_t unlooked  # bytes returned since the last check for signals
     cdef object listed  # number of records in a manifest
@@ -68,6 +83,7 @@ cdef class RecordReader:
         self.indexed = indexed
         self.listed = listed
         self.once = once
+        self.gaps = []
         if indexed is not None:
             self.reader.index = &self.seen
         self.reader.options.verify = verify
@@ -106,6 +122,8 @@ cdef class RecordReader:
         content = None
         if is_damage(status) and not self.explained:
             content = self._explain(err)
+        if is_damage(status) and err.record >= 0:
+            err.record += len(self.gaps)
         return check(status, err, self.path, content, self.file_range)
 
     cdef object _explain(self, c.fr_error *err):
@@ -212,7 +230,8 @@ cdef class RecordReader:
         """End reading after an error of the stream that contains the records; the rest is lost."""
         cdef uint64_t begin = self.reader.source.offset
         self.ended = True
-        error.record, error.offset, error.file_range = self.reader.count, begin, self.file_range
+        error.record, error.offset = self.reader.count + len(self.gaps), begin
+        error.file_range = self.file_range
         if self.damage is None:
             self.failure = error
             raise error
@@ -250,6 +269,7 @@ cdef class RecordReader:
                 self._fill()
         if status == c.FR_OK:
             self.lost += skipped.end - skipped.begin
+            self.gaps.append(self.reader.count)
             last = (self.reader.source.ended and self.reader.source.window.size == 0
                     and self.reader.stop in (0, self.reader.source.offset))
             self._decide(error, (skipped.begin, skipped.end, skipped.searched, skipped.whole,
@@ -344,6 +364,7 @@ cdef class RecordReader:
         self.reader.index = NULL
         check(c.fr_index_end(&self.seen, self.reader.source.offset, gaps, &err), &err, self.path)
         index.index = self.seen
+        index.gaps = self.gaps
         index.stamp.size, index.stamp.mtime_ns = size, mtime_ns
         memset(&self.seen, 0, sizeof(self.seen))
         return index
@@ -499,7 +520,8 @@ cdef class RecordChain:
 
     cdef object readers  # an iterator; each reader is made when it is needed
     cdef RecordReader reader
-    cdef readonly list counts  # number of records of each finished reader
+    cdef list ends  # for each finished reader, the records returned up to its end
+    cdef list gaps  # of each finished reader
     cdef size_t count
     cdef bint ended
     cdef cython.pymutex lock
@@ -507,7 +529,7 @@ cdef class RecordChain:
     def __cinit__(self, readers, size_t count=0):
         self.readers = iter(readers)
         self.count = count
-        self.counts = []
+        self.ends, self.gaps = [], []
 
     def __iter__(self):
         return self
@@ -530,8 +552,21 @@ cdef class RecordChain:
             if self.reader is done and not self.ended:
                 following = next(self.readers, None)
                 if done is not None:
-                    self.counts.append(done.reader.count)
+                    self.gaps.append(done.gaps)
+                    self.ends.append(done.reader.count + (self.ends[-1] if self.ends else 0))
                 self.ended = following is None
                 with cython.critical_section(self):
                     self.reader = following
             return self.ended
+
+    def place_of(self, uint64_t index):
+        """Return the number of the reader of a returned record, and its number in the file.
+
+        `index` counts the records that all readers returned.
+        """
+        with self.lock:
+            file = count_up_to(index, self.ends)
+            index -= self.ends[file - 1] if file else 0
+            if file < len(self.gaps):
+                return file, number_of(index, self.gaps[file])
+            return file, index if self.reader is None else number_of(index, self.reader.gaps)

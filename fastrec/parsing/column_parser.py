@@ -253,7 +253,7 @@ class ColumnParser:
         first: FastrecError | None = None
         left_out = kept = 0
         for number, reader in enumerate(files.readers(damage)):
-            place = files.place(number)
+            place, gaps = files.place(number), reader.gaps
             done = 0
             while (block := reader.take(batch_size)) is not None:
                 rows = None
@@ -269,9 +269,9 @@ class ColumnParser:
                 except ExampleParseError as error:
                     if error.record is None:
                         raise
-                    raise _located(error, place, done, rows) from None
-                errors = [_located(each, place, done, None) for each in unselected]
-                errors += [_located(each, place, done, rows) for each in failures]
+                    raise _located(error, place, gaps, done, rows) from None
+                errors = [_located(each, place, gaps, done, None) for each in unselected]
+                errors += [_located(each, place, gaps, done, rows) for each in failures]
                 for each in errors:
                     damage.leave_out(each)  # type: ignore[union-attr]
                     first = first or each
@@ -329,11 +329,12 @@ def _numbers_without(failures: Sequence[ExampleParseError], count: int) -> NDArr
 
 
 def _located(
-    error: ExampleParseError, place: Any, done: int, rows: NDArray[Any] | None
+    error: ExampleParseError, place: Any, gaps: list[int], done: int, rows: NDArray[Any] | None
 ) -> ExampleParseError:
     """Return an error about a row of a block as an error about a record of a file."""
     row = error.record or 0
-    return error.in_record(done + (row if rows is None else int(rows[row])), place)
+    index = done + (row if rows is None else int(rows[row]))
+    return error.in_record(_core.number_of(index, gaps), place)
 
 
 def _unused(name: str, names: Collection[str]) -> str:

@@ -67,7 +67,7 @@ class _Survey:
         self._skips = skips_records(files.on_error)
         self._measures = measures
         self._shaped = True  # whether some feature may have its shape in other features
-        self._starts: list[tuple[Any, int]] = []
+        self._starts: list[tuple[Any, int, list[int]]] = []
         self._first = b""  # the first record
         self._failure: FastrecError | None = None  # the first error of a record
 
@@ -75,7 +75,7 @@ class _Survey:
         """Add up to `limit` records of the files."""
         survey = _core.Survey()
         for number, reader in enumerate(self._files.readers(self._damage)):
-            self._starts.append((self._files.place(number), self.total))
+            self._starts.append((self._files.place(number), self.total, reader.gaps))
             while self.total != limit and self._add_block(survey, reader, limit):
                 pass
             if self.total == limit:
@@ -183,10 +183,11 @@ class _Survey:
             for first, kind in zip(stats.first[1:], KINDS, strict=True)
             if first is not None
         )
-        path, number = self._place(seen[1][0])
+        (before, first), (path, number) = (self._place(total) for total, _ in seen[:2])
+        where = "" if before == path else f" of {str(before)!a}"
         error = ExampleParseError(
             f"feature {name!a} is {' and '.join(stats.kinds)} in different records: it is "
-            f"{seen[0][1]} in record {seen[0][0]}, and {seen[1][1]} first in record {number} of "
+            f"{seen[0][1]} in record {first}{where}, and {seen[1][1]} first in record {number} of "
             f"{str(path)!a}"
         )
         error.record = number
@@ -195,10 +196,10 @@ class _Survey:
 
     def _place(self, number: int) -> tuple[Any, int]:
         """Return the file or range of a record, and the record's number in it."""
-        path, start = max(
+        path, start, gaps = max(
             (each for each in self._starts if each[1] <= number), key=lambda each: each[1]
         )
-        return path, number - start
+        return path, _core.number_of(number - start, gaps)
 
     def _measure(
         self, block: Bytes, rows: NDArray[np.int64], context: Iterable[str], lists: Iterable[str]

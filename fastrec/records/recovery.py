@@ -49,7 +49,9 @@ class Skipped:
         File positions, in bytes. `end` is None if a compressed stream ends early, and for a valid
         record that cannot be parsed. `begin` is -1 if a stream has no positions.
     record : int
-        Index that the first lost record would have had in the file, or in the range.
+        Number of the first lost record in the file, or in the range. Each earlier region counts as
+        one record. This is exact unless the end of a region was found by searching, because such a
+        region may contain several records.
     kind : str
         For damage, as in :class:`CorruptRecordError`. For a valid record that cannot be parsed,
         ``"malformed"``, ``"schema"`` or ``"image"``.

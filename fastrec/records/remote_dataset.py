@@ -80,11 +80,14 @@ class IndexList:
     def __getitem__(self, number: int, /) -> _core.FileIndex:
         return self._indexes[number]
 
-    def __getstate__(self) -> list[bytes]:
-        return [bytes(memoryview(index.save())) for index in self._indexes]
+    def __getstate__(self) -> list[tuple[bytes, list[int]]]:
+        return [(bytes(memoryview(index.save())), index.gaps) for index in self._indexes]
 
-    def __setstate__(self, state: list[bytes]) -> None:
-        self.__init__([*map(_core.FileIndex.load, state)])  # type: ignore[misc]
+    def __setstate__(self, state: list[tuple[bytes, list[int]]]) -> None:
+        indexes = [_core.FileIndex.load(saved) for saved, _ in state]
+        for index, (_, gaps) in zip(indexes, state, strict=True):
+            index.gaps.extend(gaps)
+        self.__init__(indexes)  # type: ignore[misc]
 
 
 class RemoteDataset:
@@ -163,7 +166,8 @@ class RemoteDataset:
     def position_of(self, number: int) -> tuple[str, int, int]:
         """Return the file of a record, its number in the file, and its offset."""
         file, begin, _ = self.frame_of(number)
-        return self.files[file].name, number - int(self._firsts[file]), begin
+        index = number - int(self._firsts[file])
+        return self.files[file].name, _core.number_of(index, self._indexes[file].gaps), begin
 
     def frame_of(self, number: int) -> tuple[int, int, int]:
         """Return the file number of a record, and the start and stop of its frame in the file."""
