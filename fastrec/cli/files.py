@@ -11,7 +11,7 @@ import tempfile
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from io import BufferedReader
+from io import BufferedReader, TextIOWrapper, UnsupportedOperation
 from typing import Any
 
 import fastrec
@@ -181,8 +181,23 @@ def standard_input() -> Any:
     """Return standard input, without its buffer except for the bytes that the buffer holds.
 
     While a buffer is filled from a pipe, Python handles no signals, and waits for the next bytes.
+
+    Raises
+    ------
+    ValueError
+        If a program has read ``sys.stdin`` as text, because text is read ahead: bytes after the
+        returned text would be missing.
     """
-    stream = sys.stdin.buffer
+    text: Any = sys.stdin
+    if isinstance(text, TextIOWrapper):
+        try:  # the only public way to ask for text that was read ahead
+            text.reconfigure(encoding=text.encoding, errors=text.errors)
+        except UnsupportedOperation:
+            raise ValueError(
+                "standard input was read as text, which takes more bytes than it returns: call "
+                "sys.stdin.buffer.readline() instead of sys.stdin.readline()"
+            ) from None
+    stream = text.buffer
     if not isinstance(stream, BufferedReader):
         return stream
     return _BegunInput(stream) if _read_ahead(stream) else stream.raw

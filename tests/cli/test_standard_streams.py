@@ -37,6 +37,22 @@ def frames_of(data: bytes) -> list[bytes]:
     return [_core.frame(record) for record in fastrec.Reader(io.BytesIO(data))]
 
 
+def test_text_that_was_read_from_standard_input_is_an_error(
+    pets: bytes, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = io.TextIOWrapper(io.BytesIO(b"header\n" + pets))
+    monkeypatch.setattr("sys.stdin", text)
+    assert text.buffer.readline() == b"header\n"
+    assert cli.main(["count", "-"]) == 0
+    assert f"{COUNT}" in capsys.readouterr().out
+    text = io.TextIOWrapper(io.BytesIO(b"header\n" + pets), "latin-1")
+    monkeypatch.setattr("sys.stdin", text)
+    assert text.readline() == "header\n"
+    assert cli.main(["count", "-"]) == 2
+    assert "call sys.stdin.buffer.readline()" in capsys.readouterr().err
+    assert text.read(4) == pets[:4].decode("latin-1"), "the text that was read ahead remains"
+
+
 READING = {
     "head": ["-", "--json"],
     "tail": ["-", "--json"],
