@@ -14,6 +14,7 @@ from .arguments import is_int, shown
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+    from typing_extensions import Self
 
 
 __all__ = ["Arrays", "Bytes", "Ragged", "Sparse"]
@@ -21,10 +22,18 @@ __all__ = ["Arrays", "Bytes", "Ragged", "Sparse"]
 _LONG_COPY = 1 << 18  # bytes that take about a millisecond to copy
 
 
-class _ArrowArray:
-    """Arrow's C data interface for one column; fastrec.arrow provides it for several columns."""
+class _Column:
+    """Interfaces of other libraries to a column; fastrec.arrow exports several columns."""
 
     __slots__ = ()
+
+    def pin_memory(self) -> Self:
+        """Return the column itself, which stays in unpinned memory.
+
+        A ``DataLoader`` with ``pin_memory=True`` calls this method, and would otherwise replace the
+        column by a list.
+        """
+        return self
 
     def __arrow_c_schema__(self) -> object:
         from . import _core
@@ -49,7 +58,7 @@ def _check_values(values: Any) -> None:
         raise TypeError(f"values must be an array or a column, got {type(values).__name__}")
 
 
-class Bytes(_ArrowArray, Sequence[bytes]):
+class Bytes(_Column, Sequence[bytes]):
     """A sequence of byte strings in one block; Python objects are only created on access.
 
     Parameters
@@ -217,7 +226,7 @@ class Bytes(_ArrowArray, Sequence[bytes]):
         return f"<fastrec.Bytes of {len(self)}, {self.nbytes} bytes{shape}>"
 
 
-class Ragged(_ArrowArray, Sequence[Any]):
+class Ragged(_Column, Sequence[Any]):
     """Rows of different lengths over one array of values.
 
     Parameters
@@ -300,7 +309,7 @@ class Ragged(_ArrowArray, Sequence[Any]):
         return f"<fastrec.Ragged of {len(self)} rows, {len(self.flat_values)} values>"
 
 
-class Sparse(_ArrowArray):
+class Sparse(_Column):
     """Values and their positions in an array that is mostly empty.
 
     Parameters
@@ -390,7 +399,7 @@ class Sparse(_ArrowArray):
         return f"<fastrec.Sparse of {count} {noun}, shape {self.dense_shape}>"
 
 
-class Arrays(_ArrowArray, Sequence[Any]):
+class Arrays(_Column, Sequence[Any]):
     """Arrays of different shapes and the same rank, over one array of their elements.
 
     Parameters

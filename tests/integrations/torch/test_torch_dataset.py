@@ -19,6 +19,7 @@ from misfits import USABLE, write_misfits
 
 import fastrec
 import fastrec.image
+from fastrec.columns import Arrays
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
@@ -487,3 +488,22 @@ def test_a_program_that_ends_while_workers_live_prints_no_error(tmp_path: Any, k
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0
     assert done.stderr == ""
+
+
+def test_columns_stay_columns_when_a_loader_pins_batches() -> None:
+    from torch.utils.data._utils.pin_memory import pin_memory  # what the pinning thread calls
+
+    features = {
+        "name": fastrec.FixedLenFeature((), bytes),
+        "values": fastrec.RaggedFeature(np.int64),
+        "sparse": fastrec.VarLenFeature(np.int64),
+    }
+    records = [
+        fastrec.encode_example({"name": b"n", "values": [1, 2][:n], "sparse": [n]})
+        for n in range(3)
+    ]
+    batch: dict[str, Any] = fastrec.parse_example(records, features)
+    batch["arrays"] = Arrays(np.arange(5), np.array([0, 4, 5]), np.array([[2, 2], [1, 1]]))
+    pinned = pin_memory(batch)
+    assert pinned is not batch
+    assert all(pinned[name] is column for name, column in batch.items())
