@@ -11,7 +11,7 @@ import numpy as np
 
 from .._tf.dtypes import DType, bool_
 from .._tf.faces.checks import Checks, summary
-from .._tf.faces.choosing import Choosing
+from .._tf.faces.control_flow import Choosing
 from .._tf.ops import invalid
 from .._tf.shape import TensorShape, in_messages
 from .._tf.structure import LEAF, flatten

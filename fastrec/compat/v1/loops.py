@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
+from .._tf.faces.control_flow import Folds
 from .._tf.shape import TensorShape
 from .._tf.structure import flatten, pack
 from .._tf.tracing.loops import check_not_empty, stacked
@@ -146,47 +147,6 @@ def _loop(
     return op.outputs
 
 
-def scan(
-    fn: Callable[..., Any],
-    elems: Any,
-    initializer: Any = None,
-    parallel_iterations: int = 10,
-    back_prop: bool = True,
-    swap_memory: bool = False,
-    infer_shape: bool = True,
-    reverse: bool = False,
-    name: str | None = None,
-) -> Any:
-    """Apply `fn` to the previous result and each element, and stack all results."""
-    return _folded(fn, elems, initializer, reverse, name, every=True)
-
-
-def foldl(
-    fn: Callable[..., Any],
-    elems: Any,
-    initializer: Any = None,
-    parallel_iterations: int = 10,
-    back_prop: bool = True,
-    swap_memory: bool = False,
-    name: str | None = None,
-) -> Any:
-    """Apply `fn` to the previous result and each element; return the last result."""
-    return _folded(fn, elems, initializer, False, name, every=False)
-
-
-def foldr(
-    fn: Callable[..., Any],
-    elems: Any,
-    initializer: Any = None,
-    parallel_iterations: int = 10,
-    back_prop: bool = True,
-    swap_memory: bool = False,
-    name: str | None = None,
-) -> Any:
-    """Apply :func:`foldl` from the last element to the first."""
-    return _folded(fn, elems, initializer, True, name, every=False)
-
-
 def _folded(
     fn: Callable[..., Any], elems: Any, initial: Any, reverse: bool, name: str | None, every: bool
 ) -> Any:
@@ -244,3 +204,9 @@ def _folded(
         op.inner = (branch,)
         found = pack(kind, op.outputs)
         return list(found) if isinstance(elems if from_first else initial, list) else found
+
+
+_folds = Folds(_folded)
+scan: Final = _folds.scan
+foldl: Final = _folds.foldl
+foldr: Final = _folds.foldr

@@ -14,8 +14,7 @@ from .._tf import nest
 from .._tf.data.dataset import Dataset
 from .._tf.dtypes import as_dtype, short_name
 from .._tf.errors import of_python
-from .._tf.faces.choosing import Choosing
-from .._tf.naming import named
+from .._tf.faces.control_flow import Choosing, Folds
 from .._tf.ops import Op, known_specs
 from .._tf.specs import DatasetSpec, TensorSpec, TypeSpec
 from .._tf.structure import flatten, pack
@@ -234,27 +233,6 @@ def vectorized_map(fn: Callable[..., Any], elems: Any, **_: Any) -> Any:
     return map_fn(fn, elems)
 
 
-def _folded(fn: Callable[..., Any], elems: Any, initial: Any, reverse: bool) -> tuple[Any, Any]:
-    """Return the results of `fn` for each row, in order, and their structure."""
-    structure, leaves = flatten(elems, lists=True)
-    columns = [_rows(convert_to_tensor(leaf)) for leaf in leaves]
-    rows = list(zip(*columns, strict=True))[:: -1 if reverse else 1]
-    kind, held = (structure, None) if initial is None else flatten(initial, lists=True)
-    if held is None:
-        from .._tf.tracing.loops import check_not_empty  # imported only by functions that need it
-
-        check_not_empty(rows)
-    made = [] if held is None else [list(map(as_part, held))]
-    fn = repeated(fn)
-    for row in rows:
-        if not made:
-            made.append(list(row))
-            continue
-        found = flatten(fn(pack(kind, made[-1]), pack(structure, row)), lists=True)[1]
-        made.append(list(map(as_part, found)))
-    return made if held is None else made[1:], kind
-
-
 def _folded_symbols(
     fn: Callable[..., Any], elems: Any, initial: Any, reverse: bool, every: bool
 ) -> Any:
@@ -273,51 +251,39 @@ def _folded_symbols(
     return folded_rows(of_parts, columns, begin, reverse, every)
 
 
-def scan(
-    fn: Callable[..., Any],
-    elems: Any,
-    initializer: Any = None,
-    parallel_iterations: int = 10,
-    back_prop: bool = True,
-    swap_memory: bool = False,
-    infer_shape: bool = True,
-    reverse: bool = False,
-    name: str | None = None,
+def _folded(
+    fn: Callable[..., Any], elems: Any, initial: Any, reverse: bool, name: str | None, every: bool
 ) -> Any:
-    """Apply `fn` to its previous result and each row, and stack all results."""
     with contextlib.suppress(Unfit):
-        return _folded_symbols(fn, elems, initializer, reverse, True)
-    made, kind = _folded(fn, elems, initializer, reverse)
-    if not made:  # the initializer has the shapes and types of the missing results
-        parts = [np.asarray(as_part(leaf)) for leaf in flatten(initializer, lists=True)[1]]
-        return pack(kind, [EagerTensor(np.zeros((0, *p.shape), p.dtype)) for p in parts])
-    return _stacked(made[::-1] if reverse else made, kind)
+        return _folded_symbols(fn, elems, initial, reverse, every)
+    structure, leaves = flatten(elems, lists=True)
+    columns = [_rows(convert_to_tensor(leaf)) for leaf in leaves]
+    rows = list(zip(*columns, strict=True))[:: -1 if reverse else 1]
+    if initial is None:
+        from .._tf.tracing.loops import check_not_empty  # imported only by functions that need it
 
-
-def _fold(reverse: bool) -> Callable[..., Any]:
-    def fold(
-        fn: Callable[..., Any],
-        elems: Any,
-        initializer: Any = None,
-        parallel_iterations: int = 10,
-        back_prop: bool = True,
-        swap_memory: bool = False,
-        name: str | None = None,
-    ) -> Any:
-        with contextlib.suppress(Unfit):
-            return _folded_symbols(fn, elems, initializer, reverse, False)
-        made, kind = _folded(fn, elems, initializer, reverse)
-        if not made:
-            return pack(kind, list(map(as_part, flatten(initializer, lists=True)[1])))
+        check_not_empty(rows)
+        kind, made = structure, [list(rows.pop(0))]
+    else:
+        kind, starts = flatten(initial, lists=True)
+        made = [list(map(as_part, starts))]
+    fn = repeated(fn)
+    for row in rows:
+        found = flatten(fn(pack(kind, made[-1]), pack(structure, row)), lists=True)[1]
+        made.append(list(map(as_part, found)))
+    if not every:
         return pack(kind, made[-1])
+    results = made[initial is not None :]
+    if not results:  # the initializer has the shapes and types of the missing results
+        parts = [np.asarray(part) for part in made[0]]
+        return pack(kind, [EagerTensor(np.zeros((0, *p.shape), p.dtype)) for p in parts])
+    return _stacked(results[:: -1 if reverse else 1], kind)
 
-    way = "last to the first" if reverse else "first to the last"
-    doc = f"Apply `fn` to its previous result and each row, from the {way}; return the last result."
-    return named(fold, "foldr" if reverse else "foldl", doc=doc)
 
-
-foldl: Final = _fold(False)
-foldr: Final = _fold(True)
+_folds = Folds(_folded)
+scan: Final = _folds.scan
+foldl: Final = _folds.foldl
+foldr: Final = _folds.foldr
 
 
 def while_loop(

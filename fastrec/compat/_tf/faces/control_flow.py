@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``tf.case`` and ``tf.switch_case``, for both versions."""
+"""``tf.case``, ``tf.switch_case``, ``tf.scan`` and folds, for both versions."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from . import Faces, Version
+from . import Faces, Functions, Version
 from .checks import Checks
 
 
@@ -82,3 +82,59 @@ class Choosing(Faces):
             )
         functions = [function for _, function in pairs]
         return self._numbered(branch_index, [*functions, *([default] if default else [])])
+
+
+class Folds(Functions):
+    """``tf.scan``, ``tf.foldl`` and ``tf.foldr``.
+
+    Parameters
+    ----------
+    folded : callable
+        Takes a function, rows, an initial value or None, whether to begin with the last row, a
+        name or None, and whether to stack all results; returns the results or the last one.
+    """
+
+    def __init__(self, folded: Callable[[Any, Any, Any, bool, str | None, bool], Any]) -> None:
+        super().__init__()
+        self._folded = folded
+
+    def scan(
+        self,
+        fn: Callable[..., Any],
+        elems: Any,
+        initializer: Any = None,
+        parallel_iterations: int = 10,
+        back_prop: bool = True,
+        swap_memory: bool = False,
+        infer_shape: bool = True,
+        reverse: bool = False,
+        name: str | None = None,
+    ) -> Any:
+        """Apply `fn` to its previous result and each row, and stack all results."""
+        return self._folded(fn, elems, initializer, reverse, name, True)
+
+    def foldl(
+        self,
+        fn: Callable[..., Any],
+        elems: Any,
+        initializer: Any = None,
+        parallel_iterations: int = 10,
+        back_prop: bool = True,
+        swap_memory: bool = False,
+        name: str | None = None,
+    ) -> Any:
+        """Apply `fn` to its previous result and each row; return the last result."""
+        return self._folded(fn, elems, initializer, False, name, False)
+
+    def foldr(
+        self,
+        fn: Callable[..., Any],
+        elems: Any,
+        initializer: Any = None,
+        parallel_iterations: int = 10,
+        back_prop: bool = True,
+        swap_memory: bool = False,
+        name: str | None = None,
+    ) -> Any:
+        """Apply :func:`foldl` from the last row to the first."""
+        return self._folded(fn, elems, initializer, True, name, False)
