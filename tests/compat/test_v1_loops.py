@@ -273,3 +273,11 @@ def test_an_iterator_over_unknown_elements_is_refused() -> None:
         for start in (rows.make_one_shot_iterator, rows.make_initializable_iterator):
             with pytest.raises(TypeError, match="which could not be computed"):
                 start()
+
+
+def test_a_declared_type_of_map_fn_is_checked() -> None:
+    with (
+        tf.Graph().as_default(),
+        pytest.raises(tf.errors.InvalidArgumentError, match="type int32, got float32"),
+    ):
+        tf.map_fn(lambda a: tf.cast(a, tf.float32), tf.range(3), dtype=tf.int32)

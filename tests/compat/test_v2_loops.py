@@ -146,3 +146,29 @@ def test_a_state_whose_shape_never_settles_is_computed_for_each_element() -> Non
         return tf.foldl(step, tf.range(4.0) + tf.cast(x, tf.float32), initializer=tf.zeros([3]))
 
     assert as_lists(tf.data.Dataset.range(2).map(rotated)) == [[4.0], [5.0]]
+
+
+@pytest.mark.parametrize("lowered", [True, False])
+def test_one_variable_of_a_loop_stays_in_its_list(lowered: bool) -> None:
+    def loop(x: Any) -> Any:
+        return tf.while_loop(lambda i: i < x, lambda i: i + 2, [tf.zeros([], tf.int64)])
+
+    before = tf.data.set_lowering(lowered)
+    try:
+        elements = list(tf.data.Dataset.range(4).map(loop))
+    finally:
+        tf.data.set_lowering(before)
+    assert [[int(part) for part in each] for each in elements] == [[0], [2], [2], [4]]
+    assert [[int(part) for part in loop(tf.constant(x, tf.int64))] for x in (0, 3)] == [[0], [4]]
+    assert int(tf.while_loop(lambda i: i < 3, lambda i: i + 2, 0)) == 4
+
+
+def test_a_declared_type_of_map_fn_is_checked() -> None:
+    def wrong(x: Any) -> Any:
+        rows = tf.range(3) + tf.cast(x, tf.int32)
+        return tf.map_fn(lambda a: tf.cast(a, tf.float32), rows, fn_output_signature=tf.int32)
+
+    with pytest.raises(tf.errors.InvalidArgumentError, match="type int32, got float32"):
+        wrong(1)
+    with pytest.raises((tf.errors.InvalidArgumentError, ValueError)):
+        list(tf.data.Dataset.range(3).map(wrong))

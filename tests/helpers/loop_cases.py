@@ -65,6 +65,18 @@ def loops(tf: Any) -> dict[str, Callable[[Any], Any]]:
             (numbers(x), texts(x)),
             {"u": tf.int32, "v": tf.string},
         ),
+        "map a dict": lambda x: mapped(
+            lambda d: {"b": d["b"] + 1, "a": both(d["a"], "x")}, {"a": texts(x), "b": numbers(x)}
+        ),
+        "map a dict in a tuple": lambda x: mapped(
+            lambda d: d[0] + d[1]["k"], (numbers(x), {"k": numbers(x)}), tf.int32
+        ),
+        "map a list": lambda x: mapped(lambda d: [d[0] + 1, d[1]], [numbers(x), texts(x)]),
+        "map no rows of a dict": lambda x: mapped(
+            lambda d: {"u": text(d["a"])}, {"a": none(x)}, {"u": tf.string}
+        ),
+        "map to Python numbers": lambda x: mapped(lambda a: 1, numbers(x), tf.float32),
+        "map to NumPy numbers": lambda x: mapped(lambda a: np.float64(2.5), numbers(x), tf.float32),
         "map rows of texts": lambda x: mapped(
             lambda a: both(a, "x"), tf.reshape(texts(x, 6), [3, 2])
         ),
@@ -113,6 +125,30 @@ def loops(tf: Any) -> dict[str, Callable[[Any], Any]]:
             tf.reshape(text(x), [1]),
             shape_invariants=(tf.TensorShape([]), tf.TensorShape([None])),
         ),
+        "while with arrays": lambda x: turns(
+            x,
+            lambda i: i < whole(x % 4),
+            lambda i, t: (i + 1, t.write(i, text(i * whole(x)))),
+            tf.TensorArray(tf.string, 0, dynamic_size=True),
+        )[1].stack(),
+        "while in a while": lambda x: turns(
+            x,
+            lambda i: i < whole(x % 3),
+            lambda i, s: (
+                i + 1,
+                turns(x, lambda j: j < i + 1, lambda j, t: (j + 1, both(t, text(j))), s)[1],
+            ),
+            "z",
+        ),
+        "cond in a while": lambda x: turns(
+            x,
+            lambda i: i < 3,
+            lambda i, s: (
+                i + 1,
+                tf.cond(tf.equal(i, whole(x % 3)), lambda: both(s, "!"), lambda: both(s, text(i))),
+            ),
+            "",
+        ),
         "while with a limit": lambda x: turns(
             x,
             lambda i: i < whole(x),
@@ -140,6 +176,11 @@ def loops(tf: Any) -> dict[str, Callable[[Any], Any]]:
         "the row": (lambda a, b: b, texts, None),
         "the first value": (lambda a, b: a, texts, "k"),
         "a constant": (lambda a, b: tf.constant("c"), texts, text),
+        "a dict": (
+            lambda a, b: {"p": a["p"] + b["p"], "q": both(a["q"], b["q"])},
+            lambda x: {"p": numbers(x), "q": texts(x)},
+            None,
+        ),
         "two values that swap": (lambda a, b: (b, a[0]), texts, ("q", "z")),
         "nested values": (
             lambda a, b: {"s": both(a["s"], text(b[0])), "n": (a["n"][0] + b[1],)},

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from .._tf.dtypes import DType, bool_
+from .._tf.dtypes import DType, as_dtype, bool_
 from .._tf.faces.checks import Checks, summary
 from .._tf.faces.control_flow import Choosing
 from .._tf.ops import invalid
@@ -320,11 +320,11 @@ def map_fn(
 ) -> Any:
     """Apply `fn` to each element along the first dimension, and stack the results.
 
-    `elems` is one tensor or a list or tuple of them, and so is the result of `fn`.
+    `elems` is a tensor or a nested structure of tensors, and so is the result of `fn`.
     """
-    several = isinstance(elems, (list, tuple))
+    kind = fn_output_signature if dtype is None else dtype
     with name_scope(name, "map"):
-        given = [convert_to_tensor(e) for e in (elems if several else [elems])]
+        given = [convert_to_tensor(each) for each in flatten(elems, lists=True)[1]]
         if any(t.shape.ndims == 0 for t in given):
             raise ValueError("Elements in elems must be 1+ dimensional Tensors, not scalars")
         check_lengths(given)
@@ -335,13 +335,29 @@ def map_fn(
             ).outputs[0]
             for t in given
         ]
-        call = (lambda *parts: fn(list(parts))) if several else fn
-        if isinstance(elems, tuple):
-            call = lambda *parts: fn(parts)  # noqa: E731
-        branch = _Branch(call, inner)
+        branch = _Branch(lambda *parts: _of_type(fn(_as_given(elems, parts)), kind), inner)
         assert graph is get_default_graph()
-        kind = fn_output_signature if dtype is None else dtype
         return _mapping(given, branch, elems if kind is None else kind)
+
+
+def _of_type(result: Any, kind: Any) -> Any:
+    """Convert the results of a function to tensors of the declared types.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If a tensor has another type.
+    """
+    parts, kinds = _parts(result), flatten(kind, lists=True)[1]
+    if kind is None or len(parts) != len(kinds):  # the components of sparse tensors have no types
+        return result
+    tensors = []
+    for part, each in zip(parts, kinds, strict=True):
+        dtype = as_dtype(getattr(each, "dtype", each))
+        tensors.append(part if isinstance(part, Tensor) else convert_to_tensor(part, dtype))
+        if tensors[-1].dtype is not dtype:
+            raise invalid(f"fn must return values of type {dtype.name}, got {part.dtype.name}")
+    return _as_given(result, tensors)
 
 
 def _not_alone(step: Any) -> Any:

@@ -15,7 +15,7 @@ from .._tf.data.dataset import Dataset
 from .._tf.dtypes import as_dtype, short_name
 from .._tf.errors import of_python
 from .._tf.faces.control_flow import Choosing, Folds
-from .._tf.ops import Op, known_specs
+from .._tf.ops import Op, invalid, known_specs
 from .._tf.specs import DatasetSpec, TensorSpec, TypeSpec
 from .._tf.structure import flatten, pack
 from .._tf.tensor import EagerTensor, Tensor, convert_to_tensor
@@ -206,7 +206,8 @@ def map_fn(
             return mapped_rows(of_row, list(map(convert_to_tensor, leaves)))
     columns = [_rows(convert_to_tensor(leaf)) for leaf in leaves]
     fn = repeated(fn)
-    made = [flatten(fn(pack(structure, row)), lists=True) for row in zip(*columns, strict=True)]
+    rows = [pack(structure, row) for row in zip(*columns, strict=True)]
+    made = [flatten(_of_type(fn(row), wanted), lists=True) for row in rows]
     if not made:
         kinds = flatten(wanted, lists=True) if wanted is not None else (structure, leaves)
         types = [as_dtype(getattr(kind, "dtype", kind)) for kind in kinds[1]]
@@ -215,12 +216,21 @@ def map_fn(
 
 
 def _of_type(value: Any, wanted: Any) -> Any:
-    """Convert the result of a function to tensors of the declared types."""
+    """Convert the result of a function to tensors of the declared types.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If a tensor has another type.
+    """
     if wanted is None:
         return value
-    kinds = [getattr(kind, "dtype", kind) for kind in flatten(wanted, lists=True)[1]]
-    leaves = nest.flatten(value)
-    tensors = [convert_to_tensor(*pair) for pair in zip(leaves, kinds, strict=True)]
+    tensors = []
+    for leaf, kind in zip(nest.flatten(value), flatten(wanted, lists=True)[1], strict=True):
+        dtype = as_dtype(getattr(kind, "dtype", kind))
+        if isinstance(leaf, Tensor) and leaf.dtype != dtype:
+            raise invalid(f"fn must return values of type {dtype.name}, got {leaf.dtype.name}")
+        tensors.append(leaf if hasattr(leaf, "_raw") else convert_to_tensor(leaf, dtype))
     return nest.pack_sequence_as(value, tensors)
 
 
@@ -298,19 +308,24 @@ def while_loop(
     name: str | None = None,
 ) -> Any:
     """Apply `body` to the variables repeatedly while `cond` holds."""
-    values: Any = loop_vars if isinstance(loop_vars, (list, tuple)) else (loop_vars,)
+    is_alone = not isinstance(loop_vars, (list, tuple))
+    values: Any = (loop_vars,) if is_alone else loop_vars
     with contextlib.suppress(Unfit):
-        return _looped_symbols(cond, body, values, shape_invariants, maximum_iterations)
+        found = _looped_symbols(cond, body, values, shape_invariants, maximum_iterations)
+        return found[0] if is_alone else found
     most = None if maximum_iterations is None else int(np.asarray(maximum_iterations))
-    count, alone = 0, False
+    count = 0
     cond, body = repeated(cond), repeated(body)
     while (most is None or count < most) and cond(*values):
-        values = body(*values)
-        alone = not isinstance(values, (list, tuple))
-        values = (values,) if alone else values
+        values = _listed(body(*values))
         count += 1
     values = nest.map_structure(_as_tensor, values)
-    return values[0] if alone else values
+    return values[0] if is_alone else values
+
+
+def _listed(result: Any) -> Any:
+    """Return the variables after a turn; a body with one variable may return it alone."""
+    return result if isinstance(result, (list, tuple)) else [result]
 
 
 def _looped_symbols(
@@ -323,7 +338,7 @@ def _looped_symbols(
     from .._tf.tracing.loops import looped  # imported only by functions that need it
 
     def step(*parts: Any) -> Any:
-        return body(*pack(structure, parts))
+        return _listed(body(*pack(structure, parts)))
 
     sizes = None if shapes is None else flatten(tuple(shapes), lists=True)[1]
     return looped(
