@@ -7,6 +7,9 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Final, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from .. import _core
 from .checkpoint import Position, Start
 from .late_order import LateOrder
@@ -72,6 +75,37 @@ class Pass:
         """The order in the native core, or one whose objects are counted late."""
         late = self.ordering.late(self.spec, *self.first)
         return self.ordering.native(self.spec, *self.first) if late is None else late
+
+    def entries(self) -> tuple[_core.Order | LateOrder, NDArray[np.uint64]] | None:
+        """Return the order in which records enter a shuffle buffer, and the records drawn before.
+
+        The order begins with the first epoch, whose records drawn before this pass are in ascending
+        order. The result is None without a buffer, and if an epoch may contain a record twice or a
+        batch records of two epochs.
+        """
+        spec, drawn = self.spec, self.first.used // self.spec.shard[1]
+        repeats = spec.batch_across_epochs or (spec.uneven == "pad" and spec.shard[1] > 1)
+        if spec.shuffle != "buffer" or repeats:
+            return None
+        in_order = replace(spec, shuffle="none", buffer=0, drop_remainder=False)
+        return self._from_start(in_order), self._drawn(drawn)
+
+    def _from_start(self, spec: OrderSpec) -> _core.Order | LateOrder:
+        late = self.ordering.late(spec, self.first.epoch, 0)
+        return self.ordering.native(spec, self.first.epoch, 0) if late is None else late
+
+    def _drawn(self, count: int) -> NDArray[np.uint64]:
+        """Return the first `count` records that the buffer draws in the first epoch."""
+        if not count:
+            return np.empty(0, np.uint64)
+        order = self._from_start(replace(self.spec, drop_remainder=False, epochs=1))
+        sampler = _core.Sampler(order) if isinstance(order, _core.Order) else order
+        parts: list[NDArray[np.uint64]] = []
+        done = 0
+        while done < count and (batch := sampler.numbers(len(parts))) is not None:
+            parts.append(batch[1])
+            done += len(batch[1])
+        return np.sort(np.concatenate(parts)[:count])
 
     @property
     def is_counted(self) -> bool:

@@ -21,7 +21,7 @@ from .order import Ordering
 from .pinned_memory import page_locked
 from .planned import PlannedFeed, PlannedPass
 from .postprocess import NativeFeed, Stage, Steps
-from .remote_feed import RemoteFeed
+from .remote_feed import Entries, RemoteFeed
 from .stream import stream
 
 __all__ = ["Feeds"]
@@ -79,7 +79,13 @@ class Feeds:
         stage = Stage(run, self._schema, self._steps)
         audit = Audit(self._audits, run, stage)
         if isinstance(dataset, RemoteDataset):
-            feed = RemoteFeed(dataset, run.native, self._order.block_of(run.spec))
+            entries = run.entries()
+            feed = RemoteFeed(
+                dataset,
+                run.native,
+                self._order.block_of(run.spec),
+                None if entries is None else Entries(run.spec.buffer, *entries),
+            )
             return self._pipeline(feed, stage.fetched), audit
         assert isinstance(run.native, _core.Order)
         loader = _core.Loader(

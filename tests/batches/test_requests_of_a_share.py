@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The requests of one rank of many: few, large, and for the bytes of its own records."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from fastrec import _core
+from fastrec.batches.block_shuffle import order_fields, plan_blocks
+from fastrec.batches.order import OrderSpec
+from fastrec.batches.remote_feed import Entries, _Planner
+from fastrec.records.remote_dataset import IndexList, RemoteDataset
+from fastrec.storage.options import StorageOptions
+
+OBJECTS, RECORDS, RECORD_BYTES = 8, 1 << 17, 4096  # 512 MiB
+MIB = 1 << 20
+
+
+class Uniform:
+    """The index of an object with records of one size."""
+
+    size = RECORDS // OBJECTS * RECORD_BYTES
+
+    def __len__(self) -> int:
+        return RECORDS // OBJECTS
+
+    def bounds(self, numbers: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+        begins = numbers * np.uint64(RECORD_BYTES)
+        return begins, begins + np.uint64(RECORD_BYTES)
+
+
+class Described:
+    """An object that has a size and no bytes."""
+
+    name, silent, size = "object", False, Uniform.size
+
+
+class Fetched(NamedTuple):
+    requests: int
+    size: int
+    records: list[int]
+
+
+def requests_of(order: Any, batch_size: int, rank: int, ranks: int) -> Fetched:
+    objects: list[Any] = [Described()] * OBJECTS
+    indexes: list[Any] = [Uniform()] * OBJECTS
+    options = {"verify": True, "max_record": 0}
+    dataset = RemoteDataset(objects, IndexList(indexes), StorageOptions(), options)
+    spec = OrderSpec(**order_fields(order), seed=1, shard=(rank, ranks), batch_size=batch_size)
+    if order == "blocks":
+        block, shards = plan_blocks(0, spec.window, RECORDS, dataset.size)
+        spec = replace(spec, block=block, virtual_shards=shards)
+    count, size, records = 0, 0, []
+    native = _core.Order(dataset.file_counts(), spec)
+    entries = None
+    if spec.buffer:
+        in_order = replace(spec, shuffle="none", buffer=0)
+        entries = Entries(
+            spec.buffer, _core.Order(dataset.file_counts(), in_order), np.empty(0, np.uint64)
+        )
+    for group in _Planner(dataset, native, spec.block, entries):
+        count += len(group.plan.ranges)
+        size += group.plan.size
+        records += [number for batch in group.batches for number in batch.numbers.tolist()]
+    return Fetched(count, size, records)
+
+
+@pytest.mark.parametrize("ranks", [1, 8, 64])
+@pytest.mark.parametrize("order", [False, "blocks", 2000])
+def test_a_rank_fetches_its_share_in_requests_of_a_mebibyte(order: Any, ranks: int) -> None:
+    share = RECORDS * RECORD_BYTES / ranks
+    seen = []
+    for rank in sorted({0, ranks // 2, ranks - 1}):
+        fetched = requests_of(order, 256, rank, ranks)
+        assert fetched.size <= 1.15 * share
+        assert fetched.size >= 0.95 * MIB * fetched.requests
+        seen += fetched.records
+    assert len(set(seen)) == len(seen)
+    if ranks == 1:
+        assert len(seen) == RECORDS
+
+
+@pytest.mark.parametrize("ranks", [8, 64])
+@pytest.mark.parametrize("order", [False, 2000])
+def test_small_batches_in_file_order_take_one_request_each(order: Any, ranks: int) -> None:
+    # A longer request would contain records of other ranks, because the global batches are the
+    # same for any number of ranks.
+    batches = RECORDS // (16 * ranks)
+    fetched = requests_of(order, 16, 1, ranks)
+    assert fetched.requests <= batches + OBJECTS
+    assert fetched.size == batches * 16 * RECORD_BYTES
+
+
+@pytest.mark.parametrize("batch_size", [1, 16, 300])
+def test_blocks_take_large_requests_for_any_batch_size(batch_size: int) -> None:
+    fetched = requests_of("blocks", batch_size, 3, 64)
+    assert fetched.size <= 1.15 * RECORDS * RECORD_BYTES / 64
+    assert fetched.size >= 0.95 * MIB * fetched.requests
