@@ -370,23 +370,8 @@ def _mapping(given: list[Tensor], branch: _Branch, like: Any) -> Any:
     align = alignment(get_default_graph())
 
     def kernel(step: Any, *values: Any) -> tuple[Any, ...]:
-        rows, outer = align(values[: len(given)]), list(values[len(given) :])
-        results = [
-            branch.plan.run(
-                step,
-                [
-                    *(
-                        np.asarray(column[i]) if column.dtype != object else _element(column, i)
-                        for column in rows
-                    ),
-                    *outer,
-                ],
-            )
-            for i in range(len(rows[0]))
-        ]
-        return tuple(
-            stacked([r[k] for r in results], t.shape, t.dtype) for k, t in enumerate(tensors)
-        )
+        rows, outer = rows_of(align(values[: len(given)])), values[len(given) :]
+        return stacked([branch.plan.run(step, [*row, *outer]) for row in rows], tensors)
 
     outputs = [(t.dtype, TensorShape([count]).concatenate(t.shape)) for t in tensors]
     op = create_op(
@@ -419,10 +404,15 @@ def check_lengths(columns: Sequence[Tensor]) -> None:
         columns[0].shape[:1].assert_is_compatible_with(column.shape[:1])
 
 
+def rows_of(columns: Sequence[Any]) -> list[list[Any]]:
+    """Return the rows of columns as lists of arrays."""
+    return [[_element(column, i) for column in columns] for i in range(len(columns[0]))]
+
+
 def _element(column: Any, i: int) -> Any:
     part = column[i]
-    if isinstance(part, np.ndarray):
-        return part
+    if isinstance(part, np.ndarray) or column.dtype != object:
+        return np.asarray(part)
     result = np.empty((), dtype=object)
     result[()] = part
     return result

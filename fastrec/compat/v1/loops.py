@@ -6,15 +6,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-import numpy as np
-
 from .._tf.faces.control_flow import Folds
 from .._tf.shape import TensorShape
 from .._tf.structure import flatten, pack
-from .._tf.tracing.loops import check_not_empty, stacked
+from .._tf.tracing.loops import folded, turned
 from ._nodes import Tensor
 from .constants import convert_to_tensor
-from .control_flow import _Branch, _element, _merged, _not_alone, alignment, check_lengths
+from .control_flow import _Branch, _merged, _not_alone, alignment, check_lengths, rows_of
 from .graph import create_op, get_default_graph, name_scope
 from .tensor_array import TensorArray
 
@@ -125,14 +123,14 @@ def _loop(
     size, of_test = len(given), len(test.captured)
 
     def kernel(run: Any, *values: Any) -> tuple[Any, ...]:
-        state = list(values[:size])
-        rest = values[size:]
-        before, inside = list(rest[:of_test]), list(rest[of_test : of_test + len(step.captured)])
-        left = int(rest[-1]) if most else -1
-        while left and bool(test.plan.run(run, [*state, *before])[0]):
-            state = list(step.plan.run(run, [*state, *inside]))
-            left -= 1
-        return tuple(state)
+        of_step = size + of_test
+        before, inside = values[size:of_step], values[of_step : of_step + len(step.captured)]
+        return turned(
+            lambda state: test.plan.run(run, [*state, *before])[0],
+            lambda state: step.plan.run(run, [*state, *inside]),
+            values[:size],
+            int(values[-1]) if most else -1,
+        )
 
     op = create_op(
         "While",
@@ -171,23 +169,15 @@ def _folded(
         count, align = len(rows), alignment(get_default_graph())
 
         def kernel(run: Any, *values: Any) -> tuple[Any, ...]:
-            columns = align(values[:count])
-            if from_first:
-                check_not_empty(columns[0])
-            held = list(values[count : count + len(first)])
-            outer = list(values[count + len(first) :])
-            order = range(len(columns[0]))[:: -1 if reverse else 1]
-            made: list[list[Any]] = []
-            for i in order:
-                row = [_element(c, i) if c.dtype == object else np.asarray(c[i]) for c in columns]
-                held = list(branch.plan.run(run, [*held, *row, *outer])) if held else row
-                made.append(held)
-            if every:
-                made = made[::-1] if reverse else made
-                return tuple(
-                    stacked([m[k] for m in made], t.shape, t.dtype) for k, t in enumerate(begin)
-                )
-            return tuple(held)
+            begins = count + len(first)
+            start, outer = values[count:begins], values[begins:]
+            return folded(
+                lambda held, row: branch.plan.run(run, [*held, *row, *outer]),
+                rows_of(align(values[:count])),
+                start,
+                reverse,
+                begin if every else None,
+            )
 
         length = rows[0].shape[:1] if every else TensorShape([])
         outputs = [(t.dtype, length.concatenate(t.shape)) for t in begin]

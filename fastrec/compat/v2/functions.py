@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import builtins
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -21,7 +21,7 @@ from .._tf.structure import flatten, pack
 from .._tf.tensor import EagerTensor, Tensor, convert_to_tensor
 from .._tf.tracing.calls import Unfit, apart, current_call, repeated
 from .._tf.tracing.parts import as_part
-from .._tf.tracing.recording import Recording, Symbol, run, wrap
+from .._tf.tracing.recording import Recording, Symbol, raw_of, run, spec_of, wrap
 from ._faces import EAGER, arrays
 
 
@@ -266,28 +266,25 @@ def _folded(
 ) -> Any:
     with contextlib.suppress(Unfit):
         return _folded_symbols(fn, elems, initial, reverse, every)
-    structure, leaves = flatten(elems, lists=True)
-    columns = [_rows(convert_to_tensor(leaf)) for leaf in leaves]
-    rows = list(zip(*columns, strict=True))[:: -1 if reverse else 1]
-    if initial is None:
-        from .._tf.tracing.loops import check_not_empty  # imported only by functions that need it
+    from .._tf.tracing.loops import folded  # imported only by functions that need it
 
-        check_not_empty(rows)
-        kind, made = structure, [list(rows.pop(0))]
-    else:
-        kind, starts = flatten(initial, lists=True)
-        made = [list(map(as_part, starts))]
+    structure, leaves = flatten(elems, lists=True)
+    columns = [map(raw_of, _rows(convert_to_tensor(leaf))) for leaf in leaves]
+    rows = list(zip(*columns, strict=True))
+    kind, starts = (structure, []) if initial is None else flatten(initial, lists=True)
+    start = [raw_of(as_part(each)) for each in starts]
     fn = repeated(fn)
-    for row in rows:
-        found = flatten(fn(pack(kind, made[-1]), pack(structure, row)), lists=True)[1]
-        made.append(list(map(as_part, found)))
-    if not every:
-        return pack(kind, made[-1])
-    results = made[initial is not None :]
-    if not results:  # the initializer has the shapes and types of the missing results
-        parts = [np.asarray(part) for part in made[0]]
-        return pack(kind, [EagerTensor(np.zeros((0, *p.shape), p.dtype)) for p in parts])
-    return _stacked(results[:: -1 if reverse else 1], kind)
+
+    def shown(of: Any, parts: Iterable[Any]) -> Any:
+        return pack(of, list(map(wrap, parts)))
+
+    def step(before: Sequence[Any], row: Sequence[Any]) -> list[Any]:
+        found = fn(shown(kind, before), shown(structure, row))
+        return [raw_of(as_part(each)) for each in flatten(found, lists=True)[1]]
+
+    # The states of an empty scan have the shapes and types of the initial one.
+    specs = [spec_of(each) for each in start or rows[0]] if every and (start or rows) else None
+    return shown(kind, folded(step, rows, start, reverse, specs))
 
 
 _folds = Folds(_folded)

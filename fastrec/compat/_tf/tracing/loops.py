@@ -12,9 +12,8 @@ import numpy as np
 import fastrec
 
 from ..columns import arrays_of, column_of, flat_values, joined, refilled, rows_of, size_of, taken
-from ..dtypes import DType
 from ..ops import Block, Op, invalid
-from ..shape import TensorShape, in_messages
+from ..shape import in_messages
 from ..specs import TensorArraySpec, TensorSpec, TypeSpec, batched, common, unbatched
 from ..tensor import as_array, convert_to_tensor
 from ..width import limited_rows
@@ -27,40 +26,82 @@ from .trace import Trace
 _FEW = 4  # minimum number of elements to run at once
 
 
-def stacked(rows: Any, shape: TensorShape, dtype: DType) -> Any:
-    """Stack the results of a loop, which have this static shape and type."""
-    if isinstance(rows, (np.ndarray, fastrec.Bytes)):
-        return rows
-    if len(rows):
+def _stacked(rows: Sequence[Any], spec: Any) -> Any:
+    if rows:
         arrays = [as_array(row) for row in rows]  # a row of text may be bytes or an array
         shapes = {np.shape(array) for array in arrays}
         if len(shapes) > 1:
             raise invalid(f"Tried to stack tensors with unequal shapes: {sorted(shapes)}")
         return as_array(column_of(arrays))
-    sizes = shape.sizes
+    sizes = spec.shape.sizes
     if sizes is None or None in sizes:
         raise invalid(
             "Tried to stack elements of an empty list with non-fully-defined element_shape: "
             f"{in_messages(sizes)}"
         )
-    return np.zeros((0, *sizes), dtype.numpy)
+    return np.zeros((0, *sizes), spec.dtype.numpy)
 
 
-def _all_stacked(results: Sequence[Any], specs: Sequence[TypeSpec]) -> tuple[Any, ...]:
-    pairs = zip(results, specs, strict=True)
-    return tuple(stacked(rows, spec.shape, spec.dtype) for rows, spec in pairs)
+def stacked(results: Sequence[Any], specs: Sequence[Any]) -> tuple[Any, ...]:
+    """Stack each part of the results of a loop.
+
+    Parameters
+    ----------
+    results : sequence of sequences
+        The parts of the result for each row.
+    specs : sequence
+        Tensors or specs with the static shape and type of each part.
+    """
+    columns = list(zip(*results, strict=True)) if results else [()] * len(specs)
+    return tuple(map(_stacked, columns, specs))
 
 
-def check_not_empty(rows: Sequence[Any]) -> None:
-    """Check that the rows of a fold have a first one, which replaces the initializer.
+def folded(
+    step: Callable[[Sequence[Any], Sequence[Any]], Sequence[Any]],
+    rows: Sequence[Sequence[Any]],
+    state: Sequence[Any],
+    reverse: bool,
+    every: Sequence[Any] | None,
+) -> tuple[Any, ...]:
+    """Return the state after all rows, or the stacked states after each row.
+
+    Parameters
+    ----------
+    step : callable
+        Takes a state and a row; returns the next state.
+    rows : sequence
+    state : sequence
+        The initial state; if empty, the first row.
+    reverse : bool
+        Whether to start with the last row.
+    every : sequence, optional
+        If states are stacked: tensors or specs with the static shape and type of each part.
 
     Raises
     ------
     InvalidArgumentError
-        If they do not.
+        If there is neither an initial state nor a row.
     """
-    if not len(rows):
+    if not state and not rows:
         raise invalid("elems must have an element where there is no initializer")
+    order, states = -1 if reverse else 1, []
+    for row in rows[::order]:
+        state = step(state, row) if state else row
+        states.append(state)
+    return tuple(state) if every is None else stacked(states[::order], every)
+
+
+def turned(
+    test: Callable[[Sequence[Any]], Any],
+    body: Callable[[Sequence[Any]], Sequence[Any]],
+    state: Sequence[Any],
+    most: int,
+) -> tuple[Any, ...]:
+    """Apply a body to a state while a test holds, at most `most` times unless it is negative."""
+    while most and bool(test(state)):
+        state = body(state)
+        most -= 1
+    return tuple(state)
 
 
 def _length(columns: Sequence[Any]) -> int:
@@ -192,13 +233,13 @@ class _Rows:
         count, specs = _length(columns), self._part.specs
         if self._alone or not count:
             rows = zip(*map(rows_of, columns), strict=False)
-            made = [self._part([*row, *outer], together=True) for row in rows]
-            found = list(zip(*made, strict=True)) if made else [()] * len(specs)
-        else:
-            given = [Block(each[:count], True) for each in columns]
-            given.extend(Block(value, False) for value in outer)
-            found = [as_column(each, count) for each in self._part.run_blocks(count, given)]
-        return _all_stacked(found, specs)
+            return stacked([self._part([*row, *outer], together=True) for row in rows], specs)
+        given = [Block(each[:count], True) for each in columns]
+        given.extend(Block(value, False) for value in outer)
+        found = [as_column(each, count) for each in self._part.run_blocks(count, given)]
+        whole = (np.ndarray, fastrec.Bytes)
+        pairs = zip(found, specs, strict=True)
+        return tuple(each if isinstance(each, whole) else _stacked(each, s) for each, s in pairs)
 
     def infer(self, *_: Any) -> list[TypeSpec]:
         return [batched(spec, self._size) for spec in self._part.specs]
@@ -254,15 +295,15 @@ class _While:
         self._alone = any(p.trace.is_large or not p.trace.is_pure for p in (test, body))
 
     def kernel(self, most: Any, *values: Any) -> tuple[Any, ...]:
-        count = len(self._specs)
-        state: Sequence[Any] = values[:count]
-        outer = values[count:]
-        of_test = len(self._test.trace.given) - count
-        left = int(most)
-        while left and bool(self._test.trace([*state, *outer[:of_test]])[0]):
-            state = self._body.trace([*state, *outer[of_test:]], together=True)
-            left -= 1
-        return tuple(state)
+        count, test, body = len(self._specs), self._test.trace, self._body.trace
+        of_test = len(test.given)
+        before, inside = values[count:of_test], values[of_test:]
+        return turned(
+            lambda state: test([*state, *before])[0],
+            lambda state: body([*state, *inside], together=True),
+            values[:count],
+            int(most),
+        )
 
     def block(self, count: int, *blocks: Block) -> tuple[Block, ...] | None:
         """Run each round at once for all elements that are still in the loop."""
@@ -355,23 +396,16 @@ class _Fold:
 
     def kernel(self, *values: Any) -> tuple[Any, ...]:
         part, columns = self._part.trace, values[: self._rows]
-        width = len(part.specs)
-        begins = 0 if self._first else width
-        state = values[self._rows : self._rows + begins]
-        outer = values[self._rows + begins :]
+        begins = self._rows + (0 if self._first else len(part.specs))
+        state, outer = values[self._rows : begins], values[begins:]
         _length(columns)
-        rows = list(zip(*map(rows_of, columns), strict=False))
-        if self._first:
-            check_not_empty(rows)
-        made = []
-        for row in reversed(rows) if self._reverse else rows:
-            state = part([*state, *row, *outer], together=True) if state else row
-            made.append(state)
-        if not self._every:
-            return tuple(state)
-        if self._reverse:
-            made.reverse()
-        return _all_stacked(list(zip(*made, strict=True)) if made else [()] * width, part.specs)
+        return folded(
+            lambda state, row: part([*state, *row, *outer], together=True),
+            list(zip(*map(rows_of, columns), strict=False)),
+            state,
+            self._reverse,
+            part.specs if self._every else None,
+        )
 
     def block(self, count: int, *blocks: Block) -> tuple[Block, ...] | None:
         """Apply the function to row 0 of all elements, then to row 1, and so on.
