@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 import tempfile
@@ -137,8 +138,11 @@ def read_part(
     """Read the part of one rank after all have reached `ready`; put a Read or an error."""
     try:
         os.environ["XDG_CACHE_HOME"] = tempfile.mkdtemp()
-        import fastrec  # noqa: F401  # not a part of the time
+        import fastrec
 
+        # Importing libraries is not a part of the time.
+        assert fastrec.Batcher
+        importlib.import_module("obstore.store")
         if name == "WebDataset":
             import webdataset  # noqa: F401
         elif name == "MosaicML Streaming":

@@ -111,11 +111,11 @@ class _Planner:
         return bool(entries.buffer * mean <= self._window)
 
     def _chunks(self, entries: Entries) -> Iterator[NDArray[np.uint64]]:
-        """Yield the records that enter a buffer in chunks, the first of about 1 MiB."""
+        """Yield the records that enter a buffer in chunks; the first fills it, or has about 1 MiB."""
         order = entries.order
         sampler = _core.Sampler(order) if isinstance(order, _core.Order) else order
         parts: list[NDArray[np.uint64]] = []
-        size, most, first = 0, _FIRST_GROUP, None
+        size, most, first, is_first = 0, _FIRST_GROUP, None, True
         for _, epoch, numbers in _numbers_of(sampler):
             first = epoch if first is None else first
             if epoch == first and len(entries.drawn):
@@ -124,7 +124,9 @@ class _Planner:
                 continue
             parts.append(numbers)
             size += int(self._dataset.sizes_of(np.unique(numbers)).sum())
-            if size >= most:
+            is_full = is_first and sum(map(len, parts)) >= entries.buffer
+            if size >= most or is_full:
+                is_first = False
                 yield np.concatenate(parts)
                 parts, size, most = [], 0, min(2 * most, self._window // _LEAST_GROUP)
         if parts:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -12,21 +12,22 @@ import numpy as np
 
 from .. import _core
 from ..errors import CorruptRecordError, IndexMismatchError, RandomAccessError
-from ..storage.ahead import Ahead, Job
+from ..storage.ahead import Ahead, Job, run_all
 from ..storage.remote import RemoteFile
 from . import compression as streams
 from .byte_sources import head_of
+from .framing import HEAD_SIZE
 from .index import Index
 from .inflated_dataset import InflatedDataset, InflatedFile
 from .passes import Pass
 from .paths import index_path
 from .remote_dataset import IndexList, RemoteDataset
-from .remote_indexes import Kept, LateIndexes, load_indexes
+from .remote_indexes import FEW, Kept, LateIndexes, index_beside, load_indexes
 
 if TYPE_CHECKING:
     from .record_files import RecordFiles
 
-__all__ = ["dataset_of"]
+__all__ = ["dataset_of", "find_indexes", "read_heads"]
 
 
 def dataset_of(files: RecordFiles) -> _core.Dataset | RemoteDataset:
@@ -173,6 +174,37 @@ def _make_remote(files: RecordFiles) -> RemoteDataset:
         found = [index for index in _given_index(files) or [] if index is not None]
     files.indexes = {}
     return RemoteDataset(files.remote, IndexList(found), files.storage, files.options)
+
+
+def read_heads(remote: Sequence[RemoteFile]) -> dict[str, bytes]:
+    """Return the first bytes of objects, by name."""
+    heads = run_all(partial(file.head, HEAD_SIZE) for file in remote)
+    return {file.name: head for file, head in zip(remote, heads, strict=True)}
+
+
+def find_indexes(files: RecordFiles) -> bool:
+    """Return whether the first object has an index next to it, and so probably each object.
+
+    The index is kept, and so are the indexes of the others if they are few. Their first bytes are
+    requested at the same time. All of many objects with indexes are assumed to have the compression
+    of the first one.
+    """
+    remote = files.remote
+    some = remote[: 1 if len(remote) > FEW else None]
+    detects = files.compression == "auto" and files._heads is None
+    heads = [partial(file.head, HEAD_SIZE) for file in some if detects]
+    indexes = [partial(index_beside, file, False) for file in some]
+    results: list[Any] = run_all([*heads, *indexes])
+    if files.index == "auto" and files.on_error == "raise":
+        for number, index in enumerate(results[len(heads) :]):
+            if index is not None:
+                files.indexes.setdefault(number, index)
+    has_index = results[len(heads)] is not None
+    if heads and (has_index or len(some) == len(remote)):
+        found = results[: len(heads)]
+        found += found[:1] * (len(remote) - len(found))
+        files._heads = {file.name: head for file, head in zip(remote, found, strict=True)}
+    return has_index
 
 
 def _load_indexes(files: RecordFiles, first: int, stop: int) -> list[_core.FileIndex]:

@@ -40,19 +40,18 @@ from .byte_sources import (
 )
 from .compression import Codec, Compression, detect, normalize
 from .dataset_index import DatasetFiles, DatasetIndex, DatasetNames
-from .framing import HEAD_SIZE
 from .index import Index
 from .inflated import Inflated
 from .inflated_ahead import InflatedAhead
 from .inflated_dataset import InflatedDataset
 from .listed_files import ListedFiles
-from .numbering import dataset_of
+from .numbering import dataset_of, find_indexes, read_heads
 from .packed import has_checkpoints, inflate_whole
 from .passes import Pass
-from .paths import INDEX_SUFFIX, NO_FILES, PathLike, expand, is_dataset_index
+from .paths import NO_FILES, PathLike, expand, is_dataset_index
 from .recovery import Damage, OnError, Skipped, check_policy
 from .remote_dataset import RemoteDataset, for_spawned
-from .remote_indexes import save_index
+from .remote_indexes import FEW, save_index
 from .shard_sets import Shards
 from .splitting import FileRange, open_range, ranges_of
 
@@ -60,8 +59,6 @@ if TYPE_CHECKING:
     from .manifest import Manifest
 
 __all__ = ["RecordFiles", "Source"]
-
-_FEW = 8  # maximum number of objects whose indexes are all fetched first
 
 Source = Union[PathLike, FileRange, Iterable[Union[PathLike, FileRange]], IO[bytes]]  # noqa: UP007
 
@@ -471,11 +468,11 @@ class RecordFiles:
 
     def _remote_heads(self) -> dict[str, bytes]:
         """Return the first bytes of the remote files, by name."""
-        if self._heads is None and self.compression == "auto":
-            count = 1 if len(self.remote) > _FEW and self.has_index_beside else None
-            heads = run_all(partial(file.head, HEAD_SIZE) for file in self.remote[:count])
-            heads += heads[:1] * (len(self.remote) - len(heads))
-            self._heads = {file.name: head for file, head in zip(self.remote, heads, strict=True)}
+        is_unknown = self._heads is None and self.compression == "auto"
+        if is_unknown and len(self.remote) > FEW and self.has_index_beside:
+            is_unknown = self._heads is None
+        if is_unknown:
+            self._heads = read_heads(self.remote)
         return self._heads or {file.name: b"" for file in self.remote}
 
     @property
@@ -505,17 +502,13 @@ class RecordFiles:
     @cached_property
     def has_index_beside(self) -> bool:
         """Whether the store has an index of the first remote file, and so probably of all."""
-        if self.described is not None:
-            return True
-        with contextlib.suppress(OSError):
-            return bool(self.remote[0].beside(INDEX_SUFFIX).size)
-        return False
+        return self.described is not None or find_indexes(self)
 
     @property
     def counts_late(self) -> bool:
         """Whether many objects, each with an index next to it, are counted when needed."""
         others = self.described or self.cache or self.index != "auto" or self.on_error != "raise"
-        if len(self.remote) <= _FEW or others:
+        if len(self.remote) <= FEW or others:
             return False
         return not self.is_indexed and self.has_index_beside
 

@@ -25,11 +25,12 @@ from .index import Index
 from .paths import INDEX_SUFFIX
 from .remote_dataset import IndexList, index_mismatch, reserve
 
-__all__ = ["Kept", "LateIndexes", "load_indexes", "save_index"]
+__all__ = ["FEW", "Kept", "LateIndexes", "index_beside", "load_indexes", "save_index"]
 
 _WARN_BYTES = 1 << 30  # missing indexes that require reading more bytes cause a warning
 _INDEX_HEADER = 1 << 10  # bytes of an index besides the record offsets
 _MOST_BYTES = 1 << 30  # maximum bytes of the index of an object whose size is unknown
+FEW = 8  # maximum number of objects whose indexes are all fetched first
 _AHEAD = 16  # indexes that are fetched together after the first ones
 
 
@@ -56,7 +57,7 @@ def load_indexes(
 
     def load_beside(numbers: list[int]) -> None:
         missing = [number for number in numbers if found[number] is None]
-        loaded = run_all(partial(_beside, files[n], beside is True) for n in missing)
+        loaded = run_all(partial(index_beside, files[n], beside is True) for n in missing)
         for number, index in zip(missing, loaded, strict=True):
             found[number] = index
 
@@ -223,7 +224,7 @@ def _cached(file: RemoteFile, storage: StorageOptions) -> _core.FileIndex | None
     return index if index.size == file.size else None
 
 
-def _beside(file: RemoteFile, required: bool, pause: Any) -> _core.FileIndex | None:
+def index_beside(file: RemoteFile, required: bool, pause: Any) -> _core.FileIndex | None:
     """Return the index stored next to a file; a damaged one is ignored unless it is required."""
     try:
         # An index has eight bytes per record of at least 16 bytes.
