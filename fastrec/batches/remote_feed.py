@@ -111,7 +111,7 @@ class _Planner:
         return bool(entries.buffer * mean <= self._window)
 
     def _chunks(self, entries: Entries) -> Iterator[NDArray[np.uint64]]:
-        """Yield the records that enter a buffer in chunks; the first fills it, or has about 1 MiB."""
+        """Yield the records that enter a buffer in chunks; the first one at most fills it."""
         order = entries.order
         sampler = _core.Sampler(order) if isinstance(order, _core.Order) else order
         parts: list[NDArray[np.uint64]] = []
