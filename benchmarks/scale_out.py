@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What each of many readers fetches, planned for datasets that no test can have, and measured.
 
-    pip install 'fastrec-io[remote]' webdataset mosaicml-streaming
+    pip install 'fastrec-io[remote]' webdataset mosaicml-streaming tensorflow-cpu
     python benchmarks/scale_out.py [--readers 1 2 4 8] [--megabytes 64] [--mbytes-per-s 40]
         [--latency-ms 20] [--node-gbit 10] [--requests-per-s 5500] [--prefixes 1] [--usd 0.4]
 

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.request import urlretrieve
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "helpers"))
 
@@ -104,16 +105,24 @@ def _webdataset(url: str, objects: int, rank: int, world: int) -> Iterator[int]:
 
 
 def _streaming(url: str, objects: int, rank: int, world: int) -> Iterator[int]:
-    """Shards of MDS through the client for S3, whose endpoint is the server. Ranks join a group."""
-    os.environ |= {"RANK": str(rank), "WORLD_SIZE": str(world), "LOCAL_RANK": "0"}
-    os.environ |= {"LOCAL_WORLD_SIZE": "1", "S3_ENDPOINT_URL": url, "AWS_REGION": "us-east-1"}
+    """Shards of MDS through the client for S3, whose endpoint is the server.
+
+    The ranks of one machine share its local copies, because they also share its shared memory.
+    """
+    os.environ |= {"RANK": str(rank), "WORLD_SIZE": str(world), "LOCAL_RANK": str(rank)}
+    os.environ |= {"LOCAL_WORLD_SIZE": str(world), "S3_ENDPOINT_URL": url}
+    os.environ |= {"AWS_REGION": "us-east-1"}
     os.environ |= {"AWS_ACCESS_KEY_ID": "none", "AWS_SECRET_ACCESS_KEY": "none"}
     os.environ |= {"AWS_EC2_METADATA_DISABLED": "true", "MASTER_ADDR": "127.0.0.1"}
-    os.environ["MASTER_PORT"] = str(20_000 + int(url.rpartition(":")[2].partition("/")[0]) % 10_000)
+    port = int(url.rpartition(":")[2].partition("/")[0])
+    os.environ["MASTER_PORT"] = str(20_000 + port % 10_000)
     from streaming import StreamingDataset
 
     dataset = StreamingDataset(
-        remote="s3://bucket", local=tempfile.mkdtemp(), shuffle=True, batch_size=16
+        remote="s3://bucket",
+        local=os.path.join(tempfile.gettempdir(), f"fastrec-mds-{port}"),
+        shuffle=True,
+        batch_size=16,
     )
     rows = 0
     for _ in dataset:
@@ -124,11 +133,28 @@ def _streaming(url: str, objects: int, rank: int, world: int) -> Iterator[int]:
     yield rows
 
 
+def _tf_data(url: str, objects: int, rank: int, world: int) -> Iterator[int]:
+    """Whole files for each rank, each copied to the disk first: tf.data reads no http:// URLs."""
+    import tensorflow as tf
+
+    folder = tempfile.mkdtemp()
+
+    def copies() -> Iterator[str]:
+        for number in range(rank, objects, world):
+            path, _ = urlretrieve(f"{url}/{number}.tfrecord", f"{folder}/{number}")
+            yield path
+
+    paths = tf.data.Dataset.from_generator(copies, output_signature=tf.TensorSpec((), tf.string))
+    for batch in paths.flat_map(tf.data.TFRecordDataset).batch(16).prefetch(2):
+        yield int(batch.shape[0])
+
+
 READERS: dict[str, Callable[[str, int, int, int], Iterator[int]]] = {
     "fastrec, file order": _fastrec(False),
     "fastrec, blocks": _fastrec("blocks"),
     "WebDataset": _webdataset,
     "MosaicML Streaming": _streaming,
+    "tf.data, copies of files": _tf_data,
 }
 
 
@@ -147,6 +173,8 @@ def read_part(
             import webdataset  # noqa: F401
         elif name == "MosaicML Streaming":
             import streaming  # noqa: F401
+        elif name.startswith("tf.data"):
+            import tensorflow  # noqa: F401
         ready.wait(timeout=120)
         began, first, rows = time.perf_counter(), 0.0, 0
         for count in READERS[name](f"{url}/{rank}", objects, rank, world):
