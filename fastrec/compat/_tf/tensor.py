@@ -246,7 +246,7 @@ def as_array(value: Any) -> NDArray[Any]:
         return np.asarray(value)
     if isinstance(value, fastrec.Bytes):
         return value.to_numpy()
-    return _string_array(value)
+    return boxed(value)
 
 
 def as_texts(x: Any) -> fastrec.Bytes | None:
@@ -259,7 +259,8 @@ def as_texts(x: Any) -> fastrec.Bytes | None:
     return fastrec.Bytes(texts.data, texts.offsets, x.shape)
 
 
-def _string_array(value: Any) -> NDArray[Any]:
+def boxed(value: Any) -> NDArray[Any]:
+    """Return a scalar array that holds any object, for example bytes."""
     array = np.empty((), object)
     array[()] = value
     return array
@@ -275,7 +276,7 @@ def _as_bytes(value: Any) -> bytes:
 
 def _strings(value: Any) -> NDArray[Any]:
     if isinstance(value, (bytes, str, bytearray, memoryview)):
-        return _string_array(_as_bytes(value))
+        return boxed(_as_bytes(value))
     found = np.array(value, object) if not isinstance(value, np.ndarray) else value.astype(object)
     flat = found.reshape(-1).tolist()
     if set(map(type, flat)) == {bytes}:

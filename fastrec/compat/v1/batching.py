@@ -16,6 +16,7 @@ from .._tf.dtypes import DType, int64, resource, string
 from .._tf.naming import named
 from .._tf.ops import Array, invalid
 from .._tf.shape import TensorShape, as_shape
+from .._tf.tensor import boxed
 from ._composites import is_sparse, parts_of, pieces
 from ._nodes import Tensor
 from .array_ops import arrays, math, picking
@@ -181,9 +182,7 @@ def at_random(
 
 
 def _one(step: Any, indices: Array, values: Array, sizes: Array) -> tuple[Array]:
-    row = np.empty((), object)
-    row[()] = fastrec.Sparse(indices, values, tuple(sizes.tolist()))
-    return (row,)
+    return (boxed(fastrec.Sparse(indices, values, tuple(sizes.tolist()))),)
 
 
 def _many(step: Any, indices: Array, values: Array, sizes: Array) -> tuple[Array]:

@@ -7,14 +7,13 @@ import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
-import numpy as np
-
 from .._tf.dtypes import DType, as_dtype, bool_
 from .._tf.faces.checks import Checks, summary
 from .._tf.faces.control_flow import Choosing
 from .._tf.ops import invalid
 from .._tf.shape import TensorShape, in_messages
 from .._tf.structure import LEAF, flatten
+from .._tf.tensor import as_array
 from .._tf.tracing.loops import in_arrays, in_lists, stacked
 from ._composites import COMPOSITES, RaggedTensor, SparseTensor, pieces, ragged_of
 from ._nodes import Operation, Tensor
@@ -404,15 +403,6 @@ def check_lengths(columns: Sequence[Tensor]) -> None:
         columns[0].shape[:1].assert_is_compatible_with(column.shape[:1])
 
 
-def rows_of(columns: Sequence[Any]) -> list[list[Any]]:
-    """Return the rows of columns as lists of arrays."""
-    return [[_element(column, i) for column in columns] for i in range(len(columns[0]))]
-
-
-def _element(column: Any, i: int) -> Any:
-    part = column[i]
-    if isinstance(part, np.ndarray) or column.dtype != object:
-        return np.asarray(part)
-    result = np.empty((), dtype=object)
-    result[()] = part
-    return result
+def rows_of(columns: Sequence[Any]) -> list[tuple[Any, ...]]:
+    """Return the rows of columns of one length; each part is an array."""
+    return list(zip(*[map(as_array, column) for column in columns], strict=True))

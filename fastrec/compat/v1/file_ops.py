@@ -15,6 +15,7 @@ from .._tf.errors import translated
 from .._tf.files import GFile as GFile
 from .._tf.naming import named, renamed
 from .._tf.ops import Array, invalid
+from .._tf.tensor import boxed
 from ._nodes import Operation, Tensor
 from .constants import convert_to_tensor
 from .graph import GraphKeys, create_op
@@ -33,14 +34,12 @@ def read_file(filename: Any, name: str | None = None) -> Tensor:
     tensor = convert_to_tensor(filename, string)
 
     def kernel(step: Any, where: Array) -> tuple[Array]:
-        result = np.empty((), dtype=object)
         try:
             with open(_files.path_of(_scalar(where, "Input filename")), "rb") as file:
-                result[()] = file.read()
+                return (boxed(file.read()),)
         except OSError as error:
             name_ = os.fsdecode(error.filename or b"")
             raise translated(error, f"{name_}; {error.strerror}") from error
-        return (result,)
 
     return create_op(
         "ReadFile", (tensor,), [(string, [])], kernel, name=name, stateful=True

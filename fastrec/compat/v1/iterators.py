@@ -20,6 +20,7 @@ from .._tf.seeds import running
 from .._tf.shape import TensorShape
 from .._tf.specs import SparseTensorSpec, TensorSpec, TypeSpec
 from .._tf.structure import flatten, map_leaves, pack
+from .._tf.tensor import boxed
 from ._composites import SparseTensor, class_of, parts_of, put_together, specs_of
 from ._datasets import Dataset
 from ._nodes import Operation, Tensor
@@ -103,8 +104,7 @@ class Iterator:
     def string_handle(self, name: str | None = None) -> Tensor:
         """Return a string tensor that identifies the iterator."""
         _by_handle[self._handle] = self
-        value = np.empty((), object)
-        value[()] = self._handle
+        value = boxed(self._handle)
         kept = self  # lives as long as the operation
 
         def kernel(step: Any) -> tuple[Any]:

@@ -11,6 +11,7 @@ import numpy as np
 from .._tf.dtypes import DType, int64, resource, string
 from .._tf.errors import InvalidArgumentError
 from .._tf.records import compression_of
+from .._tf.tensor import boxed
 from ._nodes import Operation, Tensor
 from ._queueing import Queue
 from ._reading import ReaderState
@@ -31,12 +32,6 @@ class ReaderRead(NamedTuple):
 
     key: Tensor
     value: Tensor
-
-
-def _text(value: bytes) -> Any:
-    array = np.empty((), object)
-    array[()] = value
-    return array
 
 
 def _reader_op(
@@ -167,7 +162,7 @@ class ReaderBase:
         """Return the state as a string, for readers that support it."""
         op = self._op(
             "ReaderSerializeStateV2",
-            lambda step, reader: (_text(reader.serialize(step.cancellation)),),
+            lambda step, reader: (boxed(reader.serialize(step.cancellation)),),
             [(string, [])],
             name,
         )
@@ -202,7 +197,7 @@ def _ref(queue: Any) -> Tensor:
 
 def _read(step: Any, reader: ReaderState, queue: Queue) -> tuple[Any, Any]:
     key, value = reader.read(queue, step.cancellation)
-    return _text(key), _text(value)
+    return boxed(key), boxed(value)
 
 
 def _read_up_to(step: Any, reader: ReaderState, queue: Queue, count: Any) -> tuple[Any, Any]:

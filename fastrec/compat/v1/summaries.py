@@ -11,19 +11,16 @@ import logging as _logging
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-import numpy as np
-
 from .._tf.dtypes import string
 from .._tf.methods import Methods
+from .._tf.tensor import boxed
 from ._nodes import Tensor
 from .constants import convert_to_tensor
 from .graph import GraphKeys, create_op, get_default_graph
 
 
 def _nothing(*values: Any) -> tuple[Any]:
-    empty = np.empty((), dtype=object)
-    empty[()] = b""
-    return (empty,)
+    return (boxed(b""),)
 
 
 def _summary(name: str, tensor: Any, collections: Sequence[str] | None) -> Tensor:

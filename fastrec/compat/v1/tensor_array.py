@@ -11,17 +11,12 @@ import numpy as np
 from .._tf.dtypes import DType, as_dtype, int32, resource, short_name
 from .._tf.ops import Array, invalid
 from .._tf.shape import TensorShape, in_messages
+from .._tf.tensor import as_array, boxed
 from ._nodes import Tensor
 from .constants import constant_value, convert_to_tensor
 from .graph import create_op
 
 _List = list[Any]  # list of arrays; None for elements that are not written yet
-
-
-def _boxed(elements: _List) -> tuple[Array]:
-    box = np.empty((), object)
-    box[()] = elements
-    return (box,)
 
 
 def _place(elements: _List, index: Array, what: str) -> int:
@@ -70,7 +65,7 @@ class TensorArray:
         self._size = None if known is None or self._grows else int(known)
 
         def kernel(step: Any, count: Array) -> tuple[Array]:
-            return _boxed([None] * int(count))
+            return (boxed([None] * int(count)),)
 
         self.flow: Final = self._op("TensorListReserve", kernel, [given], [(resource, [])], name)[0]
 
@@ -101,7 +96,7 @@ class TensorArray:
         name: str | None,
     ) -> TensorArray:
         def kernel(step: Any, box: Array, *values: Array) -> tuple[Array]:
-            return _boxed(change(box[()], *values))
+            return (boxed(change(box[()], *values)),)
 
         flow = self._op(kind, kernel, [self.flow, *inputs], [(resource, [])], name)[0]
         return self.with_flow(flow)
@@ -248,14 +243,16 @@ class TensorArray:
     def unstack(self, value: Any, name: str | None = None) -> TensorArray:
         """Write the rows of a tensor."""
         given = self._value(value, lambda shape: shape[1:])
-        return self._changed("TensorListFromTensor", lambda _, rows: _rows(rows), [given], name)
+        return self._changed(
+            "TensorListFromTensor", lambda _, rows: list(map(as_array, rows)), [given], name
+        )
 
     def scatter(self, indices: Any, value: Any, name: str | None = None) -> TensorArray:
         """Write the rows of a tensor at given indices."""
 
         def change(elements: _List, places: Array, rows: Array) -> _List:
             made = [*elements, *[None] * (int(places.max(initial=-1)) + 1 - len(elements))]
-            for at, row in zip(places, _rows(rows), strict=True):
+            for at, row in zip(places, map(as_array, rows), strict=True):
                 made[_place(made, at, "modify")] = row
             return made
 
@@ -284,12 +281,3 @@ class TensorArray:
 
     def close(self, name: str | None = None) -> None:
         """Do nothing, because the list is freed with its last reference."""
-
-
-def _rows(array: Array) -> _List:
-    if array.dtype != object or array.ndim > 1:
-        return [np.asarray(row) for row in array]
-    boxes: _List = [np.empty((), object) for _ in array]
-    for box, text in zip(boxes, array.tolist(), strict=True):
-        box[()] = text
-    return boxes
