@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
 import fastrec.compat.v2 as tf
 from fastrec.compat._tf.data.sources import with_fallback
+from fastrec.compat._tf.seeds import looking_ahead
 
 
 @pytest.mark.parametrize("count", range(6))
@@ -83,3 +85,12 @@ def test_a_portion_without_elements_does_not_start_its_input(empty: Any, lowered
         assert list(shuffled.as_numpy_iterator()) == wanted
     finally:
         tf.data.set_lowering(before)
+
+
+def test_another_thread_that_looks_ahead_does_not_change_seeds() -> None:
+    shuffled = tf.data.Dataset.range(6).shuffle(6, seed=2)
+    wanted = [list(shuffled.as_numpy_iterator()) for _ in range(2)]
+    shuffled = tf.data.Dataset.range(6).shuffle(6, seed=2)
+    with looking_ahead(), ThreadPoolExecutor(1) as pool:
+        elements = pool.submit(lambda: [list(shuffled.as_numpy_iterator()) for _ in range(2)])
+        assert elements.result() == wanted

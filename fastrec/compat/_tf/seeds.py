@@ -31,7 +31,6 @@ class _Global:
     """The state that :func:`set_seed` sets."""
 
     seed: int | None = None
-    looking = False
     generator: random.Random  # generator of operations' seeds if `seed` is set
     started: ClassVar[dict[Any, philox.Philox]] = {}
 
@@ -130,25 +129,27 @@ def kept_for_run(key: Any, make: Callable[[], T], shared: bool = False) -> T:
     return found
 
 
+_looking: contextvars.ContextVar[bool] = contextvars.ContextVar("looking", default=False)
+
+
 @contextlib.contextmanager
 def looking_ahead() -> Iterator[None]:
-    """Create elements only to learn their specs, within the context.
+    """Create elements only to learn their specs, within the context of this thread.
 
-    Shuffles may return any element, and seeds are not consumed.
-
+    Each element is computed only when it is requested. Shuffles may return any element, and seeds
+    are not consumed.
     """
-    before, _Global.looking = _Global.looking, True
-    token = running.set(None)
+    looking, token = _looking.set(True), running.set(None)
     try:
         yield
     finally:
         running.reset(token)
-        _Global.looking = before
+        _looking.reset(looking)
 
 
 def is_looking_ahead() -> bool:
     """Return whether :func:`looking_ahead` is active."""
-    return _Global.looking
+    return _looking.get()
 
 
 def draws(seed: int, seed2: int) -> Iterator[int]:
