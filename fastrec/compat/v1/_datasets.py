@@ -71,7 +71,7 @@ class _Late(Node):
     def pure(self) -> bool:
         return False
 
-    def values(self, fast: bool = True) -> Values:
+    def values(self) -> Values:
         raise TypeError("a data set of tensors of a graph can only be gone through by an iterator")
 
 

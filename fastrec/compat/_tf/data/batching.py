@@ -29,7 +29,7 @@ from ..tensor import TensorShape, as_array
 from ..tracing.trace import Trace
 from ..width import batched_rows
 from .mapping import EagerMap, Map
-from .pipeline import UNKNOWN, Node, invalid, lowering
+from .pipeline import UNKNOWN, Node, in_columns, invalid
 from .rooms import Padded, block_of
 from .sources import parsed_batches, with_fallback
 from .streams import Block, Blocks, Value, Values, flattened, in_blocks, rechunked, steps, taken
@@ -63,7 +63,7 @@ class Grouped(Node):
     def _chunks(self) -> Blocks | None:
         """Return the elements as columns, or None if they must be made one at a time."""
         node = self.inputs[0]
-        if not lowering():
+        if not in_columns():
             return None
         blocks = node.blocks(batched_rows(node.specs, self._size))
         if blocks is not None or not isinstance(node, (Map, EagerMap)):
@@ -95,8 +95,8 @@ class Grouped(Node):
     def _group(self, chunk: Sequence[Value]) -> Value:
         """Return a batch of elements."""
 
-    def values(self, fast: bool = True) -> Values:
-        stream = self.inputs[0].stream(fast)
+    def values(self) -> Values:
+        stream = self.inputs[0].stream()
 
         def step() -> Value:
             chunk, error = taken(stream, self._size)
@@ -126,15 +126,15 @@ class Batch(Grouped):
             batch_of(column_of(part), number, self._fused) for number, part in enumerate(parts)
         )
 
-    def values(self, fast: bool = True) -> Values:
-        blocks = self._native_blocks() if fast else None
+    def values(self) -> Values:
+        blocks = self._native_blocks()
         if blocks is None:
-            return self._values(fast)
-        return with_fallback(self._batches(blocks), lambda: self._values(fast))
+            return self._values()
+        return with_fallback(self._batches(blocks), self._values)
 
-    def _values(self, fast: bool) -> Values:
-        blocks = self._chunks() if fast else None
-        return super().values(fast) if blocks is None else self._batches(blocks)
+    def _values(self) -> Values:
+        blocks = self._chunks()
+        return super().values() if blocks is None else self._batches(blocks)
 
     def _batches(self, blocks: Blocks) -> Values:
         def batch(block: Block) -> Value:
@@ -232,8 +232,8 @@ class Unbatch(Node):
         rows = next((sizes[0] for sizes in shapes if sizes and sizes[0] is not None), None)
         return total if total < 0 else UNKNOWN if rows is None else total * rows
 
-    def values(self, fast: bool = True) -> Values:
-        return flattened(map(_split_all, self.inputs[0].stream(fast)))
+    def values(self) -> Values:
+        return flattened(map(_split_all, self.inputs[0].stream()))
 
     def blocks(self, count: int) -> Blocks | None:
         kinds = (TensorSpec, RaggedTensorSpec)
@@ -306,10 +306,10 @@ class Rebatch(Node):
     def cardinality(self) -> int:
         return UNKNOWN
 
-    def values(self, fast: bool = True) -> Values:
+    def values(self) -> Values:
         if self._alike is not None and self._plain:
-            return Batch(self._rows, self._alike, self._drop).stream(fast)
-        rows, sizes = self._rows.stream(fast), itertools.cycle(self._sizes)
+            return Batch(self._rows, self._alike, self._drop).stream()
+        rows, sizes = self._rows.stream(), itertools.cycle(self._sizes)
         specs = self.inputs[0].specs
 
         ended = False
@@ -360,8 +360,8 @@ class SparseBatch(Node):
         total = self.inputs[0].cardinality()
         return total if total < 0 else -(-total // self._size)
 
-    def values(self, fast: bool = True) -> Values:
-        stream = self.inputs[0].stream(fast)
+    def values(self) -> Values:
+        stream = self.inputs[0].stream()
 
         def step() -> Value:
             chunk, error = taken(stream, self._size)

@@ -187,7 +187,7 @@ class _Csv(Node):
     def _rows(self) -> Iterator[Rows]:
         return each_of_files(iter(self._paths), self._of_file, translated)
 
-    def values(self, fast: bool = True) -> Values:
+    def values(self) -> Values:
         return map(self._value, flattened(map(iter, self._rows())))
 
     def blocks(self, count: int) -> Blocks | None:

@@ -83,9 +83,9 @@ def _sampled_by(
     nodes = _nodes_of(datasets)
     pair = get_seed(seed)
 
-    def choices(fast: bool) -> Iterator[int]:
+    def choices() -> Iterator[int]:
         numbers = draws(*pair)
-        for (shares,) in weights._node.stream(fast):
+        for (shares,) in weights._node.stream():
             yield next(_flow.by_weight(np.asarray(shares).tolist(), len(nodes), numbers))
 
     return Dataset(_flow.Sample(nodes, choices, stop))
@@ -282,7 +282,7 @@ class Dataset(Chain):
         if len(datasets) == 1:
             return datasets[0]
         seeds = _seeds_of(seed, rerandomize_each_iteration)
-        choices = lambda _: _flow.by_weight(shares, len(nodes), draws(*seeds()))  # noqa: E731
+        choices = lambda: _flow.by_weight(shares, len(nodes), draws(*seeds()))  # noqa: E731
         return Dataset(_flow.Sample(nodes, choices, stop_on_empty_dataset))
 
     @staticmethod
@@ -306,8 +306,8 @@ class Dataset(Chain):
         def number(value: Value) -> int:
             return int(value[0])
 
-        def choices(fast: bool) -> Iterator[int]:
-            return map(number, choice_dataset._node.stream(fast))
+        def choices() -> Iterator[int]:
+            return map(number, choice_dataset._node.stream())
 
         return Dataset(_flow.Sample(nodes, choices, stop_on_empty_dataset))
 

@@ -45,8 +45,8 @@ class Zip(Node):
         finite = [total for total in totals if total != INFINITE]
         return UNKNOWN if UNKNOWN in totals else min(finite, default=INFINITE)
 
-    def values(self, fast: bool = True) -> Values:
-        streams = [node.stream(fast) for node in self.inputs]
+    def values(self) -> Values:
+        streams = [node.stream() for node in self.inputs]
 
         def step() -> Value:
             parts: list[Value] = []
@@ -86,8 +86,8 @@ class Enumerate(Node):
     def specs(self) -> list[TypeSpec]:
         return [TensorSpec((), "int64"), *self.inputs[0].specs]
 
-    def values(self, fast: bool = True) -> Values:
-        stream = self.inputs[0].stream(fast)
+    def values(self) -> Values:
+        stream = self.inputs[0].stream()
         numbers = itertools.count(self._start)  # an element that cannot be made has a number, too
         return steps(lambda: (np.asarray(next(numbers), np.int64), *next(stream)))
 
@@ -119,7 +119,7 @@ class Cache(Node):
         self._kept: list[Value] | None = None
         self._blocks: list[Block] | None = None
 
-    def values(self, fast: bool = True) -> Values:
+    def values(self) -> Values:
         if self._kept is not None:
             return iter(self._kept)
         total = self.inputs[0].cardinality()
@@ -128,7 +128,7 @@ class Cache(Node):
             if ended or len(kept) == total:
                 self._kept = kept
 
-        return _keeping(self.inputs[0].stream(fast), keep)
+        return _keeping(self.inputs[0].stream(), keep)
 
     def blocks(self, count: int) -> Blocks | None:
         if self._blocks is not None:
@@ -214,8 +214,8 @@ class TakeWhile(Node):
     def cardinality(self) -> int:
         return UNKNOWN
 
-    def values(self, fast: bool = True) -> Values:
-        return itertools.takewhile(self._keeps, self.inputs[0].stream(fast))
+    def values(self) -> Values:
+        return itertools.takewhile(self._keeps, self.inputs[0].stream())
 
 
 class Unique(Node):
@@ -224,7 +224,7 @@ class Unique(Node):
     def cardinality(self) -> int:
         return UNKNOWN
 
-    def values(self, fast: bool = True) -> Values:
+    def values(self) -> Values:
         seen: set[Any] = set()
 
         def is_new(value: Value) -> bool:
@@ -237,14 +237,14 @@ class Unique(Node):
             seen.add(key)
             return len(seen) > before
 
-        return filter(is_new, self.inputs[0].stream(fast))
+        return filter(is_new, self.inputs[0].stream())
 
 
 class Sample(Node):
     """Node that takes each element from the input that a sequence of choices names."""
 
     def __init__(
-        self, nodes: Sequence[Node], choices: Callable[[bool], Iterator[int]], stop: bool
+        self, nodes: Sequence[Node], choices: Callable[[], Iterator[int]], stop: bool
     ) -> None:
         super().__init__(*nodes)
         self._choices, self._stop = choices, stop
@@ -258,9 +258,9 @@ class Sample(Node):
         endless = all if self._stop else any
         return INFINITE if endless(total == INFINITE for total in totals) else UNKNOWN
 
-    def values(self, fast: bool = True) -> Values:
-        streams: list[Values | None] = [node.stream(fast) for node in self.inputs]
-        choices = self._choices(fast)
+    def values(self) -> Values:
+        streams: list[Values | None] = [node.stream() for node in self.inputs]
+        choices = self._choices()
 
         def step() -> Value:
             while any(stream is not None for stream in streams):

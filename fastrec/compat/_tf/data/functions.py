@@ -24,7 +24,7 @@ from ..tracing.parts import Branches
 from ..tracing.recording import Mistake, Undecided, raw_of, wrap
 from ..tracing.trace import Trace, sketched, traced
 from ..width import AHEAD
-from .pipeline import Node, Once, lowering
+from .pipeline import Node, Once, in_columns, lowering
 from .streams import Block, Value, Values, elements, flattened
 
 _HERE = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
@@ -370,13 +370,13 @@ class Scalar:
             return int(np.asarray(self._trace(value)[0]))
         return int(np.asarray(self._call(value)[1][0]))
 
-    def beside(self, node: Node, fast: bool) -> Iterator[tuple[int, Value]]:
+    def beside(self, node: Node) -> Iterator[tuple[int, Value]]:
         """Yield (integer, element) for each element of `node`."""
-        trace = self._trace if fast and lowering() else None
+        trace = self._trace if in_columns() else None
         if trace is None or trace.is_large or not trace.is_pure:
-            return self._each(node.stream(fast))
-        if not lowering() or (blocks := node.blocks(AHEAD)) is None:
-            return self._each(node.stream(fast))
+            return self._each(node.stream())
+        if (blocks := node.blocks(AHEAD)) is None:
+            return self._each(node.stream())
         return flattened(map(functools.partial(self._of_block, trace), blocks))
 
     def _each(self, values: Values) -> Iterator[tuple[int, Value]]:

@@ -116,7 +116,7 @@ class Interleave(Node):
         """
         known: DatasetSignature | None = None
         with looking_ahead():
-            node = first(map(self._of, self.inputs[0].stream(False)))
+            node = first(map(self._of, self.inputs[0].stream()))
             if node is not None:
                 known = DatasetSignature.of(node)
             for size in (1, 2):
@@ -142,11 +142,11 @@ class Interleave(Node):
     def cardinality(self) -> int:
         return UNKNOWN
 
-    def values(self, fast: bool = True) -> Values:
+    def values(self) -> Values:
         def made(value: Value) -> Values:
-            return self._of(value).stream(fast)
+            return self._of(value).stream()
 
-        streams = map(made, self.inputs[0].stream(fast))
+        streams = map(made, self.inputs[0].stream())
         if self._cycle == 1:
             return flattened(streams)
         return in_turns(streams, self._cycle, self._block, self._parallel)

@@ -22,7 +22,7 @@ from ..tracing.calls import Called, drawing
 from ..tracing.trace import Into, Trace
 from ..width import AHEAD, DRAWS, PARSED, limited_rows
 from .functions import Function, failed
-from .pipeline import INFINITE, UNKNOWN, Node, loose_spec, lowering
+from .pipeline import INFINITE, UNKNOWN, Node, in_columns, loose_spec, lowering
 from .rooms import Place, Row, places
 from .sources import with_fallback
 from .streams import (
@@ -53,7 +53,7 @@ class Untraced(Node):
 
     def _tried(self) -> Values:
         """Return elements for `_learn` only; they are dropped afterwards."""
-        return self.values(False)
+        return self.values()
 
     def _learn(self, structure: Any, parts: Sequence[Any]) -> None:
         if self._found is None:
@@ -87,7 +87,7 @@ class EagerMap(Untraced):
         return super()._known()
 
     def _tried(self) -> Values:
-        return map(functools.partial(self._call, {}), self.inputs[0].stream(False))
+        return map(functools.partial(self._call, {}), self.inputs[0].stream())
 
     def _call(self, states: dict[Any, Any], value: Value) -> Value:
         try:
@@ -115,10 +115,10 @@ class EagerMap(Untraced):
                 raise failure
         return self._function(value, states)
 
-    def values(self, fast: bool = True) -> Values:
-        count = workers(self._parallel) if fast else 0
+    def values(self) -> Values:
+        count = workers(self._parallel)
         call = functools.partial(self._call, self._function.states())
-        return in_order(call, self.inputs[0].stream(fast), count)
+        return in_order(call, self.inputs[0].stream(), count)
 
     def blocks(self, count: int) -> Blocks | None:
         node = self.inputs[0]
@@ -161,8 +161,8 @@ class Drawn(Node):
     def specs(self) -> list[TypeSpec]:
         return [*self.inputs[0].specs, *(draw.spec for draw in self._trace.draws)]
 
-    def values(self, fast: bool = True) -> Values:
-        values = self.inputs[0].stream(fast)
+    def values(self) -> Values:
+        values = self.inputs[0].stream()
         if self._trace.draws_need:
             states: dict[Any, Any] = kept_for_run((self, "states"), dict)
             return map(functools.partial(self._of_one, states), values)
@@ -257,22 +257,19 @@ class Map(Node):
     def _workers(self) -> int:
         return workers(self.parallel, self.trace.is_waiting)
 
-    def values(self, fast: bool = True) -> Values:
-        parsed = self.inputs[0].parsed(self.trace) if fast else None
+    def values(self) -> Values:
+        parsed = self.inputs[0].parsed(self.trace)
         if parsed is None:
-            return self._values(fast)
-        found = (self.trace(value, parsed=True) for value in parsed)
-        return with_fallback(found, lambda: self._values(fast))
+            return self._values()
+        return with_fallback((self.trace(value, parsed=True) for value in parsed), self._values)
 
-    def _values(self, fast: bool) -> Values:
-        if not fast:
-            return map(self._of_one, self.inputs[0].stream(fast))
+    def _values(self) -> Values:
         return in_order(self._run, self._rows(), self._workers())
 
     def _rows(self) -> Iterator[_Row]:
         """Return the elements, parsed in blocks if they are parsed records."""
         blocks = None
-        if lowering() and self.trace.is_divided:
+        if in_columns() and self.trace.is_divided:
             blocks = self.inputs[0].blocks(PARSED)
         if blocks is None:
             return zip(itertools.repeat(False), self.inputs[0].stream())
@@ -405,8 +402,8 @@ class Filter(Node):
     def cardinality(self) -> int:
         return INFINITE if self.inputs[0].cardinality() == INFINITE else UNKNOWN
 
-    def values(self, fast: bool = True) -> Values:
-        return filter(self._keeps, self.inputs[0].stream(fast))
+    def values(self) -> Values:
+        return filter(self._keeps, self.inputs[0].stream())
 
     def blocks(self, count: int) -> Blocks | None:
         if not self.pure or (blocks := self.inputs[0].gathered(count)) is None:

@@ -75,10 +75,10 @@ class PaddedBatch(Grouped):
                     found[number] = cast("tuple[int, ...]", tuple(known)), filler or 0
         return found
 
-    def values(self, fast: bool = True) -> Values:
-        blocks = self._chunks() if fast else None
+    def values(self) -> Values:
+        blocks = self._chunks()
         if blocks is None:
-            return super().values(fast)
+            return super().values()
         return map(self._of_block, filter(self._wanted, rechunked(blocks, self._size)))
 
     def _of_block(self, block: Block) -> Value:

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from .. import errors as _errors
 from ..columns import Variants
-from ..seeds import in_use
+from ..seeds import in_use, is_looking_ahead
 from ..specs import DatasetSpec, NoneTensorSpec, TensorSpec, TypeSpec
 from ..structure import LEAF, pack
 from ..tracing.recording import wrap
@@ -43,6 +43,11 @@ def set_lowering(on: bool) -> bool:
 def lowering() -> bool:
     """Return whether elements may be computed in columns."""
     return _Switch.on
+
+
+def in_columns() -> bool:
+    """Return whether elements may be computed in columns, before they are requested."""
+    return _Switch.on and not is_looking_ahead()
 
 
 def invalid(text: str) -> _errors.OpError:
@@ -102,8 +107,8 @@ class Node(ABC):
         return self.inputs[0].cardinality()
 
     @abstractmethod
-    def values(self, fast: bool = True) -> Values:
-        """Iterate over elements; unless `fast`, compute each only when it is requested."""
+    def values(self) -> Values:
+        """Iterate over elements; while looking ahead, compute each only when it is requested."""
 
     def blocks(self, count: int) -> Blocks | None:
         """Return elements as columns of up to `count` rows; None if not supported."""
@@ -119,10 +124,10 @@ class Node(ABC):
         """Whether TensorFlow fuses this step with a following repetition."""
         return False
 
-    def stream(self, fast: bool = True) -> Values:
+    def stream(self) -> Values:
         """Iterate over the elements in the fastest available way."""
-        blocks = self.blocks(AHEAD) if fast and _Switch.on else None
-        return self.values(fast) if blocks is None else to_values(blocks)
+        blocks = self.blocks(AHEAD) if in_columns() else None
+        return self.values() if blocks is None else to_values(blocks)
 
     def gathered(self, count: int, exact: bool = False) -> Blocks | None:
         """Return elements as columns, also elements that are computed one by one.
@@ -154,10 +159,10 @@ class Portion(Node):
         if not self._is_empty():
             super().spend_seeds()
 
-    def values(self, fast: bool = True) -> Values:
+    def values(self) -> Values:
         if self._is_empty():
             return iter(())
-        return self._passed(self.inputs[0].stream(fast), ELEMENTS)
+        return self._passed(self.inputs[0].stream(), ELEMENTS)
 
     def blocks(self, count: int) -> Blocks | None:
         if self._is_empty():
@@ -191,9 +196,9 @@ class Use(Node):
 
         return steps(step)
 
-    def values(self, fast: bool = True) -> Values:
+    def values(self) -> Values:
         with in_use(self):
-            found = self._as_here(self.inputs[0].stream(fast))
+            found = self._as_here(self.inputs[0].stream())
         assert found is not None
         return found
 
@@ -237,7 +242,7 @@ class Once(Node):
     def cardinality(self) -> int:
         return self._cardinality
 
-    def values(self, fast: bool = True) -> Values:
+    def values(self) -> Values:
         return self._make()
 
 

@@ -148,8 +148,8 @@ class Repeat(Node):
 
         return steps(step)
 
-    def values(self, fast: bool = True) -> Values:
-        return self._epochs(lambda: self.inputs[0].stream(fast))
+    def values(self) -> Values:
+        return self._epochs(lambda: self.inputs[0].stream())
 
     def blocks(self, count: int) -> Blocks | None:
         first = self.inputs[0].blocks(count)
@@ -188,9 +188,9 @@ class Concatenate(Node):
     def specs(self) -> list[TypeSpec]:
         return self._specs
 
-    def values(self, fast: bool = True) -> Values:
+    def values(self) -> Values:
         def stream(node: Node) -> Values:
-            return node.stream(fast)
+            return node.stream()
 
         return flattened(map(stream, self.inputs))
 
@@ -239,8 +239,8 @@ class Counted(Node):
     def cardinality(self) -> int:
         return self._expected
 
-    def values(self, fast: bool = True) -> Values:
-        stream, count, ended = self.inputs[0].stream(fast), 0, False
+    def values(self) -> Values:
+        stream, count, ended = self.inputs[0].stream(), 0, False
 
         def step() -> Value:
             nonlocal count, ended

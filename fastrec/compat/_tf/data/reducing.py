@@ -68,8 +68,8 @@ class Scan(Untraced):
             )
         return found
 
-    def values(self, fast: bool = True) -> Values:
-        stream = self.inputs[0].stream(fast)
+    def values(self) -> Values:
+        stream = self.inputs[0].stream()
         state: list[Any] = list(map(hidden, flatten(self._state)[1]))
 
         def step() -> Value:
@@ -176,13 +176,13 @@ class Reduced(Untraced):
     def cardinality(self) -> int:
         return UNKNOWN
 
-    def values(self, fast: bool = True) -> Values:
+    def values(self) -> Values:
         groups: list[tuple[int, Any]] | None = None
 
         def step() -> Value:
             nonlocal groups
             if groups is None:
-                groups = sorted(self._states(fast).items(), reverse=True)
+                groups = sorted(self._states().items(), reverse=True)
             if not groups:
                 raise StopIteration
             _, (structure, parts) = groups.pop()
@@ -192,10 +192,10 @@ class Reduced(Untraced):
 
         return steps(step)
 
-    def _states(self, fast: bool) -> dict[int, tuple[Any, list[Any]]]:
+    def _states(self) -> dict[int, tuple[Any, list[Any]]]:
         node = self.inputs[0]
         states: dict[int, tuple[Any, list[Any]]] = {}
-        for key, value in self._key.beside(node, fast):
+        for key, value in self._key.beside(node):
             if key not in states:
                 first = self._reducer.init_func(shown(np.asarray(key, np.int64)))
                 kind, leaves = flatten(first)
@@ -209,7 +209,7 @@ class Reduced(Untraced):
 _BATCH, _SMOOTHING = 32, 10  # elements between two estimates; initial count of each class
 _FLOAT = np.dtype(np.float32)
 Array = np.ndarray[Any, Any]
-Shares = Callable[[bool], Iterator[tuple[Array, float]]]
+Shares = Callable[[], Iterator[tuple[Array, float]]]
 
 
 def _accepted(initial: Array, target: Array) -> tuple[Array, float]:
@@ -236,11 +236,11 @@ def shares(node: Node, initial: Array | None, target: Array) -> Shares:
     """
     if initial is not None:
         known = _accepted(initial, target)
-        return lambda fast: itertools.repeat(known)
+        return lambda: itertools.repeat(known)
 
-    def estimated(fast: bool) -> Iterator[tuple[Array, float]]:
+    def estimated() -> Iterator[tuple[Array, float]]:
         seen = np.full(len(target), _SMOOTHING, np.int64)
-        stream = node.stream(fast)
+        stream = node.stream()
         while batch := list(itertools.islice(stream, _BATCH)):
             classes = [int(np.asarray(value[0])) for value in batch]
             inside = [number for number in classes if 0 <= number < len(seen)]
@@ -265,8 +265,8 @@ class Rejected(Node):
     def cardinality(self) -> int:
         return UNKNOWN
 
-    def values(self, fast: bool = True) -> Values:
-        stream, chances = self.inputs[0].stream(fast), self._chances(fast)
+    def values(self) -> Values:
+        stream, chances = self.inputs[0].stream(), self._chances()
         state = philox.Philox(*self._seeds)
 
         def step() -> Value:
@@ -283,9 +283,9 @@ def mixed(nodes: Sequence[Node], chances: Shares, seed: int | None) -> Sample:
     """Draw from the first node with the share passed on unchanged, otherwise from the second."""
     pair = get_seed(seed)
 
-    def choices(fast: bool) -> Iterator[int]:
+    def choices() -> Iterator[int]:
         numbers = draws(*pair)
-        for _, share in chances(fast):
+        for _, share in chances():
             yield next(by_weight([share, 1.0 - share], len(nodes), numbers))
 
     return Sample(nodes, choices, True)

@@ -48,8 +48,8 @@ class Shuffle(Node):
     def shuffles(self) -> bool:
         return True
 
-    def values(self, fast: bool = True) -> Values:
-        return self._shuffled(self.inputs[0].stream(fast))
+    def values(self) -> Values:
+        return self._shuffled(self.inputs[0].stream())
 
     def blocks(self, count: int) -> Blocks | None:
         node = self.inputs[0]
@@ -72,8 +72,8 @@ class _Reordered(Node):
         super().__init__(node)
         self._reorder = reorder
 
-    def values(self, fast: bool = True) -> Values:
-        return self._reorder(self.inputs[0].stream(fast))
+    def values(self) -> Values:
+        return self._reorder(self.inputs[0].stream())
 
     def blocks(self, count: int) -> Blocks | None:
         node = self.inputs[0]

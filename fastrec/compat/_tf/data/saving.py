@@ -152,7 +152,7 @@ class Kept(Node):
         self._read = read
         structured(spec_of(node))  # raises if elements cannot be saved
 
-    def values(self, fast: bool = True) -> Values:
+    def values(self) -> Values:
         path, compression, _ = self._how
         if os.path.exists(os.path.join(path, _METADATA)):
             saved = Saved(path, None, compression)
@@ -161,8 +161,8 @@ class Kept(Node):
                 raise _errors.InvalidArgumentError(
                     None, None, f"{path} has elements of {found}, not of {wanted}"
                 )
-            return saved.values(fast) if self._read is None else self._read(saved)
-        return self._writing(self.inputs[0].stream(fast))
+            return saved.values() if self._read is None else self._read(saved)
+        return self._writing(self.inputs[0].stream())
 
     def _writing(self, stream: Values) -> Values:
         saving, total, done = _Pass(self.inputs[0], *self._how), self.cardinality(), False
@@ -255,7 +255,7 @@ class Saved(Node):
     def cardinality(self) -> int:
         return self._count
 
-    def values(self, fast: bool = True) -> Values:
+    def values(self) -> Values:
         streams = (self.of_shards([shard]) for shard in self.shards)
         stream, count, told = in_turns(streams, usable_cpus(), 1, False), 0, False
 

@@ -22,7 +22,7 @@ from ..tensor import convert_to_tensor
 from ..tracing.recording import Symbol, spec_of
 from ..tracing.trace import Trace
 from ..width import READ
-from .pipeline import UNKNOWN, Node, loose_spec, lowering
+from .pipeline import UNKNOWN, Node, in_columns, loose_spec
 from .streams import ELEMENTS, Block, Blocks, Values, skipped, steps
 
 T = TypeVar("T")
@@ -44,7 +44,7 @@ class Tensors(Node):
     def cardinality(self) -> int:
         return 1
 
-    def values(self, fast: bool = True) -> Values:
+    def values(self) -> Values:
         return iter([self.columns])
 
 
@@ -78,7 +78,7 @@ class Slices(Node):
     def cardinality(self) -> int:
         return self.count
 
-    def values(self, fast: bool = True) -> Values:
+    def values(self) -> Values:
         return zip(*[rows_of(column) for column in self.columns], strict=True)
 
     def blocks(self, count: int) -> Blocks | None:
@@ -123,7 +123,7 @@ class Numbers(Node):
     def cardinality(self) -> int:
         return len(self._range)
 
-    def values(self, fast: bool = True) -> Values:
+    def values(self) -> Values:
         return ((np.asarray(number, self._dtype.numpy),) for number in self._range)
 
     def blocks(self, count: int) -> Blocks | None:
@@ -195,7 +195,7 @@ class Records(Node):
     def cardinality(self) -> int:
         return UNKNOWN
 
-    def values(self, fast: bool = True) -> Values:
+    def values(self) -> Values:
         return self._read(zip)
 
     def blocks(self, count: int) -> Blocks | None:
@@ -251,7 +251,7 @@ class Files(Node):
     def cardinality(self) -> int:
         return UNKNOWN
 
-    def values(self, fast: bool = True) -> Values:
+    def values(self) -> Values:
         def of_file(path: str) -> Values:
             with self._open(path) as file:
                 yield from zip(self._read(file, path), strict=True)
@@ -323,7 +323,7 @@ _MOST_BYTES = 2 << 30
 
 def plain_files(node: Node) -> list[str] | None:
     """Return the record files of a node if every file can be opened by name."""
-    if not lowering() or not isinstance(node, Records) or node.compression is not None:
+    if not in_columns() or not isinstance(node, Records) or node.compression is not None:
         return None
     paths = node.fixed_paths
     if not paths or not all(map(os.path.isfile, paths)):

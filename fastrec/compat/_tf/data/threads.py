@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 import threading
 from typing import Any
 
+from ..seeds import is_looking_ahead
 from .pipeline import Node
 from .streams import Blocks, Values
 
@@ -32,8 +33,9 @@ def workers(parallel: int | None, waiting: bool = True) -> int:
     """Return the number of threads for a program's ``num_parallel_calls``.
 
     The number exceeds that of the processors only if the threads may be `waiting` for something.
+    It is 0 while looking ahead.
     """
-    if parallel is None:
+    if parallel is None or is_looking_ahead():
         return 0
     cpus = usable_cpus()
     return cpus if parallel < 1 else min(parallel, 4 * cpus if waiting else max(2, cpus))
@@ -177,9 +179,9 @@ class Prefetch(Node):
         super().__init__(node)
         self._size = 2 if size is None or size < 0 else size
 
-    def values(self, fast: bool = True) -> Values:
-        stream = self.inputs[0].stream(fast)
-        return _Ahead(stream, self._size) if self._size and fast else stream
+    def values(self) -> Values:
+        stream = self.inputs[0].stream()
+        return _Ahead(stream, self._size) if self._size and not is_looking_ahead() else stream
 
     def blocks(self, count: int) -> Blocks | None:
         return self.inputs[0].blocks(count)

@@ -49,9 +49,9 @@ class Window(Node):
         rest = total - ((self._size - 1) * self._stride + 1)
         return 0 if rest < 0 else rest // self._shift + 1
 
-    def values(self, fast: bool = True) -> Values:
+    def values(self) -> Values:
         reach = (self._size - 1) * self._stride + 1
-        stream = self.inputs[0].stream(fast)
+        stream = self.inputs[0].stream()
         held: list[Value | Exception] = []  # an error is kept in the place of its element
         shift = 0
 
@@ -102,7 +102,7 @@ class _Held(Node):
     def cardinality(self) -> int:
         return len(self._values)
 
-    def values(self, fast: bool = True) -> Values:
+    def values(self) -> Values:
         return iter(self._values)
 
 
@@ -171,8 +171,8 @@ class Bucketed(Node):
     def cardinality(self) -> int:
         return INFINITE if self.inputs[0].cardinality() == INFINITE else UNKNOWN
 
-    def values(self, fast: bool = True) -> Values:
-        stream = self._length.beside(self.inputs[0], fast)
+    def values(self) -> Values:
+        stream = self._length.beside(self.inputs[0])
         held: list[list[Value]] = [[] for _ in self._sizes]
 
         def batch(bucket: int) -> Value:
@@ -242,14 +242,14 @@ class GroupedByKey(Node):
     def cardinality(self) -> int:
         return INFINITE if self.inputs[0].cardinality() == INFINITE else UNKNOWN
 
-    def values(self, fast: bool = True) -> Values:
-        stream = self._key.beside(self.inputs[0], fast)
+    def values(self) -> Values:
+        stream = self._key.beside(self.inputs[0])
         held: dict[int, list[Value]] = {}
 
         def reduced(key: int) -> Values:
             node = self.inputs[0]
             group = _Held(node.structure, node.specs, held.pop(key))
-            return self._reduced(key, group).stream(fast)
+            return self._reduced(key, group).stream()
 
         def step() -> Values:
             for key, value in stream:
