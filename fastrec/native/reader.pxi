@@ -184,6 +184,7 @@ cdef class RecordReader:
         """Give the source more bytes. Raise an error after the bytes before it were searched."""
         cdef c.fr_error err
         cdef c.fr_span span
+        cdef int status
         try:
             chunk = self._read()
         except Exception as error:
@@ -197,7 +198,9 @@ cdef class RecordReader:
             return 0
         span.data = <const uint8_t *>PyBytes_AS_STRING(chunk)
         span.size = <size_t>PyBytes_GET_SIZE(chunk)
-        check(c.fr_source_feed(&self.reader.source, span, &err), &err, self.path)
+        with nogil:  # a growing window may be copied
+            status = c.fr_source_feed(&self.reader.source, span, &err)
+        check(status, &err, self.path)
         return 0
 
     cdef int _fill(self) except -1:
