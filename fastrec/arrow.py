@@ -182,7 +182,7 @@ class Table:
         unseen = self._parser.unseen()
         yield from self._read(unseen, complete=complete)
         if self._is_described and self._batcher is None and self._files.ranges is None:
-            unseen.warn(stacklevel=2)
+            unseen.warn()
 
     def _read(
         self, unseen: UnseenColumns | None = None, *, complete: bool = False

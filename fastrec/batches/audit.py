@@ -4,14 +4,13 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from .. import _core
 from ..columns import Bytes
-from ..errors import CorruptRecordError, FastrecError
+from ..errors import CorruptRecordError, FastrecError, warn_caller
 from ..parsing.absent import FEW, absence_text, absent_features
 from ..records.recovery import JUDGED, warn_of_losses
 
@@ -132,7 +131,7 @@ class Audit:
                 continue
             self._log.checked_features = True
             text = absence_text(f"none of {self._kept} records", name, hint)
-            warnings.warn(text, RuntimeWarning, stacklevel=6)
+            warn_caller(text)
 
     def _unseen(self) -> bool:
         """Return whether some features have not occurred in any record."""

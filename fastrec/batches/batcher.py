@@ -3,14 +3,13 @@
 
 from __future__ import annotations
 
-import warnings
 import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Literal, NoReturn
 
 from ..arguments import check_int
-from ..errors import FastrecError
+from ..errors import FastrecError, warn_caller
 from ..features.spec import Feature, SequenceFeatures
 from ..images.augment import Augment
 from ..records.compression import Compression
@@ -320,11 +319,9 @@ class Batcher:
             self._check_seed((0, shard[1] // torch_worker()[1]))
             return shard
         if self._options.shard is None and torch_worker()[1] > 1:
-            warnings.warn(
+            warn_caller(
                 "a Batcher without shards gives every record once in each of the "
-                f"{torch_worker()[1]} workers of the DataLoader: pass shard='auto'",
-                RuntimeWarning,
-                stacklevel=4,
+                f"{torch_worker()[1]} workers of the DataLoader: pass shard='auto'"
             )
         return self._order.spec.shard
 

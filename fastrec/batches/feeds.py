@@ -3,14 +3,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from .. import _core
-from ..errors import FastrecError
+from ..errors import FastrecError, warn_caller
 from ..records.recovery import skips_records
 from ..records.remote_dataset import RemoteDataset
 from ..threads.pipeline import Pipeline
@@ -104,11 +103,9 @@ class Feeds:
     def _warn_if_none(self, run: Pass) -> None:
         if run.first == (run.start.begin, 0) and len(self._order.dataset):
             single = replace(run.spec, batch_size=1, epochs=1)
-            warnings.warn(
+            warn_caller(
                 f"drop_remainder=True leaves no batch of {run.spec.batch_size} records: an epoch "
-                f"of this shard has {self._order.native(single).batches}",
-                RuntimeWarning,
-                stacklevel=6,
+                f"of this shard has {self._order.native(single).batches}"
             )
 
     def _open_stream(self, run: Pass) -> tuple[Pipeline, Audit]:

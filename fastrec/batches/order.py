@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -13,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
-from ..errors import CorruptRecordError, FastrecError, RandomAccessError
+from ..errors import CorruptRecordError, FastrecError, RandomAccessError, warn_caller
 from ..parsing.dataset_columns import columns_of
 from ..parsing.index_columns import names_of
 from ..records.compression import Compression
@@ -244,11 +243,9 @@ class Ordering:
                 f"and {name} can only be read in sequence{hint}"
             )
         if self.spec.shuffle == "records" and not self._fits_into_window:
-            warnings.warn(
+            warn_caller(
                 "shuffle=True asks an object store for every record by itself: shuffle='blocks' "
-                "fetches whole blocks, StorageOptions(cache=...) makes local copies",
-                RuntimeWarning,
-                stacklevel=4,
+                "fetches whole blocks, StorageOptions(cache=...) makes local copies"
             )
 
     @property
@@ -274,12 +271,10 @@ class Ordering:
         block, shards = plan_blocks(spec.block, spec.window, count, size, least)
         if spec.shard[1] > shards and size > _FEW_BYTES and not self._has_warned:
             self._has_warned = True
-            warnings.warn(
+            warn_caller(
                 f"{spec.shard[1]} shards share {shards} virtual shards of shuffle='blocks', so "
                 "several of them read the same blocks; use fewer shards or smaller blocks: "
-                f"BlockShuffle(block=...) below {block} records",
-                RuntimeWarning,
-                stacklevel=6,
+                f"BlockShuffle(block=...) below {block} records"
             )
         return replace(spec, block=block, virtual_shards=shards)
 
@@ -324,13 +319,11 @@ class Ordering:
             return  # all objects are read, or copied
         dataset = self.dataset
         if isinstance(dataset, RemoteDataset) and dataset.uncounted >= _MANY:
-            warnings.warn(
+            warn_caller(
                 f"the order requires the number of all records, so the indexes of "
                 f"{dataset.uncounted} objects are fetched with one request each; a dataset index, "
                 "which fastrec index --dataset builds, takes a few requests for any number of "
-                "objects",
-                RuntimeWarning,
-                stacklevel=7,
+                "objects"
             )
 
     @cached_property

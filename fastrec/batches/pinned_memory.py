@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
+
+from ..errors import warn_caller
 
 __all__: list[str] = []
 
@@ -27,7 +28,7 @@ def page_locked(size: int, count: int) -> Iterator[NDArray[np.uint8]]:
         raise ImportError(message, name=error.name) from error
     if not torch.cuda.is_available():
         message = "pin_memory=True: torch finds no accelerator; batches are in unpinned memory"
-        warnings.warn(message, RuntimeWarning, stacklevel=2)
+        warn_caller(message)
         return
     for _ in range(count):
         yield torch.empty(size, dtype=torch.uint8, pin_memory=True).numpy()

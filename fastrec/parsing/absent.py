@@ -6,7 +6,6 @@ from __future__ import annotations
 import contextlib
 import difflib
 import itertools
-import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -133,7 +132,7 @@ class UnseenColumns:
             for names, new in zip(self._found, _names_in(examined), strict=True):
                 names.update(itertools.islice(new, max(_MOST_NAMES - len(names), 0)))
 
-    def warn(self, *, stacklevel: int) -> None:
+    def warn(self) -> None:
         """Warn about the columns without values, at the end of the pass."""
         unseen = [[name for name in side if name in self._unseen] for side in self._sides]
         if not self._count or not self._unseen:
@@ -141,7 +140,7 @@ class UnseenColumns:
         for name, hint in _hints(unseen, self._found, {*self._sides[0], *self._sides[1]}):
             if hint or name not in self._optional:
                 text = absence_text(f"none of {self._count} records", name, hint)
-                warnings.warn(text, RuntimeWarning, stacklevel=stacklevel + 1)
+                warn_caller(text)
 
 
 def _text(key: bytes) -> str:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Iterable, Sequence
 from contextlib import closing
 from typing import Any
@@ -13,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..columns import Bytes
-from ..errors import ExampleParseError
+from ..errors import ExampleParseError, warn_caller
 from ..records.dataset_index import DatasetIndex
 from ..records.paths import PathLike
 from ..records.record_files import RecordFiles
@@ -105,11 +104,9 @@ def columns_of(files: RecordFiles, names: Sequence[Name], option: str) -> dict[s
         size = sum(_size_of(files.places[number]) for number in missing)
         if size > _WARN_BYTES:
             wanted = ",".join(map(str, names))
-            warnings.warn(
+            warn_caller(
                 f"{option} reads all records of {len(missing)} files, {size >> 20} MiB, before the "
-                f"first batch; fastrec index --columns {wanted!a} saves that",
-                RuntimeWarning,
-                stacklevel=2,
+                f"first batch; fastrec index --columns {wanted!a} saves that"
             )
         threads = min(usable_cpus(), len(missing))
         with closing(

@@ -8,7 +8,6 @@ import mmap
 import os
 import tempfile
 import time
-import warnings
 import weakref
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 with contextlib.suppress(ImportError):  # missing on Windows, where each worker keeps its own copies
     import fcntl
 
+from ..errors import warn_caller
 from ..storage.ahead import Job
 from ..storage.options import StorageOptions
 from ..threads.locks import ProcessLock
@@ -178,12 +178,10 @@ class KeptObjects:
         before, self._requests = self._requests, self._requests + count
         most = min(_MANY_REQUESTS, max(_SOME_REQUESTS, 2 * len(self._files)))
         if not self.fits and before < most <= self._requests:
-            warnings.warn(
+            warn_caller(
                 f"{self._requests} requests were made for records of {len(self._files)} objects in "
                 f"random order; a Batcher, StorageOptions(cache=...) or a window_bytes of at least "
-                f"{self._size} makes one or two for each object",
-                RuntimeWarning,
-                stacklevel=5,
+                f"{self._size} makes one or two for each object"
             )
 
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _core
-from ..errors import CorruptRecordError, IndexMismatchError, RandomAccessError
+from ..errors import CorruptRecordError, IndexMismatchError, RandomAccessError, warn_caller
 from ..storage.ahead import Ahead, Job, run_all
 from ..storage.remote import RemoteFile
 from . import compression as streams
@@ -217,12 +216,10 @@ def _load_indexes(files: RecordFiles, first: int, stop: int) -> list[_core.FileI
 def _warn_of_reading(files: RecordFiles) -> None:
     size = files.remote_size
     if len(files.indexes) < len(files.paths) and size > files.storage.window_bytes:
-        warnings.warn(
+        warn_caller(
             f"on_error={files.on_error!a} reads all {len(files.paths)} remote files "
             f"({size / 1e6:,.0f} MB) once to give their sound records numbers; on_error='raise' "
-            "uses indexes, StorageOptions(cache=...) keeps copies",
-            RuntimeWarning,
-            stacklevel=5,
+            "uses indexes, StorageOptions(cache=...) keeps copies"
         )
 
 
@@ -255,4 +252,4 @@ def _check_index_option(files: RecordFiles) -> None:
 
 def _warn(error: IndexMismatchError) -> None:
     """Warn that the index next to a file is not used."""
-    warnings.warn(str(error), RuntimeWarning, stacklevel=5)
+    warn_caller(str(error))

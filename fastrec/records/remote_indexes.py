@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import IO, Any
@@ -14,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
-from ..errors import IndexMismatchError
+from ..errors import IndexMismatchError, warn_caller
 from ..storage.ahead import run_all
 from ..storage.cache import index_place
 from ..storage.options import StorageOptions
@@ -75,11 +74,9 @@ def load_indexes(
     missing = [number for number in numbers if found[number] is None]
     total = sum(files[number].size for number in missing)
     if total > _WARN_BYTES:
-        warnings.warn(
+        warn_caller(
             f"{total >> 20} MiB are read to find where the records of {len(missing)} objects are; "
-            "an index beside each, as Writer(index=True) makes them, saves that",
-            RuntimeWarning,
-            stacklevel=5,
+            "an index beside each, as Writer(index=True) makes them, saves that"
         )
     local = None if kept is None or not total else _local_file(total, storage)
     streams = streams_of([files[number] for number in missing], storage)

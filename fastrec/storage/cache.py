@@ -7,13 +7,13 @@ import contextlib
 import errno
 import os
 import time
-import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
 with contextlib.suppress(ImportError):  # missing on Windows, where StorageOptions rejects a cache
     import fcntl
 
+from ..errors import warn_caller
 from .options import StorageOptions
 from .remote import RemoteFile, traffic
 from .sequential import RemoteStream, stream_of, streams_of
@@ -197,11 +197,9 @@ class ObjectCache:
                 # new copy gets a new lock file, so it does not wait for these processes.
                 hold.unlink()
             elif time.monotonic() - began > _STALLED_S and not _grows(place):
-                warnings.warn(
+                warn_caller(
                     f"{file.name!a} is fetched again: another process has fetched nothing of it "
-                    f"into {self._folder!a} for {_STALLED_S:.0f} s",
-                    RuntimeWarning,
-                    stacklevel=2,
+                    f"into {self._folder!a} for {_STALLED_S:.0f} s"
                 )
                 began = time.monotonic()
                 hold.unlink()

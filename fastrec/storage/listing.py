@@ -6,11 +6,11 @@ from __future__ import annotations
 import errno
 import os
 import re
-import warnings
 from collections.abc import Callable, Iterable
 from itertools import islice
 from typing import Any
 
+from ..errors import warn_caller
 from .adapters import ObstoreStore
 from .ahead import run_all
 from .locations import locate
@@ -227,11 +227,9 @@ def _matches(
 
 def warn_of_hidden(name: str, other: str) -> None:
     """Warn that a file is read, although its name is also a pattern for others."""
-    warnings.warn(
+    warn_caller(
         f"{name!a} is a file, which is read, and a pattern for others, such as {other!a}, which "
-        "are not read; rename the file",
-        RuntimeWarning,
-        stacklevel=2,
+        "are not read; rename the file"
     )
 
 

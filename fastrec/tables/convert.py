@@ -270,7 +270,7 @@ def convert(
     unseen = table._parser.unseen()
     count, written = columns.write_table(table, paths, types, target, writing, advance, unseen)
     if isinstance(features, (Mapping, SequenceFeatures)):
-        unseen.warn(stacklevel=2)
+        unseen.warn()
     return Converted(count, written, types.text, types.images)
 
 

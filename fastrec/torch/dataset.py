@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import index as as_index
 from typing import Any, Final
@@ -13,7 +12,7 @@ import torch.utils.data
 
 from .. import ExampleParseError, Reader, SequenceFeatures, parse_sequence_example
 from ..arguments import check_int
-from ..errors import CorruptRecordError, FastrecError, call_out, with_remedy
+from ..errors import CorruptRecordError, FastrecError, call_out, warn_caller, with_remedy
 from ..images.keyed import KeyedParser
 from ..parsing.left_out import LeftOut
 from ..parsing.parse import Misfits, ParseOnError
@@ -198,12 +197,10 @@ class Dataset(torch.utils.data.Dataset):  # type: ignore[misc,type-arg,unused-ig
         dataset.kept.expect_all()
         if worker is None or worker.id or not dataset.kept.fits or dataset.kept.are_shared:
             return
-        warnings.warn(
+        warn_caller(
             f"each of the {worker.num_workers} DataLoader workers fetches all "
             f"{len(dataset.files)} objects for itself: num_workers=0 or spawned workers fetch each "
-            "once, and with StorageOptions(cache=...) the workers share the copies",
-            RuntimeWarning,
-            stacklevel=3,
+            "once, and with StorageOptions(cache=...) the workers share the copies"
         )
 
     def __getstate__(self) -> dict[str, Any]:

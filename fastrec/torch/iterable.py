@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import secrets
 import sys
-import warnings
 from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -16,6 +15,7 @@ import torch.utils.data
 
 from .. import Batcher, FastrecError, Skipped, find_shard
 from ..batches.block_shuffle import Shuffle
+from ..errors import warn_caller
 from .epochs import EpochLog, new_pass, pass_of_worker
 from .ranks import RankCheck, RankedPass, has_other_ranks
 from .tensors import RAGGED, Batch, RaggedAs, to_tensors
@@ -238,11 +238,9 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc,ty
 
     def _warn_of(self, worker: Any) -> None:
         if worker.id == 0 and self._log.is_first_warning():
-            warnings.warn(
+            warn_caller(
                 "fastrec.torch.IterableDataset reads ahead with threads of its own: DataLoader "
-                "workers slow it down, up to 20 times; num_workers=0 is the fast way",
-                RuntimeWarning,
-                stacklevel=3,
+                "workers slow it down, up to 20 times; num_workers=0 is the fast way"
             )
 
     @property

@@ -293,4 +293,4 @@ def test_names_for_hints_are_kept_instead_of_long_records() -> None:
     finally:
         tracemalloc.stop()
     with pytest.warns(RuntimeWarning, match="none of 32 records has .*; is it 'label'"):
-        unseen.warn(stacklevel=1)
+        unseen.warn()
