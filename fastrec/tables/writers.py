@@ -8,7 +8,6 @@ import contextlib
 import io
 import json
 import math
-import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,11 +15,10 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
-from ..records.object_rules import check_outputs, remove_outputs, stale_outputs
-from ..records.paths import PathLike, shard_paths
-from ..records.targets import open_writer
+from ..records.paths import PathLike
 from ..storage.options import StorageOptions
 from .formats import TEXTUAL
+from .new_files import NewFiles
 
 __all__ = ["TableWriter"]
 
@@ -29,11 +27,11 @@ _SLICE_ROWS = 1024  # rows that are Python objects at a time
 
 
 class _NewFile(io.RawIOBase):
-    """A file that appears under its final name when it is published."""
+    """A new file as a stream."""
 
-    def __init__(self, path: str, overwrite: bool, storage: StorageOptions) -> None:
+    def __init__(self, file: Any) -> None:
         super().__init__()
-        self.file = open_writer(path, storage, overwrite=overwrite)
+        self.file = file
         self.discards = False
         self._size = 0
 
@@ -153,28 +151,32 @@ class TableWriter:
         for name, value in (("row_group_size", row_group_size), ("shard_records", shard_records)):
             if value is not None and value < 1:
                 raise ValueError(f"{name} must be at least 1, got {value}")
-        self._sharded = shard_records is not None
-        rules: dict[str, Any] = {"overwrite": overwrite, "inputs": inputs}
-        check_outputs(path, self._sharded, records=False, storage=storage_options, **rules)
-        self._path, self._schema, self._most = os.fsdecode(path), schema, shard_records
-        self._overwrite, self._storage = overwrite, storage_options
+        self._files = NewFiles(
+            path,
+            sharded=shard_records is not None,
+            overwrite=overwrite,
+            storage_options=storage_options,
+            inputs=inputs,
+        )
+        self._schema, self._most = schema, shard_records
         self._open = _opener(kind, compression, level, row_group_size)
-        self._files: list[_NewFile] = []
+        self._sink: Any = None
         self._writer: Any = None
         self._in_file = 0
         self.rows: int = 0
-        self.paths: list[str] = []
         self._next()
 
+    @property
+    def paths(self) -> list[str]:
+        """Paths of the files, once they are published."""
+        return self._files.paths
+
     def _next(self) -> None:
-        path = self._path
-        if self._most is not None:
-            path = shard_paths(path, 1, len(self._files))[0]
         self._writer = None
-        self._files.append(_NewFile(path, self._overwrite, self._storage))
         self._in_file = 0
         try:
-            self._writer, self._end = self._open(self._files[-1], self._schema)
+            self._sink = _NewFile(self._files.add())
+            self._writer, self._end = self._open(self._sink, self._schema)
         except BaseException:
             self.abort()
             raise
@@ -195,38 +197,19 @@ class TableWriter:
     def _finish(self) -> None:
         self._writer.close()
         self._end()
-        self._files[-1].file.finish()
 
     def close(self) -> None:
         """Publish the files."""
         self._finish()
-        self.paths = [self._path]
-        if self._most is not None:
-            self.paths = shard_paths(self._path, len(self._files))
-            for each, path in zip(self._files, self.paths, strict=True):
-                each.file.rename(path)
-        try:
-            stale = []
-            if self._sharded:
-                stale = stale_outputs(self._path, self.paths, self._storage)
-            for each in self._files:
-                each.file.put_in_place()
-        except BaseException:
-            for each in self._files:
-                each.file.take_back()
-            raise
-        for each in self._files:
-            each.file.close()
-        remove_outputs(stale, self._storage)
+        self._files.close()
 
     def abort(self) -> None:
         """Discard all files."""
         if self._writer is not None:
-            self._files[-1].discards = True
+            self._sink.discards = True
             with contextlib.suppress(Exception):  # errors about incomplete files
                 self._writer.close()
-        for each in self._files:
-            each.file.abort()
+        self._files.abort()
 
     def __enter__(self) -> TableWriter:
         return self
