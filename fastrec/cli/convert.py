@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Convert record files to Parquet, Arrow, CSV or JSON lines, and these to record files."""
+"""Convert record files to tables, bagz, array_record or NPZ, and these to record files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fastrec.cli.files import STDIN, expand, spooled, through_file
 from fastrec.cli.grammar import USAGE, add_overwrite, add_paths, add_threads, whole_number
 from fastrec.cli.report import Failure, Report, counted, shown
 from fastrec.cli.reshard import Skip, Steps
-from fastrec.tables.formats import FORMATS, TFRECORD
+from fastrec.tables.formats import KNOWN, TFRECORD
 
 __all__ = ["add_arguments", "run"]
 
@@ -21,11 +21,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o", "--output", required=True, metavar="FILE",
         help="the new file, or - for standard output; its name tells the format: .parquet, .arrow, "
-        ".csv, .jsonl, or records",
+        ".csv, .jsonl, .bagz, .array_record, .npz, or records",
     )  # fmt: skip
     for name in ("from", "to"):
         parser.add_argument(
-            f"--{name}", choices=(TFRECORD, *FORMATS), dest=f"{name}_format",
+            f"--{name}", choices=KNOWN, dest=f"{name}_format",
             help="the format, where no name tells it",
         )  # fmt: skip
     parser.add_argument(

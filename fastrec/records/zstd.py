@@ -17,6 +17,7 @@ __all__ = [
     "MAGIC",
     "FrameCompressor",
     "Library",
+    "checked_level",
     "is_skippable",
     "library",
 ]
@@ -90,7 +91,10 @@ def _of_python(zstd: Any) -> Library:
     decompressor = functools.partial(zstd.ZstdDecompressor, options=limit)
 
     def decompress(frame: bytes, size: int) -> bytes:
-        data: bytes = decompressor().decompress(frame, size)
+        made = decompressor()
+        data: bytes = made.decompress(frame, size)
+        if made.unused_data or not made.eof:
+            raise zstd.ZstdError("a frame has another size than its header states")
         return data
 
     return Library("compression.zstd", zstd.ZstdError, decompress, decompressor, compressor)
@@ -100,7 +104,7 @@ def _of_package(zstandard: Any) -> Library:
     make = functools.partial(zstandard.ZstdDecompressor, max_window_size=1 << _WINDOW_LOG)
 
     def decompress(frame: bytes, size: int) -> bytes:
-        data: bytes = make().decompress(frame, max_output_size=size)
+        data: bytes = make().decompress(frame, max_output_size=size, allow_extra_data=False)
         return data
 
     def decompressor() -> Any:
@@ -123,6 +127,14 @@ def is_skippable(head: bytes) -> bool:
     True
     """
     return head[1:4] == _TABLE_MAGIC[1:] and head[0] & 0xF0 == 0x50
+
+
+def checked_level(level: int | None) -> int:
+    """Return a level of Zstandard, 3 by default; raise a ValueError if it is out of range."""
+    level = 3 if level is None else level
+    if level not in _LEVELS:
+        raise ValueError(f"level must be {_LEVELS[0]} to {_LEVELS[-1]}, got {level!r}")
+    return level
 
 
 class _FrameTable:
@@ -202,10 +214,7 @@ class FrameCompressor:
     """
 
     def __init__(self, level: int | None = None) -> None:
-        level = 3 if level is None else level
-        if level not in _LEVELS:
-            raise ValueError(f"level must be {_LEVELS[0]} to {_LEVELS[-1]}, got {level!r}")
-        self._compress = library().compressor(level)
+        self._compress = library().compressor(checked_level(level))
         self._table: _FrameTable | None = _FrameTable()
         self._held = bytearray()  # content of the next frame
         self._needs_frame = True  # because a file without content has one frame, too

@@ -16,12 +16,14 @@ from .compression import Damaged, Short
 from .stream_input import StreamInput, joined, other_content
 from .zstd import MAGIC, is_skippable, library
 
-__all__ = ["ZstdStream"]
+__all__ = ["ZstdStream", "small_frame"]
 
 _MOST_WINDOW = 1 << 27  # bytes of earlier output that a decompressor must keep, as for `zstd -d`
 _MOST_BLOCK = 1 << 17  # bytes of a block, compressed or not
 _MOST_WHOLE = 1 << 22  # bytes of content of a frame that is decompressed in one call
 _BLOCK_HEADER = 3
+_ID_BYTES = (0, 1, 2, 4)  # bytes of a dictionary's number, by the lowest bits of a header's flags
+_SINGLE = 0x20  # the flag of a frame without a separate window
 _RLE, _RESERVED = 1, 3  # types of blocks: one repeated byte, and an invalid type
 
 
@@ -38,6 +40,62 @@ class _FrameHeader(NamedTuple):
     raw: bytes
     content: int | None
     has_checksum: bool
+
+
+def _header_size(flags: int) -> int:
+    """Return the size of a frame's header from its fifth byte (RFC 8878, section 3.1.1.1)."""
+    window_bytes = 0 if flags & _SINGLE else 1
+    return 5 + window_bytes + _ID_BYTES[flags & 3] + _content_bytes(flags)
+
+
+def _content_bytes(flags: int) -> int:
+    return (1 if flags & _SINGLE else 0, 2, 4, 8)[flags >> 6]
+
+
+def _parse_header(raw: bytes) -> _FrameHeader:
+    """Return the header of a frame; raise for one that the library should not see."""
+    flags, content = raw[4], None
+    if flags & 8:
+        raise Damaged("a frame has a reserved bit in its header")
+    content_bytes = _content_bytes(flags)
+    id_bytes = _ID_BYTES[flags & 3]
+    begin = len(raw) - content_bytes - id_bytes
+    number = int.from_bytes(raw[begin : begin + id_bytes], "little")
+    if number:
+        raise Damaged(
+            f"it needs the dictionary {number}; decompress it first: `zstd -d -D DICTIONARY`"
+        )
+    if content_bytes:
+        content = int.from_bytes(raw[-content_bytes:], "little")
+        content += 256 if content_bytes == 2 else 0
+    base = 1 << 10 + (raw[5] >> 3)
+    window = content if flags & _SINGLE else base + base // 8 * (raw[5] & 7)
+    if window is not None and window > _MOST_WINDOW:
+        raise LimitExceededError(
+            f"a zstd frame requires a window of {window} bytes, more than the limit of "
+            f"{_MOST_WINDOW}; decompress it first: `zstd -d --long=31`"
+        )
+    return _FrameHeader(raw, content, bool(flags & 4))
+
+
+def small_frame(data: bytes) -> bytes | None:
+    """Return the content of data that is one valid frame of small, known size; otherwise None.
+
+    This is the fast way for records that are compressed one by one.
+    """
+    if data[:4] != MAGIC or len(data) < 5:
+        return None
+    size = _header_size(data[4])
+    if len(data) < size:
+        return None
+    try:
+        content = _parse_header(data[:size]).content
+        if content is None or content > _MOST_WHOLE:
+            return None
+        found = library().decompress(data, content)
+    except (Damaged, library().error):
+        return None
+    return found if len(found) == content else None
 
 
 class ZstdStream:
@@ -107,38 +165,11 @@ class ZstdStream:
     # -- Frames ----------------------------------------------------------------------------------
 
     def _header(self) -> _FrameHeader:
-        """Take the header of a frame (RFC 8878, section 3.1.1.1)."""
-        source = self.source
-        flags = bytes(source.ahead(5, 5))[4:]
+        """Take the header of a frame."""
+        flags = bytes(self.source.ahead(5, 5))[4:]
         if not flags:
             raise Short
-        is_single, has_checksum = flags[0] & 0x20, bool(flags[0] & 4)
-        if flags[0] & 8:
-            raise Damaged("a frame has a reserved bit in its header")
-        window_bytes = 0 if is_single else 1
-        id_bytes = (0, 1, 2, 4)[flags[0] & 3]
-        size_bytes = (1 if is_single else 0, 2, 4, 8)[flags[0] >> 6]
-        raw = source.exactly(5 + window_bytes + id_bytes + size_bytes)
-        fields = raw[5 + window_bytes :]
-        number = int.from_bytes(fields[:id_bytes], "little")
-        if number:
-            raise Damaged(
-                f"it needs the dictionary {number}; decompress it first: `zstd -d -D DICTIONARY`"
-            )
-        content = None
-        if size_bytes:
-            content = int.from_bytes(fields[id_bytes:], "little") + (256 if size_bytes == 2 else 0)
-        window = content
-        if not is_single:
-            base = 1 << 10 + (raw[5] >> 3)
-            window = base + base // 8 * (raw[5] & 7)
-        assert window is not None
-        if window > _MOST_WINDOW:
-            raise LimitExceededError(
-                f"a zstd frame requires a window of {window} bytes, more than the limit of "
-                f"{_MOST_WINDOW}; decompress it first: `zstd -d --long=31`"
-            )
-        return _FrameHeader(raw, content, has_checksum)
+        return _parse_header(self.source.exactly(_header_size(flags[0])))
 
     def _frame(self) -> Iterator[bytes]:
         header = self._header()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Convert between record files and tables: Parquet, Arrow IPC, CSV and JSON lines.
+"""Convert between TFRecord files and tables, bagz, array_record or NPZ files.
 
-Requires the extra ``arrow``: ``pip install 'fastrec-io[arrow]'``.
+Tables require the extra ``arrow``: ``pip install 'fastrec-io[arrow]'``.
 """
 
 from __future__ import annotations
@@ -18,8 +18,10 @@ from ..records.recovery import OnError
 from ..records.shard_sets import Shards
 from ..storage.options import StorageOptions
 from ..storage.urls import local_path
+from . import record_formats
 from .formats import (
     FORMATS,
+    RECORD_FORMATS,
     TEXTUAL,
     TFRECORD,
     TableCompression,
@@ -36,7 +38,7 @@ __all__ = ["Converted", "convert"]
 
 
 class RecordFileOptions(TypedDict, total=False):
-    """Options of a :class:`fastrec.Writer` that a table as the target does not have."""
+    """Options of a :class:`fastrec.Writer` that only a target of record files has."""
 
     shards: int | None
     shard_bytes: int | None
@@ -103,19 +105,22 @@ def convert(
     source_shards: Shards = "complete",
     **options: Unpack[RecordFileOptions],
 ) -> Converted:
-    """Convert record files into tables, or tables into record files, in bounded memory.
+    """Convert record files into tables or other formats, or these into record files.
 
     Either the source or the target is TFRecord. To rewrite record files as record files, use
-    :func:`fastrec.reshard`. The target appears complete or not at all.
+    :func:`fastrec.reshard`. The target appears complete or not at all, and memory is bounded.
 
     Parameters
     ----------
     source : path, glob pattern, directory, list of these
         Files to read. Record files may also be named by URLs.
     target : path or URL
-    source_format, target_format : {"tfrecord", "parquet", "arrow", "csv", "jsonl"}, optional
-        Detected from the end of the name by default: ``.parquet``, ``.pq``, ``.arrow``,
-        ``.feather``, ``.ipc``, ``.csv``, ``.jsonl``, ``.ndjson``. All other names are TFRecord.
+    source_format, target_format : str, optional
+        ``"tfrecord"``, ``"parquet"``, ``"arrow"``, ``"csv"``, ``"jsonl"``, ``"bag"``, ``"bagz"``,
+        ``"array_record"`` or ``"npz"``. Detected from the end of the name by default: ``.parquet``,
+        ``.pq``, ``.arrow``, ``.feather``, ``.ipc``, ``.csv``, ``.jsonl``, ``.ndjson``, ``.bag``,
+        ``.bagz``, ``.array_record``, ``.arrayrecord``, ``.npz``. All other names are TFRecord. The
+        records of bag, bagz and array_record files are bytes, and stay as they are.
     features : mapping of str to feature, SequenceFeatures, or list of str, optional
         The columns. For record files, as for :func:`fastrec.arrow.table`. By default, or with a
         list of names, :func:`fastrec.infer_features` infers all or the named features in a first
@@ -201,19 +206,26 @@ def convert(
     check_int("row_group_size", row_group_size, 1, 2**40)
     if shard_records is not None:
         check_int("shard_records", shard_records, 1, 2**62)
-    try:
-        from . import bytes_columns, columns
-    except ModuleNotFoundError as error:
-        if error.name != "pyarrow":
-            raise
-        message = "fastrec.convert requires pyarrow: pip install 'fastrec-io[arrow]'"
-        raise ModuleNotFoundError(message, name=error.name) from None
     storage, target = StorageOptions.of(storage_options), local_path(target)
     paths = files_of(source, storage, source_shards)
     origin, goal = (
         requested("source_format", source_format, paths),
         requested("target_format", target_format, [target]),
     )
+    common: dict[str, Any] = {"storage": storage, "progress": progress, "on_error": on_error}
+    common |= {"shard_records": shard_records, "overwrite": overwrite}
+    if between := record_formats.between(origin, goal):
+        tabular = {"raw": raw, "text": text, "images": images, "tensors": tensors}
+        record_formats.refuse("a table", tabular | {"base64": base64, "schema": schema})
+        packing = {"compression": compression, "level": level}
+        return Converted(*between(paths, target, features, packing, common, options), [], [])
+    try:
+        from . import bytes_columns, columns
+    except ModuleNotFoundError as error:
+        if error.name != "pyarrow":
+            raise
+        message = "fastrec.convert requires pyarrow for tables: pip install 'fastrec-io[arrow]'"
+        raise ModuleNotFoundError(message, name=error.name) from None
     if (origin == TFRECORD) == (goal == TFRECORD):
         raise ValueError(_same_side(paths, target, origin, goal))
     if raw and (features is not None or "csv" in (origin, goal)):
@@ -282,8 +294,12 @@ def _same_side(paths: Sequence[Any], target: PathLike, origin: str, goal: str) -
             f"source or target must be a record file, got two tables: {names} ({origin} and "
             f"{goal}); convert to records first"
         )
-    suffixes = ", ".join(suffix for each in FORMATS.values() for suffix in each)
+    suffixes, others = (
+        ", ".join(suffix for each in formats.values() for suffix in each)
+        for formats in (FORMATS, RECORD_FORMATS)
+    )
     return (
-        f"source or target must be a table ({suffixes}), got {names}; source_format and "
-        "target_format name the format of other names, and fastrec.reshard rewrites record files"
+        f"source or target must be a table ({suffixes}) or other records ({others}), got {names}; "
+        "source_format and target_format name the format of other names, and fastrec.reshard "
+        "rewrites record files"
     )

@@ -16,6 +16,8 @@ from ..storage.urls import local_path
 
 __all__ = [
     "FORMATS",
+    "KNOWN",
+    "RECORD_FORMATS",
     "TEXTUAL",
     "TFRECORD",
     "TableCompression",
@@ -27,7 +29,9 @@ __all__ = [
     "tables_in",
 ]
 
-TableFormat = Literal["tfrecord", "parquet", "arrow", "csv", "jsonl"]
+TableFormat = Literal[
+    "tfrecord", "parquet", "arrow", "csv", "jsonl", "bag", "bagz", "array_record", "npz"
+]
 """Formats of files, by name."""
 
 TableCompression = Literal[
@@ -45,7 +49,19 @@ FORMATS: dict[str, tuple[str, ...]] = {
     "csv": (".csv",),
     "jsonl": (".jsonl", ".ndjson"),
 }
-_BY_SUFFIX = {suffix: name for name, suffixes in FORMATS.items() for suffix in suffixes}
+
+RECORD_FORMATS: dict[str, tuple[str, ...]] = {
+    "bag": (".bag",),
+    "bagz": (".bagz",),
+    "array_record": (".array_record", ".arrayrecord"),
+    "npz": (".npz",),
+}
+"""Other formats of records."""
+
+KNOWN = (TFRECORD, *FORMATS, *RECORD_FORMATS)
+_BY_SUFFIX = {
+    suffix: name for name, suffixes in (FORMATS | RECORD_FORMATS).items() for suffix in suffixes
+}
 
 
 def format_of(path: PathLike) -> str:
@@ -83,11 +99,10 @@ def requested(option: str, name: str | None, paths: Sequence[PathLike]) -> str:
     ValueError
         If the format does not exist, or if the paths have several formats.
     """
-    known = (TFRECORD, *FORMATS)
     found = {format_of(path) for path in paths} if name is None else {name}
-    if len(found) != 1 or not found <= set(known):
+    if len(found) != 1 or not found <= set(KNOWN):
         got = " and ".join(map(ascii, sorted(found)))
-        raise ValueError(f"{option} must be one of {', '.join(map(repr, known))}, got {got}")
+        raise ValueError(f"{option} must be one of {', '.join(map(repr, KNOWN))}, got {got}")
     return found.pop()
 
 

@@ -46,7 +46,7 @@ def test_convert_keeps_whole_records(pets: Path, capsys: Captured) -> None:
     assert cli.main(words) == 2  # neither is of records
     error = capsys.readouterr().err
     assert "got two tables: 'c-00000-of-00002.arrow' and 'd.x' (arrow and jsonl)" in error
-    for name in ("a.json", "a.npz", "a.xlsx"):
+    for name in ("a.json", "a.npy", "a.xlsx"):
         assert cli.main(["convert", "pets.tfrecord", "-o", name]) == 2
         error = capsys.readouterr().err
         assert "must be a table (.parquet, .pq, .arrow, .feather, .ipc, .csv, .jsonl, " in error

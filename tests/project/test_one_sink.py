@@ -26,6 +26,7 @@ REASONS = {
     "compat/_tf/files.py": "TensorFlow's functions of files, whose programs choose every mode",
     "records/dealing.py": "thousands of private files of a job, each cut back to a known size",
     "records/remote_dataset.py": "memory with the interface of a file, which has no name",
+    "tables/npz.py": "lays out a ZIP file, whose bytes go to the sink",
     "storage/cache.py": "lock files, which stay empty",
     "bench/peers/ceiling.py": "measures what the system's own calls take",
     "bench/peers/large.py": "makes a file of holes in a directory of its own",

@@ -299,8 +299,7 @@ def _zip(head: bytes) -> Content:
         size = int.from_bytes(head[at + 18 : at + 22], "little")
         at += 30 + name_size + extra_size + size
     if names and all(name.endswith(b".npy") for name in names):
-        remedy = "read it with numpy.load, write it with fastrec.Writer"
-        return Content("NPZ", "NumPy arrays (.npz)", "", remedy)
+        return Content("NPZ", "NumPy arrays (.npz)", "", _CONVERT)
     if any(name.endswith((b"/data.pkl", b"/byteorder")) for name in names):
         return Content("PyTorch", "a PyTorch checkpoint", "", "read it with torch.load")
     if any(name.startswith((b"xl/", b"word/", b"[Content_Types]")) for name in names):
