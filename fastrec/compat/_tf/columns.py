@@ -22,7 +22,7 @@ import numpy as np
 import fastrec
 from fastrec.columns import Arrays, take_rows
 
-from . import errors as _errors
+from .errors import invalid
 from .shape import in_messages
 from .tensor import as_array
 
@@ -305,7 +305,7 @@ def _check_alike(column: Sequence[Any], component: int, fused: bool) -> None:
                     "Cannot add tensor to the batch: number of elements does not match. Shapes "
                     f"are: [tensor]: {here}, [batch]: {there}"
                 )
-            raise _errors.InvalidArgumentError(None, None, text)
+            raise invalid(text)
 
 
 def _batch_sparse(column: Sequence[fastrec.Sparse]) -> fastrec.Sparse:

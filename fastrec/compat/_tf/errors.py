@@ -245,6 +245,11 @@ _COORDINATES = (
 )  # fmt: skip
 
 
+def invalid(message: str) -> InvalidArgumentError:
+    """Return the error of an operation for an invalid value."""
+    return InvalidArgumentError(None, None, message)
+
+
 def exception_type_from_error_code(error_code: int) -> type[OpError]:
     """Return the error class with a number."""
     return _BY_CODE[error_code]
@@ -310,7 +315,7 @@ def of_python() -> Iterator[None]:
     except (OpError, FastrecError, OSError):
         raise
     except (TypeError, ValueError) as error:
-        raise InvalidArgumentError(None, None, f"{type(error).__name__}: {error}") from error
+        raise invalid(f"{type(error).__name__}: {error}") from error
     except StopIteration as error:  # a StopIteration would end the iteration silently
         raise OutOfRangeError(None, None, f"StopIteration: {error}") from error
     except NotImplementedError as error:

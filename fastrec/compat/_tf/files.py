@@ -12,9 +12,9 @@ from typing import IO, Any, TypeVar
 from .errors import (
     AlreadyExistsError,
     FailedPreconditionError,
-    InvalidArgumentError,
     NotFoundError,
     PermissionDeniedError,
+    invalid,
     translated,
 )
 
@@ -57,9 +57,7 @@ class GFile:
         self._name, self._mode = name, mode
         plain = mode.replace("b", "")
         if plain not in ("r", "w", "a", "r+", "w+", "a+"):
-            raise InvalidArgumentError(
-                None, None, "mode is not 'r' or 'w' or 'a' or 'r+' or 'w+' or 'a+'"
-            )
+            raise invalid("mode is not 'r' or 'w' or 'a' or 'r+' or 'w+' or 'a+'")
         self._reads = plain == "r" or plain.endswith("+")
         self._writes = plain != "r"
         self._text = "b" not in mode
@@ -128,9 +126,7 @@ class GFile:
         if place is None:
             raise TypeError("seek(): offset argument required")
         if whence not in (0, 1, 2):
-            raise InvalidArgumentError(
-                None, None, f"Invalid whence argument: {whence}. Valid values are 0, 1, or 2."
-            )
+            raise invalid(f"Invalid whence argument: {whence}. Valid values are 0, 1, or 2.")
         self._readable().seek(place, whence)
 
     def tell(self) -> int:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from .errors import InvalidArgumentError
+from .errors import InvalidArgumentError, invalid
 
 _CLASSES = {
     "alnum": "0-9A-Za-z",
@@ -52,7 +52,7 @@ _PIECES = re.compile(
 
 
 def _error(pattern: str, why: object) -> InvalidArgumentError:
-    return InvalidArgumentError(None, None, f"Invalid pattern: {pattern}, error: {why}")
+    return invalid(f"Invalid pattern: {pattern}, error: {why}")
 
 
 @functools.lru_cache(64)

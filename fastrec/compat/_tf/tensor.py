@@ -12,6 +12,7 @@ import fastrec
 
 from . import errors as _errors
 from .dtypes import OF_ARRAYS, DType, as_dtype, float32, int32, short_name, string
+from .errors import invalid
 from .shape import TensorShape as _TensorShape
 
 if TYPE_CHECKING:
@@ -423,9 +424,7 @@ def must_be_stacked(value: Any) -> bool:
 
 def mismatch(op: str, expected: DType, found: DType, number: int = 1) -> _errors.OpError:
     """Return TensorFlow's error for two tensors that must have the same type and do not."""
-    return _errors.InvalidArgumentError(
-        None,
-        None,
+    return invalid(
         f"cannot compute {op} as input #{number}(zero-based) was expected to be a "
-        f"{short_name(expected)} tensor but is a {short_name(found)} tensor [Op:{op}] name: ",
+        f"{short_name(expected)} tensor but is a {short_name(found)} tensor [Op:{op}] name: "
     )

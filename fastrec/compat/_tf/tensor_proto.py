@@ -14,8 +14,8 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from fastrec.records.content.arrays import decode_tensor
 from fastrec.records.content.messages import message_fields
 
-from . import errors as _errors
 from .dtypes import DType, as_dtype, short_name
+from .errors import invalid
 from .tensor import convert_to_tensor
 
 if TYPE_CHECKING:
@@ -139,12 +139,12 @@ def parse(data: bytes, dtype: DType) -> NDArray[Any]:
         shown = base64.b64encode(data).decode()
         shown = shown if len(shown) <= 64 else shown[:64] + "..."
         text = f"Could not parse `serialized` as TensorProto, base64: {shown}"
-        raise _errors.InvalidArgumentError(None, None, text) from error
+        raise invalid(text) from error
     found = as_dtype(array.dtype)
     if found != dtype:
         names = short_name(found), short_name(dtype)
         text = "Type mismatch between parsed tensor ({}) and dtype ({})".format(*names)
-        raise _errors.InvalidArgumentError(None, None, text)
+        raise invalid(text)
     return array
 
 
@@ -164,7 +164,7 @@ def example_of_json(text: bytes) -> bytes:
         return json_format.Parse(text, Example()).SerializeToString(deterministic=True)
     except (json_format.ParseError, UnicodeDecodeError) as error:
         message = f"Error while parsing JSON: {error}"
-        raise _errors.InvalidArgumentError(None, None, message) from error
+        raise invalid(message) from error
 
 
 # The fields of each message: name, number, type, and whether it is a list.

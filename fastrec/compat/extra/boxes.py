@@ -10,9 +10,9 @@ import numpy as np
 
 from fastrec import _tensor
 
-from .._tf.errors import InvalidArgumentError
+from .._tf.errors import invalid
 from .._tf.kernels import philox
-from .._tf.ops import Array, Op, invalid, known_sizes, same_spec
+from .._tf.ops import Array, Op, known_sizes, same_spec
 from .._tf.ops.draws import Drawing
 from .._tf.specs import TensorSpec, TypeSpec
 
@@ -35,10 +35,6 @@ _COLOURS = np.array(
     ],
     _SINGLE,
 )
-
-
-def _invalid(text: str) -> InvalidArgumentError:
-    return InvalidArgumentError(None, None, text)
 
 
 def _below(words: Iterator[int], limit: int) -> int:
@@ -135,12 +131,12 @@ def distorted_box(
     """
     rows, columns = int(size[0]), int(size[1])
     if rows <= 0 or columns <= 0:
-        raise _invalid(f"Image height and width must be positive, got {rows} x {columns}")
+        raise invalid(f"Image height and width must be positive, got {rows} x {columns}")
     flat = boxes.reshape(-1, 4)
     found = [_scaled(box, rows, columns) for box in flat]
     if not found:
         if not whole:
-            raise _invalid(
+            raise invalid(
                 "No bounding boxes provided as input. One must enable "
                 "use_image_if_no_bounding_boxes if you wish to not provide any bounding boxes."
             )
@@ -168,9 +164,9 @@ def distorted_box(
 
 def _scaled(box: Array, rows: int, columns: int) -> Box:
     if not ((box >= 0).all() and (box <= 1).all()):
-        raise _invalid(f"All bounding box coordinates must be in [0.0, 1.0]: {box.tolist()}")
+        raise invalid(f"All bounding box coordinates must be in [0.0, 1.0]: {box.tolist()}")
     if box[0] >= box[2] or box[1] >= box[3]:
-        raise _invalid(f"Bounding boxes must have positive height and width, got {box.tolist()}")
+        raise invalid(f"Bounding boxes must have positive height and width, got {box.tolist()}")
     limits = np.array([rows, columns, rows, columns], _SINGLE)
     top, left, bottom, right = (box.astype(_SINGLE) * limits).astype(np.int64).tolist()
     return top, left, bottom, right
@@ -184,7 +180,7 @@ def drawn(images: Array, boxes: Array, colours: Array | None = None) -> Array:
         table = np.ones((1, 1), _SINGLE)
     result = np.array(images, _SINGLE, order="C")
     if images.shape[0] != boxes.shape[0]:
-        raise _invalid(f"{len(boxes)} sets of boxes do not fit {len(images)} images")
+        raise invalid(f"{len(boxes)} sets of boxes do not fit {len(images)} images")
     _tensor.outline(result, boxes, table[:, : images.shape[-1]])
     return result.astype(images.dtype, copy=False)
 
@@ -242,7 +238,7 @@ def suppressed_by_tiles(
         The number of boxes that are compared together.
     """
     if tile < 1:
-        raise _invalid(f"tile_size must be at least 1, got {tile}")
+        raise invalid(f"tile_size must be at least 1, got {tile}")
     limit, (images, count) = _SINGLE(overlap), scores.shape
     if score != float("-inf"):
         good = scores > _SINGLE(score)

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from .._tf.dtypes import float32, int64
+from .._tf.errors import invalid
 from .._tf.kernels import philox
-from .._tf.ops import Array, invalid
+from .._tf.ops import Array
 from .._tf.ops.draws import Drawing
 from .._tf.specs import TensorSpec, TypeSpec
 

@@ -12,8 +12,8 @@ import numpy as np
 from fastrec import _tensor
 
 from .._tf.dtypes import float32, int32
-from .._tf.errors import InvalidArgumentError
-from .._tf.ops import Array, Op, constant_of, invalid, same_spec
+from .._tf.errors import invalid
+from .._tf.ops import Array, Op, constant_of, same_spec
 from .._tf.specs import TensorSpec, TypeSpec
 from .boxes import suppressed_by_tiles
 
@@ -48,9 +48,7 @@ def _of_channels(
     """Return the similarity of each window and channel, and its contrast component."""
     for each in (x, y):
         if min(each.shape[-3:-1]) < size:
-            raise InvalidArgumentError(
-                None, None, f"assertion failed: an image of {each.shape} is smaller than {size}"
-            )
+            raise invalid(f"assertion failed: an image of {each.shape} is smaller than {size}")
     weights = _bell(size, sigma, x.dtype)
     first, second = (k1 * most) ** 2, (k2 * most) ** 2
     mean_x, mean_y = _blurred(x, weights), _blurred(y, weights)

@@ -10,8 +10,9 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from .._tf.dtypes import DType, as_dtype, float32, int32, string
+from .._tf.errors import invalid
 from .._tf.faces import Faces
-from .._tf.ops import Array, Block, Op, constant_of, invalid
+from .._tf.ops import Array, Block, Op, constant_of
 from .._tf.ops.arithmetic import MUL
 from .._tf.specs import TensorSpec, TypeSpec
 from .._tf.tensor import as_array

@@ -12,7 +12,8 @@ import numpy as np
 from fastrec import _tensor
 
 from .._tf.dtypes import DType, as_dtype, float32
-from .._tf.ops import Array, Op, constant_of, invalid, same_spec
+from .._tf.errors import invalid
+from .._tf.ops import Array, Op, constant_of, same_spec
 from .._tf.ops.arithmetic import (
     binary,
     broadcast_sizes,

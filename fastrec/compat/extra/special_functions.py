@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from .._tf.dtypes import as_dtype, float32, float64, int32
+from .._tf.errors import invalid
 from .._tf.faces import Faces, Version
 from .._tf.faces.picking import scattered
-from .._tf.ops import Array, Op, arithmetic, invalid, reductions, segments, shaping
+from .._tf.ops import Array, Op, arithmetic, reductions, segments, shaping
 from .._tf.ops.arithmetic import broadcast_sizes
 from .._tf.specs import TensorSpec
 from . import special as rows

@@ -11,8 +11,9 @@ import numpy as np
 from fastrec import _tensor
 
 from .._tf.dtypes import float32
+from .._tf.errors import invalid
 from .._tf.faces import Faces
-from .._tf.ops import Array, Op, invalid, known_sizes
+from .._tf.ops import Array, Op, known_sizes
 from .._tf.specs import TensorSpec, TypeSpec
 
 Padding = str | tuple[tuple[int, int], ...]  # "SAME", "VALID", or explicit padding

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._tf.errors import invalid
 from ._nodes import Operation
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from fastrec.errors import FastrecError
 
-from .._tf.errors import InvalidArgumentError, OpError, ResourceExhaustedError, translated
+from .._tf.errors import OpError, ResourceExhaustedError, translated
 from ._nodes import Kernel, Tensor
 
 if TYPE_CHECKING:
@@ -191,7 +192,7 @@ def raised(error: Exception, op: Operation) -> Exception:
     if isinstance(error, MemoryError):
         return ResourceExhaustedError(None, None, str(error) or "out of memory").at(op)
     if type(error) is ValueError:
-        return InvalidArgumentError(None, None, str(error)).at(op)
+        return invalid(str(error)).at(op)
     return error
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from .._tf.errors import InvalidArgumentError, OutOfRangeError
+from .._tf.errors import OutOfRangeError, invalid
 from ._attempts import (
     DONE,
     MOVED,
@@ -119,10 +119,8 @@ class Queue:
             shape = (*outer, *inner)
             if value.shape != shape and not _fits(value.shape, shape):
                 wanted, got = shape_text(shape), shape_text(value.shape)
-                raise InvalidArgumentError(
-                    None,
-                    None,
-                    f"Shape mismatch in tuple component {i}. Expected {wanted}, got {got}",
+                raise invalid(
+                    f"Shape mismatch in tuple component {i}. Expected {wanted}, got {got}"
                 )
 
     def count_of(self, columns: Row) -> int:
@@ -132,15 +130,11 @@ class Queue:
         sizes = [column.shape[0] if column.ndim else None for column in columns]
         for i, size in enumerate(sizes):
             if size is None:
-                raise InvalidArgumentError(
-                    None, None, f"Component {i} of a batch needs at least one dimension."
-                )
+                raise invalid(f"Component {i} of a batch needs at least one dimension.")
             if size != sizes[0]:
-                raise InvalidArgumentError(
-                    None,
-                    None,
+                raise invalid(
                     f"All input tensors must have the same size in the 0th dimension. "
-                    f"Component {i} has {size}, and should have {sizes[0]}",
+                    f"Component {i} has {size}, and should have {sizes[0]}"
                 )
         return sizes[0] or 0
 
@@ -204,13 +198,11 @@ class Queue:
         """
         which = "DequeueUpToOp" if up_to else "DequeueManyOp"
         if count < 0:
-            raise InvalidArgumentError(None, None, f"{which} requested {count} < 0 elements")
+            raise invalid(f"{which} requested {count} < 0 elements")
         if self.shapes is None:
-            raise InvalidArgumentError(
-                None,
-                None,
+            raise invalid(
                 f"{self.kind}'s DequeueMany and DequeueUpTo require the components to have "
-                f"specified shapes.",
+                f"specified shapes."
             )
         if count == 0:
             return self.rows.gather([])
@@ -453,10 +445,8 @@ class PriorityQueue(Queue):
         super().check(values, outer)
         if self.shapes is None and values[0].ndim != len(outer):
             inner = shape_text(values[0].shape[len(outer) :])
-            raise InvalidArgumentError(
-                None,
-                None,
-                f"Expected the priority element to be a scalar, but received shape: {inner}",
+            raise invalid(
+                f"Expected the priority element to be a scalar, but received shape: {inner}"
             )
 
     def insert(self, row: Row, given: bool = False) -> None:

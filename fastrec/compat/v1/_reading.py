@@ -12,7 +12,7 @@ import numpy as np
 
 import fastrec
 
-from .._tf.errors import InvalidArgumentError, UnimplementedError
+from .._tf.errors import UnimplementedError, invalid
 from ._attempts import Cancellation, held
 from ._queueing import Queue
 from ._rows import Array, Row
@@ -56,17 +56,15 @@ class ReaderState:
 
     def _next_work(self, queue: Queue, step: Cancellation) -> Source:
         if len(queue.dtypes) != 1:
-            raise InvalidArgumentError(None, None, "Expected single component queue")
+            raise invalid("Expected single component queue")
         if queue.dtypes[0] != np.dtype(object):
-            raise InvalidArgumentError(None, None, "Expected queue with single string component")
+            raise invalid("Expected queue with single string component")
         return self._begun(queue.dequeue(step))
 
     def _begun(self, item: Row) -> Source:
         (value,) = item
         if value.size != 1:
-            raise InvalidArgumentError(
-                None, None, "Expected to dequeue a one-element string tensor"
-            )
+            raise invalid("Expected to dequeue a one-element string tensor")
         self._work = value.reshape(-1)[0]
         self._source = source = self._opens(self._work)
         self._started += 1
@@ -222,19 +220,13 @@ class ReaderState:
                 raise UnimplementedError(None, None, "Reader RestoreState")
             fields = _parsed(state)
             if fields is None:
-                raise InvalidArgumentError(
-                    None, None, f"Could not parse state for {self._label}: {_escaped(state)}"
-                )
+                raise invalid(f"Could not parse state for {self._label}: {_escaped(state)}")
             numbers, work = fields
             if min(numbers) < 0:
-                raise InvalidArgumentError(
-                    None, None, f"Unexpected negative value when restoring in {self._label}"
-                )
+                raise invalid(f"Unexpected negative value when restoring in {self._label}")
             if numbers[0] > numbers[1]:
-                raise InvalidArgumentError(
-                    None,
-                    None,
-                    f"Inconsistent work started vs. finished when restoring in {self._label}",
+                raise invalid(
+                    f"Inconsistent work started vs. finished when restoring in {self._label}"
                 )
             self._started, self._finished, self.produced = numbers
             self._work = work

@@ -15,7 +15,7 @@ import numpy as np
 
 from .._tf.arrays import as_typed, strings_of
 from .._tf.dtypes import DType, resource, string
-from .._tf.errors import CancelledError, DeadlineExceededError, InvalidArgumentError
+from .._tf.errors import CancelledError, DeadlineExceededError, invalid
 from ._nodes import DEAD, Operation, Tensor
 from ._plan import Plan
 from .graph import Graph
@@ -368,5 +368,5 @@ def plain(value: Any) -> Any:
         if not value.flags.writeable:
             return value.copy()
     elif value is DEAD:
-        raise InvalidArgumentError(None, None, "Retval[0] does not have value")
+        raise invalid("Retval[0] does not have value")
     return value

@@ -10,13 +10,14 @@ import numpy as np
 
 from .._tf.arrays import make_array
 from .._tf.dtypes import DType, as_dtype, bool_, float32, int16, int32, int64, string
+from .._tf.errors import invalid
 from .._tf.faces import Version, one_of
 from .._tf.faces.arrays import Arrays
 from .._tf.faces.math import Activations, Bitwise, Math, Matrices, Products
 from .._tf.faces.picking import Ordering, Picking
 from .._tf.faces.reductions import Reductions
 from .._tf.faces.segments import Pixels, Segments
-from .._tf.ops import Array, Op, invalid, joining
+from .._tf.ops import Array, Op, joining
 from .._tf.ops import picking as rows
 from .._tf.ops.arithmetic import ADD, SELECT
 from .._tf.shape import as_shape, in_messages

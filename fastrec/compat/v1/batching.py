@@ -13,8 +13,9 @@ import fastrec
 
 from .._tf.columns import batch_of
 from .._tf.dtypes import DType, int64, resource, string
+from .._tf.errors import invalid
 from .._tf.naming import named
-from .._tf.ops import Array, invalid
+from .._tf.ops import Array
 from .._tf.shape import TensorShape, as_shape
 from .._tf.tensor import boxed
 from ._composites import is_sparse, parts_of, pieces

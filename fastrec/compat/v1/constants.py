@@ -10,6 +10,7 @@ import numpy as np
 
 from .._tf.arrays import make_array
 from .._tf.dtypes import DType, as_dtype
+from .._tf.errors import invalid
 from .._tf.shape import TensorShape, as_shape
 from ._nodes import Tensor, operators
 from ._plan import frozen, needed
@@ -208,17 +209,14 @@ def _sizes_or_unknown(tensor: Tensor) -> list[int | None] | None:
 
 def _unfed(op_type: str, dtype: DType, shape: TensorShape, name: str) -> Any:
     from .._tf.dtypes import short_name
-    from .._tf.errors import InvalidArgumentError
     from .._tf.shape import in_messages
 
     known = "" if shape.sizes is None else f" and shape {in_messages(shape)}"
 
     def kernel(step: Any) -> Any:
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise invalid(
             f"You must feed a value for placeholder tensor '{name}' with dtype "
-            f"{short_name(dtype)}{known}",
+            f"{short_name(dtype)}{known}"
         )
 
     return kernel

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from .._tf.dtypes import DType, as_dtype, bool_
+from .._tf.errors import invalid
 from .._tf.faces.checks import Checks, summary
 from .._tf.faces.control_flow import Choosing
-from .._tf.ops import invalid
 from .._tf.shape import TensorShape, in_messages
 from .._tf.structure import LEAF, flatten
 from .._tf.tensor import as_array

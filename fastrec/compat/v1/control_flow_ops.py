@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._tf.dtypes import bool_, int32
-from .._tf.ops import invalid
+from .._tf.errors import invalid
 from .._tf.ops.arithmetic import LOGICAL_AND, LOGICAL_NOT
 from .._tf.tensor import convert_to_tensor as as_eager
 from .._tf.tracing.calls import Unfit

@@ -11,10 +11,10 @@ import numpy as np
 
 from .._tf import files as _files
 from .._tf.dtypes import string
-from .._tf.errors import translated
+from .._tf.errors import invalid, translated
 from .._tf.files import GFile as GFile
 from .._tf.naming import named, renamed
-from .._tf.ops import Array, invalid
+from .._tf.ops import Array
 from .._tf.tensor import boxed
 from ._nodes import Operation, Tensor
 from .constants import convert_to_tensor

@@ -15,7 +15,7 @@ import numpy as np
 from .._tf.data.iterating import DatasetIterator, signature_of
 from .._tf.data.pipeline import spec_of
 from .._tf.dtypes import as_dtype, resource, string
-from .._tf.errors import FailedPreconditionError, InvalidArgumentError, OutOfRangeError
+from .._tf.errors import FailedPreconditionError, OutOfRangeError, invalid
 from .._tf.seeds import running
 from .._tf.shape import TensorShape
 from .._tf.specs import SparseTensorSpec, TensorSpec, TypeSpec
@@ -195,7 +195,7 @@ class Iterator:
         if self._selected is not None:
             found = _by_handle.get(where[()])
             if found is None:
-                raise InvalidArgumentError(None, None, f"no iterator has the handle {where[()]!r}")
+                raise invalid(f"no iterator has the handle {where[()]!r}")
             return found._elements(step, found._resource(step)[0], {})
         state: _State = where
         if state.elements is None:
@@ -322,7 +322,7 @@ class Optional:
         def kernel(step: Any, parts: Any) -> tuple[Any, ...]:
             if parts is None:
                 text = "The given optional does not have a value."
-                raise InvalidArgumentError(None, None, text)
+                raise invalid(text)
             return tuple(parts)
 
         op = create_op("OptionalGetValue", [self._handle], outputs, kernel, name=name)

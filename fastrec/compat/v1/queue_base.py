@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._tf.dtypes import DType, as_dtype, bool_, int32, resource
-from .._tf.errors import InvalidArgumentError
+from .._tf.errors import invalid
 from .._tf.shape import TensorShape
 from ._nodes import Operation, Tensor
 from ._queueing import Queue
@@ -92,9 +92,7 @@ class QueueBase:
 
         def select(step: Any, number: Any, *handles: Any) -> tuple[Any]:
             if not 0 <= number < len(handles):
-                raise InvalidArgumentError(
-                    None, None, f"indices = {int(number)} is not in [0, {len(handles)})"
-                )
+                raise invalid(f"indices = {int(number)} is not in [0, {len(handles)})")
             return (handles[int(number)],)
 
         inputs = [convert_to_tensor(index), *[queue.queue_ref for queue in queues]]

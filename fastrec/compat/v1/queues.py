@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._tf.dtypes import DType, int64, resource, short_name
-from .._tf.errors import InvalidArgumentError
+from .._tf.errors import invalid
 from .._tf.shape import Dimension, TensorShape, as_shape
 from ._nodes import Tensor
 from ._queueing import FifoQueue, PaddingQueue, Queue, ShuffleQueue, shape_text
@@ -104,13 +104,13 @@ _MISMATCH = {
 
 def _check_same(queue: Queue, type: str, wanted: dict[str, Any], name: str | None) -> None:
     if type.removesuffix("V2") != queue.kind:
-        raise InvalidArgumentError(None, None, f"Expected {queue.kind}, found {type}")
+        raise invalid(f"Expected {queue.kind}, found {type}")
     for what, value in wanted.items():
         found = queue.settings[what]
         unseeded = what == "seeds" and value == (0, 0)  # an unseeded queue accepts any seeds
         if found != value and not unseeded:
             text = _MISMATCH[what].format(found, value)
-            raise InvalidArgumentError(None, None, f"Shared queue '{name}' {text}")
+            raise invalid(f"Shared queue '{name}' {text}")
 
 
 class FIFOQueue(QueueBase):
@@ -181,10 +181,10 @@ class RandomShuffleQueue(QueueBase):
         def make(limit: int, *parts: Any, **names: Any) -> Queue:
             if min_after_dequeue < 0:
                 text = f"min_after_dequeue {min_after_dequeue} must be >= 0"
-                raise InvalidArgumentError(None, None, text)
+                raise invalid(text)
             if 0 <= limit <= min_after_dequeue:
                 text = f"min_after_dequeue {min_after_dequeue} must be < capacity {limit}"
-                raise InvalidArgumentError(None, None, text)
+                raise invalid(text)
             return ShuffleQueue(limit, min_after_dequeue, seeds, *parts, **names)
 
         ref = _queue_op(

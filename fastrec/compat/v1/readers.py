@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._tf.dtypes import DType, int64, resource, string
-from .._tf.errors import InvalidArgumentError
+from .._tf.errors import invalid
 from .._tf.records import compression_of
 from .._tf.tensor import boxed
 from ._nodes import Operation, Tensor
@@ -207,7 +207,7 @@ def _read_up_to(step: Any, reader: ReaderState, queue: Queue, count: Any) -> tup
 def _not_negative(**values: int) -> None:
     for name, value in values.items():
         if value < 0:
-            raise InvalidArgumentError(None, None, f"{name} must be >= 0 not {value}")
+            raise invalid(f"{name} must be >= 0 not {value}")
 
 
 class TFRecordReader(ReaderBase):

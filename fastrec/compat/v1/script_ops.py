@@ -19,8 +19,9 @@ from .._tf.errors import (
     ResourceExhaustedError,
     UnimplementedError,
     UnknownError,
+    invalid,
 )
-from .._tf.ops import Array, invalid
+from .._tf.ops import Array
 from ._nodes import Operation, Tensor
 from ._plan import needed
 from ._runtime import Runtime, Step, plain

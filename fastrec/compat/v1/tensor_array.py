@@ -9,7 +9,8 @@ from typing import Any, Final
 import numpy as np
 
 from .._tf.dtypes import DType, as_dtype, int32, resource, short_name
-from .._tf.ops import Array, invalid
+from .._tf.errors import invalid
+from .._tf.ops import Array
 from .._tf.shape import TensorShape, in_messages
 from .._tf.tensor import as_array, boxed
 from ._nodes import Tensor

@@ -10,8 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from .._tf.dtypes import DType, bool_, string
-from .._tf.errors import FailedPreconditionError, OutOfRangeError
-from .._tf.ops import invalid
+from .._tf.errors import FailedPreconditionError, OutOfRangeError, invalid
 from .._tf.shape import TensorShape, in_messages
 from ._nodes import Arithmetic, Operation, Tensor
 from ._plan import frozen

@@ -13,7 +13,7 @@ import numpy as np
 
 from .._tf.composite import RaggedTensor, SparseTensor
 from .._tf.dtypes import DType, as_dtype, bool_, int32, short_name
-from .._tf.errors import InvalidArgumentError, OpError
+from .._tf.errors import InvalidArgumentError, OpError, invalid
 from .._tf.faces import Version, topic
 from .._tf.faces.arrays import Arrays
 from .._tf.faces.math import Bitwise, Math, Products
@@ -21,7 +21,7 @@ from .._tf.faces.picking import Picking
 from .._tf.faces.ragged import RaggedFunctions
 from .._tf.faces.reductions import Reductions
 from .._tf.faces.sparse import SparseFunctions
-from .._tf.ops import Op, geometry, invalid
+from .._tf.ops import Op, geometry
 from .._tf.ops import picking as rows
 from .._tf.ops.arithmetic import CAST, SELECT
 from .._tf.tensor import EagerTensor, Tensor, convert_to_tensor, mismatch

@@ -15,9 +15,10 @@ from .._tf import errors as _errors
 from .._tf import files as _files
 from .._tf.composite import RaggedTensor
 from .._tf.data.dataset import Dataset
+from .._tf.errors import invalid
 from .._tf.faces import lookup as _mutable
 from .._tf.faces import lookup as _tables
-from .._tf.ops import Op, invalid
+from .._tf.ops import Op
 from .._tf.ops.cutting import SPLIT_ONE, Cut
 from .._tf.records import TFRecordWriter as _Writer
 from .._tf.records import as_path

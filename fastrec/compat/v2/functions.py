@@ -13,9 +13,9 @@ import numpy as np
 from .._tf import nest
 from .._tf.data.dataset import Dataset
 from .._tf.dtypes import as_dtype, short_name
-from .._tf.errors import of_python
+from .._tf.errors import invalid, of_python
 from .._tf.faces.control_flow import Choosing, Folds
-from .._tf.ops import Op, invalid, known_specs
+from .._tf.ops import Op, known_specs
 from .._tf.specs import DatasetSpec, TensorSpec, TypeSpec
 from .._tf.structure import flatten, pack
 from .._tf.tensor import EagerTensor, Tensor, convert_to_tensor

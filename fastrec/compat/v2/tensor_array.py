@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from .._tf.ops import Mismatch, Op, invalid
+from .._tf.errors import invalid
+from .._tf.ops import Mismatch, Op
 from .._tf.ops import tensor_arrays as ops
 from .._tf.specs import TensorArraySpec
 from .._tf.tensor import TensorShape, convert_to_tensor

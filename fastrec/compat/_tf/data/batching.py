@@ -15,6 +15,7 @@ from fastrec import _core
 
 from .. import errors as _errors
 from ..columns import batch_of, column_of, rows_of, shape_of
+from ..errors import invalid
 from ..shape import in_messages
 from ..specs import (
     RaggedTensorSpec,
@@ -29,7 +30,7 @@ from ..tensor import TensorShape, as_array
 from ..tracing.trace import Trace
 from ..width import batched_rows
 from .mapping import EagerMap, Map
-from .pipeline import UNKNOWN, Node, in_columns, invalid
+from .pipeline import UNKNOWN, Node, in_columns
 from .rooms import Padded, block_of
 from .sources import parsed_batches, with_fallback
 from .streams import Block, Blocks, Value, Values, flattened, in_blocks, rechunked, steps, taken

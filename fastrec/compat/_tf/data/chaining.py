@@ -14,6 +14,7 @@ import numpy as np
 from fastrec.threads.cpus import usable_cpus
 
 from ..dtypes import as_dtype
+from ..errors import invalid
 from ..records import as_path
 from ..tensor import convert_to_tensor
 from . import flow as _flow
@@ -26,7 +27,7 @@ from .iterating import padding_of, tensors
 from .mapping import Filter, Predicate, mapped
 from .options import Options, merged
 from .padding import PaddedBatch
-from .pipeline import Node, Once, invalid
+from .pipeline import Node, Once
 from .portions import Concatenate, check_alike
 from .streams import Values
 

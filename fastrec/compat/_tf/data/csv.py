@@ -16,14 +16,14 @@ from fastrec.records.inflated import Inflated
 
 from ..columns import flat_values
 from ..dtypes import as_dtype
-from ..errors import translated
+from ..errors import invalid, translated
 from ..kernels.csv import Field, column_of, value_of
 from ..records import compression_of
 from ..specs import TensorSpec, TypeSpec
 from ..structure import LEAF
 from ..tensor import convert_to_tensor
 from .dataset import Dataset
-from .pipeline import UNKNOWN, Node, invalid
+from .pipeline import UNKNOWN, Node
 from .sources import each_of_files, existing, names_of
 from .streams import Block, Blocks, Value, Values, flattened, in_blocks, steps
 

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ..dtypes import as_dtype
-from ..errors import of_python
+from ..errors import invalid, of_python
 from ..nest import map_structure
 from ..records import as_path
 from ..seeds import SeedSource, draws, get_seed
@@ -24,7 +24,7 @@ from .chaining import Chain
 from .depth import with_room
 from .functions import Scalar, hidden, shown
 from .iterating import DatasetIterator, as_numpy, checked, signature_of
-from .pipeline import INFINITE, UNKNOWN, Node, Once, invalid, spec_of
+from .pipeline import INFINITE, UNKNOWN, Node, Once, spec_of
 from .portions import check_alike
 from .sources import Numbers, Slices, Tensors, names_of
 from .streams import Value, Values, steps

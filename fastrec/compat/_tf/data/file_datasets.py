@@ -11,11 +11,12 @@ import numpy as np
 import fastrec
 from fastrec import _tensor
 
+from ..errors import invalid
 from ..specs import TensorSpec
 from .chaining import AUTOTUNE
 from .dataset import Dataset
 from .interleaving import interleaved
-from .pipeline import Node, invalid
+from .pipeline import Node
 from .sources import Files, Records, names_of
 from .streams import Value, flattened
 

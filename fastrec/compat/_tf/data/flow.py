@@ -13,11 +13,12 @@ import numpy as np
 from fastrec.errors import FastrecError
 
 from .. import errors as _errors
+from ..errors import invalid
 from ..kernels import philox
 from ..specs import TensorSpec, TypeSpec
 from ..structure import LEAF
 from ..tensor import as_array
-from .pipeline import INFINITE, UNKNOWN, Node, Portion, invalid
+from .pipeline import INFINITE, UNKNOWN, Node, Portion
 from .streams import Block, Blocks, Pieces, Value, Values, cut, steps
 
 T = TypeVar("T")

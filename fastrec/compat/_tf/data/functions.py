@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..columns import Variants
-from ..errors import InvalidArgumentError, OpError, OutOfRangeError
+from ..errors import OpError, OutOfRangeError, invalid
 from ..seeds import kept_for_run, looking_ahead, running
 from ..specs import DatasetSpec, TypeSpec, common
 from ..structure import LEAF, flatten, pack
@@ -337,7 +337,7 @@ def failed(error: OpError, name: str) -> OpError:
     """
     if isinstance(error, OutOfRangeError):
         text = f"Function invocation produced OutOfRangeError: {error.message}"
-        return InvalidArgumentError(None, None, text)
+        return invalid(text)
     return error.within(
         f"Error in user-defined function passed to {name} transformation with iterator: "
         f"Iterator::Root::{name}: "

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .. import errors as _errors
-from ..errors import InvalidArgumentError
+from ..errors import invalid
 from ..ops import Op
 from ..seeds import running
 from ..specs import DatasetSpec, ElementsSpec, TensorSpec, TypeSpec
@@ -303,7 +303,7 @@ class Optional:
             If the optional is empty.
         """
         if not self._there:
-            raise InvalidArgumentError(None, None, "The given optional does not have a value.")
+            raise invalid("The given optional does not have a value.")
         return self._value
 
     @property

@@ -15,7 +15,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
-from .. import errors as _errors
 from ..columns import Variants
 from ..seeds import in_use, is_looking_ahead
 from ..specs import DatasetSpec, NoneTensorSpec, TensorSpec, TypeSpec
@@ -48,11 +47,6 @@ def lowering() -> bool:
 def in_columns() -> bool:
     """Return whether elements may be computed in columns, before they are requested."""
     return _Switch.on and not is_looking_ahead()
-
-
-def invalid(text: str) -> _errors.OpError:
-    """Return TensorFlow's error for arguments that it checks only when it runs."""
-    return _errors.InvalidArgumentError(None, None, text)
 
 
 class Node(ABC):

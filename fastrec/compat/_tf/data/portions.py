@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from .. import errors as _errors
+from ..errors import invalid
 from ..specs import TypeSpec
 from ..structure import pack
-from .pipeline import INFINITE, UNKNOWN, Node, Portion, invalid
+from .pipeline import INFINITE, UNKNOWN, Node, Portion
 from .streams import Blocks, Pieces, Value, Values, flattened, skipped, steps
 
 T = TypeVar("T")

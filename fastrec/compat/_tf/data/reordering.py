@@ -15,13 +15,14 @@ import fastrec
 from fastrec.batches.shuffle_buffer import ring_shuffled
 from fastrec.errors import FastrecError
 
+from ..errors import invalid
 from ..record_errors import data_error
 from ..seeds import SeedSource
 from ..specs import TensorSpec
 from ..tracing.rules import enabled
 from ..width import AHEAD, READ_BYTES
 from .mapping import Map
-from .pipeline import UNKNOWN, Node, invalid
+from .pipeline import UNKNOWN, Node
 from .sources import Slices, plain_files
 from .streams import Block, Blocks, Value, Values, in_blocks, to_blocks, to_values
 

@@ -22,6 +22,7 @@ from fastrec.records.targets import write_file
 from fastrec.threads.cpus import usable_cpus
 
 from .. import errors as _errors
+from ..errors import invalid
 from ..record_errors import data_error
 from ..records import compression_of
 from ..structure import flatten, pack
@@ -158,9 +159,7 @@ class Kept(Node):
             saved = Saved(path, None, compression)
             found, wanted = pack(saved.structure, saved.specs), spec_of(self.inputs[0])
             if repr(found) != repr(wanted):
-                raise _errors.InvalidArgumentError(
-                    None, None, f"{path} has elements of {found}, not of {wanted}"
-                )
+                raise invalid(f"{path} has elements of {found}, not of {wanted}")
             return saved.values() if self._read is None else self._read(saved)
         return self._writing(self.inputs[0].stream())
 

@@ -7,12 +7,13 @@ import bisect
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..errors import invalid
 from ..specs import DatasetSpec, TypeSpec
 from ..structure import LEAF
 from .batching import Batch
 from .functions import Scalar
 from .padding import PaddedBatch
-from .pipeline import INFINITE, UNKNOWN, Node, invalid
+from .pipeline import INFINITE, UNKNOWN, Node
 from .streams import Value, Values, flattened, steps, taken
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..dtypes import int32, string
-from ..errors import InvalidArgumentError
+from ..errors import invalid
 from ..kernels.unicode import Errors
 from ..ops import Op
 from ..ops import unicode as rows
@@ -42,7 +42,7 @@ class Characters(Faces):
         self._known(rows.DECODE, "errors", policy, rows.ERRORS)
         if not 0 <= replacement <= 0x10FFFF:
             text = "replacement_char out of unicode codepoint range"
-            raise InvalidArgumentError(None, None, text)
+            raise invalid(text)
         return Errors(policy, int(replacement), bool(control))
 
     def _output(self, encoding: str) -> str:
@@ -267,7 +267,7 @@ class Characters(Faces):
     ) -> Any:
         """Hash strings into buckets with a keyed hash function; the key has two numbers."""
         if len(key) != 2:
-            raise InvalidArgumentError(None, None, f"Key must have 2 elements, got {len(key)}")
+            raise invalid(f"Key must have 2 elements, got {len(key)}")
         pair = tuple(int(number) & (1 << 64) - 1 for number in key)
         op = rows.HASH_BUCKET_STRONG
         return self._each(op, input, name, count=self._buckets(num_buckets), key=pair)

@@ -10,7 +10,8 @@ import numpy as np
 
 from .. import settings
 from ..dtypes import DType, as_dtype, bool_, int32
-from ..ops import Block, Op, invalid, same_spec, shaping
+from ..errors import invalid
+from ..ops import Block, Op, same_spec, shaping
 from ..ops import arithmetic as rows
 from ..ops.cutting import escaped
 from ..ops.joining import PACK

@@ -13,9 +13,9 @@ import numpy as np
 from fastrec import _tensor
 
 from ..dtypes import DType, as_dtype, int64
-from ..errors import FailedPreconditionError
+from ..errors import FailedPreconditionError, invalid
 from ..methods import Methods, of_values
-from ..ops import Array, Block, Op, invalid, of_type
+from ..ops import Array, Block, Op, of_type
 from ..ops.strings import of_rows
 from ..specs import TensorSpec, TypeSpec
 from ..tensor import as_array, convert_to_tensor

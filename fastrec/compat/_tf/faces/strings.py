@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from ..dtypes import as_dtype, float32, string
-from ..errors import DataLossError
+from ..errors import DataLossError, invalid
 from ..methods import RaggedMethods
 from ..naming import renamed
-from ..ops import Op, invalid, same_spec
+from ..ops import Op, same_spec
 from ..ops import strings as rows
 from ..ops.unicode import HASH_BUCKET_FAST
 from ..tensor import as_array

@@ -19,7 +19,7 @@ from fastrec import _core, _tensor
 from fastrec.errors import FastrecError
 from fastrec.features.image_libraries import pillow
 
-from ..errors import InvalidArgumentError, UnimplementedError
+from ..errors import InvalidArgumentError, UnimplementedError, invalid
 
 Array = np.ndarray[Any, Any]
 
@@ -31,10 +31,6 @@ _BAD_JPEG = "jpeg::Uncompress failed. Invalid JPEG data or crop window."
 # libpng's weights of red, green and blue in a grey value, in units of 1/32768; the sum is
 # truncated.
 _GREY = (9797, 19234, 3737)
-
-
-def _invalid(message: str) -> InvalidArgumentError:
-    return InvalidArgumentError(None, None, message)
 
 
 def is_jpeg(data: bytes) -> bool:
@@ -49,12 +45,12 @@ def _open(data: bytes) -> Any:
         image = image_module.open(io.BytesIO(data), formats=formats)
     except image_module.UnidentifiedImageError:
         if is_jpeg(data):
-            raise _invalid(_BAD_JPEG) from None
+            raise invalid(_BAD_JPEG) from None
         if data[:4] == _PNG:
-            raise _invalid(f"Invalid PNG data, size {len(data)}") from None
-        raise _invalid(_UNKNOWN) from None
+            raise invalid(f"Invalid PNG data, size {len(data)}") from None
+        raise invalid(_UNKNOWN) from None
     if image.width * image.height > MAX_PIXELS:
-        raise _invalid(f"an image of {image.width} by {image.height} pixels is too large")
+        raise invalid(f"an image of {image.width} by {image.height} pixels is too large")
     return image
 
 
@@ -95,7 +91,7 @@ def decode(
         If `data` is not a complete image.
     """
     if not data:
-        raise _invalid("Input is empty.")
+        raise invalid("Input is empty.")
     if is_jpeg(data):
         quick = _quick_jpeg(data, channels, accurate, fancy, ratio)
         if quick is not None:
@@ -111,10 +107,10 @@ def decode(
         raise
     except Exception as error:  # a decoder may raise any class for hostile data
         if is_jpeg(data):
-            raise _invalid(_BAD_JPEG) from error
+            raise invalid(_BAD_JPEG) from error
         if data[:4] == _PNG:
-            raise _invalid(f"Invalid PNG data, size {len(data)}") from error
-        raise _invalid(f"{_UNKNOWN} ({error})") from error
+            raise invalid(f"Invalid PNG data, size {len(data)}") from error
+        raise invalid(f"{_UNKNOWN} ({error})") from error
 
 
 def _quick_jpeg(
@@ -122,7 +118,7 @@ def _quick_jpeg(
 ) -> Array | None:
     """Decode a JPEG natively or with simplejpeg; return None if Pillow must decode it."""
     if channels not in (0, 1, 3):
-        raise _invalid(f"JPEG does not support {channels} channels")
+        raise invalid(f"JPEG does not support {channels} channels")
     if _core.jpeg_version() is not None:
         return _native_jpeg(data, channels, accurate, fancy, ratio)
     if ratio != 1:
@@ -161,7 +157,7 @@ def _native_jpeg(
             max_pixels=MAX_PIXELS,
         )
     except (FastrecError, ValueError) as error:
-        raise _invalid(_BAD_JPEG) from error
+        raise invalid(_BAD_JPEG) from error
 
 
 def _native_png(data: bytes, channels: int, dtype: np.dtype[Any]) -> Array | None:
@@ -177,7 +173,7 @@ def _native_png(data: bytes, channels: int, dtype: np.dtype[Any]) -> Array | Non
         bits = 8 * dtype.itemsize
         return _core.decode_png(data, channels, bits=bits, max_pixels=MAX_PIXELS)
     except (FastrecError, ValueError) as error:
-        raise _invalid(f"Invalid PNG data, size {len(data)}") from error
+        raise invalid(f"Invalid PNG data, size {len(data)}") from error
 
 
 def decode_crop(
@@ -189,13 +185,13 @@ def decode_crop(
         whole = decode(data, channels, accurate=accurate, fancy=fancy)
     else:
         if channels not in (0, 1, 3):
-            raise _invalid(f"JPEG does not support {channels} channels")
+            raise invalid(f"JPEG does not support {channels} channels")
         region = (top, left, height, width)
         return _native_jpeg(data, channels, accurate, fancy, 1, region)
     rows, columns = whole.shape[:2]
     fits = 0 <= top <= rows - height and 0 <= left <= columns - width
     if not fits or height <= 0 or width <= 0:
-        raise _invalid(_BAD_JPEG)
+        raise invalid(_BAD_JPEG)
     return whole[top : top + height, left : left + width]
 
 
@@ -205,11 +201,11 @@ def _pixels(
     kind = image.format
     if kind == "GIF":
         if channels not in (0, 3):
-            raise _invalid(f"channels must be 0 or 3 for GIF, got {channels}")
+            raise invalid(f"channels must be 0 or 3 for GIF, got {channels}")
         return _frames(image) if animated else np.asarray(image.convert("RGB"))
     if kind == "JPEG":
         if channels not in (0, 1, 3):
-            raise _invalid(f"JPEG does not support {channels} channels")
+            raise invalid(f"JPEG does not support {channels} channels")
         return _deepened(_jpeg(image, channels, ratio), dtype)
     stored = _stored(image, data, dtype)
     return _deepened(_with_channels(stored, channels), dtype)
@@ -220,7 +216,7 @@ def _frames(image: Any) -> Array:
     for number in range(getattr(image, "n_frames", 1)):
         image.seek(number)
         if (number + 1) * image.width * image.height > MAX_PIXELS:
-            raise _invalid(f"an image of more than {number} frames is too large")
+            raise invalid(f"an image of more than {number} frames is too large")
         frames.append(np.asarray(image.convert("RGB")))
     return np.stack(frames)
 
@@ -287,12 +283,12 @@ def jpeg_shape(data: bytes) -> tuple[int, int, int]:
         If the data is not a JPEG.
     """
     if not is_jpeg(data):
-        raise _invalid("Not a JPEG file")
+        raise invalid("Not a JPEG file")
     if _core.jpeg_version() is not None:
         try:
             return _core.jpeg_header(data, max_pixels=MAX_PIXELS)[:3]
         except (FastrecError, ValueError) as error:
-            raise _invalid(_BAD_JPEG) from error
+            raise invalid(_BAD_JPEG) from error
     with _open(data) as image:
         return image.height, image.width, 1 if image.mode == "L" else 3
 
@@ -316,9 +312,9 @@ def encode_png(pixels: Array, compression: int = -1) -> bytes:
     """
     height, width, channels = pixels.shape
     if channels not in _MODES:
-        raise _invalid(f"image must have 1, 2, 3, or 4 channels, got {channels}")
+        raise invalid(f"image must have 1, 2, 3, or 4 channels, got {channels}")
     if not height or not width:
-        raise _invalid("image must not be empty")
+        raise invalid("image must not be empty")
     if _core.png_version() is not None:
         whole = np.ascontiguousarray(pixels)
         return _tensor.encode_png(whole.view(np.uint8), compression, bits=8 * pixels.itemsize)
@@ -386,9 +382,9 @@ def encode_jpeg(
     shape = f"[{','.join(str(n) for n in pixels.shape)}]"
     expected = {"grayscale": 1, "rgb": 3}.get(kind)
     if expected is not None and channels != expected:
-        raise _invalid(f"format {kind} expects {expected} channels, got {shape}")
+        raise invalid(f"format {kind} expects {expected} channels, got {shape}")
     if channels not in (1, 3):
-        raise _invalid(f"image must have 1 or 3 channels, got {shape}")
+        raise invalid(f"image must have 1 or 3 channels, got {shape}")
     if _core.jpeg_version() is not None:
         try:
             return _tensor.encode_jpeg(
@@ -402,7 +398,7 @@ def encode_jpeg(
                 xmp=xmp,
             )
         except ValueError as error:
-            raise _invalid(str(error)) from error
+            raise invalid(str(error)) from error
     flat = np.ascontiguousarray(pixels[:, :, 0] if channels == 1 else pixels)
     file = io.BytesIO()
     pillow().fromarray(flat).save(

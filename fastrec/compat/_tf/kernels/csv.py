@@ -15,7 +15,7 @@ import numpy as np
 
 from fastrec import Bytes, _tensor
 
-from ..errors import InvalidArgumentError
+from ..errors import InvalidArgumentError, invalid
 
 _WHOLE = re.compile(rb"\s*([+-]?)(\d+)\s*\Z")
 _MOST_DIGITS = 20  # in an integer
@@ -125,10 +125,6 @@ class Field(NamedTuple):
     default: Any
 
 
-def _invalid(message: str) -> InvalidArgumentError:
-    return InvalidArgumentError(None, None, message)
-
-
 def fields_of(line: bytes, delimiter: bytes, quoted: bool) -> list[bytes]:
     """Return the fields of one line.
 
@@ -154,7 +150,7 @@ def fields_of(line: bytes, delimiter: bytes, quoted: bool) -> list[bytes]:
             stop = end if stop < 0 else stop
             field = line[at:stop]
             if quoted and (b'"' in field or b"\n" in field or b"\r" in field):
-                raise _invalid("Unquoted fields cannot have quotes/CRLFs inside")
+                raise invalid("Unquoted fields cannot have quotes/CRLFs inside")
             at = stop + 1
         fields.append(field)
     return fields
@@ -165,7 +161,7 @@ def _quoted(line: bytes, at: int, delimiter: bytes) -> tuple[bytes, int]:
     while True:
         stop = line.find(b'"', at)
         if stop < 0:
-            raise _invalid("Quoted field has to end with quote followed by delim or end")
+            raise invalid("Quoted field has to end with quote followed by delim or end")
         parts.append(line[at:stop])
         after = line[stop + 1 : stop + 2]
         if after == b'"':
@@ -174,7 +170,7 @@ def _quoted(line: bytes, at: int, delimiter: bytes) -> tuple[bytes, int]:
         elif after in (b"", delimiter):
             return b"".join(parts), stop + 2
         else:
-            raise _invalid("Quote inside a string has to be escaped by another quote")
+            raise invalid("Quote inside a string has to be escaped by another quote")
 
 
 def read_lines(
@@ -210,7 +206,7 @@ def read_lines(
             parts = [parts[c] for c in columns if c < len(parts)]
         if len(parts) != len(fields):
             _check(rows, fields, missing)  # an error in an earlier row takes precedence
-            raise _invalid(f"Expect {len(fields)} fields but have {len(parts)} in record {row}")
+            raise invalid(f"Expect {len(fields)} fields but have {len(parts)} in record {row}")
         rows.append(parts)
     texts = list(zip(*rows, strict=True)) or [()] * len(fields)
     try:
@@ -335,7 +331,7 @@ def value_of(part: bytes, field: Field, missing: bytes, number: int, row: str) -
     """
     if not part or part == missing:
         if field.default is None:
-            raise _invalid(f"Field {number} is required but missing in record{row}!")
+            raise invalid(f"Field {number} is required but missing in record{row}!")
         return field.default
     if field.dtype.hasobject:
         return part
@@ -345,4 +341,4 @@ def value_of(part: bytes, field: Field, missing: bytes, number: int, row: str) -
         kinds = {"float32": "float", "float64": "double"}
         kind = kinds.get(field.dtype.name, field.dtype.name)
         text = part.decode("utf-8", "replace")
-        raise _invalid(f"Field {number} in record{row} is not a valid {kind}: {text}") from None
+        raise invalid(f"Field {number} in record{row} is not a valid {kind}: {text}") from None

@@ -16,7 +16,7 @@ import numpy as np
 from fastrec import _core, _tensor
 from fastrec.images.augment import distort
 
-from ..errors import InvalidArgumentError
+from ..errors import InvalidArgumentError, invalid
 from ..ops.arithmetic import POW
 
 Array = np.ndarray[Any, Any]
@@ -26,7 +26,7 @@ _MULTIPLY = bytes([_tensor.PIXEL_CHANGES.index("multiply")])
 
 
 def _failed(text: str) -> InvalidArgumentError:
-    return InvalidArgumentError(None, None, f"assertion failed: [{text}]")
+    return invalid(f"assertion failed: [{text}]")
 
 
 def crop(image: Array, top: int, left: int, height: int, width: int) -> Array:

@@ -11,7 +11,7 @@ import numpy as np
 
 from fastrec import _core, _tensor
 
-from ..errors import InvalidArgumentError
+from ..errors import invalid
 from ..shape import in_messages
 
 Array = np.ndarray[Any, Any]
@@ -19,10 +19,6 @@ _WORTH = 1 << 12  # the minimum number of elements for native code
 _FOLDED = 1 << 8
 _LARGE = 1 << 17  # the minimum number of elements for reused memory
 _SHORT = 8  # NumPy adds fewer numbers than this one after another
-
-
-def _invalid(text: str) -> InvalidArgumentError:
-    return InvalidArgumentError(None, None, text)
 
 
 def new_sizes(shape: Sequence[int], wanted: Sequence[int]) -> list[int]:
@@ -38,9 +34,9 @@ def new_sizes(shape: Sequence[int], wanted: Sequence[int]) -> list[int]:
     unknown = -1
     for at, size in enumerate(wanted):
         if size < -1:
-            raise _invalid(f"Size {at} must be non-negative, not {size}")
+            raise invalid(f"Size {at} must be non-negative, not {size}")
         if size == -1 and unknown >= 0:
-            raise _invalid(f"Only one input size may be -1, not both {unknown} and {at}")
+            raise invalid(f"Only one input size may be -1, not both {unknown} and {at}")
         if size == -1:
             unknown = at
     sizes, count = list(wanted), math.prod(shape)
@@ -50,9 +46,9 @@ def new_sizes(shape: Sequence[int], wanted: Sequence[int]) -> list[int]:
         rest = math.prod([size for size in shape if size]) if 0 in wanted else count
         sizes[unknown] = rest // product
         if rest % product:
-            raise _invalid(f"{values} requires a multiple of {product}")
+            raise invalid(f"{values} requires a multiple of {product}")
     if math.prod(sizes) != count:
-        raise _invalid(f"{values} has {math.prod(sizes)}")
+        raise invalid(f"{values} has {math.prod(sizes)}")
     return sizes
 
 
@@ -112,10 +108,6 @@ def summed(x: Array, axis: tuple[int, ...] | None, keepdims: bool) -> Array:
     return reduced(np.add, x, axis, keepdims, dtype=x.dtype)
 
 
-def _invalid_slice(message: str) -> InvalidArgumentError:
-    return InvalidArgumentError(None, None, message)
-
-
 def strided_slice(value: Array, index: Sequence[Any]) -> Array:
     """Return ``value[index]`` for an index of integers, slices, ``...`` and None.
 
@@ -127,7 +119,7 @@ def strided_slice(value: Array, index: Sequence[Any]) -> Array:
     try:
         return np.asarray(value[tuple(index)], dtype=value.dtype)
     except (IndexError, ValueError):
-        raise _invalid_slice(_why_not(value.shape, index)) from None
+        raise invalid(_why_not(value.shape, index)) from None
 
 
 def _why_not(sizes: tuple[int, ...], index: Sequence[Any]) -> str:
@@ -162,7 +154,7 @@ def slice_array(value: Array, begin: Array, size: Array) -> Array:
         If the slice exceeds the array.
     """
     if begin.size != value.ndim or size.size != value.ndim:
-        raise _invalid_slice(
+        raise invalid(
             f"Expected begin and size arguments to be 1-D tensors of size {value.ndim}, but got "
             f"shapes {in_messages(begin.shape)} and {in_messages(size.shape)} instead."
         )
@@ -170,11 +162,11 @@ def slice_array(value: Array, begin: Array, size: Array) -> Array:
     for d, length in enumerate(value.shape):
         first, count = int(begin[d]), int(size[d])
         if not 0 <= first <= length:
-            raise _invalid_slice(f"Expected begin[{d}] in [0, {length}], but got {first}")
+            raise invalid(f"Expected begin[{d}] in [0, {length}], but got {first}")
         if count == -1:
             count = length - first
         if not 0 <= count <= length - first:
-            raise _invalid_slice(f"Expected size[{d}] in [0, {length - first}], but got {count}")
+            raise invalid(f"Expected size[{d}] in [0, {length - first}], but got {count}")
         index.append(slice(first, first + count))
     return value[tuple(index)]
 
@@ -188,20 +180,16 @@ def gather(value: Array, indices: Array, axis: int = 0, batch_dims: int = 0) -> 
         If an index is out of bounds, which includes negative indices.
     """
     if not value.ndim:
-        raise _invalid_slice("params must be at least 1 dimensional")
+        raise invalid("params must be at least 1 dimensional")
     if not -value.ndim <= axis < value.ndim:
-        raise _invalid_slice(
-            f"Expected axis in the range [{-value.ndim}, {value.ndim}), but got {axis}"
-        )
+        raise invalid(f"Expected axis in the range [{-value.ndim}, {value.ndim}), but got {axis}")
     axis %= value.ndim
     batch_dims += indices.ndim if batch_dims < 0 else 0
     if not 0 <= batch_dims <= min(axis, indices.ndim):
-        raise _invalid_slice(
-            f"batch_dims ({batch_dims}) must be less than or equal to axis ({axis})"
-        )
+        raise invalid(f"batch_dims ({batch_dims}) must be less than or equal to axis ({axis})")
     for d in range(batch_dims):
         if value.shape[d] != indices.shape[d]:
-            raise _invalid_slice(
+            raise invalid(
                 f"params.shape[{d}]: {value.shape[d]} should be equal to indices.shape[{d}]: "
                 f"{indices.shape[d]}"
             )
@@ -223,7 +211,7 @@ def check_places(indices: Array, length: int) -> None:
     if indices.size and not 0 <= int(indices.min()) <= int(indices.max()) < length:
         bad = np.argwhere((indices < 0) | (indices >= length))[0]
         where = f"[{','.join(str(i) for i in bad)}]" if bad.size else ""
-        raise _invalid_slice(f"indices{where} = {indices[tuple(bad)]} is not in [0, {length})")
+        raise invalid(f"indices{where} = {indices[tuple(bad)]} is not in [0, {length})")
 
 
 def gather_nd(value: Array, indices: Array, batch_dims: int = 0) -> Array:
@@ -235,7 +223,7 @@ def gather_nd(value: Array, indices: Array, batch_dims: int = 0) -> Array:
         If an index is out of bounds.
     """
     if not value.ndim:
-        raise _invalid_slice("params must be at least a vector")
+        raise invalid("params must be at least a vector")
     if batch_dims:
         rows = zip(value, indices, strict=True)
         return np.stack([gather_nd(v, i, batch_dims - 1) for v, i in rows])
@@ -243,7 +231,7 @@ def gather_nd(value: Array, indices: Array, batch_dims: int = 0) -> Array:
     if not depth:
         return np.broadcast_to(value, (*indices.shape[:-1], *value.shape))
     if depth > value.ndim:
-        raise _invalid_slice(
+        raise invalid(
             f"index innermost dimension length must be <= params rank; saw: {depth} vs. "
             f"{value.ndim}"
         )
@@ -260,7 +248,7 @@ def gather_nd(value: Array, indices: Array, batch_dims: int = 0) -> Array:
         at = tuple(bad[0])
         place = ", ".join(str(i) for i in indices[at])
         where = f"[{','.join(str(i) for i in at)}]"
-        raise _invalid_slice(
+        raise invalid(
             f"indices{where} = [{place}] does not index into param shape {in_messages(value.shape)}"
         )
     return np.asarray(value[tuple(np.moveaxis(indices, -1, 0))], dtype=value.dtype)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..errors import InvalidArgumentError
+from ..errors import invalid
 
 Array = np.ndarray[Any, Any]
 
@@ -118,7 +118,7 @@ def _codec(name: str, data: bytes) -> tuple[str, int]:
         b"a".decode(found.name, "replace")  # fails for codecs that do not encode text
     except (LookupError, UnicodeError, ValueError):
         why = f"Could not create converter for input encoding: {name}"
-        raise InvalidArgumentError(None, None, why) from None
+        raise invalid(why) from None
     return found.name, 0
 
 
@@ -150,7 +150,7 @@ def decoded(
     points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.int32)
     wrong = points == ord(_MARK)
     if errors.policy == "strict" and _noted.lengths:
-        raise InvalidArgumentError(None, None, MALFORMED)
+        raise invalid(MALFORMED)
     offsets = None
     if wants_offsets:
         lengths = _lengths(np.where(wrong, 0, points).astype(np.int32), codec)
@@ -170,7 +170,7 @@ def _text(points: Array, errors: Errors) -> str:
     if wrong.any():
         if errors.policy == "strict":
             text = "Code point is out of range for Unicode, or is a surrogate."
-            raise InvalidArgumentError(None, None, text)
+            raise invalid(text)
         ignored = errors.policy == "ignore"
         points = points[~wrong] if ignored else np.where(wrong, errors.replacement, points)
     return points.astype("<u4").tobytes().decode("utf-32-le", "replace")

@@ -11,7 +11,7 @@ import numpy as np
 from fastrec.errors import FastrecError
 
 from ..dtypes import DType
-from ..errors import InvalidArgumentError, OpError
+from ..errors import OpError, invalid
 from ..specs import TensorSpec, TypeSpec
 from ..tensor import as_array
 
@@ -164,11 +164,6 @@ class Mismatch(ValueError):
     """An incompatibility of inputs, which TensorFlow reports before it runs anything."""
 
 
-def invalid(message: str) -> InvalidArgumentError:
-    """Return the error of a kernel for an invalid value."""
-    return InvalidArgumentError(None, None, message)
-
-
 def constant_of(raw: Any) -> Array | None:
     """Return the value of an input if it is the same in every run, and None otherwise."""
     symbolic = getattr(raw, "known", None)
@@ -203,4 +198,4 @@ def refused(error: Exception) -> Exception:
     """Return TensorFlow's error for values that NumPy cannot process."""
     if isinstance(error, (OpError, FastrecError, Mismatch)):
         return error
-    return InvalidArgumentError(None, None, str(error))
+    return invalid(str(error))

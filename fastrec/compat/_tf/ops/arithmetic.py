@@ -15,12 +15,12 @@ from fastrec.columns import Arrays
 
 from ..columns import are_alike, common_size, flat_values, refilled
 from ..dtypes import DType, as_dtype, short_name
-from ..errors import UnimplementedError
+from ..errors import UnimplementedError, invalid
 from ..kernels.shaping import room
 from ..shape import in_messages
 from ..specs import TensorSpec, TypeSpec
 from ..tensor import as_array
-from . import Array, Block, Op, invalid, of_type, same_spec
+from . import Array, Block, Op, of_type, same_spec
 
 _BOOL = as_dtype("bool")
 _WORTH = 1 << 9  # the minimum number of elements for faster loops

@@ -15,11 +15,11 @@ from fastrec.columns import Arrays
 
 from ..columns import arrays_of, flat_values
 from ..dtypes import DType, as_dtype, float32, short_name, uint8
-from ..errors import translated
+from ..errors import invalid, translated
 from ..shape import in_messages
 from ..specs import TensorSpec, TypeSpec
 from ..tensor import as_array
-from . import Array, Block, Op, constant_of, invalid
+from . import Array, Block, Op, constant_of
 
 PNG_TYPES = ("uint8", "uint16")
 JPEG_FORMATS = ("", "grayscale", "rgb")

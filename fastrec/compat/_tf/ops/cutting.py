@@ -15,10 +15,11 @@ from fastrec import _tensor
 
 from ..columns import flat_values
 from ..dtypes import string
+from ..errors import invalid
 from ..shape import in_messages
 from ..specs import TensorSpec, TypeSpec
 from ..tensor import as_array
-from . import Array, Block, Op, invalid
+from . import Array, Block, Op
 
 SPACE = b" \t\n\v\f\r"
 _WORTH = 16  # the minimum number of strings for native code

@@ -18,10 +18,11 @@ import numpy as np
 
 from ..columns import rows_of
 from ..dtypes import DType
+from ..errors import invalid
 from ..kernels import philox
 from ..specs import TensorSpec, TypeSpec
 from ..tensor import as_array
-from . import Array, Block, Op, constant_of, invalid, known_sizes
+from . import Array, Block, Op, constant_of, known_sizes
 from .geometry import changed, pixels, whole
 
 

@@ -10,10 +10,11 @@ import numpy as np
 
 from ..columns import are_numbers, rows_of_shapes, shapes_of
 from ..dtypes import DType
+from ..errors import invalid
 from ..shape import in_messages
 from ..specs import TensorSpec, TypeSpec
 from ..tensor import as_array
-from . import Array, Block, Op, constant_of, invalid, known_sizes
+from . import Array, Block, Op, constant_of, known_sizes
 from .shaping import is_column
 
 

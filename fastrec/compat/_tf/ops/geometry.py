@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from ..dtypes import DType
-from ..errors import InvalidArgumentError
+from ..errors import InvalidArgumentError, invalid
 from ..shape import TensorShape
 from ..specs import TensorSpec, TypeSpec
-from . import Array, Block, Op, constant_of, invalid, known_sizes, same_spec
+from . import Array, Block, Op, constant_of, known_sizes, same_spec
 
 
 def _numbers(value: Block) -> Any:

@@ -21,12 +21,13 @@ from ..columns import (
     rows_of_shapes,
     shapes_of,
 )
+from ..errors import invalid
 from ..kernels.shaping import joined
 from ..shape import TensorShape as Shape
 from ..shape import in_messages
 from ..specs import TensorSpec, TypeSpec
 from ..tensor import TensorShape, as_array
-from . import Array, Block, Op, constant_of, invalid
+from . import Array, Block, Op, constant_of
 from .reductions import one_number
 from .shaping import is_column, moved
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InvalidArgumentError
+from ..errors import InvalidArgumentError, invalid
 from ..kernels.shaping import room
 from ..shape import in_messages
 from ..specs import TensorSpec, TypeSpec
 from ..tensor import as_array
-from . import Array, Block, Op, invalid, same_spec
+from . import Array, Block, Op, same_spec
 from .arithmetic import aligned, broadcast_sizes
 
 _NARROW = 1 << 17  # elements of a matrix

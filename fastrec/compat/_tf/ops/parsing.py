@@ -15,11 +15,12 @@ from fastrec import ExampleParseError
 
 from ..columns import VarLen, arrays_of
 from ..dtypes import as_dtype
+from ..errors import invalid
 from ..features import Checked, Dense, Sparse
 from ..shape import in_messages
 from ..specs import RaggedTensorSpec, SparseTensorSpec, TensorSpec, TypeSpec
 from ..tensor import as_array
-from . import Block, Op, invalid
+from . import Block, Op
 from .strings import mapped
 
 if TYPE_CHECKING:

@@ -14,12 +14,13 @@ from fastrec.columns import Arrays
 
 from ..columns import rows_of_shapes
 from ..dtypes import DType
+from ..errors import invalid
 from ..kernels import shaping as slicing
 from ..kernels.shaping import room
 from ..shape import in_messages
 from ..specs import TensorSpec, TypeSpec
 from ..tensor import TensorShape, as_array, as_texts
-from . import Array, Block, Op, constant_of, invalid, known_sizes
+from . import Array, Block, Op, constant_of, known_sizes
 from .reductions import one_number
 from .shaping import is_column, moved
 

@@ -11,10 +11,10 @@ import numpy as np
 import fastrec
 
 from ..dtypes import DType, as_dtype
-from ..errors import InvalidArgumentError
+from ..errors import InvalidArgumentError, invalid
 from ..specs import RaggedTensorSpec, TensorSpec, TypeSpec
 from ..tensor import as_array
-from . import Array, Mismatch, Op, constant_of, invalid
+from . import Array, Mismatch, Op, constant_of
 
 Ragged = fastrec.Ragged
 

@@ -13,10 +13,11 @@ from fastrec import _core
 
 from ..columns import arrays_of, flat_values, padded_strings
 from ..dtypes import DType
+from ..errors import invalid
 from ..shape import in_messages
 from ..specs import RaggedTensorSpec, SparseTensorSpec, TensorSpec, TypeSpec
 from ..tensor import as_array
-from . import Array, Block, Mismatch, Op, invalid
+from . import Array, Block, Mismatch, Op
 from .ragged import MAKE, Ragged, as_ragged, normal, rank_of, splits_of
 
 

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from ..dtypes import DType
+from ..errors import invalid
 from ..shape import in_messages
 from ..specs import RaggedTensorSpec, TensorSpec, TypeSpec
 from ..tensor import as_array
-from . import Array, Mismatch, Op, invalid
+from . import Array, Mismatch, Op
 from .picking import filled
 from .ragged import (
     OutOfRows,

@@ -12,12 +12,13 @@ import numpy as np
 from fastrec import _tensor
 
 from ..dtypes import DType
+from ..errors import invalid
 from ..kernels.shaping import reduced as along
 from ..kernels.shaping import summed
 from ..shape import in_messages
 from ..specs import TensorSpec, TypeSpec
 from ..tensor import as_array
-from . import Array, Block, Op, constant_of, invalid, of_type, same_spec
+from . import Array, Block, Op, constant_of, of_type, same_spec
 
 _LINE = 64  # the minimum length of a loop that justifies a call
 _WORTH = 1 << 9  # the minimum number of elements for native code

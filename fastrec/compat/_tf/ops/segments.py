@@ -12,10 +12,11 @@ import numpy as np
 from fastrec import _tensor
 
 from ..dtypes import DType
+from ..errors import invalid
 from ..shape import in_messages
 from ..specs import TensorSpec, TypeSpec
 from ..tensor import as_array
-from . import Array, Op, constant_of, invalid, same_spec
+from . import Array, Op, constant_of, same_spec
 from .picking import numbered
 
 

@@ -14,12 +14,12 @@ from fastrec.columns import Arrays
 
 from ..columns import are_numbers, flat_values, rows_of_shapes, shapes_of
 from ..dtypes import DType
-from ..errors import InvalidArgumentError
+from ..errors import InvalidArgumentError, invalid
 from ..kernels.shaping import new_sizes
 from ..shape import in_messages
 from ..specs import TensorSpec, TypeSpec
 from ..tensor import as_array
-from . import Array, Block, Op, constant_of, invalid, known_sizes
+from . import Array, Block, Op, constant_of, known_sizes
 from .reductions import one_number
 
 

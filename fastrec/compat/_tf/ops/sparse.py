@@ -12,11 +12,12 @@ import numpy as np
 import fastrec
 
 from ..columns import VarLen, shape_of
+from ..errors import invalid
 from ..kernels.shaping import new_sizes
 from ..shape import in_messages
 from ..specs import SparseTensorSpec, TensorSpec, TypeSpec
 from ..tensor import as_array
-from . import Array, Block, Mismatch, Op, invalid, known_sizes, same_spec
+from . import Array, Block, Mismatch, Op, known_sizes, same_spec
 
 Sparse = fastrec.Sparse
 _UNSORTED = (

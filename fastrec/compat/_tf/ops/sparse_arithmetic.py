@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import invalid
 from ..shape import in_messages
 from ..specs import SparseTensorSpec, TensorSpec, TypeSpec
 from ..tensor import as_array
-from . import Array, Op, constant_of, invalid, same_spec
+from . import Array, Op, constant_of, same_spec
 from .segments import combined
 from .sparse import Sparse, dense_array, picked
 

@@ -15,13 +15,13 @@ import fastrec
 from fastrec import _tensor
 
 from ..dtypes import DType, as_dtype, string
-from ..errors import OutOfRangeError, UnimplementedError
+from ..errors import OutOfRangeError, UnimplementedError, invalid
 from ..kernels.csv import NotANumber, number_of, numbers_of
 from ..patterns import compiled
 from ..shape import in_messages
 from ..specs import TensorSpec, TypeSpec
 from ..tensor import TensorShape, as_array, as_texts
-from . import Array, Block, Op, constant_of, invalid, of_type
+from . import Array, Block, Op, constant_of, of_type
 from .arithmetic import broadcast_sizes
 from .cutting import SPACE
 from .reductions import sizes_left

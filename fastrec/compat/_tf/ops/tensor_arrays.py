@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from ..columns import rows_of
-from ..errors import OutOfRangeError
+from ..errors import OutOfRangeError, invalid
 from ..shape import TensorShape
 from ..specs import TensorArraySpec, TensorSpec, TypeSpec, batched, unbatched
 from ..tensor import as_array
-from . import Array, Mismatch, Op, invalid
+from . import Array, Mismatch, Op
 from .joining import CONCAT, PACK
 
 

@@ -14,11 +14,12 @@ import fastrec
 from fastrec import _tensor
 
 from ..dtypes import int32, int64, string
+from ..errors import invalid
 from ..kernels import unicode
 from ..kernels.unicode import Errors, scripts_of
 from ..specs import TensorSpec, TypeSpec
 from ..tensor import as_array, as_texts
-from . import Array, Op, invalid
+from . import Array, Op
 from .arithmetic import unary
 from .cutting import in_rows
 from .strings import mapped

@@ -12,7 +12,8 @@ import numpy as np
 import fastrec
 
 from ..columns import arrays_of, column_of, flat_values, joined, refilled, rows_of, size_of, taken
-from ..ops import Block, Op, invalid
+from ..errors import invalid
+from ..ops import Block, Op
 from ..shape import in_messages
 from ..specs import TensorArraySpec, TensorSpec, TypeSpec, batched, common, unbatched
 from ..tensor import as_array, convert_to_tensor

@@ -15,7 +15,8 @@ import numpy as np
 
 from .. import nest
 from ..columns import joined, taken
-from ..ops import Block, Draw, Op, invalid
+from ..errors import invalid
+from ..ops import Block, Draw, Op
 from ..specs import TypeSpec, common
 from ..tensor import Tensor, convert_to_tensor
 from .calls import CALLERS, Called, DrawOfPart, Unfit, calling, current_call
