@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from fastrec import _core
 from fastrec.batches.block_shuffle import Shuffle, order_fields, plan_blocks
+from fastrec.batches.fetch_plans import FetchPlanner
 from fastrec.batches.order import OrderSpec
-from fastrec.batches.remote_feed import _Planner
 from fastrec.records.remote_dataset import IndexList, RemoteDataset
 from fastrec.storage.options import StorageOptions
 
@@ -193,7 +193,9 @@ def _totals(remote: RemoteDataset, spec: OrderSpec, begin: int) -> Iterator[_Tot
     order = _core.Order(remote.file_counts(), spec, start=begin)
     requests = size = rows = kept = 0
     sizes: dict[int, int] = {}
-    for group in _Planner(remote, order, spec.block):
+    readers = spec.shard[1]
+    tail = -(-spec.block * spec.virtual_shards // readers) if readers > 1 else 0
+    for group in FetchPlanner(remote, order, spec.block, tail=tail):
         sizes[group.number] = group.plan.size
         requests += len(group.plan.ranges)
         size += group.plan.size

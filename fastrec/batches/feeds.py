@@ -15,12 +15,13 @@ from ..records.remote_dataset import RemoteDataset
 from ..threads.pipeline import Pipeline
 from .audit import Audit, AuditLog
 from .epoch_pass import Pass
+from .fetch_plans import Entries
 from .options import Options
 from .order import Ordering
 from .pinned_memory import page_locked
 from .planned import PlannedFeed, PlannedPass
 from .postprocess import NativeFeed, Stage, Steps
-from .remote_feed import Entries, RemoteFeed
+from .remote_feed import RemoteFeed
 from .stream import stream
 
 __all__ = ["Feeds"]
@@ -78,13 +79,10 @@ class Feeds:
         stage = Stage(run, self._schema, self._steps)
         audit = Audit(self._audits, run, stage)
         if isinstance(dataset, RemoteDataset):
+            block, tail = self._order.block_of(run.spec)
             entries = run.entries()
-            feed = RemoteFeed(
-                dataset,
-                run.native,
-                self._order.block_of(run.spec),
-                None if entries is None else Entries(run.spec.buffer, *entries),
-            )
+            entering = None if entries is None else Entries(run.spec.buffer, *entries)
+            feed = RemoteFeed(dataset, run.native, block, entering, tail)
             return self._pipeline(feed, stage.fetched), audit
         assert isinstance(run.native, _core.Order)
         loader = _core.Loader(

@@ -278,11 +278,18 @@ class Ordering:
             )
         return replace(spec, block=block, virtual_shards=shards)
 
-    def block_of(self, spec: OrderSpec) -> int:
-        """Return the number of records per block that is fetched as a whole; 0 without blocks."""
+    def block_of(self, spec: OrderSpec) -> tuple[int, int]:
+        """Return the size of blocks that are fetched as a whole, and of the tail of an epoch.
+
+        Both are in records, and 0 without blocks. In the tail, whose size is one block of each
+        virtual shard of this shard, virtual shards may end at different times.
+        """
         if self.selection or spec.shuffle != "blocks":
-            return 0
-        return self._planned(spec, len(self.dataset)).block
+            return 0, 0
+        spec = self._planned(spec, self.record_count)
+        crosses = spec.batch_across_epochs
+        tail = -(-spec.block * spec.virtual_shards // spec.shard[1])
+        return spec.block, 0 if crosses or spec.shard[1] == 1 else tail
 
     def native(self, spec: OrderSpec, epoch: int = 0, used: int = 0) -> _core.Order:
         """Return the native order over the files' index, starting at a position of an epoch."""

@@ -401,7 +401,10 @@ class Extract:
         ------
         CorruptRecordError, LimitExceededError
         """
-        return self._records.take(np.searchsorted(self._numbers, numbers).astype(np.uint64))
+        rows = np.searchsorted(self._numbers, numbers)
+        if rows.max(initial=-1) >= len(self._numbers) or (self._numbers[rows] != numbers).any():
+            raise IndexError("a record is not in the ranges that were fetched for it")
+        return self._records.take(rows.astype(np.uint64))
 
     def take_sound(
         self, numbers: NDArray[np.uint64], misfits: list[tuple[int, FastrecError]]

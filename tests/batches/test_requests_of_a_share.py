@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from fastrec import _core
 from fastrec.batches.block_shuffle import order_fields, plan_blocks
+from fastrec.batches.fetch_plans import Entries, FetchPlanner
 from fastrec.batches.order import OrderSpec
-from fastrec.batches.remote_feed import Entries, _Planner
 from fastrec.records.remote_dataset import IndexList, RemoteDataset
 from fastrec.storage.options import StorageOptions
 
@@ -24,20 +24,25 @@ MIB = 1 << 20
 class Uniform:
     """The index of an object with records of one size."""
 
-    size = RECORDS // OBJECTS * RECORD_BYTES
+    def __init__(self, records: int, record_bytes: int) -> None:
+        self._records, self._record_bytes = records, np.uint64(record_bytes)
+        self.size = records * record_bytes
 
     def __len__(self) -> int:
-        return RECORDS // OBJECTS
+        return self._records
 
     def bounds(self, numbers: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-        begins = numbers * np.uint64(RECORD_BYTES)
-        return begins, begins + np.uint64(RECORD_BYTES)
+        begins = numbers * self._record_bytes
+        return begins, begins + self._record_bytes
 
 
 class Described:
     """An object that has a size and no bytes."""
 
-    name, silent, size = "object", False, Uniform.size
+    name, silent = "object", False
+
+    def __init__(self, size: int) -> None:
+        self.size = size
 
 
 class Fetched(NamedTuple):
@@ -46,14 +51,22 @@ class Fetched(NamedTuple):
     records: list[int]
 
 
-def requests_of(order: Any, batch_size: int, rank: int, ranks: int) -> Fetched:
-    objects: list[Any] = [Described()] * OBJECTS
-    indexes: list[Any] = [Uniform()] * OBJECTS
+def requests_of(
+    order: Any,
+    batch_size: int,
+    rank: int,
+    ranks: int,
+    records_in_all: int = RECORDS,
+    record_bytes: int = RECORD_BYTES,
+) -> Fetched:
+    uniform = Uniform(records_in_all // OBJECTS, record_bytes)
+    objects: list[Any] = [Described(uniform.size)] * OBJECTS
+    indexes: list[Any] = [uniform] * OBJECTS
     options = {"verify": True, "max_record": 0}
     dataset = RemoteDataset(objects, IndexList(indexes), StorageOptions(), options)
     spec = OrderSpec(**order_fields(order), seed=1, shard=(rank, ranks), batch_size=batch_size)
     if order == "blocks":
-        block, shards = plan_blocks(0, spec.window, RECORDS, dataset.size)
+        block, shards = plan_blocks(0, spec.window, len(dataset), dataset.size)
         spec = replace(spec, block=block, virtual_shards=shards)
     count, size, records = 0, 0, []
     native = _core.Order(dataset.file_counts(), spec)
@@ -63,7 +76,8 @@ def requests_of(order: Any, batch_size: int, rank: int, ranks: int) -> Fetched:
         entries = Entries(
             spec.buffer, _core.Order(dataset.file_counts(), in_order), np.empty(0, np.uint64)
         )
-    for group in _Planner(dataset, native, spec.block, entries):
+    tail = spec.block * spec.virtual_shards // ranks
+    for group in FetchPlanner(dataset, native, spec.block, entries, tail):
         count += len(group.plan.ranges)
         size += group.plan.size
         records += [number for batch in group.batches for number in batch.numbers.tolist()]
@@ -101,3 +115,14 @@ def test_blocks_take_large_requests_for_any_batch_size(batch_size: int) -> None:
     fetched = requests_of("blocks", batch_size, 3, 64)
     assert fetched.size <= 1.15 * RECORDS * RECORD_BYTES / 64
     assert fetched.size >= 0.95 * MIB * fetched.requests
+
+
+@pytest.mark.parametrize(
+    ("records", "record_bytes"), [(1296, 100_000), (16_248, 8000), (24_000, 8000), (256_000, 1000)]
+)
+def test_virtual_shards_that_end_early_cost_few_bytes(records: int, record_bytes: int) -> None:
+    # The number of records is not a multiple of the blocks, so some virtual shards end early.
+    for rank in range(8):
+        fetched = requests_of("blocks", 16, rank, 8, records, record_bytes)
+        assert fetched.size <= 1.15 * len(fetched.records) * record_bytes
+        assert len(fetched.records) == records // 8

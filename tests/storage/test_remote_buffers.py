@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from object_server import Objects, ObjectServer
 
 import fastrec
-from fastrec.batches import remote_feed
+from fastrec.batches import fetch_plans
 
 FEATURES = {"i": fastrec.FixedLenFeature((), np.int64)}
 COUNTS = (700, 0, 1, 433, 299)
@@ -45,8 +45,8 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sources]:
 
 @pytest.fixture
 def small_groups(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(remote_feed, "_FIRST_GROUP", 3000)
-    monkeypatch.setattr(remote_feed, "_LEAST_GROUP", 1 << 14)  # groups of 4 KiB
+    monkeypatch.setattr(fetch_plans, "_FIRST_GROUP", 3000)
+    monkeypatch.setattr(fetch_plans, "_LEAST_GROUP", 1 << 14)  # groups of 4 KiB
 
 
 def batches_of(source: Any, state: Any = None, **options: Any) -> tuple[list[list[int]], Any]:
@@ -126,7 +126,7 @@ def test_each_byte_of_a_rank_is_fetched_once(sources: Sources) -> None:
 
 @pytest.mark.usefixtures("small_groups")
 def test_drawn_records_do_not_stay_in_memory(sources: Sources) -> None:
-    held = remote_feed._Held()
+    held = fetch_plans._Held()
     kept: dict[int, int] = {}
     generator = np.random.default_rng(0)
     buffer, most = np.empty(0, np.uint64), 0
