@@ -32,7 +32,7 @@ class Entries(NamedTuple):
     buffer : int
         Size of the buffer, in records.
     order : _core.Order or LateOrder
-        The order in which records enter, from the start of the first epoch.
+        The order of entering records, from the start of the first epoch.
     drawn : ndarray of uint64
         Records that were drawn in the first epoch before this pass, in ascending order.
     """
