@@ -95,7 +95,8 @@ def test_a_pass_requests_each_object_once(store: Store) -> None:
 def test_a_rank_in_file_order_requests_the_indexes_of_its_first_steps(
     store: Store, count: int, drop_remainder: bool
 ) -> None:
-    options: Any = {"drop_remainder": drop_remainder, "uneven": "drop"}
+    # Each thread prepares batches ahead.
+    options: Any = {"drop_remainder": drop_remainder, "uneven": "drop", "threads": 2}
     batch = first_batch(batcher_of(store.urls, shard=(count - 1, count), **options))
     assert batch == list(range(16 * (count - 1), 16 * count))
     requests = store.requests()
