@@ -41,6 +41,19 @@ def as_records(records):
     return tuple(result)
 
 
+cdef bytes _copy_of(record):
+    """Copy a bytes-like object, whose bytes may change."""
+    cdef Py_buffer view
+    whole = memoryview(record)
+    if not whole.c_contiguous:
+        return bytes(whole)
+    PyObject_GetBuffer(whole, &view, PyBUF_SIMPLE)
+    try:
+        return bytes_of(<const uint8_t *>view.buf, <size_t>view.len)
+    finally:
+        PyBuffer_Release(&view)
+
+
 @cython.final
 cdef class Spans:
     """Spans of records, and references that keep their memory alive."""
@@ -69,7 +82,7 @@ cdef class Spans:
     cdef int _of_objects(self, tuple records) except -1:
         cdef size_t i
         if not all_bytes(records):
-            records = tuple([r if type(r) is bytes else bytes(memoryview(r)) for r in records])
+            records = tuple([r if type(r) is bytes else _copy_of(r) for r in records])
         self._allocate(len(records))
         self.kept = records
         for i in range(self.count):

@@ -212,7 +212,8 @@ class InflatedDataset(RemoteDataset):
     def _record(self, number: int) -> bytes | None:
         """Return one record; None unless it fills the range that the index states."""
         file, begin, end = self.frame_of(number)
-        data = iter([bytes(self._fetch([(file, begin, end)], None))])
+        content = self._range(file, begin, end, None)
+        data = iter([content if type(content) is bytes else bytes(content)])
         reader = _core.RecordReader(
             self.files[file].name, read=lambda _: next(data, b""), begin=begin, **self.options
         )

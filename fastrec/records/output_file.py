@@ -84,21 +84,29 @@ class Output:
         # Iterating over the records may have closed the file.
         if self._finished or self.core.closed:
             raise ValueError("the writer is closed")
-        self._frames += frames
         self._waiting += count
+        with memoryview(frames) as view:
+            if len(view) >= self.BLOCK:  # a copy would hold the interpreter's lock
+                self._compress(view)
+                return
+            self._frames += view
         if len(self._frames) >= self.BLOCK:
             self._compress()
 
-    def _compress(self) -> None:
-        """Compress piece by piece, so that Ctrl-C works; an interruption ends the file."""
+    def _compress(self, further: bytes | memoryview = b"") -> None:
+        """Compress the waiting frames, and further ones, so that Ctrl-C works.
+
+        An interruption ends the file.
+        """
         assert self._compressor is not None
         compress = self._compressor.compress
         try:
-            with memoryview(self._frames) as frames:
-                begins = range(0, len(frames), self.BLOCK)
-                pieces = [compress(frames[begin : begin + self.BLOCK]) for begin in begins]
-            self.core.write_frames(b"".join(pieces), self._waiting)
-            self._compressed += len(self._frames)
+            for waiting in (self._frames, further):
+                with memoryview(waiting) as frames:
+                    for begin in range(0, len(frames), self.BLOCK):
+                        self.core.write_frames(compress(frames[begin : begin + self.BLOCK]), 0)
+            self.core.write_frames(b"", self._waiting)
+            self._compressed += len(self._frames) + len(further)
             self._frames.clear()
             self._waiting = 0
         except BaseException:

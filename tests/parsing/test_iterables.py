@@ -173,3 +173,12 @@ def test_an_endless_iterator_is_written_while_it_yields(tmp_path: Path) -> None:
     with pytest.raises(InterruptedError), fastrec.Writer(tmp_path / "a.tfrecord") as writer:
         writer.write_many(records())
     assert not (tmp_path / "a.tfrecord").exists()
+
+
+@pytest.mark.parametrize("size", [1, 1 << 20])
+def test_records_in_any_kind_of_memory_are_parsed(size: int) -> None:
+    record = fastrec.encode_example({"x": bytes(size)})
+    spread = memoryview(np.frombuffer(record, np.uint8).repeat(2).tobytes())[::2]
+    records: list[Any] = [record, bytearray(record), memoryview(record), spread]
+    columns = fastrec.parse_example(records, {"x": fastrec.FixedLenFeature((), bytes)})
+    assert columns["x"].to_list() == [bytes(size)] * 4

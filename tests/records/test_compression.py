@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from verbs import flip, gzipped, number_records, offsets_of, promise, read, write, zlibbed
 
 import fastrec
+from fastrec.records.output_file import Output
 
 RECORDS = number_records(5)
 FRAMES = reference.write_frames(RECORDS)
@@ -37,6 +38,19 @@ def test_what_a_writer_compresses_the_standard_library_expands(tmp_path: Path, n
     expand = gzip.decompress if name == "GZIP" else zlib.decompress
     assert expand(path.read_bytes()) == FRAMES
     assert read(path) == read(path, compression=name) == (RECORDS, None)
+
+
+@pytest.mark.parametrize("name", ["GZIP", "ZLIB"])
+def test_long_and_short_records_are_compressed_in_order(tmp_path: Path, name: Any) -> None:
+    generator, block = np.random.default_rng(0), Output.BLOCK
+    sizes = [3, 2 * block, 5, block - 17, block - 16, 0, block, 7]
+    records = [generator.bytes(size) for size in sizes]
+    with fastrec.Writer(tmp_path / "file", compression=name) as writer:
+        for record in records:
+            writer.write(record)
+        writer.write_many(records)
+    assert writer.count == 2 * len(records)
+    assert read(tmp_path / "file") == (2 * records, None)
 
 
 @pytest.mark.parametrize("name", ["GZIP", "ZLIB"])
