@@ -45,7 +45,7 @@ _CONTROL = re.compile(rb"[\0-\x08\x0b\x0e-\x1f\x7f]")
 
 
 class Stored(NamedTuple):
-    """The feature that a file of a sample holds; None for a file that only marks an empty record."""
+    """The feature that a file of a sample holds; None if the file only marks an empty record."""
 
     feature: str | None
     encoding: Encoding
