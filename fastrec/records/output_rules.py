@@ -83,8 +83,7 @@ def output_compression(path: Any, compression: Compression) -> Codec | None:
         kind = normalize(compression)
         if kind is not None and kind not in WRITABLE:
             raise ValueError(
-                f"compression {kind!r} can be read, but not written; fastrec.convert writes "
-                "archives"
+                f"compression {kind!r} can be read, but not written; use None or 'GZIP'"
             )
         return kind
     is_name = isinstance(path, (str, bytes, os.PathLike))

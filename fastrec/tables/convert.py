@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Convert between record files and tables (Parquet, Arrow IPC, CSV, JSON lines) or tar archives.
+"""Convert between TFRecord files and tables, bagz, array_record or NPZ files.
 
 Tables require the extra ``arrow``: ``pip install 'fastrec-io[arrow]'``.
 """
@@ -29,7 +29,6 @@ from .formats import (
     files_of,
     packed,
     requested,
-    target_format_of,
 )
 
 if TYPE_CHECKING:
@@ -94,8 +93,6 @@ def convert(
     tensors: bool = False,
     base64: bool = False,
     schema: Any = None,
-    key: str | None = None,
-    extensions: Mapping[str, str] | None = None,
     compression: TableCompression | None = None,
     level: int | None = None,
     row_group_size: int = 1 << 17,
@@ -108,7 +105,7 @@ def convert(
     source_shards: Shards = "complete",
     **options: Unpack[RecordFileOptions],
 ) -> Converted:
-    """Convert record files into tables or tar archives, or these into record files.
+    """Convert record files into tables or other formats, or these into record files.
 
     Either the source or the target is TFRecord. To rewrite record files as record files, use
     :func:`fastrec.reshard`. The target appears complete or not at all, and memory is bounded.
@@ -119,18 +116,16 @@ def convert(
         Files to read. Record files may also be named by URLs.
     target : path or URL
     source_format, target_format : str, optional
-        ``"tfrecord"``, ``"parquet"``, ``"arrow"``, ``"csv"``, ``"jsonl"``, ``"tar"``, ``"bag"``,
-        ``"bagz"``, ``"array_record"`` or ``"npz"``. Detected from the end of the name by default:
-        ``.parquet``, ``.pq``, ``.arrow``, ``.feather``, ``.ipc``, ``.csv``, ``.jsonl``,
-        ``.ndjson``, ``.tar``, ``.bag``, ``.bagz``, ``.array_record``, ``.arrayrecord``, ``.npz``.
-        All other names are TFRecord. A source that is a tar archive is detected by its content. The
+        ``"tfrecord"``, ``"parquet"``, ``"arrow"``, ``"csv"``, ``"jsonl"``, ``"bag"``, ``"bagz"``,
+        ``"array_record"`` or ``"npz"``. Detected from the end of the name by default: ``.parquet``,
+        ``.pq``, ``.arrow``, ``.feather``, ``.ipc``, ``.csv``, ``.jsonl``, ``.ndjson``, ``.bag``,
+        ``.bagz``, ``.array_record``, ``.arrayrecord``, ``.npz``. All other names are TFRecord. The
         records of bag, bagz and array_record files are bytes, and stay as they are.
     features : mapping of str to feature, SequenceFeatures, or list of str, optional
         The columns. For record files, as for :func:`fastrec.arrow.table`. By default, or with a
         list of names, :func:`fastrec.infer_features` infers all or the named features in a first
         pass over all records, and arrays are kept as their encoded bytes. For tables, `features`
-        selects the columns to read and the features to write them as. For a tar archive as the
-        target, a list of names.
+        selects the columns to read and the features to write them as.
     raw : bool
         Whether to store whole records in one binary column, ``record``, byte for byte. Not
         supported for CSV. In JSON lines, records are base64.
@@ -150,15 +145,6 @@ def convert(
         Whether columns of bytes are base64 in CSV and JSON lines.
     schema : pyarrow.Schema, optional
         New types for the columns of a table. A cast that would lose a value is an error.
-    key : str, optional
-        For a tar archive as the target: the feature whose string or integer is the key of each
-        sample, which names its files. By default the number of the record, or ``__key__`` for
-        records that were read from an archive.
-    extensions : mapping of str to str, optional
-        For a tar archive as the target: extensions of the files of some features. By default the
-        name of the feature and the type of its values: ``cls`` for one integer, ``npy`` for
-        numbers, ``mp`` (MessagePack) for lists of bytes, and ``jpg``, ``png``, ``npy``, ``json``,
-        ``txt``, ``bin`` or that of another medium for one value of bytes.
     compression : str, optional
         Compression of the target. TFRecord: ``"GZIP"``, ``"ZLIB"``, ``"ZSTD"`` or ``"none"``; by
         default GZIP for a name that ends in ``.gz``, and ZSTD for ``.zst``. Parquet: ``"snappy"``
@@ -224,18 +210,15 @@ def convert(
     paths = files_of(source, storage, source_shards)
     origin, goal = (
         requested("source_format", source_format, paths),
-        requested("target_format", target_format, [target], target_format_of),
+        requested("target_format", target_format, [target]),
     )
     common: dict[str, Any] = {"storage": storage, "progress": progress, "on_error": on_error}
     common |= {"shard_records": shard_records, "overwrite": overwrite}
-    if between := record_formats.between(paths, origin, goal, storage):
+    if between := record_formats.between(origin, goal):
         tabular = {"raw": raw, "text": text, "images": images, "tensors": tensors}
         record_formats.refuse("a table", tabular | {"base64": base64, "schema": schema})
-        samples = {"key": key, "extensions": extensions, "features": features}
         packing = {"compression": compression, "level": level}
-        return Converted(*between(paths, target, samples, packing, common, options), [], [])
-    record_formats.refuse("a target that is a tar archive", {"key": key, "extensions": extensions})
-    origin = TFRECORD if origin in RECORD_FORMATS else origin
+        return Converted(*between(paths, target, features, packing, common, options), [], [])
     try:
         from . import bytes_columns, columns
     except ModuleNotFoundError as error:

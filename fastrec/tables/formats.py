@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from ..arguments import check_path
@@ -27,11 +27,10 @@ __all__ = [
     "packed",
     "requested",
     "tables_in",
-    "target_format_of",
 ]
 
 TableFormat = Literal[
-    "tfrecord", "parquet", "arrow", "csv", "jsonl", "tar", "bag", "bagz", "array_record", "npz"
+    "tfrecord", "parquet", "arrow", "csv", "jsonl", "bag", "bagz", "array_record", "npz"
 ]
 """Formats of files, by name."""
 
@@ -52,40 +51,25 @@ FORMATS: dict[str, tuple[str, ...]] = {
 }
 
 RECORD_FORMATS: dict[str, tuple[str, ...]] = {
-    "tar": (".tar",),
     "bag": (".bag",),
     "bagz": (".bagz",),
     "array_record": (".array_record", ".arrayrecord"),
     "npz": (".npz",),
 }
-"""Other formats of records; a source in one of them is a source of records, not a table."""
+"""Other formats of records."""
 
 KNOWN = (TFRECORD, *FORMATS, *RECORD_FORMATS)
 _BY_SUFFIX = {
-    suffix: name
-    for name, suffixes in (FORMATS | RECORD_FORMATS).items()
-    if name != "tar"  # a source that is an archive is detected by its content
-    for suffix in suffixes
+    suffix: name for name, suffixes in (FORMATS | RECORD_FORMATS).items() for suffix in suffixes
 }
 
 
 def format_of(path: PathLike) -> str:
-    """Return the format of a source that its name implies; TFRecord for all other names."""
-    return _BY_SUFFIX.get(_suffix_of(path), TFRECORD)
-
-
-def target_format_of(path: PathLike) -> str:
-    """Return the format that the name of an output implies; TFRecord for all other names."""
-    suffix = _suffix_of(path)
-    found = [name for name, suffixes in RECORD_FORMATS.items() if suffix in suffixes]
-    return found[0] if found else _BY_SUFFIX.get(suffix, TFRECORD)
-
-
-def _suffix_of(path: PathLike) -> str:
+    """Return the format that a file's name implies; TFRecord for all other names."""
     name = os.fsdecode(path).lower()
     for suffix in PACKED_SUFFIXES:
         name = name.removesuffix(suffix)
-    return os.path.splitext(name)[1]
+    return _BY_SUFFIX.get(os.path.splitext(name)[1], TFRECORD)
 
 
 def packed(path: PathLike, kind: str, compression: str | None) -> str | None:
@@ -107,22 +91,15 @@ def packed(path: PathLike, kind: str, compression: str | None) -> str | None:
     return named
 
 
-def requested(
-    option: str,
-    name: str | None,
-    paths: Sequence[PathLike],
-    implied: Callable[[PathLike], str] = format_of,
-) -> str:
+def requested(option: str, name: str | None, paths: Sequence[PathLike]) -> str:
     """Return the format that an option names, or the common format of all `paths`.
-
-    `implied` returns the format that a name implies.
 
     Raises
     ------
     ValueError
         If the format does not exist, or if the paths have several formats.
     """
-    found = {implied(path) for path in paths} if name is None else {name}
+    found = {format_of(path) for path in paths} if name is None else {name}
     if len(found) != 1 or not found <= set(KNOWN):
         got = " and ".join(map(ascii, sorted(found)))
         raise ValueError(f"{option} must be one of {', '.join(map(repr, KNOWN))}, got {got}")

@@ -3,38 +3,30 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from ..records.paths import PACKED_SUFFIXES
-from ..storage.options import StorageOptions
-from .archives import are_archives, read_archives, write_archives
 from .containers import CONTAINERS, read_container, write_container
-from .formats import FORMATS, TFRECORD
+from .formats import TFRECORD
 from .npz import read_npz, write_npz
 
 __all__ = ["between", "refuse"]
 
 _Done = tuple[int, list[str]]
 _Options = Mapping[str, Any]
-_Convert = Callable[[Sequence[Any], Any, _Options, _Options, _Options, _Options], _Done]
+_Convert = Callable[[Sequence[Any], Any, Any, _Options, _Options, _Options], _Done]
 
 
-def between(
-    paths: Sequence[Any], origin: str, goal: str, storage: StorageOptions
-) -> _Convert | None:
+def between(origin: str, goal: str) -> _Convert | None:
     """Return the function that converts between two formats of records; None for a table.
 
     Raises
     ------
     ValueError
-        If both formats are other ones than TFRecord.
+        If neither format is TFRecord.
     """
-    if origin == TFRECORD and goal in (TFRECORD, "tar") and are_archives(paths, storage):
-        origin = "tar"
-    if (origin not in _WAYS and goal not in _WAYS) or (origin == "tar" and goal in FORMATS):
+    if origin not in _WAYS and goal not in _WAYS:
         return None
     if TFRECORD not in (origin, goal):
         names = " and ".join(
@@ -53,42 +45,6 @@ def refuse(requires: str, options: Mapping[str, Any]) -> None:
             raise ValueError(f"{name} requires {requires}")
 
 
-def _to_archives(
-    paths: Sequence[Any],
-    target: Any,
-    samples: _Options,
-    packing: _Options,
-    common: _Options,
-    options: _Options,
-) -> _Done:
-    names = samples["features"]
-    if isinstance(names, Mapping) or hasattr(names, "context"):
-        raise TypeError("features must be a list of names for a tar archive")
-    if options:
-        raise TypeError(f"{next(iter(options))} requires a target that is TFRecord")
-    is_packed = os.path.splitext(os.fsdecode(target).lower())[1] in PACKED_SUFFIXES
-    if is_packed or packing["compression"] not in (None, "none") or packing["level"] is not None:
-        raise ValueError(
-            "tar archives are written without compression, which would prevent random access; "
-            "end the name in .tar"
-        )
-    key, extensions = samples["key"], samples["extensions"]
-    return write_archives(paths, target, names=names, key=key, extensions=extensions, **common)
-
-
-def _from_archives(
-    paths: Sequence[Any],
-    target: Any,
-    samples: _Options,
-    packing: _Options,
-    common: _Options,
-    options: _Options,
-) -> _Done:
-    _refuse_names(samples)
-    refuse("a source that is not a tar archive", {"features": samples["features"]})
-    return read_archives(paths, target, **common, **_packed(packing), **options)
-
-
 def _packed(packing: _Options) -> dict[str, Any]:
     """Return the options for compressing record files."""
     compression = packing["compression"]
@@ -98,18 +54,28 @@ def _packed(packing: _Options) -> dict[str, Any]:
     }
 
 
+def _refuse_writing(options: _Options) -> None:
+    if options:
+        raise TypeError(f"{next(iter(options))} requires a target that is TFRecord")
+
+
+def _refuse_features(kind: str, features: Any) -> None:
+    if features is not None:
+        phrase = CONTAINERS[kind].phrase
+        raise ValueError(f"features and {phrase} are mutually exclusive: records stay as they are")
+
+
 def _to_container(
     kind: str,
     paths: Sequence[Any],
     target: Any,
-    samples: _Options,
+    features: Any,
     packing: _Options,
     common: _Options,
     options: _Options,
 ) -> _Done:
-    _refuse_features(kind, samples)
-    if options:
-        raise TypeError(f"{next(iter(options))} requires a target that is TFRecord")
+    _refuse_features(kind, features)
+    _refuse_writing(options)
     if packing["compression"] is not None:
         raise ValueError(f"compression is part of {CONTAINERS[kind].phrase}; leave it out")
     return write_container(kind, paths, target, level=packing["level"], **common)
@@ -119,56 +85,39 @@ def _from_container(
     kind: str,
     paths: Sequence[Any],
     target: Any,
-    samples: _Options,
+    features: Any,
     packing: _Options,
     common: _Options,
     options: _Options,
 ) -> _Done:
-    _refuse_features(kind, samples)
+    _refuse_features(kind, features)
     return read_container(kind, paths, target, **common, **_packed(packing), **options)
 
 
 def _to_npz(
     paths: Sequence[Any],
     target: Any,
-    samples: _Options,
+    features: Any,
     packing: _Options,
     common: _Options,
     options: _Options,
 ) -> _Done:
-    _refuse_names(samples)
-    if options:
-        raise TypeError(f"{next(iter(options))} requires a target that is TFRecord")
+    _refuse_writing(options)
     if packing["compression"] not in (None, "none") or packing["level"] is not None:
         raise ValueError("compression and level are not supported for NPZ")
-    return write_npz(paths, target, features=samples["features"], **common)
+    return write_npz(paths, target, features=features, **common)
 
 
 def _from_npz(
     paths: Sequence[Any],
     target: Any,
-    samples: _Options,
+    features: Any,
     packing: _Options,
     common: _Options,
     options: _Options,
 ) -> _Done:
-    _refuse_names(samples)
-    refuse("a source that is not an NPZ file", {"features": samples["features"]})
+    refuse("a source that is not an NPZ file", {"features": features})
     return read_npz(paths, target, **common, **_packed(packing), **options)
-
-
-def _refuse_names(samples: _Options) -> None:
-    names = {name: samples[name] for name in ("key", "extensions")}
-    refuse("a target that is a tar archive", names)
-
-
-def _refuse_features(kind: str, samples: _Options) -> None:
-    for name, value in samples.items():
-        if value is not None:
-            phrase = CONTAINERS[kind].phrase
-            raise ValueError(
-                f"{name} and {phrase} are mutually exclusive: records stay as they are"
-            )
 
 
 class _Way(NamedTuple):
@@ -179,10 +128,7 @@ class _Way(NamedTuple):
     write: _Convert
 
 
-_WAYS: dict[str, _Way] = {
-    "tar": _Way("a tar archive", _from_archives, _to_archives),
-    "npz": _Way("an NPZ file", _from_npz, _to_npz),
-} | {
+_WAYS: dict[str, _Way] = {"npz": _Way("an NPZ file", _from_npz, _to_npz)} | {
     kind: _Way(each.phrase, partial(_from_container, kind), partial(_to_container, kind))
     for kind, each in CONTAINERS.items()
 }
