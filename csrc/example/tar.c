@@ -158,7 +158,13 @@ static bool read_integer(fr_span text, int64_t *number) {
     return true;
 }
 
+/* The last part of an extension such as `label.cls` is the type of the content. */
 static bool holds_integers(fr_span extension) {
+    for (size_t i = extension.size; i > 0; i--)
+        if (extension.data[i - 1] == '.') {
+            extension = fr_span_after(extension, i);
+            break;
+        }
     static const char *const names[] = {"cls", "cls2", "class", "count", "index", "inx", "id"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (extension.size == strlen(names[i]) &&

@@ -4,8 +4,8 @@
  *
  * A sample is a run of members whose paths are equal up to the first dot of the file name. The rest
  * of the path, in lower case, is the name of a feature, and the content is its one value: an
- * integer for the extensions cls, cls2, class, count, index, inx and id if the content is one, and
- * otherwise bytes. The feature `__key__` holds the common path.
+ * integer if the content is one and the name is, or ends in a dot and, cls, cls2, class, count,
+ * index, inx or id, and otherwise bytes. The feature `__key__` holds the common path.
  *
  * As webdataset does, the reader skips members that are not files, members without an extension or
  * a name before it, and names such as `__meta__`. It reads ustar, pax (POSIX.1-2001) and GNU's long

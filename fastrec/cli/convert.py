@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Convert record files to tables, bagz, array_record or NPZ, and these to record files."""
+"""Convert record files to tables, tar, bagz, array_record or NPZ, and these to record files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o", "--output", required=True, metavar="FILE",
         help="the new file, or - for standard output; its name tells the format: .parquet, .arrow, "
-        ".csv, .jsonl, .bagz, .array_record, .npz, or records",
+        ".csv, .jsonl, .tar, .bagz, .array_record, .npz, or records",
     )  # fmt: skip
     for name in ("from", "to"):
         parser.add_argument(
@@ -44,6 +44,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--tensors", action="store_true",
         help="store arrays of fixed shape as arrow.fixed_shape_tensor, not as flat lists",
+    )  # fmt: skip
+    parser.add_argument(
+        "--key", metavar="FEATURE",
+        help="the feature whose values name the samples in tar (default: the record's number)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--extensions", type=_pairs, metavar="A=jpg,B=cls",
+        help="extensions of features in tar (default: the feature and the type of its values)",
     )  # fmt: skip
     parser.add_argument("--raw", action="store_true", help="store whole records in one column")
     parser.add_argument(
@@ -69,12 +77,21 @@ def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
+def _pairs(text: str) -> dict[str, str]:
+    pairs = [each.rpartition("=") for each in _names(text)]
+    if odd := [value for name, _, value in pairs if not name]:
+        raise argparse.ArgumentTypeError(f"must be FEATURE=EXTENSION, got {odd[0]!a}")
+    return {name: value for name, _, value in pairs}
+
+
 # Replacements for the names of fastrec.convert's arguments in messages.
 _OPTIONS = {
     "fastrec.reshard": "`fastrec reshard`",
     "source_format and target_format": "--from and --to",
     "name the columns by features": "name the columns by --features",
     "base64=True": "--base64",
+    "key= names": "--key names",
+    "extensions= chooses": "--extensions chooses",
 }
 
 
@@ -101,6 +118,8 @@ def run(arguments: argparse.Namespace, report: Report) -> int:
                 target_format=arguments.to_format,
                 features=arguments.features,
                 raw=arguments.raw,
+                key=arguments.key,
+                extensions=arguments.extensions,
                 text=arguments.text or detected,
                 images=arguments.images or detected,
                 tensors=arguments.tensors,

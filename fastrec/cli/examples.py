@@ -51,6 +51,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     "convert": (
         ("to Parquet", "fastrec convert 'train-*' -o train.parquet --text name"),
         ("from CSV", "fastrec convert table.csv -o table.tfrecord"),
+        ("to tar", "fastrec convert 'train-*' -o train.tar"),
     ),
     "view": (
         ("in a browser", "fastrec view 'train-*'"),

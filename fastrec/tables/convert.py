@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Convert between TFRecord files and tables, bagz, array_record or NPZ files.
+"""Convert between TFRecord files and tables, tar archives, bagz, array_record or NPZ files.
 
 Tables require the extra ``arrow``: ``pip install 'fastrec-io[arrow]'``.
 """
@@ -21,6 +21,7 @@ from ..storage.urls import local_path
 from . import record_formats
 from .formats import (
     FORMATS,
+    READ_AS_RECORDS,
     RECORD_FORMATS,
     TEXTUAL,
     TFRECORD,
@@ -29,6 +30,7 @@ from .formats import (
     files_of,
     packed,
     requested,
+    target_format_of,
 )
 
 if TYPE_CHECKING:
@@ -93,6 +95,8 @@ def convert(
     tensors: bool = False,
     base64: bool = False,
     schema: Any = None,
+    key: str | None = None,
+    extensions: Mapping[str, str] | None = None,
     compression: TableCompression | None = None,
     level: int | None = None,
     row_group_size: int = 1 << 17,
@@ -117,10 +121,11 @@ def convert(
     target : path or URL
     source_format, target_format : str, optional
         ``"tfrecord"``, ``"parquet"``, ``"arrow"``, ``"csv"``, ``"jsonl"``, ``"bag"``, ``"bagz"``,
-        ``"array_record"`` or ``"npz"``. Detected from the end of the name by default: ``.parquet``,
-        ``.pq``, ``.arrow``, ``.feather``, ``.ipc``, ``.csv``, ``.jsonl``, ``.ndjson``, ``.bag``,
-        ``.bagz``, ``.array_record``, ``.arrayrecord``, ``.npz``. All other names are TFRecord. The
-        records of bag, bagz and array_record files are bytes, and stay as they are.
+        ``"array_record"``, ``"npz"`` or ``"tar"``. Detected from the end of the name by default:
+        ``.parquet``, ``.pq``, ``.arrow``, ``.feather``, ``.ipc``, ``.csv``, ``.jsonl``,
+        ``.ndjson``, ``.bag``, ``.bagz``, ``.array_record``, ``.arrayrecord``, ``.npz``, ``.tar``.
+        All other names are TFRecord. The records of bag, bagz and array_record files are bytes, and
+        stay as they are. A source that is a tar archive is detected by its content.
     features : mapping of str to feature, SequenceFeatures, or list of str, optional
         The columns. For record files, as for :func:`fastrec.arrow.table`. By default, or with a
         list of names, :func:`fastrec.infer_features` infers all or the named features in a first
@@ -145,6 +150,15 @@ def convert(
         Whether columns of bytes are base64 in CSV and JSON lines.
     schema : pyarrow.Schema, optional
         New types for the columns of a table. A cast that would lose a value is an error.
+    key : str, optional
+        For a tar archive as the target: the feature whose string or integer is the key of each
+        sample, which names its files. By default the number of the record, or ``__key__`` for
+        records that were read from an archive.
+    extensions : mapping of str to str, optional
+        For a tar archive as the target: extensions of the files of some features. By default the
+        name of the feature and the type of its values: ``cls`` for one integer, ``npy`` for
+        numbers, ``mp`` (MessagePack) for lists of bytes, and ``jpg``, ``png``, ``npy``, ``json``,
+        ``txt``, ``bin`` or that of another medium for one value of bytes.
     compression : str, optional
         Compression of the target. TFRecord: ``"GZIP"``, ``"ZLIB"``, ``"ZSTD"`` or ``"none"``; by
         default GZIP for a name that ends in ``.gz``, and ZSTD for ``.zst``. Parquet: ``"snappy"``
@@ -210,11 +224,18 @@ def convert(
     paths = files_of(source, storage, source_shards)
     origin, goal = (
         requested("source_format", source_format, paths),
-        requested("target_format", target_format, [target]),
+        requested("target_format", target_format, [target], target_format_of),
     )
     common: dict[str, Any] = {"storage": storage, "progress": progress, "on_error": on_error}
     common |= {"shard_records": shard_records, "overwrite": overwrite}
-    if between := record_formats.between(origin, goal):
+    samples = {"key": key, "extensions": extensions}
+    if goal in (TFRECORD, "tar") and record_formats.are_archives(origin, paths, storage):
+        origin = "tar"
+    elif origin in READ_AS_RECORDS and goal not in RECORD_FORMATS:
+        origin = TFRECORD
+    if goal != "tar":
+        record_formats.refuse("a target that is a tar archive", samples)
+    if between := record_formats.between(origin, goal, samples):
         tabular = {"raw": raw, "text": text, "images": images, "tensors": tensors}
         record_formats.refuse("a table", tabular | {"base64": base64, "schema": schema})
         packing = {"compression": compression, "level": level}

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 from ..arguments import check_path
@@ -17,6 +17,7 @@ from ..storage.urls import local_path
 __all__ = [
     "FORMATS",
     "KNOWN",
+    "READ_AS_RECORDS",
     "RECORD_FORMATS",
     "TEXTUAL",
     "TFRECORD",
@@ -27,10 +28,11 @@ __all__ = [
     "packed",
     "requested",
     "tables_in",
+    "target_format_of",
 ]
 
 TableFormat = Literal[
-    "tfrecord", "parquet", "arrow", "csv", "jsonl", "bag", "bagz", "array_record", "npz"
+    "tfrecord", "parquet", "arrow", "csv", "jsonl", "bag", "bagz", "array_record", "npz", "tar"
 ]
 """Formats of files, by name."""
 
@@ -55,8 +57,12 @@ RECORD_FORMATS: dict[str, tuple[str, ...]] = {
     "bagz": (".bagz",),
     "array_record": (".array_record", ".arrayrecord"),
     "npz": (".npz",),
+    "tar": (".tar",),
 }
 """Other formats of records."""
+
+READ_AS_RECORDS = ("tar",)
+"""Formats whose files every reader reads as records, by their content."""
 
 KNOWN = (TFRECORD, *FORMATS, *RECORD_FORMATS)
 _BY_SUFFIX = {
@@ -65,7 +71,13 @@ _BY_SUFFIX = {
 
 
 def format_of(path: PathLike) -> str:
-    """Return the format that a file's name implies; TFRecord for all other names."""
+    """Return the format that the name of a source implies; TFRecord for all other names."""
+    name = target_format_of(path)
+    return TFRECORD if name in READ_AS_RECORDS else name
+
+
+def target_format_of(path: PathLike) -> str:
+    """Return the format that the name of a target implies; TFRecord for all other names."""
     name = os.fsdecode(path).lower()
     for suffix in PACKED_SUFFIXES:
         name = name.removesuffix(suffix)
@@ -91,15 +103,22 @@ def packed(path: PathLike, kind: str, compression: str | None) -> str | None:
     return named
 
 
-def requested(option: str, name: str | None, paths: Sequence[PathLike]) -> str:
+def requested(
+    option: str,
+    name: str | None,
+    paths: Sequence[PathLike],
+    implied: Callable[[PathLike], str] = format_of,
+) -> str:
     """Return the format that an option names, or the common format of all `paths`.
+
+    `implied` returns the format that a name implies.
 
     Raises
     ------
     ValueError
         If the format does not exist, or if the paths have several formats.
     """
-    found = {format_of(path) for path in paths} if name is None else {name}
+    found = {implied(path) for path in paths} if name is None else {name}
     if len(found) != 1 or not found <= set(KNOWN):
         got = " and ".join(map(ascii, sorted(found)))
         raise ValueError(f"{option} must be one of {', '.join(map(repr, KNOWN))}, got {got}")

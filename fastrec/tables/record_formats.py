@@ -3,23 +3,34 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
+from ..records.paths import PACKED_SUFFIXES
+from ..storage.options import StorageOptions
+from .archives import are_tar, read_archives, write_archives
 from .containers import CONTAINERS, read_container, write_container
 from .formats import TFRECORD
 from .npz import read_npz, write_npz
 
-__all__ = ["between", "refuse"]
+__all__ = ["are_archives", "between", "refuse"]
 
 _Done = tuple[int, list[str]]
 _Options = Mapping[str, Any]
 _Convert = Callable[[Sequence[Any], Any, Any, _Options, _Options, _Options], _Done]
 
 
-def between(origin: str, goal: str) -> _Convert | None:
+def are_archives(origin: str, paths: Sequence[Any], storage: StorageOptions) -> bool:
+    """Return whether files, whose names have the format `origin`, are all tar archives."""
+    return origin == "tar" or (origin == TFRECORD and are_tar(paths, storage))
+
+
+def between(origin: str, goal: str, samples: _Options) -> _Convert | None:
     """Return the function that converts between two formats of records; None for a table.
+
+    `samples` are options for a tar archive as the target.
 
     Raises
     ------
@@ -35,6 +46,8 @@ def between(origin: str, goal: str) -> _Convert | None:
         raise ValueError(
             f"source or target must be a record file, got {names}: convert to records first"
         )
+    if goal == "tar":
+        return partial(_to_archives, samples)
     return _WAYS[origin].read if goal == TFRECORD else _WAYS[goal].write
 
 
@@ -120,6 +133,39 @@ def _from_npz(
     return read_npz(paths, target, **common, **_packed(packing), **options)
 
 
+def _to_archives(
+    samples: _Options,
+    paths: Sequence[Any],
+    target: Any,
+    features: Any,
+    packing: _Options,
+    common: _Options,
+    options: _Options,
+) -> _Done:
+    if isinstance(features, Mapping) or hasattr(features, "context"):
+        raise TypeError("features must be a list of names for a tar archive")
+    _refuse_writing(options)
+    is_packed = os.path.splitext(os.fsdecode(target).lower())[1] in PACKED_SUFFIXES
+    if is_packed or packing["compression"] not in (None, "none") or packing["level"] is not None:
+        raise ValueError(
+            "tar archives are written without compression, which would prevent random access; "
+            "end the name in .tar"
+        )
+    return write_archives(paths, target, names=features, **samples, **common)
+
+
+def _from_archives(
+    paths: Sequence[Any],
+    target: Any,
+    features: Any,
+    packing: _Options,
+    common: _Options,
+    options: _Options,
+) -> _Done:
+    refuse("a source that is not a tar archive", {"features": features})
+    return read_archives(paths, target, **common, **_packed(packing), **options)
+
+
 class _Way(NamedTuple):
     """Name of a format in messages, and the functions that convert from and to it."""
 
@@ -128,7 +174,10 @@ class _Way(NamedTuple):
     write: _Convert
 
 
-_WAYS: dict[str, _Way] = {"npz": _Way("an NPZ file", _from_npz, _to_npz)} | {
+_WAYS: dict[str, _Way] = {
+    "npz": _Way("an NPZ file", _from_npz, _to_npz),
+    "tar": _Way("a tar archive", _from_archives, partial(_to_archives, {})),
+} | {
     kind: _Way(each.phrase, partial(_from_container, kind), partial(_to_container, kind))
     for kind, each in CONTAINERS.items()
 }
