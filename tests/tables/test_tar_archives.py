@@ -319,8 +319,8 @@ def test_the_output_follows_the_rules_of_every_output(tmp_path: Path) -> None:
         fastrec.convert(source, target)
     fastrec.convert(source, target, overwrite=True)
     assert target.read_bytes() == before
+    other = put(tmp_path / "b.tfrecord", [{"a": 1}])
     with pytest.raises(FileExistsError, match="a record file cannot be replaced"):
-        other = put(tmp_path / "b.tfrecord", [{"a": 1}])
         fastrec.convert(source, other, target_format="tar", overwrite=True)
     with pytest.raises(FileExistsError, match="an input of the same call"):
         fastrec.convert(target, target, target_format="tfrecord", overwrite=True)
@@ -374,8 +374,8 @@ def test_names_with_spaces_and_unicode_are_kept(tmp_path: Path) -> None:
 @pytest.mark.parametrize("path", ["a.jpg", "é.jpg", "x" * 99 + "/a.jpg", "x" * 300 + ".jpg"])
 def test_headers_are_read_by_the_standard_library(path: str, size: int) -> None:
     header = tar_members.member_header(path, size)
-    with tarfile.open(fileobj=io.BytesIO(header), mode="r") as archive:
-        info = archive.firstmember
+    with tarfile.open(fileobj=io.BytesIO(header), mode="r:") as archive:
+        info = archive.next()
         assert info is not None
         assert (info.name, info.size, info.isreg(), info.offset_data) == (
             path,
