@@ -201,11 +201,13 @@ class _Plan:
         if plain.startswith("tfrec"):
             plain = f"_{plain}"
         is_typed = plain.rpartition(".")[2] in (required or (kind,))
-        if self._is_sample and plain == name and (is_typed or encoding == "bytes"):
+        is_free = self.files.get(plain) in (None, Stored(name, encoding), Stored(name, "bytes"))
+        is_free &= plain not in self.files or encoding in ("int", "bytes")
+        if self._is_sample and plain == name and (is_typed or encoding == "bytes") and is_free:
             return plain
         extension = plain if is_typed else f"{plain}.{kind}"
         number = 1
-        while extension in self.files and self.files[extension].feature != name:
+        while self.files.get(extension) not in (None, Stored(name, encoding)):
             number += 1
             extension = f"{plain}.{number}.{kind}"
         return extension

@@ -106,7 +106,7 @@ def is_header(value: bytes) -> bool:
     return struct.pack("<I", fastrec._core.masked_crc32c(value[:8])) == value[8:12]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(_ROWS, st.sampled_from([None, 1, 2]))
 def test_records_become_an_archive_and_the_same_records_again(
     rows: list[dict[str, Any]], shard_records: int | None
@@ -146,7 +146,7 @@ _SAMPLES = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(_SAMPLES)
 def test_samples_become_records_and_the_same_samples_again(samples: list[Any]) -> None:
     files = [
@@ -430,7 +430,7 @@ def test_a_file_without_its_stated_content_is_refused(
     assert os.listdir(tmp_path) == ["a.tar"]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.binary(max_size=300))
 def test_no_first_bytes_of_an_archive_crash_the_reader_of_comments(tail: bytes) -> None:
     head = tar_members.comment_header("x")[:512] + tail
