@@ -37,7 +37,7 @@ KEY = "__key__"
 _HEAD = 1 << 17  # bytes at the start of an archive that may have its description
 _BLOCK = 256  # records that are parsed at once
 _WRITE = 1 << 20  # bytes that are written at once
-_EMPTY = {Bytes: np.zeros(0, np.bytes_)}  # an empty Bytes has no kind for a writer
+_EMPTY = {Bytes: np.zeros(0, np.bytes_)}  # a writer does not know the kind of an empty Bytes
 _MOST_FILES = 4096  # files of a sample, as readers allow
 _INTEGERS = ("cls", "cls2", "class", "count", "index", "inx", "id")
 _NUMBER = re.compile(rb"[ \t\r\n]*-?[0-9]{1,18}[ \t\r\n]*")  # contents that are read as integers
@@ -310,7 +310,7 @@ def _clean(name: str) -> str:
 
 
 class _Keys:
-    """The keys of an archive, of which none may be repeated: 8 bytes for each."""
+    """The distinct keys of an archive, in 8 bytes of memory each."""
 
     def __init__(self) -> None:
         self._recent: set[int] = set()

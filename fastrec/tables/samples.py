@@ -45,7 +45,7 @@ _CONTROL = re.compile(rb"[\0-\x08\x0b\x0e-\x1f\x7f]")
 
 
 class Stored(NamedTuple):
-    """What a file of a sample is: a feature, None for a file that only marks an empty record."""
+    """A file of a sample: its feature, or None if it only marks an empty record."""
 
     feature: str | None
     encoding: Encoding
@@ -59,7 +59,7 @@ class Layout(NamedTuple):
     key : Stored
         The feature that is the key of a sample; no feature if keys are numbers of records.
     files : dict of str to Stored
-        What the file with each extension is.
+        The stored feature of the file with each extension.
     """
 
     key: Stored

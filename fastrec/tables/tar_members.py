@@ -125,7 +125,7 @@ def comment_header(comment: str) -> bytes:
 
 
 def comment_of(head: bytes) -> str | None:
-    """Return the comment with which an archive begins, from its first 64 KiB; None without one."""
+    """Return the comment at the start of an archive, from its first 64 KiB, or None."""
     if len(head) < 2 * BLOCK or head[156:157] != _GLOBAL or head[257:262] != b"ustar":
         return None
     match = re.fullmatch(rb"([0-7]{1,11})[ \0]*", head[124:136])
