@@ -19,7 +19,7 @@ PAGES = {
     "tokens": "tokens.md",
     "robotics-rlds": "tfds.md",
     "exploration": "start.md",
-    "migration-from-tf-data": "coming-from.md",
+    "migration-from-tf-data": "compat-v2.md",
 }
 """Page of each notebook."""
 
@@ -63,6 +63,15 @@ fastrec.tfds.write("data", "flowers", {"train": map(flower, range(80))}, describ
 step = {"observation": {"image": features.Image()}, "action": features.Tensor((7,))}
 described = {"steps": features.Dataset(step)}
 fastrec.tfds.write("data", "arm", {"train": map(episode, range(8))}, described)
+""",
+    "migration-from-tf-data": """\
+# Write the images that the programs read.
+import numpy as np
+import fastrec
+
+images = np.full((300, 32, 32, 3), 255, np.uint8)
+with fastrec.Writer("train.tfrecord") as writer:
+    writer.write_batch({"image": images, "label": np.arange(300)})
 """,
 }
 """Code that creates the data of a page."""

@@ -6,7 +6,10 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
+import io
+import json
 import re
+import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,6 +22,7 @@ from page_code import run_page
 from pets import png
 
 import fastrec
+import fastrec.tfds
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md"))]
@@ -134,3 +138,65 @@ def test_the_code_about_migration_runs(tmp_path: Path, monkeypatch: pytest.Monke
     names = run_page("compat-v2.md", {})
     assert names["images"].shape == (300 % 128, 32, 32, 3)
     assert float(names["images"].numpy().max()) == 1.0
+
+
+def write_archive(path: Path, numbers: range) -> None:
+    """Write an archive of samples as WebDataset does: a PNG and a JSON file each."""
+    with tarfile.open(path, "w") as archive:
+        for number in numbers:
+            label = json.dumps({"label": number % 5}).encode()
+            for extension, content in ("png", png(32, 24, 3)), ("json", label):
+                member = tarfile.TarInfo(f"{number:03d}.{extension}")
+                member.size = len(content)
+                archive.addfile(member, io.BytesIO(content))
+
+
+def write_robots() -> None:
+    """Write episodes of 20 steps in RLDS form, with a camera."""
+    connectors = fastrec.tfds.features
+    observation = {
+        "state": connectors.Tensor((6,), "float32"),
+        "image": connectors.Image((24, 32, 3), encoding_format="png"),
+    }
+    step = {"observation": observation, "action": connectors.Tensor((6,), "float32")}
+    frame = {"state": np.zeros(6, np.float32), "image": png(32, 24, 3)}
+    episode = {"steps": [{"observation": frame, "action": np.ones(6, np.float32)}] * 20}
+    description = {"steps": connectors.Dataset(step)}
+    fastrec.tfds.write("robots", "arm", {"train": [episode] * 4}, description)
+
+
+def test_the_loops_that_replace_those_of_other_libraries_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("RANK", "WORLD_SIZE"):
+        monkeypatch.delenv(name, raising=False)
+    with fastrec.Writer("train.tfrecord") as writer:
+        writer.write_batch({"x": np.ones((100, 8), np.float32)})
+    with fastrec.Writer("tokens.tfrecord", shards=2) as writer:
+        for number in range(100):
+            writer.write({"tokens": np.arange(16), "text": f"text {number}"})
+    with fastrec.Writer("reviews.tfrecord", shards=2) as writer:
+        for number in range(100):
+            writer.write({"text": "good", "label": number % 2})
+    for folder, pattern in ("shards", "train-{:06d}.tar"), ("dataset", "shard_{}.tar"):
+        Path(folder).mkdir()
+        for number in range(2):
+            start = 60 * number
+            write_archive(Path(folder, pattern.format(number)), range(start, start + 60))
+    write_robots()
+    names = run_page("coming-from.md", {})
+    assert names["x"].shape == (32, 8)
+    assert names["tokens"].shape == (100 % 32, 16)
+    assert names["labels"].shape == (100 % 32,)
+    assert names["images"].shape == (16, 2, 24, 32, 3)
+    assert names["actions"].shape == (16, 8, 6)
+
+
+def test_the_loops_of_other_libraries_are_python() -> None:
+    """Their libraries are not installed, so these blocks are only compiled."""
+    text = (ROOT / "docs" / "coming-from.md").read_text()
+    loops = re.findall(r"```py\n(.*?)```", text, re.DOTALL)
+    assert len(loops) > 8
+    for code in loops:
+        compile(code, "coming-from.md", "exec")

@@ -57,7 +57,7 @@ GUIDES = ["tokens.md", "tabular.md", "sequences.md", "many-machines.md", "damage
           "selecting.md"]  # fmt: skip
 
 
-@pytest.mark.parametrize("page", ["start.md", "coming-from.md", *GUIDES])
+@pytest.mark.parametrize("page", ["start.md", *GUIDES])
 def test_the_code_of_a_page_runs(
     page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
