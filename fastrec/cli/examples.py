@@ -33,6 +33,13 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("check every checksum", "fastrec verify 'train-*'"),
         ("keep a manifest", "fastrec verify --write-manifest train.json 'train-*'"),
     ),
+    "doctor": (
+        ("what is wrong with the values", "fastrec doctor 'train-*'"),
+        (
+            "check labels, and accept repeated images",
+            "fastrec doctor --labels label=10 --ignore repeated,constant train.tfrecord",
+        ),
+    ),
     "repair": (("save the intact records", "fastrec repair damaged.tfrecord"),),
     "clean": (("delete what killed jobs left in a directory", "fastrec clean --delete data"),),
     "diff": (

@@ -90,6 +90,10 @@ GROUPS: dict[str, dict[str, Verb]] = {
     },
     "check and repair files": {
         "verify": Verb("fastrec.cli.verify", "Check every length and checksum of files."),
+        "doctor": Verb(
+            "fastrec.cli.doctor",
+            "Check the meaning of records: values, times, episodes, images, labels and texts.",
+        ),
         "repair": Verb(
             "fastrec.cli.repair", "Save the sound records of damaged files to new ones."
         ),

@@ -50,6 +50,7 @@ WORDS = {
     "schema": "{file}",
     "count": "{file}",
     "stats": "{file} --json",
+    "doctor": "{file} --ignore nan,repeated",
     "verify": "{file}",
     "repair": "{file}",
     "diff": "{file} {file}",

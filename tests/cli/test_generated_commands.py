@@ -38,7 +38,7 @@ OTHERS = ["notes.txt", "rows.jsonl", "part-0.tfrecord.frindex", "set.json", "ima
 SEVERAL = ["train.tfrecord@2", "train-*", "*.tfrecord", ".", "images", "train.tfrecord"]
 WORDS = ["label", "text", "label == 1", "none", "zstd", "new.tfrecord", "new.parquet", "new"]
 # Values of options that check their values: each takes those that its parser accepts.
-VALUES = ["1", "2", "0", "0:2", "label", "label,text", "64", "1MB"]
+VALUES = ["1", "2", "0", "0:2", "label", "label,text", "64", "1MB", "label=2", "nan"]
 WRITERS_OF_RECORDS = {"merge", "split", "reshard", "convert", "repair", "images", "demo"}
 OUTPUTS = {("images", "output"), ("man", "directory")}  # positional arguments that name outputs
 

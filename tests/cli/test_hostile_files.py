@@ -103,6 +103,8 @@ STATUSES = {
     "count": "0 1 1 1 1 1 1 0 0 0 0 0",
     "stats": "1 1 1 1 1 1 1 1 0 0 0 0",
     "stats --json --skip-damage": "1 1 1 1 1 1 1 0 0 0 0 0",
+    "doctor": "1 1 1 1 1 1 1 0 1 0 1 0",
+    "doctor --json --skip-damage": "1 1 1 1 1 1 1 0 1 0 1 0",
     "verify": "1 1 1 1 1 1 1 0 0 0 0 0",
     "verify --json": "1 1 1 1 1 1 1 0 0 0 0 0",
     "repair": "0 0 0 0 0 1 1 0 0 0 0 0",

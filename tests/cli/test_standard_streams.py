@@ -61,6 +61,7 @@ READING = {
     "schema": ["-", "--json"],
     "count": ["-", "--json"],
     "stats": ["-", "--json"],
+    "doctor": ["-", "--json"],
     "verify": ["-", "--json"],
     "diff": ["-", "pets.tfrecord", "--json"],
     "view": ["-", "--html", "page.html"],

@@ -60,6 +60,7 @@ COMMANDS: dict[str, tuple[str, Callable[[Run], int] | None]] = {
     "schema": ("schema {source}", None),
     "count": ("count {source}", stated(r"^(\d+)  (?!total)\S")),
     "stats": ("stats {source}", stated(r"^(\d+) records? in")),
+    "doctor": ("doctor {source}", stated(r"^(\d+) records? in")),
     "verify": ("verify {source}", stated(r"^ok .*: (\d+) records?,")),
     "repair": ("repair {source} -o {out}", written),
     "diff": ("diff {source} {whole}", stated(r"^(\d+) records? the same")),

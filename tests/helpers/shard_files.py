@@ -11,6 +11,7 @@ from fastrec import cli
 
 VERBS = {
     "head": [], "cat": [], "grep": ["x"], "schema": [], "count": [], "stats": [], "verify": [],
+    "doctor": [],
     "split": ["-o", "o.tfr", "--shard-records", "1"], "merge": ["-o", "o.tfr"],
     "reshard": ["-o", "o.tfr"], "convert": ["-o", "o.jsonl"],
     "view": ["--html", "o.html"], "extract": ["-o", "o", "--feature", "i"],

@@ -43,7 +43,8 @@ FUNCTIONS: dict[str, Callable[[Any], Any]] = {
 ONE_FILE = {"Index", "repair"}  # functions of one path
 WORDS = {
     "head": [], "tail": [], "cat": [], "grep": [], "schema": [], "count": [], "stats": [],
-    "verify": [], "repair": ["-o", "out"], "diff": ["good.tfrecord"], "index": ["-o", "out"],
+    "doctor": [], "verify": [], "repair": ["-o", "out"], "diff": ["good.tfrecord"],
+    "index": ["-o", "out"],
     "split": ["-o", "out", "--shard-records", "1"], "merge": ["-o", "out"],
     "reshard": ["-o", "out"],
     "convert": ["-o", "out.jsonl", "--base64"], "view": ["--html", "out"],

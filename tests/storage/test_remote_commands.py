@@ -107,6 +107,7 @@ VERBS: dict[str, tuple[list[str], str]] = {
     "schema": ([], "FixedLenFeature"),
     "count": ([], "20 "),
     "stats": ([], "20 records"),
+    "doctor": ([], "20 records"),
     "verify": ([], "20 records"),
     "diff": ([], "20 records the same"),
     "repair": ([], "sound"),
