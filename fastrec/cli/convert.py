@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Convert record files to tables, tar, bagz, array_record or NPZ, and these to record files."""
+"""Convert between record files and tables, tar, bagz, array_record or NPZ files."""
 
 from __future__ import annotations
 

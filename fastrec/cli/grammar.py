@@ -113,7 +113,7 @@ GROUPS: dict[str, dict[str, Verb]] = {
     "convert files": {
         "convert": Verb(
             "fastrec.cli.convert",
-            "Convert record files to Parquet, Arrow, CSV or JSON lines, and these to record files.",
+            "Convert between record files and tables, tar, bagz, array_record or NPZ files.",
         ),
         "images": Verb("fastrec.cli.images", "Write a directory of images to record files."),
         "extract": Verb(
