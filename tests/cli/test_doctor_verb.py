@@ -279,13 +279,12 @@ def test_unknown_names_are_errors(tmp_path: Path, capsys: Captured) -> None:
         assert raised.value.code == 2
 
 
-def test_real_record_files_have_no_findings_but_true_ones(capsys: Captured) -> None:
-    data = Path(__file__).parents[3] / "shared" / "data"
-    if not data.is_dir():
-        pytest.skip("the record files of other systems are not here")
+def test_real_record_files_have_no_findings_but_true_ones(
+    shared_data: Path, capsys: Captured
+) -> None:
     for name in ("mnist.tfrecord", "penguin.tfrecord.gz", "sequence.tfrecord.gz", "taxi-*"):
-        assert printed(capsys, "doctor", data / name)[-1].endswith("no findings")
-    *_, summary = objects(capsys, "doctor", "--json", data / "tfds" / "bridge_dataset" / "1.0.0",
+        assert printed(capsys, "doctor", shared_data / name)[-1].endswith("no findings")
+    *_, summary = objects(capsys, "doctor", "--json", shared_data / "tfds" / "bridge_dataset" / "1.0.0",
                           status=1)  # fmt: skip
     # The two splits are equal, episodes were cut after ten steps, and one camera has no images.
     assert summary["findings"] == {"duplicate": 25, "episode": 50, "constant": 1}
