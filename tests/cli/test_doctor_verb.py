@@ -284,7 +284,7 @@ def test_real_record_files_have_no_findings_but_true_ones(
 ) -> None:
     for name in ("mnist.tfrecord", "penguin.tfrecord.gz", "sequence.tfrecord.gz", "taxi-*"):
         assert printed(capsys, "doctor", shared_data / name)[-1].endswith("no findings")
-    *_, summary = objects(capsys, "doctor", "--json", shared_data / "tfds" / "bridge_dataset" / "1.0.0",
-                          status=1)  # fmt: skip
+    robot = shared_data / "tfds" / "bridge_dataset" / "1.0.0"
+    *_, summary = objects(capsys, "doctor", "--json", robot, status=1)
     # The two splits are equal, episodes were cut after ten steps, and one camera has no images.
     assert summary["findings"] == {"duplicate": 25, "episode": 50, "constant": 1}
