@@ -64,7 +64,7 @@ class Writer(ShardWriter):
         Number of files, which take records in turn.
     shard_bytes, shard_records : int, optional
         Start a new file at this size (before compression) or number of records. File names contain
-        the final number of files. A batch of columns is not split.
+        the final number of files.
     append : bool, default False
         Append to the file in place. An incomplete last record is an error, which
         :func:`fastrec.repair` fixes. An exception in the ``with`` block, and :meth:`abort`,

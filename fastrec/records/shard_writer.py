@@ -241,11 +241,20 @@ class ShardWriter:
             size = len if set(map(type, records)) == {bytes} else _size
             sizes = np.fromiter(map(size, records), np.int64, len(records))
         ends = np.cumsum(np.asarray(sizes, np.int64) + FRAME_OVERHEAD)
-        start = before = 0
-        while start < len(records):
-            shard = self._next_shard()
-            stop = start + self._room(shard, len(records) - start, ends[start:], before)
+        for shard, start, stop in self._parts(len(records), ends):
             _write_part(shard, records, start, stop)
+
+    def _parts(self, count: int, ends: NDArray[np.int64]) -> Iterator[tuple[Output, int, int]]:
+        """Yield the shard that takes each part of `count` records, and the part's start and stop.
+
+        `ends` has the framed bytes up to the end of each record; it may be empty if only the number
+        of records limits a shard.
+        """
+        start = before = 0
+        while start < count:
+            shard = self._next_shard()
+            stop = start + self._room(shard, count - start, ends[start:], before)
+            yield shard, start, stop
             self._turn += stop - start
             start, before = stop, int(ends[stop - 1]) if len(ends) else 0
 
@@ -272,15 +281,24 @@ class ShardWriter:
             shards, first = (1 if self._rolls else len(self._shards)), self._turn
             try:
                 for turn, frames, some in deal(shards):
-                    number = (first + turn) % shards
-                    shard = self._next_shard() if self._rolls else self._shards[number]
-                    shard.write_frames(frames, some)
-                self._turn += count
+                    if self._rolls:
+                        self._write_block_of_frames(memoryview(frames).cast("B"), some)
+                    else:
+                        self._shards[(first + turn) % shards].write_frames(frames, some)
+                if not self._rolls:
+                    self._turn += count
             except OSError:
                 raise  # the shard raises it again on later calls
             except BaseException:
                 self.abort()
                 raise
+
+    def _write_block_of_frames(self, frames: memoryview, count: int) -> None:
+        """Write `count` framed records to shards of a limited size."""
+        ends = _ends_of(frames, count)
+        for shard, start, stop in self._parts(count, ends):
+            begin = int(ends[start - 1]) if start else 0
+            shard.write_frames(frames[begin : int(ends[stop - 1])], stop - start)
 
     # -- Publishing ------------------------------------------------------------------------------
 
@@ -404,6 +422,15 @@ def _write_part(shard: Output, records: Any, start: int, stop: int | None, step:
         shard.write_many(records, start, stop, step)
     else:
         shard.write_many(records[start:stop:step])
+
+
+def _ends_of(frames: memoryview, count: int) -> NDArray[np.int64]:
+    """Return the end of each of `count` frames, in bytes from the start of the first."""
+    ends, end = np.empty(count, np.int64), 0
+    for place in range(count):
+        end += int.from_bytes(frames[end : end + 8], "little") + FRAME_OVERHEAD
+        ends[place] = end
+    return ends
 
 
 def _size(record: Any) -> int:

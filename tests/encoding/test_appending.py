@@ -146,14 +146,27 @@ def test_shards_of_a_size_are_published_together_or_not_at_all(tmp_path: Path) -
     assert os.listdir(tmp_path) == []
 
 
-def test_columns_go_to_shards_of_a_size(tmp_path: Path) -> None:
-    with fastrec.Writer(tmp_path / "t.rec", shard_records=3) as writer:
-        for i in range(5):
-            writer.write_batch({"x": np.arange(2 * i, 2 * i + 2)})
-    features = {"x": fastrec.FixedLenFeature((), np.int64)}
-    found = fastrec.parse_example(list(fastrec.Reader(writer.paths)), features)
-    assert found["x"].tolist() == list(range(10))
-    assert [fastrec.count(path) for path in writer.paths] == [4, 4, 2]
+@pytest.mark.parametrize("compression", [None, "GZIP"])
+@pytest.mark.parametrize("rows", [1, 2, 7, 90])
+@pytest.mark.parametrize("options", [{"shard_records": 3}, {"shard_bytes": 500}])
+def test_columns_are_divided_among_shards_as_records_are(
+    tmp_path: Path, options: dict[str, Any], rows: int, compression: Any
+) -> None:
+    options = {**options, "compression": compression, "fsync": False}
+    total = 2 * rows + 1
+    values = {"x": np.arange(total), "s": [b"s" * (i % 50) for i in range(total)]}
+    records = fastrec.encode_examples(values)
+    with fastrec.Writer(tmp_path / "r.rec", **options) as expected:
+        expected.write_many(records)
+    with fastrec.Writer(tmp_path / "t.rec", **options) as writer:
+        writer.write(records[0])
+        for start in (1, 1 + rows):
+            batch = {name: column[start : start + rows] for name, column in values.items()}
+            writer.write_batch(batch)
+    assert writer.count == total
+    assert len(writer.paths) == len(expected.paths)
+    for path, other in zip(writer.paths, expected.paths, strict=True):
+        assert list(fastrec.Reader(path)) == list(fastrec.Reader(other))
 
 
 @pytest.mark.parametrize(

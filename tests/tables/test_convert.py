@@ -237,6 +237,8 @@ def test_many_files_and_compressed_text(mixed: Path, tmp_path: Path) -> None:
     back = fastrec.convert(tmp_path / "x-*.parquet", tmp_path / "y.tfrecord", shards=2)
     assert back.records == 1000
     assert len(back.paths) == 2
+    back = fastrec.convert(done.paths, tmp_path / "w.tfrecord", shard_records=300)
+    assert [fastrec.count(path) for path in back.paths] == [300, 300, 300, 100]
     target = tmp_path / "a.jsonl.gz"
     fastrec.convert(mixed, target)
     assert target.read_bytes()[:2] == b"\x1f\x8b"
