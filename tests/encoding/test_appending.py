@@ -154,7 +154,7 @@ def test_columns_are_divided_among_shards_as_records_are(
 ) -> None:
     options = {**options, "compression": compression, "fsync": False}
     total = 2 * rows + 1
-    values = {"x": np.arange(total), "s": [b"s" * (i % 50) for i in range(total)]}
+    values: dict[str, Any] = {"x": np.arange(total), "s": [b"s" * (i % 50) for i in range(total)]}
     records = fastrec.encode_examples(values)
     with fastrec.Writer(tmp_path / "r.rec", **options) as expected:
         expected.write_many(records)
