@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import posixpath
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -89,11 +90,13 @@ class _Survey:
         self.integers: dict[str, bool] = {}  # whether each record has one integer
         self.has_long = False  # whether an integer has more than 18 digits
         self.floats: set[str] = set()
+        self.has_empty = False  # whether a record has at most the key of a sample
         self.places: dict[str, int] = {}  # number of records that have the feature
 
     def add(self, row: Row) -> None:
         """Add the values of a record."""
         self.records += 1
+        self.has_empty |= row.keys() <= {KEY}
         for name, values in row.items():
             self.places[name] = self.places.get(name, 0) + 1
             if isinstance(values, np.ndarray):
@@ -219,7 +222,8 @@ class _Plan:
             or (extension == stored.feature and stored.encoding in ("bytes", "int"))
             for extension, stored in self.files.items()
         )
-        is_plain &= self.stored_key.encoding == "bytes" and not self._survey.has_long
+        is_plain &= self.stored_key.encoding == "bytes"
+        is_plain &= not (self._survey.has_long or self._survey.has_empty)
         return None if is_plain else Layout(self.stored_key, self.files)
 
     def sample(self, row: Row, number: int) -> tuple[str, list[tuple[str, bytes]]]:
@@ -366,9 +370,10 @@ class _Archives:
         if self._count == self._most:
             self._end()
             self._next()
-        if not self._keys.add(key):
+        if not self._keys.add(posixpath.normpath(key)):
             raise ValueError(
-                f"the key {key[:80]!a} is that of an earlier record; key= names another feature"
+                f"the key {key[:80]!a} names the files of an earlier record; key= names another "
+                "feature"
             )
         self._count += 1
         for extension, content in files:
@@ -504,7 +509,7 @@ def _restored(row: Row, layout: Layout, path: str, number: int) -> Row:
         try:
             record[feature] = values if is_number else decode(encoding, values[0])
         except ValueError as error:
-            text = f"{path!a}: record {number}: the file {extension!a} {error}"
+            text = f"{path!a}: record {number}: the file {extension!a}: {error}"
             raise ValueError(f"{text}; write the archive again") from None
     return {
         name: values if len(values) else _EMPTY.get(type(values), values)

@@ -101,6 +101,8 @@ def _stored(entry: Any) -> Stored:
         raise ValueError("an entry has the wrong types")
     if (name is None) != (encoding == "none"):
         raise ValueError("an entry has no feature")
+    if name is not None:
+        name.encode("utf-8", "surrogateescape")
     return Stored(name, encoding)
 
 

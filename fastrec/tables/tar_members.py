@@ -3,6 +3,8 @@
 
 Headers are those of ustar (POSIX.1-1988). A name or a size that does not fit is in a pax header
 (POSIX.1-2001) before it. All other fields are constant, so that equal samples give equal archives.
+Python's ``tarfile`` takes five times as long for a header, which would double the time of small
+files.
 """
 
 from __future__ import annotations

@@ -146,6 +146,14 @@ _SAMPLES = st.lists(
 )
 
 
+def test_a_record_with_only_the_key_of_a_sample_is_restored(tmp_path: Path) -> None:
+    source = put(tmp_path / "a.tfrecord", [{"__key__": b"first"}, {"__key__": b"b", "txt": b"x"}])
+    fastrec.convert(source, tmp_path / "a.tar")
+    assert members(tmp_path / "a.tar") == {"first.empty": b"", "b.txt": b"x"}
+    fastrec.convert(tmp_path / "a.tar", tmp_path / "b.tfrecord")
+    assert examples(tmp_path / "b.tfrecord") == examples(source)
+
+
 @settings(max_examples=20, deadline=None)
 @given(_SAMPLES)
 def test_samples_become_records_and_the_same_samples_again(samples: list[Any]) -> None:
@@ -251,7 +259,9 @@ HOSTILE = [
     (b"cat.jpg", "has a dot in its last part"),
     (b"__meta", "begins with '__'"),
     (b"k" * 3000, "has 3000 bytes"),
-    (b"first", "is that of an earlier record"),
+    (b"first", "names the files of an earlier record"),
+    (b"./first", "names the files of an earlier record"),
+    (b"././first", "names the files of an earlier record"),
 ]
 
 
@@ -397,6 +407,7 @@ def test_headers_are_read_by_the_standard_library(path: str, size: int) -> None:
         '{"fastrec": 1, "key": [null, "none"], "files": {"x.bin": ["x", "pickle"]}}',
         '{"fastrec": 1, "key": [null, "none"], "files": {"x.bin": [null, "bytes"]}}',
         '{"fastrec": 1, "key": ["k", "array"], "files": {}}',
+        r'{"fastrec": 1, "key": [null, "none"], "files": {"x.bin": ["\ud800", "bytes"]}}',
         '{"fastrec": 1, "key": ' + "[" * 50_000,
     ],
 )
@@ -425,7 +436,7 @@ def test_a_file_without_its_stated_content_is_refused(
     parts += [tar_members.member_header("a.x.y", len(content)), content]
     parts += [tar_members.padding(len(content)), tar_members.END]
     (tmp_path / "a.tar").write_bytes(b"".join(parts))
-    with pytest.raises(ValueError, match=r"a\.tar': record 0: the file 'x\.y' "):
+    with pytest.raises(ValueError, match=r"a\.tar': record 0: the file 'x\.y': "):
         fastrec.convert(tmp_path / "a.tar", tmp_path / "a.tfrecord")
     assert os.listdir(tmp_path) == ["a.tar"]
 
