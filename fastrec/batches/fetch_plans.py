@@ -200,7 +200,7 @@ class FetchPlanner:
 
     def _by_blocks(self) -> Iterator[Group]:
         owners: dict[int, int] = {}  # group of each block that is fetched and still needed
-        cut: dict[int, int] = {}  # group of each block of which only the needed records are fetched
+        cut: dict[int, int] = {}  # group of each block that is fetched in part
         left_in: Counter[int] = Counter()  # number of blocks of each group that are still needed
         group: Group | None = None
         for step in self._steps():

@@ -23,7 +23,7 @@ class LateOrder:
     """An order like ``_core.Order``, which counts the records of an object when it reaches it.
 
     In file order and in a buffer, a step of the epoch does not depend on later records, except for
-    the last step. So the steps whose records are all counted are those of the complete order.
+    the last step. So a step is the same as in the complete order if all its records are counted.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class LateOrder:
             return self._complete
 
     def _until(self, serial: int) -> _core.Order:
-        """Return an order whose steps up to the one after `serial` are those of all records."""
+        """Return an order that equals the complete one up to the step after `serial`."""
         spec = self._spec
         if self._complete is not None:
             return self._complete

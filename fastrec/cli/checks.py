@@ -48,7 +48,7 @@ _PIECE = 1 << 20  # bytes of a text that are decoded in one call
 FLAGS = ("is_first", "is_last", "is_terminal")
 _TIMES = re.compile(r"(.*_)?timestamps?(_[a-z]+)?|times?")
 _GAP = 3  # a step of regular times that is this number of usual steps long is a gap
-_LEAST_STEPS = 10  # steps of time from which a usual one is computed
+_LEAST_STEPS = 10  # minimum number of time steps to compute the usual step
 
 Ints = NDArray[np.int64]
 
@@ -105,7 +105,7 @@ class FeatureRecord:
     tallies : dict of str to Tally
         Records by presence, kind, number of values, content of bytes, and size of images.
     certain : dict of str to Places
-        Findings by check, for which one record is sufficient evidence.
+        Findings that one record is sufficient evidence for, by check.
     count : int
         Number of values.
     same : number, bytes or None
@@ -197,7 +197,7 @@ class Examination:
 class Duplicates:
     """Records that are equal to earlier ones, by hashes of 64 bits.
 
-    Beyond 262,144 different hashes, only those of a part of all records are compared.
+    Beyond 262,144 different hashes, only a sample of the records is compared.
     """
 
     def __init__(self) -> None:
@@ -405,7 +405,7 @@ class _Feature:
                        f"{self._name} is not set in the {word} step")  # fmt: skip
 
     def _times(self, values: NDArray[Any]) -> None:
-        """Examine times within each record: they increase, and regular ones have no gaps."""
+        """Note times that do not increase within a record, and gaps between regular times."""
         with np.errstate(invalid="ignore"):
             change = np.diff(values)
         inside = np.diff(self._rows(np.arange(len(values)))) == 0
@@ -470,7 +470,7 @@ def _gaps(steps: NDArray[Any]) -> Ints:
     return np.flatnonzero(steps > _GAP * usual if is_regular else np.zeros(len(steps), np.bool_))
 
 
-_DECODED = ("JPEG", "PNG")  # formats that need no optional package
+_DECODED = ("JPEG", "PNG")  # formats that the core decodes without an optional package
 _DECODER = ImageFeature((8, 8), fit="resize", dtype="uint8")._decoder
 
 

@@ -53,19 +53,19 @@ REMEDIES = {
 }
 """The remedy for the findings of each check."""
 
-_LEAST = 100  # records, or values, from which a rare property is a finding
+_LEAST = 100  # minimum number of records, or values, to call a property rare
 _RARE = 1000  # a property of one in this number of records is rare
 _FAR = 10  # a value is out of range at this distance, in widths of the range of all others
 _LEAST_DISTINCT = 16  # different values of a feature that has a range
-_SMALL = 256  # bytes of a record, of which many may be equal by chance
+_SMALL = 256  # smaller records, in bytes, may be equal by chance
 _MOST_NAME = 80  # characters of the name of a feature in a line
-# Numbers that describe a dataset may be the same in all of its records.
+# Numbers that describe a dataset may be the same in all records.
 _MAY_BE_CONSTANT = ("reward", "discount", "height", "width", "channels", "depth", "shape",
                     "version")  # fmt: skip
 
 
 class Finding(NamedTuple):
-    """The records of a feature in which a check has found the same fault."""
+    """A fault that a check has found in some records of a feature."""
 
     check: str
     feature: str

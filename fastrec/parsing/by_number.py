@@ -180,7 +180,7 @@ def read_columns(
 def warn_of_misspelt_in(
     schemas: Sequence[_core.Schema], dataset: Dataset, numbers: Numbers, misfits: Misfits | None
 ) -> None:
-    """Warn about features that none of the records has, as :func:`warn_of_misspelt` does."""
+    """Warn about features that no record has, as :func:`warn_of_misspelt` does."""
     sound = without(numbers, misfits)
     warn_of_misspelt(schemas, len(sound), lambda few: dataset.take(sound[:few]))
 

@@ -208,8 +208,8 @@ def spread(total: int, count: int) -> NDArray[np.uint64]:
 def samples(total: int, *, is_remote: bool) -> Iterator[NDArray[np.uint64]]:
     """Yield the numbers of records that represent a source of `total` records, in a few parts.
 
-    Each part comes from all over the source. A remote source has one part, because each of its
-    records takes a request.
+    Each part comes from all over the source. A remote source has one part, because each remote
+    record takes a request.
     """
     numbers = spread(total, _AT_ONCE if is_remote else _MOST_SAMPLED)
     steps = -(-len(numbers) // _AT_ONCE)

@@ -43,7 +43,7 @@ class Library(NamedTuple):
     ----------
     name : str
     error : type of Exception
-        What it raises for damaged data.
+        The exception for damaged data.
     decompress : callable
         ``decompress(frame, size)`` decompresses one frame to at most `size` bytes.
     decompressor : callable
@@ -66,7 +66,7 @@ def library() -> Library:
     Raises
     ------
     ModuleNotFoundError
-        If there is none, with the remedy.
+        If neither is installed; the message names the remedy.
     """
     try:
         from compression import zstd  # type: ignore[import-not-found,unused-ignore]
@@ -161,7 +161,7 @@ class _FrameTable:
 
 
 def _table_of(file: Any, size: int) -> _FrameTable | None:
-    """Return the table of a file of `size` bytes that gets more frames; None if it has no table.
+    """Return the frame table of a file of `size` bytes, to append frames; None without a table.
 
     The result has an entry for the existing table, which stays in the file as a frame without
     content.
@@ -220,7 +220,7 @@ class FrameCompressor:
         self._needs_frame = True  # because a file without content has one frame, too
 
     def continue_file(self, file: Any, size: int) -> None:
-        """Continue an open file of `size` bytes; if it has no frame table, none is written."""
+        """Continue an open file of `size` bytes; write a frame table only if the file has one."""
         self._table = _table_of(file, size)
         self._needs_frame = False
 

@@ -181,7 +181,7 @@ class ZstdStream:
         yield from self._blocks(header)
 
     def _taken_of(self, data: bytes) -> bytes:
-        """Count output; return as much of it as is requested."""
+        """Count output, and return it up to the requested size."""
         if self.size is not None:
             data = data[: self.size - self.output]
         self.output += len(data)
