@@ -447,6 +447,8 @@ UNMEASURED = {
                     "loop over the items, as those of every Sequence"),
     **dict.fromkeys(("Ragged.count", "Ragged.index"),
                     "loop over the items, as those of every Sequence"),
+    **dict.fromkeys(("Arrays.pin_memory", "Bytes.pin_memory", "Ragged.pin_memory",
+                     "Sparse.pin_memory"), "return the column itself"),
     **dict.fromkeys(("events.follow", "events.histograms", "events.images", "events.scalars",
                      "events.tags"), FILES),
     **dict.fromkeys(("tfds.even_splits", "tfds.info", "tfds.is_prepared",

@@ -218,7 +218,7 @@ def test_damage_is_shown_where_it_is(pets: Path) -> None:
     [damage] = model.summary()["damage"]
     assert (damage["record"], damage["offset"]) == (5, offset)
     model = Model(["damaged.tfrecord", "pets.tfrecord"])
-    assert [each["record"] for each in model.summary()["damage"]] == [7, 39]
+    assert [each["record"] for each in model.summary()["damage"]] == [7, 40]
     assert model.source.count == 99
 
 
