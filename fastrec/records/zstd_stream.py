@@ -9,7 +9,7 @@ start there, without earlier output.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeGuard
 
 from ..errors import LimitExceededError
 from .compression import Damaged, Short
@@ -78,6 +78,14 @@ def _parse_header(raw: bytes) -> _FrameHeader:
     return _FrameHeader(raw, content, bool(flags & 4))
 
 
+def _is_small(content: int | None) -> TypeGuard[int]:
+    """Return whether a frame with this stated size of its content is decompressed in one call.
+
+    A size of 0 is not, because zstandard then ignores the blocks, which may be intact.
+    """
+    return content is not None and 0 < content <= _MOST_WHOLE
+
+
 def small_frame(data: bytes) -> bytes | None:
     """Return the content of data that is one valid frame of small, known size; otherwise None.
 
@@ -90,7 +98,7 @@ def small_frame(data: bytes) -> bytes | None:
         return None
     try:
         content = _parse_header(data[:size]).content
-        if content is None or content > _MOST_WHOLE:
+        if not _is_small(content):
             return None
         found = library().decompress(data, content)
     except (Damaged, library().error):
@@ -173,7 +181,7 @@ class ZstdStream:
 
     def _frame(self) -> Iterator[bytes]:
         header = self._header()
-        if header.content is not None and header.content <= _MOST_WHOLE:
+        if _is_small(header.content):
             data = yield from self._whole_frame(header, header.content)
             if data is not None:
                 yield self._taken_of(data)

@@ -63,7 +63,14 @@ class BagzReader:
         self._limits, self._start = path, 0
         folder, name = os.path.split(path)
         separate = os.path.join(folder, _LIMITS + name)
+        self._table_name = "its table"
         if os.path.exists(separate):
+            if self._has_table(size):
+                raise self._damaged(
+                    f"it ends in a table, and {separate!a} is another one; delete the table that "
+                    "belongs to other records"
+                )
+            self._table_name = f"its table {separate!a}"
             self._limits, self._records_size = separate, size
             table = os.stat(separate).st_size
         elif size == 0:
@@ -72,11 +79,34 @@ class BagzReader:
             self._start = self._records_size = self._last(path, size)
             table = size - self._start
         if table % _END:
-            raise self._damaged(f"its table has {table} bytes, which is not a multiple of {_END}")
+            raise self._damaged(
+                f"{self._table_name} has {table} bytes, which is not a multiple of {_END}"
+            )
         self.count: int = table // _END
         end = self._last(self._limits, self._start + table) if self.count else 0
         if end != self._records_size:
-            raise self._damaged("the last record does not end where the records end")
+            raise self._damaged(
+                f"the last record of {self._table_name} ends at {end}, not at the end of the "
+                f"records, {self._records_size}"
+            )
+
+    def _has_table(self, size: int) -> bool:
+        """Return whether the file ends in a table of ascending ends."""
+        try:
+            start = self._last(self._path, size)
+        except FastrecError:
+            return False
+        if (size - start) % _END:
+            return False
+        before = 0
+        with NamedFile(self._path) as file:
+            file.seek(start)
+            for at in range(start, size, _PIECE):
+                ends = np.frombuffer(_exactly(file, min(_PIECE, size - at)), "<u8")
+                if (np.diff(ends, prepend=np.uint64(before)).view(np.int64) < 0).any():
+                    return False
+                before = int(ends[-1])
+        return True
 
     def _last(self, path: str, size: int) -> int:
         """Return the last entry of a table; raise unless the records of the file can end there."""

@@ -117,11 +117,12 @@ def read_container(
         raise ValueError(f"on_error='skip' requires TFRecord, got {CONTAINERS[kind].phrase}")
     rules = {"overwrite": options["overwrite"], "storage": storage, "inputs": paths}
     check_outputs(target, options["shard_records"] is not None, records=True, **rules)
-    readers = [CONTAINERS[kind].reader(os.fsdecode(path)) for path in paths]
-    total = sum(reader.count for reader in readers)
+    make = CONTAINERS[kind].reader
+    # Each reader may hold open files, so they are not kept.
+    total = sum(make(os.fsdecode(path)).count for path in paths)
     with Writer(target, storage_options=storage, **options) as sink:
-        for reader in readers:
-            for records in _blocks(iter(reader)):
+        for path in paths:
+            for records in _blocks(iter(make(os.fsdecode(path)))):
                 sink.write_many(records)
                 if progress is not None:
                     progress(sink.count, total)

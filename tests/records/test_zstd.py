@@ -396,6 +396,19 @@ def test_a_flipped_bit_never_gives_a_wrong_record(tmp_path: Path, library: Any) 
         assert isinstance(error, fastrec.FastrecError) or records == RECORDS
 
 
+@pytest.mark.parametrize("size", [1, 16, 64, 300, 65_536, FRAME_SIZE])
+def test_a_stated_size_of_zero_never_hides_content(tmp_path: Path, library: Any, size: int) -> None:
+    frames = reference.write_frames([b"x" * (size - 16)] if size >= 16 else [])
+    whole = COMPRESS(frames or b"x")
+    content_bytes = {0x20: 1, 0x60: 2, 0xA0: 4}[whole[4] & 0xE0]
+    lie = whole[:5] + bytes(content_bytes) + whole[5 + content_bytes :]
+    records, error = read(put(tmp_path / "a", lie), compression="ZSTD")
+    assert records == []
+    assert isinstance(error, fastrec.CorruptRecordError)
+    with pytest.raises(fastrec.CorruptRecordError):
+        fastrec.verify(tmp_path / "a", compression="ZSTD")
+
+
 def test_a_wrong_checksum_of_a_frame_is_an_error_after_its_records(
     tmp_path: Path, library: Any
 ) -> None:

@@ -255,6 +255,38 @@ def test_a_separate_table_must_end_where_the_records_end(tmp_path: Path) -> None
     assert read(tmp_path / "back") == [b"abc", b"def"]
 
 
+def test_two_tables_of_one_file_are_refused(tmp_path: Path) -> None:
+    put(tmp_path / "limits.a.bag", lengths(8, 24))
+    path = put(tmp_path / "a.bag", b"aaaabbbb" + lengths(4, 8))
+    with pytest.raises(fastrec.CorruptRecordError, match=r"limits\.a\.bag' is another one"):
+        fastrec.convert(path, tmp_path / "back")
+    # Records may end in zeros, which only seem to be a table.
+    path.write_bytes(b"aaaabbbb" + bytes(16))
+    fastrec.convert(path, tmp_path / "back")
+    assert read(tmp_path / "back") == [b"aaaabbbb", bytes(16)]
+
+
+@needs_zstd
+def test_a_record_with_a_stated_size_of_zero_is_refused(tmp_path: Path) -> None:
+    frame = zstd.library().compressor(3)(b"x" * 64)
+    put(tmp_path / "a.bagz", frame[:5] + b"\0" + frame[6:] + lengths(len(frame)))
+    with pytest.raises(fastrec.CorruptRecordError, match="record 0"):
+        fastrec.convert(tmp_path / "a.bagz", tmp_path / "back")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_readers_of_many_files_are_not_open_at_once(tmp_path: Path, name: str) -> None:
+    resource = pytest.importorskip("resource")
+    source = write(tmp_path / "a.tfrecord", number_records(60))
+    done = fastrec.convert(source, tmp_path / name, shard_records=1)
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/dev/fd")) + 50, limits[1]))
+    try:
+        assert fastrec.convert(done.paths, tmp_path / "back.tfrecord").records == 60
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+
+
 @pytest.mark.parametrize(("name", "data"), [("a.bag", BAG), ("a.bagz", BAGZ)])
 def test_a_file_cut_anywhere_never_gives_wrong_records(
     tmp_path: Path, name: str, data: bytes
