@@ -172,3 +172,17 @@ def test_a_declared_type_of_map_fn_is_checked() -> None:
         wrong(1)
     with pytest.raises((tf.errors.InvalidArgumentError, ValueError)):
         list(tf.data.Dataset.range(3).map(wrong))
+
+
+@pytest.mark.parametrize("fold", ["scan", "foldl", "foldr"])
+@pytest.mark.parametrize("begins", [True, False])
+def test_a_loop_over_known_rows_may_depend_on_the_element(fold: str, begins: bool) -> None:
+    def looped(x: Any) -> Any:
+        weight = tf.cast(x, tf.float32)
+        start = tf.ones([2]) if begins else None
+        rows = tf.reshape(tf.range(6.0), [3, 2])
+        return getattr(tf, fold)(lambda a, b: a * weight + b, rows, initializer=start)
+
+    dataset = tf.data.Dataset.range(1, 4).map(looped)
+    assert dataset.element_spec.shape == ((3, 2) if fold == "scan" else (2,))
+    assert as_lists(dataset) == [looped(tf.constant(x)).numpy().tolist() for x in (1, 2, 3)]

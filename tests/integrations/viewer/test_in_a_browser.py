@@ -348,7 +348,7 @@ def test_damage_is_shown(browser: Any, tmp_path: Path) -> None:
     write_pets(tmp_path)
     with opened(browser, tmp_path / "damaged.tfrecord"):
         assert "record 7 at offset" in text(browser, "damage")
-        assert "record 39 at offset" in text(browser, "damage")
+        assert "record 40 at offset" in text(browser, "damage")
 
 
 def test_nothing_of_a_hostile_file_runs(browser: Any, tmp_path: Path) -> None:

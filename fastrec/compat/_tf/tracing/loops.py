@@ -14,13 +14,14 @@ import fastrec
 from ..columns import arrays_of, column_of, flat_values, joined, refilled, rows_of, size_of, taken
 from ..errors import invalid
 from ..ops import Block, Op
+from ..ops.joining import PACK
 from ..shape import in_messages
 from ..specs import TensorArraySpec, TensorSpec, TypeSpec, batched, common, unbatched
 from ..tensor import as_array, convert_to_tensor
 from ..width import limited_rows
 from .calls import Unfit
 from .parts import Part, noted, tracing
-from .recording import raw_of, spec_of
+from .recording import Symbol, raw_of, run, spec_of, wrap
 from .running import as_column, part_of
 from .trace import Trace
 
@@ -28,6 +29,8 @@ _FEW = 4  # minimum number of elements to run at once
 
 
 def _stacked(rows: Sequence[Any], spec: Any) -> Any:
+    if any(isinstance(row, Symbol) for row in rows):  # a loop over known rows of a traced function
+        return run(PACK, list(map(wrap, rows)), axis=0)
     if rows:
         arrays = [as_array(row) for row in rows]  # a row of text may be bytes or an array
         shapes = {np.shape(array) for array in arrays}

@@ -151,9 +151,11 @@ WRAPPERS: dict[type, Callable[[Any], Any]] = {Variants: lambda several: several}
 
 
 def wrap(value: Any) -> Any:
-    """Return a raw value in the form that programs see."""
+    """Return a raw value, or the symbol for one, in the form that programs see."""
     if type(value) is np.ndarray:
         return EagerTensor(value)
+    if isinstance(value, Symbol):
+        return _wrap_symbol(value)
     maker = WRAPPERS.get(type(value))
     if maker is not None:
         return maker(value)
