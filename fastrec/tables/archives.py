@@ -294,10 +294,10 @@ def _check_content(name: str, extension: str, content: bytes) -> None:
 
 def _checked(extension: str, name: str, required: Sequence[str]) -> str:
     """Return an extension that the caller chose for a feature."""
-    if not extension or extension != _clean(extension) or extension.startswith("tfrec"):
+    if not extension or extension != _clean(extension) or extension.startswith(("tfrec", "__")):
         raise ValueError(
-            f"an extension must have lower-case letters, digits and single dots, got "
-            f"{extension!a} for {name!a}"
+            f"an extension must have lower-case letters, digits and single dots, and not begin "
+            f"with __ or tfrec, got {extension!a} for {name!a}"
         )
     if required and extension.rpartition(".")[2] not in required:
         raise ValueError(
@@ -463,7 +463,8 @@ def read_archives(
 ) -> tuple[int, list[str]]:
     """Write the samples of archives to record files; return the number and the paths.
 
-    Records that :func:`write_archives` wrote become the same records again. A sample of another
+    Records that :func:`write_archives` wrote become the same records again, without features that
+    have no kind. A sample of another
     archive becomes a record of its files.
     """
     rules = {"overwrite": options["overwrite"], "storage": storage, "inputs": paths}

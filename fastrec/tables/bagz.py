@@ -196,7 +196,9 @@ class BagzWriter:
         if is_compressed:
             self._compress = zstd.library().compressor(zstd.checked_level(level))
         elif level is not None:
-            raise ValueError("level requires a target of bagz or array_record")
+            raise ValueError(
+                "level requires compression, which a bag file lacks; name the target .bagz"
+            )
         self._table = tempfile.SpooledTemporaryFile(_SPOOLED, prefix="fastrec-")  # noqa: SIM115
         self._size = 0
         self._held: list[bytes] = []

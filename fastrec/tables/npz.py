@@ -45,6 +45,10 @@ _PIECE = 1 << 20  # bytes that are copied at once
 _MOST_ROW = (1 << 31) - 1  # bytes of a row, which bounds memory
 _SPOOLED = 1 << 22  # bytes of a column in memory, before it goes to a temporary file
 _MOST_PADDING = 4  # times the size of strings that an array of fixed-size strings may take
+_MOST_EMPTY = 1000  # rows of arrays without elements, whose number no data confirms
+_MOST_NAME = 65_531  # bytes of the name of an array, without its suffix
+_END = struct.Struct("<4s4xHH8xH")  # the record that ends an archive: signature, counts, comment
+_MANY_ENTRIES = 0xFFFF  # number of entries that stands for this number and all larger ones
 _DECOMPRESSING = (zlib.error, lzma.LZMAError, RuntimeError)  # RuntimeError: encrypted
 _NATIVE = (np.dtype(np.int64), np.dtype(np.float32))
 
@@ -76,6 +80,7 @@ class _Archive:
         self._path = path
         self.members: list[_Member] = []
         with self._archive() as archive:
+            self._check_directory(archive)
             for name in archive.namelist():
                 self.members.append(self._member(archive, name))
         counts = {each.feature: each.header.shape[0] for each in self.members}
@@ -85,6 +90,11 @@ class _Archive:
             text = ", ".join(f"{count} in {name!a}" for name, count in counts.items())
             raise ValueError(f"{path!a}: all arrays must have the same number of rows, got {text}")
         self.count: int = next(iter(counts.values()), 0)
+        if self.count > _MOST_EMPTY and not any(each.row_bytes for each in self.members):
+            raise ValueError(
+                f"{path!a}: arrays without elements must have at most {_MOST_EMPTY} rows, got "
+                f"{self.count}; save an array with elements, too"
+            )
 
     @contextlib.contextmanager
     def _archive(self) -> Iterator[zipfile.ZipFile]:
@@ -99,6 +109,17 @@ class _Archive:
                 if error.errno not in (None, errno.EINVAL):  # of bz2, and of a negative offset
                     raise
                 raise self._damaged(str(error)) from None
+
+    def _check_directory(self, archive: zipfile.ZipFile) -> None:
+        """Raise unless the directory has the stated entries: a damaged length hides others."""
+        with open(self._path, "rb") as file:
+            file.seek(-_END.size, os.SEEK_END)
+            signature, _, stated, comment = _END.unpack(file.read(_END.size))
+        count = len(archive.infolist())
+        if signature != b"PK\5\6" or comment or any(each.comment for each in archive.infolist()):
+            raise self._damaged("it has a comment, which NumPy does not write")
+        if min(count, _MANY_ENTRIES) != stated:
+            raise self._damaged(f"its directory states {stated} arrays, and has {count}")
 
     def _member(self, archive: zipfile.ZipFile, name: str) -> _Member:
         feature = name.removesuffix(_SUFFIX)
@@ -135,18 +156,27 @@ class _Archive:
             for start in range(0, self.count, rows):
                 count = min(rows, self.count - start)
                 yield {
-                    each.feature: self._column(each, file, count)
+                    each.feature: self._column(each, file, start, count)
                     for each, file in zip(self.members, files, strict=True)
                 }
             if any(file.read(1) for file in files):
                 raise self._damaged("an array is longer than its header states")
 
-    def _column(self, member: _Member, file: Any, count: int) -> Any:
+    def _column(self, member: _Member, file: Any, start: int, count: int) -> Any:
         size = count * member.row_bytes
         data = file.read(size)
         if len(data) < size:
             raise self._damaged(f"the array {member.feature!a} is truncated")
         array = np.frombuffer(data, member.header.dtype).reshape(count, *member.header.shape[1:])
+        if array.dtype.kind == "U" and array.dtype.itemsize:
+            codes = array.view(f"{array.dtype.str[0]}u4").reshape(count, -1)
+            odd = (codes > 0x10FFFF) | ((codes >= 0xD800) & (codes < 0xE000))
+            if odd.any():
+                row = int(odd.any(axis=1).argmax())
+                raise self._damaged(
+                    f"row {start + row} of the array {member.feature!a} has the code point "
+                    f"0x{codes[row][odd[row]][0]:X}, which is not a character"
+                )
         return _stored(array)
 
     def _damaged(self, text: str) -> CorruptRecordError:
@@ -218,6 +248,12 @@ class _Column:
     """An array that grows in a temporary file, because its header states its size."""
 
     def __init__(self, name: str) -> None:
+        size = len(name.encode("utf-8", "replace"))
+        if "\0" in name or any("\ud800" <= char < "\ue000" for char in name) or size > _MOST_NAME:
+            raise ValueError(
+                f"a feature in NPZ must have a name of UTF-8 without NUL, at most {_MOST_NAME} "
+                f"bytes long, got {name[:80]!a} of {size} bytes; name other features"
+            )
         self._name = name
         self._file = tempfile.SpooledTemporaryFile(_SPOOLED, prefix="fastrec-")  # noqa: SIM115
         self._kind: tuple[Any, tuple[int, ...]] | None = None

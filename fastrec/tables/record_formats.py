@@ -72,6 +72,15 @@ def _refuse_writing(options: _Options) -> None:
         raise TypeError(f"{next(iter(options))} requires a target that is TFRecord")
 
 
+def _refuse_packing(target: Any, phrase: str) -> None:
+    """Raise for a name that promises compression, which the target does not have as a whole."""
+    if os.path.splitext(os.fsdecode(target).lower())[1] in PACKED_SUFFIXES:
+        raise ValueError(
+            f"{phrase} is written without further compression, which would prevent random "
+            f"access, got {os.fsdecode(target)!a}; leave out the last suffix"
+        )
+
+
 def _refuse_features(kind: str, features: Any) -> None:
     if features is not None:
         phrase = CONTAINERS[kind].phrase
@@ -91,6 +100,7 @@ def _to_container(
     _refuse_writing(options)
     if packing["compression"] is not None:
         raise ValueError(f"compression is part of {CONTAINERS[kind].phrase}; leave it out")
+    _refuse_packing(target, CONTAINERS[kind].phrase)
     return write_container(kind, paths, target, level=packing["level"], **common)
 
 
@@ -118,6 +128,7 @@ def _to_npz(
     _refuse_writing(options)
     if packing["compression"] not in (None, "none") or packing["level"] is not None:
         raise ValueError("compression and level are not supported for NPZ")
+    _refuse_packing(target, "an NPZ file")
     return write_npz(paths, target, features=features, **common)
 
 
@@ -145,8 +156,8 @@ def _to_archives(
     if isinstance(features, Mapping) or hasattr(features, "context"):
         raise TypeError("features must be a list of names for a tar archive")
     _refuse_writing(options)
-    is_packed = os.path.splitext(os.fsdecode(target).lower())[1] in PACKED_SUFFIXES
-    if is_packed or packing["compression"] not in (None, "none") or packing["level"] is not None:
+    _refuse_packing(target, "a tar archive")
+    if packing["compression"] not in (None, "none") or packing["level"] is not None:
         raise ValueError(
             "tar archives are written without compression, which would prevent random access; "
             "end the name in .tar"

@@ -255,6 +255,16 @@ def test_a_separate_table_must_end_where_the_records_end(tmp_path: Path) -> None
     assert read(tmp_path / "back") == [b"abc", b"def"]
 
 
+@pytest.mark.parametrize(
+    "name", ["a.bag.gz", "a.bagz.zst", "a.bagz.gz", "a.array_record.gz", "a.npz.gz", "a.tar.gz"]
+)
+def test_a_name_that_promises_more_compression_is_refused(tmp_path: Path, name: str) -> None:
+    source = write(tmp_path / "source", RECORDS)
+    with pytest.raises(ValueError, match="leave out the last suffix"):
+        fastrec.convert(source, tmp_path / name)
+    assert os.listdir(tmp_path) == ["source"]
+
+
 def test_two_tables_of_one_file_are_refused(tmp_path: Path) -> None:
     put(tmp_path / "limits.a.bag", lengths(8, 24))
     path = put(tmp_path / "a.bag", b"aaaabbbb" + lengths(4, 8))

@@ -205,14 +205,43 @@ def test_a_file_cut_or_changed_anywhere_gives_no_wrong_record(tmp_path: Path) ->
     for size in range(0, len(data), 61):
         with pytest.raises(fastrec.CorruptRecordError):
             fastrec.convert(put(tmp_path / "b.npz", data[:size]), tmp_path / "back")
-    for place in range(0, len(data), 29):
-        changed = bytearray(data)
-        changed[place] ^= 1
-        path = put(tmp_path / "b.npz", bytes(changed))
-        try:
-            fastrec.convert(path, tmp_path / "back", overwrite=True)
-        except (fastrec.CorruptRecordError, ValueError):
-            continue
-        found = (tmp_path / "back").read_bytes()
-        # The names of features have no checksum.
-        assert found == expected or sorted(np.load(path)) != ["s", "x"]
+    directory = data.index(b"PK\1\2")
+    for place in (*range(0, directory, 29), *range(directory, len(data))):
+        for bit in (1, 32):
+            changed = bytearray(data)
+            changed[place] ^= bit
+            path = put(tmp_path / "b.npz", bytes(changed))
+            try:
+                fastrec.convert(path, tmp_path / "back", overwrite=True)
+            except (fastrec.CorruptRecordError, ValueError):
+                continue
+            assert (tmp_path / "back").read_bytes() == expected
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+@pytest.mark.parametrize("code", [0xD800, 0x110000, 0xFFFFFFFF])
+def test_text_without_characters_is_refused_by_row(tmp_path: Path, code: int, order: str) -> None:
+    codes = np.array([65, 66, code], f"{order}u4")
+    header = f"{{'descr': '{order}U1', 'fortran_order': False, 'shape': (3,)}}"
+    path = archive(tmp_path / "a.npz", x=npy(header, codes.tobytes()))
+    with pytest.raises(fastrec.CorruptRecordError, match=f"row 2 of the array 'x'.*0x{code:X}"):
+        fastrec.convert(path, tmp_path / "back")
+
+
+def test_rows_without_elements_are_limited(tmp_path: Path) -> None:
+    np.savez(tmp_path / "a.npz", x=np.zeros((1000, 0)))
+    assert fastrec.convert(tmp_path / "a.npz", tmp_path / "few").records == 1000
+    np.savez(tmp_path / "a.npz", x=np.zeros((2000, 0)), y=np.zeros(2000, np.int64))
+    assert fastrec.convert(tmp_path / "a.npz", tmp_path / "many").records == 2000
+    np.savez(tmp_path / "a.npz", x=np.zeros((3_000_000, 0)))
+    with pytest.raises(ValueError, match="at most 1000 rows, got 3000000"):
+        fastrec.convert(tmp_path / "a.npz", tmp_path / "back")
+
+
+@pytest.mark.parametrize("name", ["a\0b", "a" * 65_532])
+def test_a_name_that_an_archive_cannot_hold_is_refused(tmp_path: Path, name: str) -> None:
+    with fastrec.Writer(tmp_path / "source") as writer:
+        writer.write({name: 1})
+    with pytest.raises(ValueError, match="must have a name of UTF-8"):
+        fastrec.convert(tmp_path / "source", tmp_path / "a.npz")
+    assert not (tmp_path / "a.npz").exists()

@@ -289,6 +289,7 @@ def test_a_hostile_key_is_refused_with_record_cause_and_remedy(
         ([{"a": 1}], {"extensions": {"a": "A/cls"}}, "single dots"),
         ([{"a": b"x"}], {"extensions": {"a": "../x"}}, "single dots"),
         ([{"a": b"x"}], {"extensions": {"a": "tfrecord"}}, "single dots"),
+        ([{"a": b"x"}], {"extensions": {"a": "__key__"}}, "not begin"),
         ([{"a": 1, "b": 2}], {"extensions": {"a": "cls", "b": "cls"}}, "the same extension"),
         ([{"a": b"7"}], {"extensions": {"a": "cls"}}, "record 0: .* read as an integer"),
         ([{"a": b"x"}], {"compression": "GZIP"}, "without compression"),
