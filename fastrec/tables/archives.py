@@ -463,9 +463,9 @@ def read_archives(
 ) -> tuple[int, list[str]]:
     """Write the samples of archives to record files; return the number and the paths.
 
-    Records that :func:`write_archives` wrote become the same records again, without features that
-    have no kind. A sample of another
-    archive becomes a record of its files.
+    Records that :func:`write_archives` wrote become the same records again, except that features
+    without values and without a kind are missing. A sample of another archive becomes a record of
+    its files.
     """
     rules = {"overwrite": options["overwrite"], "storage": storage, "inputs": paths}
     check_outputs(target, options["shard_records"] is not None, records=True, **rules)

@@ -48,7 +48,7 @@ _MOST_PADDING = 4  # times the size of strings that an array of fixed-size strin
 _MOST_EMPTY = 1000  # rows of arrays without elements, whose number no data confirms
 _MOST_NAME = 65_531  # bytes of the name of an array, without its suffix
 _END = struct.Struct("<4s4xHH8xH")  # the record that ends an archive: signature, counts, comment
-_MANY_ENTRIES = 0xFFFF  # number of entries that stands for this number and all larger ones
+_MANY_ENTRIES = 0xFFFF  # stated number of entries if there are at least this many
 _DECOMPRESSING = (zlib.error, lzma.LZMAError, RuntimeError)  # RuntimeError: encrypted
 _NATIVE = (np.dtype(np.int64), np.dtype(np.float32))
 
