@@ -148,9 +148,9 @@ def test_a_gallery_shows_many_images_in_a_row(browser: Any, tmp_path: Path) -> N
         assert tiles[0].text == "id 0, label 0, Ada"
         script = "arguments[0].value = 320; arguments[0].dispatchEvent(new Event('input'))"
         browser.execute_script(script, browser.find_element(By.ID, "size"))
-        assert tiles[0].size["width"] >= 320
+        until(lambda: tiles[0].size["width"] >= 320)
         browser.set_window_size(400, 800)
-        assert browser.execute_script("return document.body.scrollWidth") <= 400
+        until(lambda: browser.execute_script("return document.body.scrollWidth") <= 400)
         browser.set_window_size(1200, 900)
 
 
@@ -210,7 +210,9 @@ def test_masks_lie_on_their_image(browser: Any, tmp_path: Path) -> None:
         [picture] = [each for each in browser.find_elements(By.CSS_SELECTOR, ".picture")
                      if each.find_elements(By.CSS_SELECTOR, ".mask")]  # fmt: skip
         until(lambda: mask.get_property("naturalWidth") == 16)
-        assert mask.size == picture.find_element(By.CSS_SELECTOR, "img").size
+        image = picture.find_element(By.CSS_SELECTOR, "img")
+        until(lambda: image.get_property("naturalWidth") == 16)
+        assert mask.size == image.size
 
 
 def test_actions_of_an_episode_are_lines(browser: Any, tmp_path: Path) -> None:
