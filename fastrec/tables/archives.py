@@ -11,21 +11,20 @@ import hashlib
 import os
 import posixpath
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from .. import _core
 from ..columns import Bytes
-from ..encoding.writer import Writer
 from ..errors import FastrecError
 from ..records.compression import detect
-from ..records.object_rules import check_outputs
-from ..records.reader import Reader
 from ..records.targets import read_file
 from ..storage.options import StorageOptions
 from ..storage.stores import public
+from .conversion import Conversion, Done, refuse
 from .new_files import NewFiles
 from .samples import MEDIA_TYPES, Encoding, Layout, Row, Stored, decode, encode, rows_of, type_of
 from .tar_members import END, check_key, comment_header, comment_of, member_header, padding
@@ -44,8 +43,6 @@ _INTEGERS = ("cls", "cls2", "class", "count", "index", "inx", "id")
 _NUMBER = re.compile(rb"[ \t\r\n]*-?[0-9]{1,18}[ \t\r\n]*")  # contents that are read as integers
 _LONG = 10**18  # integers of more digits are read as bytes
 
-Progress = Callable[[int, "int | None"], object]
-
 
 def are_tar(paths: Sequence[Any], storage: StorageOptions) -> bool:
     """Return whether all files are tar archives, by their first bytes."""
@@ -57,27 +54,21 @@ def are_tar(paths: Sequence[Any], storage: StorageOptions) -> bool:
 # -- Records to archives ---------------------------------------------------------------------------
 
 
-class _Source:
-    """The records of files, as rows."""
-
-    def __init__(self, paths: Sequence[Any], names: Sequence[str] | None, **options: Any) -> None:
-        self._paths, self._names, self._options = paths, names, options
-
-    def rows(self) -> Iterator[tuple[str, int, Row]]:
-        """Yield the file, the number in it, and the values of each record."""
-        for path in self._paths:
-            name, first = public(os.fsdecode(path)), 0
-            for block in Reader([path], **self._options).blocks(_BLOCK):
-                try:
-                    for number, row in enumerate(rows_of(block, first), first):
-                        if self._names is not None:
-                            row = {key: row[key] for key in self._names if key in row}
-                        yield name, number, row
-                except FastrecError as error:
-                    if hasattr(error, "in_record") and error.record is not None:
-                        raise error.in_record(error.record, name) from None
-                    raise
-                first += len(block)
+def _rows(job: Conversion, names: Sequence[str] | None) -> Iterator[tuple[str, int, Row]]:
+    """Yield the file, the number in it, and the values of each record."""
+    for path in job.paths:
+        name, first = public(os.fsdecode(path)), 0
+        for block in replace(job, paths=[path]).reader().blocks(_BLOCK):
+            try:
+                for number, row in enumerate(rows_of(block, first), first):
+                    if names is not None:
+                        row = {key: row[key] for key in names if key in row}
+                    yield name, number, row
+            except FastrecError as error:
+                if hasattr(error, "in_record") and error.record is not None:
+                    raise error.in_record(error.record, name) from None
+                raise
+            first += len(block)
 
 
 class _Survey:
@@ -391,53 +382,46 @@ class _Archives:
         self._files.close()
 
 
-def write_archives(
-    paths: Sequence[Any],
-    target: Any,
-    *,
-    names: Sequence[str] | None,
-    key: str | None,
-    extensions: Mapping[str, str] | None,
-    shard_records: int | None,
-    overwrite: bool,
-    storage: StorageOptions,
-    progress: Progress | None,
-    on_error: Any,
-) -> tuple[int, list[str]]:
+def write_archives(job: Conversion) -> Done:
     """Write record files to tar archives; return the number of records and the paths."""
-    rules: dict[str, Any] = {"overwrite": overwrite, "storage_options": storage, "inputs": paths}
-    files = NewFiles(target, sharded=shard_records is not None, **rules)
-    if names is not None and key is not None:
-        names = [*names, key]
+    names = job.features
+    if isinstance(names, Mapping) or hasattr(names, "context"):
+        raise TypeError("features must be a list of names for a tar archive")
+    job.check_suffix("a tar archive")
+    job.refuse_compression(
+        "tar archives are written without compression, which would prevent random access; "
+        "end the name in .tar"
+    )
+    files = job.new_files()
+    if names is not None and job.key is not None:
+        names = [*names, job.key]
     survey = _Survey()
-    quiet = on_error if isinstance(on_error, str) else _leave_out
-    options: dict[str, Any] = {"storage_options": storage, "shards": "any"}
-    for _, _, row in _Source(paths, names, on_error=quiet, **options).rows():
+    quiet = job.on_error if isinstance(job.on_error, str) else _leave_out
+    for _, _, row in _rows(replace(job, on_error=quiet), names):
         survey.add(row)
     if not survey.records:
         text = "has no records: an archive without samples is not readable; name other files"
-        raise ValueError(f"{public(os.fsdecode(paths[0]))!a} {text}")
+        raise ValueError(f"{public(os.fsdecode(job.paths[0]))!a} {text}")
     if odd := [name for name in names or () if name not in survey.places]:
         raise ValueError(f"features: {odd[0]!a} is in no record")
-    plan = _Plan(survey, key, extensions or {})
+    plan = _Plan(survey, job.key, job.extensions or {})
     done = 0
     try:
-        archives = _Archives(files, shard_records, plan.layout())
-        for path, number, row in _Source(paths, names, on_error=on_error, **options).rows():
+        archives = _Archives(files, job.shard_records, plan.layout())
+        for path, number, row in _rows(job, names):
             try:
                 archives.write(*plan.sample(row, done))
             except ValueError as error:
                 raise ValueError(f"{path!a}: record {number}: {error}") from None
             done += 1
-            if progress is not None and done % _BLOCK == 0:
-                progress(done, survey.records)
+            if done % _BLOCK == 0:
+                job.report(done, survey.records)
         if done != survey.records:
             raise ValueError(
                 f"{done} records were read, and {survey.records} in the first pass: a file was "
                 "changed"
             )
-        if progress is not None:
-            progress(done, survey.records)
+        job.report(done, survey.records)
         archives.close()
     except BaseException:
         files.abort()
@@ -452,38 +436,27 @@ def _leave_out(_: Any) -> None:
 # -- Archives to records ---------------------------------------------------------------------------
 
 
-def read_archives(
-    paths: Sequence[Any],
-    target: Any,
-    *,
-    storage: StorageOptions,
-    progress: Progress | None,
-    on_error: Any,
-    **options: Any,
-) -> tuple[int, list[str]]:
+def read_archives(job: Conversion) -> Done:
     """Write the samples of archives to record files; return the number and the paths.
 
     Records that :func:`write_archives` wrote become the same records again, except that features
     without values and without a kind are missing. A sample of another archive becomes a record of
     its files.
     """
-    rules = {"overwrite": options["overwrite"], "storage": storage, "inputs": paths}
-    check_outputs(target, options["shard_records"] is not None, records=True, **rules)
-    with Writer(target, storage_options=storage, **options) as sink:
-        for path in paths:
+    refuse("a source that is not a tar archive", features=job.features)
+    with job.record_writer() as sink:
+        for path in job.paths:
             name = public(os.fsdecode(path))
-            layout = _layout_of(path, name, storage)
-            reader = Reader([path], on_error=on_error, storage_options=storage, shards="any")
+            layout = _layout_of(path, name, job.storage)
             first = 0
-            for block in reader.blocks(_BLOCK):
+            for block in replace(job, paths=[path]).reader().blocks(_BLOCK):
                 if layout is None:
                     sink.write_many(block)
                 else:
                     for number, row in enumerate(rows_of(block, first), first):
                         sink.write(_restored(row, layout, name, number))
                 first += len(block)
-                if progress is not None:
-                    progress(sink.count, None)
+                job.report(sink.count)
     return sink.count, list(sink.paths)
 
 

@@ -20,9 +20,9 @@ from ..features.raw import RawFeature
 from ..parsing.absent import UnseenColumns
 from ..parsing.column_parser import TableFeatures, inferred_columns
 from ..parsing.infer import survey_features
-from ..records.object_rules import check_outputs
 from ..storage.stores import public
 from .bytes_columns import as_images, embedded, has_bytes, is_list, with_images
+from .conversion import Conversion, Done
 from .formats import TEXTUAL
 from .readers import READERS, json_rows
 from .writers import TableWriter
@@ -68,22 +68,16 @@ def columns_of(
 
 
 def write_table(
-    table: arrow.Table,
-    paths: list[Any],
-    types: Types,
-    target: Any,
-    options: dict[str, Any],
-    progress: Callable[[int], object],
-    unseen: UnseenColumns,
-) -> tuple[int, list[str]]:
+    job: Conversion, table: arrow.Table, types: Types, total: int | None, unseen: UnseenColumns
+) -> Done:
     """Write record files to a table; return its number of rows and the paths of its files."""
-    with TableWriter(target, types.kind, types.written, **options) as sheet:
+    with TableWriter(job, types.kind, types.written) as sheet:
         begun, file = 0, None
         for number, part in table._parts(unseen):
             if number != file:
                 begun, file = sheet.rows, number
-            sheet.write(types.batch(part, os.fsdecode(paths[number]), sheet.rows - begun))
-            progress(sheet.rows)
+            sheet.write(types.batch(part, os.fsdecode(job.paths[number]), sheet.rows - begun))
+            job.report(sheet.rows, total)
     return sheet.rows, sheet.paths
 
 
@@ -330,17 +324,11 @@ class Tables:
         yield None
 
 
-def write_records(
-    tables: Tables, target: Any, inputs: Sequence[Any], progress: Progress | None, **options: Any
-) -> tuple[int, list[str]]:
+def write_records(job: Conversion, tables: Tables, threads: int | None) -> Done:
     """Write tables to record files; return the number of records and the paths."""
-    rules = {"overwrite": options["overwrite"], "storage": options["storage_options"]}
-    sharded = options["shard_records"] is not None
-    check_outputs(target, sharded, records=True, inputs=inputs, **rules)
-    with fastrec.Writer(target, features=tables.features, **options) as sink:
+    with job.record_writer(tables.features, threads) as sink:
         for total in tables.write(sink):
-            if progress is not None:
-                progress(sink.count, total)
+            job.report(sink.count, total)
     return sink.count, list(sink.paths)
 
 

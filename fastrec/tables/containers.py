@@ -4,18 +4,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
-from ..encoding.writer import Writer
-from ..records.object_rules import check_outputs
-from ..records.paths import is_remote
-from ..records.reader import Reader
-from ..storage.options import StorageOptions
 from .array_records import ArrayRecordReader, ArrayRecordWriter
 from .bagz import BagzReader, BagzWriter
-from .new_files import NewFiles
+from .conversion import Conversion, Done
 
 __all__ = ["CONTAINERS", "Container", "read_container", "write_container"]
 
@@ -56,38 +51,29 @@ CONTAINERS: dict[str, Container] = {
 """Formats of records by name; the ends of their names are in module `formats`."""
 
 
-def write_container(
-    kind: str,
-    paths: Sequence[Any],
-    target: Any,
-    *,
-    level: int | None,
-    shard_records: int | None,
-    overwrite: bool,
-    storage: StorageOptions,
-    progress: Callable[[int, int | None], object] | None,
-    on_error: Any,
-) -> tuple[int, list[str]]:
+def write_container(kind: str, job: Conversion) -> Done:
     """Write the records of record files to another format; return their number and the paths."""
-    rules: dict[str, Any] = {"overwrite": overwrite, "storage_options": storage, "inputs": paths}
-    files = NewFiles(target, sharded=shard_records is not None, **rules)
+    phrase = CONTAINERS[kind].phrase
+    _check_features(phrase, job)
+    if job.compression is not None:
+        raise ValueError(f"compression is part of {phrase}; leave it out")
+    job.check_suffix(phrase)
+    files = job.new_files()
     make = CONTAINERS[kind].writer
-    reader = Reader(paths, on_error=on_error, storage_options=storage, shards="any")
     writer: Any = None
     done = 0
     try:
-        writer = make(files.add(), level)
+        writer = make(files.add(), job.level)
         in_file = 0
-        for block in reader.blocks(_BLOCK):
+        for block in job.reader().blocks(_BLOCK):
             for record in block:
-                if in_file == shard_records:
+                if in_file == job.shard_records:
                     writer.close()
-                    writer, in_file = make(files.add(), level), 0
+                    writer, in_file = make(files.add(), job.level), 0
                 writer.write(record)
                 in_file += 1
             done += len(block)
-            if progress is not None:
-                progress(done, None)
+            job.report(done)
         writer.close()
         files.close()
     except BaseException:
@@ -98,37 +84,26 @@ def write_container(
     return done, files.paths
 
 
-def read_container(
-    kind: str,
-    paths: Sequence[Any],
-    target: Any,
-    *,
-    storage: StorageOptions,
-    progress: Callable[[int, int | None], object] | None,
-    on_error: Any,
-    **options: Any,
-) -> tuple[int, list[str]]:
+def read_container(kind: str, job: Conversion) -> Done:
     """Write the records of another format to record files; return their number and the paths."""
-    if remote := [path for path in paths if is_remote(path, storage)]:
-        raise ValueError(
-            f"{CONTAINERS[kind].phrase} must be a local file, got {os.fsdecode(remote[0])!a}"
-        )
-    if on_error not in ("raise", "tolerate_tail"):
-        raise ValueError(f"on_error='skip' requires TFRecord, got {CONTAINERS[kind].phrase}")
-    rules = {"overwrite": options["overwrite"], "storage": storage, "inputs": paths}
-    check_outputs(target, options["shard_records"] is not None, records=True, **rules)
-    make = CONTAINERS[kind].reader
+    make, phrase = CONTAINERS[kind].reader, CONTAINERS[kind].phrase
+    _check_features(phrase, job)
+    job.check_sources(phrase)
     # Each reader may hold open files, so they are not kept.
-    total = sum(make(os.fsdecode(path)).count for path in paths)
-    with Writer(target, storage_options=storage, **options) as sink:
-        for path in paths:
+    total = sum(make(os.fsdecode(path)).count for path in job.paths)
+    with job.record_writer() as sink:
+        for path in job.paths:
             for records in _blocks(iter(make(os.fsdecode(path)))):
                 sink.write_many(records)
-                if progress is not None:
-                    progress(sink.count, total)
+                job.report(sink.count, total)
         if sink.count != total:
             raise AssertionError(f"{sink.count} of {total} records were written")
     return sink.count, list(sink.paths)
+
+
+def _check_features(phrase: str, job: Conversion) -> None:
+    if job.features is not None:
+        raise ValueError(f"features and {phrase} are mutually exclusive: records stay as they are")
 
 
 def _blocks(records: Iterator[bytes]) -> Iterator[list[bytes]]:

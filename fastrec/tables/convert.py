@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict
 
 from .. import arrow
@@ -19,6 +20,7 @@ from ..records.shard_sets import Shards
 from ..storage.options import StorageOptions
 from ..storage.urls import local_path
 from . import record_formats
+from .conversion import Conversion, refuse
 from .formats import (
     FORMATS,
     READ_AS_RECORDS,
@@ -226,20 +228,34 @@ def convert(
         requested("source_format", source_format, paths),
         requested("target_format", target_format, [target], target_format_of),
     )
-    common: dict[str, Any] = {"storage": storage, "progress": progress, "on_error": on_error}
-    common |= {"shard_records": shard_records, "overwrite": overwrite}
-    samples = {"key": key, "extensions": extensions}
     if goal in (TFRECORD, "tar") and record_formats.are_archives(origin, paths, storage):
         origin = "tar"
     elif origin in READ_AS_RECORDS and goal not in RECORD_FORMATS:
         origin = TFRECORD
+    if options and goal != TFRECORD:
+        raise TypeError(f"{next(iter(options))} requires a target that is TFRecord")
     if goal != "tar":
-        record_formats.refuse("a target that is a tar archive", samples)
-    if between := record_formats.between(origin, goal, samples):
+        refuse("a target that is a tar archive", key=key, extensions=extensions)
+    job = Conversion(
+        paths,
+        target,
+        features=features,
+        key=key,
+        extensions=extensions,
+        compression=compression,
+        level=level,
+        row_group_size=row_group_size,
+        shard_records=shard_records,
+        overwrite=overwrite,
+        on_error=on_error,
+        progress=progress,
+        storage=storage,
+        options=options,
+    )
+    if between := record_formats.between(origin, goal):
         tabular = {"raw": raw, "text": text, "images": images, "tensors": tensors}
-        record_formats.refuse("a table", tabular | {"base64": base64, "schema": schema})
-        packing = {"compression": compression, "level": level}
-        return Converted(*between(paths, target, features, packing, common, options), [], [])
+        refuse("a table", **tabular, base64=base64, schema=schema)
+        return Converted(*between(job), [], [])
     try:
         from . import bytes_columns, columns
     except ModuleNotFoundError as error:
@@ -251,31 +267,20 @@ def convert(
         raise ValueError(_same_side(paths, target, origin, goal))
     if raw and (features is not None or "csv" in (origin, goal)):
         raise ValueError("raw, features and CSV are mutually exclusive")
-    writing: dict[str, Any] = {"compression": compression, "level": level, "overwrite": overwrite}
-    writing |= {"shard_records": shard_records, "storage_options": storage}
     if goal == TFRECORD:
         if remote := [path for path in paths if is_remote(path, storage)]:
             raise ValueError(f"tables must be local files, got {os.fsdecode(remote[0])!a}")
         if schema is not None or text or images or tensors:
             raise ValueError("schema, text, images and tensors require a target that is a table")
         tables = columns.Tables(paths, origin, features, raw=raw, base64=base64)
-        if compression in (None, "none"):
-            writing["compression"] = None if compression else "auto"
-        count, written = columns.write_records(
-            tables, target, paths, progress, threads=threads, **writing, **options
-        )
-        return Converted(count, written, [], [])
+        return Converted(*columns.write_records(job, tables, threads), [], [])
     if base64 and goal not in TEXTUAL:
         raise ValueError("base64 requires CSV or JSON lines")
     if images and goal != "parquet":
         raise ValueError("images require Parquet")
     if tensors and goal in TEXTUAL:
         raise ValueError("tensors require Parquet or Arrow")
-    if options:
-        raise TypeError(f"{next(iter(options))} requires a target that is TFRecord")
-    writing["inputs"] = paths
-    writing["row_group_size"] = row_group_size
-    writing["compression"] = packed(target, goal, compression)
+    job = replace(job, compression=packed(target, goal, compression))
     source_options = {"on_error": on_error, "storage_options": storage, "shards": "any"}
     found, total = columns.columns_of(paths, features, raw, **source_options)
     reading: dict[str, Any] = {"tensors": tensors, "threads": threads, **source_options}
@@ -296,12 +301,8 @@ def convert(
         schema=schema,
     )
 
-    def advance(done: int) -> None:
-        if progress is not None:
-            progress(done, total)
-
     unseen = table._parser.unseen()
-    count, written = columns.write_table(table, paths, types, target, writing, advance, unseen)
+    count, written = columns.write_table(job, table, types, total, unseen)
     if isinstance(features, (Mapping, SequenceFeatures)):
         unseen.warn()
     return Converted(count, written, types.text, types.images)

@@ -17,22 +17,17 @@ import struct
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..columns import Bytes
-from ..encoding.writer import Writer
 from ..errors import CorruptRecordError
 from ..parsing.infer import infer_features
 from ..parsing.parse import parse_example
 from ..records.content.arrays import ArrayHeader, array_header
-from ..records.object_rules import check_outputs
-from ..records.paths import is_remote
-from ..records.reader import Reader
-from ..storage.options import StorageOptions
-from .new_files import NewFiles
+from .conversion import Conversion, Done, refuse
 
 __all__ = ["read_npz", "write_npz"]
 
@@ -51,8 +46,6 @@ _END = struct.Struct("<4s4xHH8xH")  # the record that ends an archive: signature
 _MANY_ENTRIES = 0xFFFF  # stated number of entries if there are at least this many
 _DECOMPRESSING = (zlib.error, lzma.LZMAError, RuntimeError)  # RuntimeError: encrypted
 _NATIVE = (np.dtype(np.int64), np.dtype(np.float32))
-
-Progress = Callable[[int, "int | None"], object]
 
 
 # -- NPZ to records --------------------------------------------------------------------------------
@@ -214,30 +207,17 @@ def _npy(row: Any) -> bytes:
     return file.getvalue()
 
 
-def read_npz(
-    paths: Sequence[Any],
-    target: Any,
-    *,
-    storage: StorageOptions,
-    progress: Progress | None,
-    on_error: Any,
-    **options: Any,
-) -> tuple[int, list[str]]:
+def read_npz(job: Conversion) -> Done:
     """Write the rows of NPZ files to record files; return their number and the paths."""
-    if remote := [path for path in paths if is_remote(path, storage)]:
-        raise ValueError(f"an NPZ file must be a local file, got {os.fsdecode(remote[0])!a}")
-    if on_error not in ("raise", "tolerate_tail"):
-        raise ValueError("on_error='skip' requires TFRecord, got an NPZ file")
-    rules = {"overwrite": options["overwrite"], "storage": storage, "inputs": paths}
-    check_outputs(target, options["shard_records"] is not None, records=True, **rules)
-    archives = [_Archive(os.fsdecode(path)) for path in paths]
+    refuse("a source that is not an NPZ file", features=job.features)
+    job.check_sources("an NPZ file")
+    archives = [_Archive(os.fsdecode(path)) for path in job.paths]
     total = sum(archive.count for archive in archives)
-    with Writer(target, storage_options=storage, **options) as sink:
+    with job.record_writer() as sink:
         for archive in archives:
             for columns in archive.blocks():
                 sink.write_batch(columns)
-                if progress is not None:
-                    progress(sink.count, total)
+                job.report(sink.count, total)
     return sink.count, list(sink.paths)
 
 
@@ -362,24 +342,16 @@ class _Shard:
             column.close()
 
 
-def write_npz(
-    paths: Sequence[Any],
-    target: Any,
-    *,
-    features: Any,
-    shard_records: int | None,
-    overwrite: bool,
-    storage: StorageOptions,
-    progress: Progress | None,
-    on_error: Any,
-) -> tuple[int, list[str]]:
+def write_npz(job: Conversion) -> Done:
     """Write record files to NPZ files; return the number of records and the paths."""
-    rules: dict[str, Any] = {"overwrite": overwrite, "storage_options": storage, "inputs": paths}
-    files = NewFiles(target, sharded=shard_records is not None, **rules)
-    reading: dict[str, Any] = {"storage_options": storage, "shards": "any"}
+    job.refuse_compression("compression and level are not supported for NPZ")
+    job.check_suffix("an NPZ file")
+    files, features, most = job.new_files(), job.features, job.shard_records
     if not isinstance(features, Mapping):
-        quiet: Any = on_error if isinstance(on_error, str) else "skip"
-        described = infer_features(paths, None, on_error=quiet, **reading)
+        quiet: Any = job.on_error if isinstance(job.on_error, str) else "skip"
+        described = infer_features(
+            job.paths, None, on_error=quiet, storage_options=job.storage, shards="any"
+        )
         if hasattr(described, "context"):
             raise ValueError("NPZ cannot store feature lists; convert to Parquet")
         if odd := [name for name in features or () if name not in described]:
@@ -388,21 +360,20 @@ def write_npz(
     done, shard = 0, _Shard(list(features))
     try:
         file = files.add()
-        for block in Reader(paths, on_error=on_error, **reading).blocks(_BLOCK):
+        for block in job.reader().blocks(_BLOCK):
             columns = parse_example(block, features)
             start = 0
             while start < len(block):
-                if shard.rows == shard_records:
+                if shard.rows == most:
                     shard.write(file)
                     shard.close()
                     shard, file = _Shard(list(features)), files.add()
-                room = len(block) - start if shard_records is None else shard_records - shard.rows
+                room = len(block) - start if most is None else most - shard.rows
                 stop = min(len(block), start + room)
                 shard.add(columns, start, stop)
                 start = stop
             done += len(block)
-            if progress is not None:
-                progress(done, None)
+            job.report(done)
         shard.write(file)
         files.close()
     except BaseException:

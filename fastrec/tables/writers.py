@@ -8,17 +8,15 @@ import contextlib
 import io
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
-from ..records.paths import PathLike
-from ..storage.options import StorageOptions
+from .conversion import Conversion
 from .formats import TEXTUAL
-from .new_files import NewFiles
 
 __all__ = ["TableWriter"]
 
@@ -117,49 +115,17 @@ class TableWriter:
 
     Parameters
     ----------
-    path, kind
-        The file and its format.
+    job : Conversion
+        The target and its options.
+    kind : str
+        The format.
     schema : pyarrow.Schema
-    compression, level
-        Compression of the format.
-    row_group_size : int
-        Maximum number of rows in a row group of Parquet.
-    shard_records : int, optional
-        Number of rows per file.
-    overwrite : bool
-        Whether to replace existing files, under the rules of :mod:`fastrec.records.output_rules`.
-    storage_options : StorageOptions
-        Options for a path that is a URL.
-    inputs
-        Input files, which must not be replaced.
     """
 
-    def __init__(
-        self,
-        path: PathLike,
-        kind: str,
-        schema: Any,
-        *,
-        compression: str | None,
-        level: int | None,
-        row_group_size: int,
-        shard_records: int | None,
-        overwrite: bool,
-        storage_options: StorageOptions,
-        inputs: Sequence[Any],
-    ) -> None:
-        for name, value in (("row_group_size", row_group_size), ("shard_records", shard_records)):
-            if value is not None and value < 1:
-                raise ValueError(f"{name} must be at least 1, got {value}")
-        self._files = NewFiles(
-            path,
-            sharded=shard_records is not None,
-            overwrite=overwrite,
-            storage_options=storage_options,
-            inputs=inputs,
-        )
-        self._schema, self._most = schema, shard_records
-        self._open = _opener(kind, compression, level, row_group_size)
+    def __init__(self, job: Conversion, kind: str, schema: Any) -> None:
+        self._files = job.new_files()
+        self._schema, self._most = schema, job.shard_records
+        self._open = _opener(kind, job.compression, job.level, job.row_group_size)
         self._sink: Any = None
         self._writer: Any = None
         self._in_file = 0
