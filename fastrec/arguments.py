@@ -26,6 +26,7 @@ __all__ = [
     "check_keys",
     "check_path",
     "check_types",
+    "checked_arguments",
     "is_bytes_like",
     "is_int",
     "is_number",
@@ -91,6 +92,12 @@ def check_types(function: Callable[..., Any], values: Mapping[str, Any]) -> None
     for name, kinds in _kinds_of_function(function).items():
         if name in values:
             _check(name, values[name], kinds)
+
+
+def checked_arguments(function: Callable[..., Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Check arguments like :func:`check_types`, and return them to be passed on as keywords."""
+    check_types(function, values)
+    return {name: values[name] for name in function.__annotations__ if name != "return"}
 
 
 def check_fields(instance: Any, skip: Collection[str] = ()) -> None:

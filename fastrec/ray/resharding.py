@@ -12,6 +12,7 @@ import ray.exceptions
 
 import fastrec
 
+from ..arguments import checked_arguments
 from ..records.compression import Compression
 from ..records.recovery import OnError
 from ..records.reshard_units import reshard_by
@@ -97,25 +98,9 @@ def reshard(
     ...     "train-*.tfrecord", "mixed.tfrecord", shards=512, shuffle=True, seed=7
     ... )  # doctest: +SKIP
     """
-    return reshard_by(
-        partial(_run, dict(ray_remote_args or {})),
-        source,
-        target,
-        shards=shards,
-        shard_bytes=shard_bytes,
-        shard_records=shard_records,
-        shuffle=shuffle,
-        seed=seed,
-        compression=compression,
-        level=level,
-        memory=memory,
-        overwrite=overwrite,
-        on_error=on_error,
-        progress=progress,
-        work=work,
-        storage_options=storage_options,
-        source_shards=source_shards,
-    )
+    options = checked_arguments(reshard, locals())
+    remote = dict(options.pop("ray_remote_args") or {})
+    return reshard_by(partial(_run, remote), **options)
 
 
 def _run(

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import check_types
+from ..arguments import checked_arguments
 from ..columns import Bytes
 from ..errors import FastrecError
 from ..storage.locations import locate
@@ -22,22 +22,13 @@ from .compression import Compression
 from .dealing import Buckets, picked
 from .framing import FRAME_OVERHEAD
 from .object_rules import are_there
-from .output_rules import UNFINISHED, output_compression
-from .paths import PathLike, expand, is_remote
+from .output_rules import UNFINISHED
+from .paths import PathLike
 from .record_files import Source
 from .recovery import OnError
 from .reshard_sources import BlockQueue, Sources
 from .reshard_state import JobState
-from .shard_layout import (
-    Progress,
-    Resharded,
-    check_arguments,
-    check_targets,
-    publish,
-    shard_names,
-    shard_sizes,
-    upload,
-)
+from .shard_layout import Layout, Progress, Resharded
 from .shard_sets import Shards
 from .shard_writer import ShardWriter
 
@@ -45,7 +36,6 @@ __all__ = ["reshard"]
 
 _FORMAT = "fastrec reshard"
 _VERSION = 1
-_SIZES = ("shards", "shard_bytes", "shard_records")
 
 
 def reshard(
@@ -140,53 +130,27 @@ def reshard(
     >>> sorted(fastrec.Reader(done.paths))
     [b'0', b'1', b'2', b'3', b'4', b'5', b'6', b'7', b'8']
     """
-    check_types(reshard, locals())
-    compression = output_compression(target, compression)
-    check_arguments(
-        {"shards": shards, "shard_bytes": shard_bytes, "shard_records": shard_records},
-        shuffle=shuffle,
-        seed=seed,
-        compression=compression,
-        level=level,
-        memory=memory,
-    )
-    storage, name = StorageOptions.of(storage_options), os.fsdecode(local_path(target))
-    paths = expand(source, storage, shards=source_shards)  # type: ignore[arg-type]
-    job = _Job(
-        Sources(paths, on_error, storage),
-        name,
-        _folder_of(name, work, storage, resume),
-        {
-            "shards": shards,
-            "shard_bytes": shard_bytes,
-            "shard_records": shard_records,
-            "shuffle": bool(shuffle),
-            "seed": seed,
-            "compression": compression,
-            "level": level,
-            "memory": memory,
-            "on_error": on_error if isinstance(on_error, str) else "callable",
-        },
-        progress,
-        storage,
-    )
-    job.begin(resume)
+    options = checked_arguments(reshard, locals())
+    del options["source"], options["resume"]
+    layout = Layout(**options | {"target": os.fsdecode(local_path(target))})
+    job = _Job(layout.expand(source), layout, resume)
+    job.begin()
     try:
-        return job.run(overwrite, resume)
+        return job.run()
     except BaseException:
         if not resume and not job.publishing:
             shutil.rmtree(job.folder, ignore_errors=True)
         raise
 
 
-def _folder_of(target: str, work: PathLike | None, storage: StorageOptions, resume: bool) -> str:
+def _folder_of(layout: Layout, resume: bool) -> str:
     """Return the directory for files that are not published yet."""
-    if not is_remote(target, storage):
-        if work is not None:
+    if not layout.uploads:
+        if layout.work is not None:
             raise ValueError("work requires a target that is a URL")
-        return f"{target}.reshard"
-    if work is not None:
-        return os.fsdecode(local_path(work))
+        return f"{layout.target}.reshard"
+    if layout.work is not None:
+        return os.fsdecode(local_path(layout.work))
     if resume:
         raise ValueError("resume requires work, a local directory, where the target is a URL")
     import tempfile
@@ -197,20 +161,10 @@ def _folder_of(target: str, work: PathLike | None, storage: StorageOptions, resu
 class _Job:
     """A job: its sources, its directory, and its progress there."""
 
-    def __init__(
-        self,
-        sources: Sources,
-        target: str,
-        folder: str,
-        options: dict[str, Any],
-        progress: Progress | None,
-        storage: StorageOptions,
-    ) -> None:
-        self._sources, self._target, self._options = sources, target, options
-        self._progress = progress
-        self._storage = storage
-        self._uploads = is_remote(target, storage)
-        self.folder = folder
+    def __init__(self, paths: list[Any], layout: Layout, resumable: bool) -> None:
+        self._sources = Sources(paths, layout.on_error, layout.storage_options)
+        self._layout, self._resumable = layout, resumable
+        self.folder = _folder_of(layout, resumable)
         self._written = 0
 
     @property
@@ -220,20 +174,20 @@ class _Job:
 
     # -- Begin or resume -------------------------------------------------------------------------
 
-    def begin(self, resume: bool) -> None:
+    def begin(self) -> None:
         """Create the directory, or load the state from it."""
         try:
             os.mkdir(self.folder, 0o700)
         except FileExistsError:
-            if not resume:
+            if not self._resumable:
                 raise FileExistsError(17, UNFINISHED, self.folder) from None
             if (state := JobState.load(self.folder)) is not None:
                 self._state = state
                 self._check_state()
                 return
         try:
-            seed = self._options["seed"]
-            if self._options["shuffle"] and seed is None:
+            seed = self._layout.seed
+            if self._layout.shuffle and seed is None:
                 seed = secrets.randbits(64)
             self._state = JobState(self._plan(), *self._sources.count(), seed)
             self._state.save(self.folder)
@@ -242,10 +196,15 @@ class _Job:
             raise
 
     def _plan(self) -> dict[str, Any]:
+        layout = self._layout
+        names = ("shards", "shard_bytes", "shard_records", "seed", "compression", "level", "memory")
+        options = {name: getattr(layout, name) for name in names}
+        options["shuffle"] = bool(layout.shuffle)
+        options["on_error"] = layout.on_error if isinstance(layout.on_error, str) else "callable"
         files = self._sources.identities()
-        plan = {"format": _FORMAT, "version": _VERSION, "files": files, "options": self._options}
-        if self._uploads:
-            plan["target"] = locate(self._target, self._storage).name
+        plan = {"format": _FORMAT, "version": _VERSION, "files": files, "options": options}
+        if layout.uploads:
+            plan["target"] = locate(layout.target, layout.storage_options).name
         return plan
 
     def _check_state(self) -> None:
@@ -258,44 +217,38 @@ class _Job:
             raise ValueError(
                 f"{self.folder!a} has work of other arguments or other files; remove it"
             )
-        is_seeded = (state.seed is not None) == self._options["shuffle"]
+        is_seeded = (state.seed is not None) == bool(self._layout.shuffle)
         if not is_seeded or (state.sizes and len(state.sizes) != len(self._buckets or ())):
             raise ValueError(f"{self.folder!a} has no valid state, remove it")
-        paths = self._targets()
+        paths, storage = self._targets(), self._layout.storage_options
         staged = [os.path.lexists(self._shard(number)) for number in range(len(paths))]
         if self.publishing and not all(staged):
-            staged = [a or b for a, b in zip(staged, are_there(paths, self._storage), strict=True)]
+            staged = [a or b for a, b in zip(staged, are_there(paths, storage), strict=True)]
         for number, there in enumerate(staged):
             if not there:
                 raise ValueError(f"{self._shard(number)!a} is missing; remove {self.folder!a}")
 
     # -- Work ------------------------------------------------------------------------------------
 
-    def run(self, overwrite: bool, resumable: bool) -> Resharded:
+    def run(self) -> Resharded:
         """Do the remaining work."""
         if not self.publishing:
-            files = {name: self._options[name] for name in _SIZES}
-            rules: dict[str, Any] = {
-                "overwrite": overwrite,
-                "inputs": self._sources.paths,
-                "storage": self._storage,
-            }
             try:
-                check_targets(self._target, files, **rules)
+                self._layout.check_targets(self._sources.paths)
             except FileExistsError:
                 if not (self._state.shards or self._state.dealt):  # the folder contains no records
                     shutil.rmtree(self.folder, ignore_errors=True)
                 raise
             self._write_shards()
-            check_targets(self._target, files, **rules)
+            self._layout.check_targets(self._sources.paths)
             self._state.publishing = True
             self._state.save(self.folder)
-        return self._publish(overwrite, resumable)
+        return self._publish()
 
     def _write_shards(self) -> None:
         done = self._state.shards
         self._written = sum(done)
-        kind, level = self._options["compression"], self._options["level"]
+        kind, level = self._layout.compression, self._layout.level
         queue = BlockQueue(self._ordered(self._written))
         for number, size in enumerate(self._sizes()):
             if number < len(done):
@@ -311,8 +264,8 @@ class _Job:
     def _sizes(self) -> Iterator[int | None]:
         """Yield the number of records for each file; None if its size in bytes decides."""
         total = self._state.total
-        if self._options["shard_bytes"] is None:
-            yield from shard_sizes(total, self._options["shards"], self._options["shard_records"])
+        if self._layout.shard_bytes is None:
+            yield from self._layout.records(total)
             return
         yield None
         while self._written < total:
@@ -320,7 +273,7 @@ class _Job:
 
     def _ordered(self, first: int) -> Iterator[Bytes]:
         """Yield the records in output order, starting at position `first`."""
-        if not self._options["shuffle"]:
+        if not self._layout.shuffle:
             return self._sources.blocks(self._state.counts, first)
         if self._buckets is None:
             return picked(self._sources.reader(), self._state, None, first)
@@ -330,16 +283,16 @@ class _Job:
     @cached_property
     def _buckets(self) -> Buckets | None:
         """Temporary files for the records; None if the sources can be read in output order."""
-        if not self._options["shuffle"]:
+        if not self._layout.shuffle:
             return None
-        memory = self._options["memory"]
+        memory = self._layout.memory
         if self._state.bytes <= memory and self._sources.have_random_access:
             return None
         return Buckets(self.folder, self._state, memory)
 
     def _fill(self, writer: ShardWriter, queue: BlockQueue, size: int | None) -> None:
         """Write the records of one file."""
-        left = self._options["shard_bytes"] if size is None else size
+        left = (self._layout.shard_bytes or 0) if size is None else size
         earlier = self._state.total if self._buckets is not None else 0
         while left > 0 and (block := queue.peek()) is not None:
             ends = np.arange(1, len(block) + 1)
@@ -353,9 +306,9 @@ class _Job:
 
     def _report(self, earlier: int, done: int) -> None:
         """Report `done` records of a pass, after the records of an earlier pass."""
-        if self._progress is not None:
+        if self._layout.progress is not None:
             passes = 1 if self._buckets is None else 2
-            self._progress(earlier + done, passes * self._state.total)
+            self._layout.progress(earlier + done, passes * self._state.total)
 
     # -- Files -----------------------------------------------------------------------------------
 
@@ -364,17 +317,12 @@ class _Job:
 
     def _targets(self) -> list[str]:
         """Return the names of the files that were written so far."""
-        files = {name: self._options[name] for name in _SIZES}
-        return shard_names(self._target, len(self._state.shards), files)
+        return self._layout.names(len(self._state.shards))
 
-    def _publish(self, overwrite: bool, resumable: bool) -> Resharded:
+    def _publish(self) -> Resharded:
         done, paths = self._state.shards, self._targets()
         left = [(self._shard(number), path) for number, path in enumerate(paths)]
         # Files that no longer exist in the folder are already published.
         left = [pair for pair in left if os.path.lexists(pair[0])]
-        if self._uploads:
-            rules: dict[str, Any] = {"storage": self._storage, "resumable": resumable}
-            upload(left, self.folder, self._target, paths, overwrite, **rules)
-        else:
-            publish(left, self.folder, self._target, paths, overwrite)
+        self._layout.publish(left, self.folder, paths, resumable=self._resumable)
         return Resharded(sum(done), paths)

@@ -16,7 +16,7 @@ import os
 import secrets
 import shutil
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -25,26 +25,14 @@ from numpy.typing import NDArray
 
 from .. import _core
 from ..errors import FastrecError
-from ..storage.options import StorageOptions
 from ..storage.remote import RemoteFile
-from .compression import Codec, Compression
+from .compression import Codec
 from .framing import FRAME_OVERHEAD
-from .output_rules import output_compression
-from .paths import PathLike, expand, is_remote
+from .paths import PathLike
 from .reader import Reader
 from .record_files import RecordFiles, Source
-from .recovery import OnError, check_policy
-from .shard_layout import (
-    Progress,
-    Resharded,
-    check_arguments,
-    check_targets,
-    publish,
-    shard_names,
-    shard_sizes,
-    upload,
-)
-from .shard_sets import Shards
+from .recovery import OnError
+from .shard_layout import Layout, Progress, Resharded
 from .shard_writer import ShardWriter
 from .splitting import FileRange, file_ranges
 
@@ -106,81 +94,54 @@ class _Plan:
         return os.path.join(self.folder, f"{kind}-{uuid.uuid4().hex}")
 
 
-def reshard_by(
-    run: Run,
-    source: Source,
-    target: PathLike,
-    *,
-    shards: int | None = None,
-    shard_bytes: int | None = None,
-    shard_records: int | None = None,
-    shuffle: bool = False,
-    seed: int | None = None,
-    compression: Compression = "auto",
-    level: int | None = None,
-    memory: int = 256 << 20,
-    overwrite: bool = False,
-    on_error: OnError = "raise",
-    progress: Progress | None = None,
-    work: PathLike | None = None,
-    storage_options: StorageOptions | Mapping[str, Any] | None = None,
-    source_shards: Shards = "complete",
-) -> Resharded:
-    """Rewrite record files with units that `run` calls; arguments as for :func:`reshard`."""
-    files = {"shards": shards, "shard_bytes": shard_bytes, "shard_records": shard_records}
-    compression = output_compression(target, compression)
-    check_policy(on_error, None)
-    check_arguments(
-        files,
-        shuffle=shuffle,
-        seed=seed,
-        compression=compression,
-        level=level,
-        memory=memory,
-    )
-    storage, name = StorageOptions.of(storage_options), os.fsdecode(target)
-    uploads = is_remote(name, storage)
-    if uploads != (work is not None):
+def reshard_by(run: Run, source: Source, target: PathLike, **options: Any) -> Resharded:
+    """Rewrite record files with units that `run` calls; options as for :func:`reshard`."""
+    layout = Layout(os.fsdecode(target), **options)
+    if layout.uploads != (layout.work is not None):
         raise ValueError("work is a directory that all nodes see, for a target that is a URL")
-    if not uploads:
-        name = os.path.abspath(name)
-    sources = expand(source, storage, shards=source_shards)  # type: ignore[arg-type]
-    rules: dict[str, Any] = {"overwrite": overwrite, "inputs": sources, "storage": storage}
-    check_targets(name, files, **rules)
-    folder = f"{name}.reshard" if work is None else os.path.abspath(os.fsdecode(work))
+    if not layout.uploads:
+        layout = replace(layout, target=os.path.abspath(layout.target))
+    sources = layout.expand(source)
+    layout.check_targets(sources)
+    seed, memory, work = layout.seed, layout.memory, layout.work
+    folder = f"{layout.target}.reshard" if work is None else os.path.abspath(os.fsdecode(work))
     try:
         os.mkdir(folder)
     except FileExistsError:
         raise FileExistsError(17, "work of another call is here; remove it", folder) from None
     try:
-        if shuffle and seed is None:
+        if layout.shuffle and seed is None:
             seed = secrets.randbits(64)
         paths = [
             path if isinstance(path, RemoteFile) else os.path.abspath(os.fsdecode(path))
             for path in sources
         ]
         parts = file_ranges(
-            paths, min(_RANGE_BYTES, memory // 2), shards="any", storage_options=storage
+            paths,
+            min(_RANGE_BYTES, memory // 2),
+            shards="any",
+            storage_options=layout.storage_options,
         )
-        found = run(_count, (on_error, shard_bytes is not None), parts, lambda number: None)
+        most = layout.shard_bytes
+        found = run(_count, (layout.on_error, most is not None), parts, lambda number: None)
         units = _units(parts, found)
         total = sum(each.records for each in found)
-        if shard_bytes is None:
-            ends = np.cumsum([0, *shard_sizes(total, shards, shard_records)])
+        if most is None:
+            ends = np.cumsum([0, *layout.records(total)])
         else:
-            ends = _ends(_ordered(found, total, seed), shard_bytes)
+            ends = _ends(_ordered(found, total, seed), most)
         size = sum(each.bytes for each in found) + total * _OBJECT_BYTES
         bounds = _bounds(ends, size, memory // 2)
-        packing = compression, level
-        plan = _Plan(folder, total, seed, memory, bounds, on_error, packing, units)
-        report = _reporting(progress, total if seed is None else 2 * total)
+        packing = layout.compression, layout.level
+        plan = _Plan(folder, total, seed, memory, bounds, layout.on_error, packing, units)
+        report = _reporting(layout.progress, total if seed is None else 2 * total)
         if seed is not None:
             runs = run(_sort, replace(plan, units=()), units, report([u.records for u in units]))
             plan = replace(plan, units=(), runs=list(itertools.chain.from_iterable(runs)))
         targeted = list(itertools.pairwise(ends.tolist()))
         places = run(_write, plan, targeted, report([end - begin for begin, end in targeted]))
-        targets = shard_names(name, len(targeted), files)
-        check_targets(name, files, **rules)
+        targets = layout.names(len(targeted))
+        layout.check_targets(sources)
     except BaseException:
         # Units may still run or be pending. After a rename, they cannot create files in the
         # folder.
@@ -190,10 +151,7 @@ def reshard_by(
         shutil.rmtree(doomed, ignore_errors=True)
         raise
     staged = list(zip(places, targets, strict=True))
-    if uploads:
-        upload(staged, folder, name, targets, overwrite, storage, resumable=False)
-    else:
-        publish(staged, folder, name, targets, overwrite)
+    layout.publish(staged, folder, targets, resumable=False)
     return Resharded(total, targets)
 
 

@@ -6,13 +6,13 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from .. import _core
 from ..arguments import check_int
 from ..storage.locations import locate
 from ..storage.options import StorageOptions
-from .compression import Codec
 from .object_rules import (
     OBJECT_EXISTS,
     are_there,
@@ -21,22 +21,15 @@ from .object_rules import (
     stale_outputs,
 )
 from .output_folder import sync_folder
-from .output_rules import exists_error, remove_shards, stale_shards
-from .paths import is_remote, shard_paths
+from .output_rules import exists_error, output_compression, remove_shards, stale_shards
+from .paths import PathLike, expand, is_remote, shard_paths
+from .recovery import OnError, check_policy
 from .reshard_state import STATE_FILE
+from .shard_sets import Shards
 from .shard_writer import check_sizes
 from .targets import Upload
 
-__all__ = [
-    "Progress",
-    "Resharded",
-    "check_arguments",
-    "check_targets",
-    "publish",
-    "shard_names",
-    "shard_sizes",
-    "upload",
-]
+__all__ = ["Layout", "Progress", "Resharded"]
 
 
 Progress = Callable[[int, int], object]
@@ -60,65 +53,94 @@ class Resharded(NamedTuple):
     paths: list[str]
 
 
-def check_arguments(
-    files: dict[str, int | None],
-    *,
-    shuffle: bool,
-    seed: int | None,
-    compression: Codec | None,
-    level: int | None,
-    memory: int,
-) -> None:
-    """Raise unless the arguments are consistent; `files` specifies the number or size of files."""
-    check_sizes(files, False)
-    if seed is not None:
-        check_int("seed", seed, 0, 2**64 - 1)
-        if not shuffle:
-            raise ValueError("seed requires shuffle")
-    if level is not None and compression is None:
-        raise ValueError("level requires compression")
-    check_int("memory", memory, 1 << 20, 2**62)
+@dataclass(frozen=True)
+class Layout:
+    """The target of :func:`reshard`, and its options in internal form."""
+
+    target: str
+    shards: int | None = None
+    shard_bytes: int | None = None
+    shard_records: int | None = None
+    shuffle: bool = False
+    seed: int | None = None
+    compression: Any = "auto"  # after the checks, a codec or None
+    level: int | None = None
+    memory: int = 256 << 20
+    overwrite: bool = False
+    on_error: OnError = "raise"
+    progress: Progress | None = None
+    work: PathLike | None = None
+    storage_options: Any = None  # after the checks, StorageOptions
+    source_shards: Shards = "complete"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "compression", output_compression(self.target, self.compression))
+        object.__setattr__(self, "storage_options", StorageOptions.of(self.storage_options))
+        check_policy(self.on_error, None)
+        check_sizes(self.sizes, False)
+        if self.seed is not None:
+            check_int("seed", self.seed, 0, 2**64 - 1)
+            if not self.shuffle:
+                raise ValueError("seed requires shuffle")
+        if self.level is not None and self.compression is None:
+            raise ValueError("level requires compression")
+        check_int("memory", self.memory, 1 << 20, 2**62)
+
+    @property
+    def sizes(self) -> dict[str, int | None]:
+        """The number or size of the files."""
+        return {name: getattr(self, name) for name in ("shards", "shard_bytes", "shard_records")}
+
+    @property
+    def uploads(self) -> bool:
+        """Whether the files become objects."""
+        return is_remote(self.target, self.storage_options)
+
+    def expand(self, source: Any) -> list[Any]:
+        """Return the files of a source."""
+        return expand(source, self.storage_options, shards=self.source_shards)
+
+    def records(self, total: int) -> Iterator[int]:
+        """Return the number of records in each file, unless its size in bytes decides."""
+        if self.shards is not None:
+            for number in range(self.shards):
+                yield total * (number + 1) // self.shards - total * number // self.shards
+        elif self.shard_records is not None:
+            for begin in range(0, max(total, 1), self.shard_records):
+                yield min(self.shard_records, total - begin)
+        else:
+            yield total
+
+    def names(self, count: int) -> list[str]:
+        """Return the names of the first `count` files."""
+        if not any(self.sizes.values()):
+            return [self.target][:count]
+        return shard_paths(self.target, count)
+
+    def check_targets(self, inputs: Iterable[Any]) -> None:
+        """Raise unless the files may be written."""
+        rules: dict[str, Any] = {"overwrite": self.overwrite, "storage": self.storage_options}
+        check_outputs(self.target, any(self.sizes.values()), records=True, inputs=inputs, **rules)
+        if self.uploads and not self.overwrite:  # HTTP servers cannot list shards
+            names = self.names(self.shards or 1)
+            for path, there in zip(names, are_there(names, self.storage_options), strict=True):
+                if there:
+                    raise exists_error(locate(path, self.storage_options).name, OBJECT_EXISTS)
+
+    def publish(
+        self, staged: list[tuple[str, str]], folder: str, paths: list[str], *, resumable: bool
+    ) -> None:
+        """Rename or upload the files in a folder to their final names, and remove the folder."""
+        if self.uploads:
+            storage = self.storage_options
+            _upload(
+                staged, folder, self.target, paths, self.overwrite, storage, resumable=resumable
+            )
+        else:
+            _rename(staged, folder, self.target, paths, self.overwrite)
 
 
-def shard_sizes(total: int, shards: int | None, shard_records: int | None) -> Iterator[int]:
-    """Return the number of records in each file."""
-    if shards is not None:
-        for number in range(shards):
-            yield total * (number + 1) // shards - total * number // shards
-    elif shard_records is not None:
-        for begin in range(0, max(total, 1), shard_records):
-            yield min(shard_records, total - begin)
-    else:
-        yield total
-
-
-def shard_names(target: str, count: int, files: dict[str, int | None]) -> list[str]:
-    """Return the names of the first `count` files."""
-    if all(size is None for size in files.values()):
-        return [target][:count]
-    return shard_paths(target, count)
-
-
-def check_targets(
-    target: str,
-    files: dict[str, int | None],
-    *,
-    overwrite: bool,
-    inputs: Iterable[Any],
-    storage: StorageOptions,
-) -> None:
-    """Raise unless the files may be written; `files` specifies their number or size."""
-    sharded = any(size is not None for size in files.values())
-    rules: dict[str, Any] = {"overwrite": overwrite, "inputs": inputs, "storage": storage}
-    check_outputs(target, sharded, records=True, **rules)
-    if is_remote(target, storage) and not overwrite:  # HTTP servers cannot list shards
-        names = shard_names(target, files.get("shards") or 1, files)
-        for path, there in zip(names, are_there(names, storage), strict=True):
-            if there:
-                raise exists_error(locate(path, storage).name, OBJECT_EXISTS)
-
-
-def publish(
+def _rename(
     staged: list[tuple[str, str]], folder: str, target: str, paths: list[str], overwrite: bool
 ) -> None:
     """Rename the files in a folder to their final names, and remove the folder.
@@ -133,7 +155,7 @@ def publish(
     _remove_folder(folder)
 
 
-def upload(
+def _upload(
     staged: list[tuple[str, str]],
     folder: str,
     target: str,
