@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any, Literal, NoReturn
 
 from ..arguments import check_int
@@ -32,7 +32,7 @@ from .order import Ordering
 from .packing import PackedPass, Packing, RowPlans
 from .progress import Progress
 from .report import Report
-from .selection import Selection, Split, Weights
+from .selection import Split, Weights
 from .shard import find_rank, shard_within, torch_worker
 
 __all__ = ["Batcher"]
@@ -225,38 +225,8 @@ class Batcher:
         compression: Compression = "auto",
         shards: Shards = "complete",
     ) -> None:
-        options = Options(
-            features,
-            batch_size,
-            shuffle=shuffle,
-            seed=seed,
-            reshuffle=reshuffle,
-            epochs=epochs,
-            drop_remainder=drop_remainder,
-            batch_across_epochs=batch_across_epochs,
-            shard=shard,
-            uneven=uneven,
-            interleave=interleave,
-            augment={} if augment is None else augment,
-            buckets=buckets,
-            packing=packing,
-            selection=Selection(where, weights, balance, order, Split._of(split)),
-            threads=threads,
-            prefetch=prefetch,
-            pin_memory=pin_memory,
-            drop_behind=drop_behind,
-            transform=transform,
-            transform_workers=transform_workers,
-            verify=verify,
-            on_error=on_error,
-            on_stats=on_stats,
-            every=every,
-            progress=progress,
-            storage=StorageOptions.of(storage_options),
-            manifest=manifest,
-            compression=compression,
-            shards=shards,
-        )
+        given = locals()
+        options = Options(**{field.name: given[field.name] for field in fields(Options)})
         self._begin(source, options, any_seed=seed is None, rank=(0, 1))
         self._check_seed(find_rank() if shard == "auto" else self._order.spec.shard)
         # If the Batcher is created in a worker, a random seed would differ between the workers.
@@ -271,23 +241,7 @@ class Batcher:
         self._any_seed = any_seed  # whether the seed was drawn at random, here or before pickling
         self._seed_agreed = not any_seed
         self._rank = rank  # rank of the process that pickled the Batcher
-        buckets = options.buckets
-        self._order = Ordering(
-            source,
-            options.order(),
-            buckets=None if buckets is None else (buckets, options.batch_size or 1),
-            by_row=options.batch_size is None,
-            parses=options.features is not None,
-            verify=options.verify,
-            on_error=options.on_error,
-            storage=options.storage,
-            manifest=options.manifest,
-            compression=options.compression,
-            shards=options.shards,
-            selection=options.selection,
-            packing=None if options.packing is None else options.packing.describe(),
-            planned=options.is_planned,
-        )
+        self._order = Ordering(source, options)
         self._order.files.threads = options.workers
         self._feeds = Feeds(options, self._order)
         self._plans: Any = None

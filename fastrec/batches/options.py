@@ -7,7 +7,7 @@ import os
 import pickle
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from operator import index
 from typing import Any, Literal
@@ -36,7 +36,7 @@ from .block_shuffle import Shuffle, order_fields
 from .buckets import Buckets
 from .order import OrderSpec
 from .packing import Packing
-from .selection import Selection
+from .selection import Selection, Split, Weights
 
 __all__ = ["Options"]
 
@@ -85,10 +85,14 @@ class Options:
     shard: tuple[int, int] | Literal["auto"] | None = None
     uneven: Literal["longer", "drop", "pad"] = "longer"
     interleave: int | None = None
-    augment: Mapping[str, Augment] = field(default_factory=dict)
+    augment: Mapping[str, Augment] | None = None
     buckets: Buckets | None = None
     packing: Packing | None = None
-    selection: Selection = field(default_factory=Selection)
+    where: str | None = None
+    weights: Weights | None = None
+    balance: str | tuple[str, Mapping[Any, float]] | None = None
+    order: str | None = None
+    split: Split | tuple[Any, Any] | None = None
     threads: int | None = None
     prefetch: int = 2
     pin_memory: bool = False
@@ -100,7 +104,7 @@ class Options:
     on_stats: Callable[[Any], Any] | None = None
     every: float = 10.0
     progress: bool = False
-    storage: StorageOptions = field(default_factory=StorageOptions)
+    storage_options: StorageOptions | Mapping[str, Any] | None = None
     manifest: Manifest | PathLike | None = None
     compression: Compression = "auto"
     shards: Shards = "complete"
@@ -111,7 +115,8 @@ class Options:
                 f"features must be a mapping or None, got {self.features}; batch_size is the third "
                 f"argument: Batcher(source, features, {self.features})"
             )
-        check_fields(self, skip=("shard",))
+        check_fields(self, skip=("shard", "weights", "balance", "split"))
+        object.__setattr__(self, "storage_options", StorageOptions.of(self.storage_options))
         self._check_kinds()
         order_fields(self.shuffle)
         for name, least, most in (
@@ -160,9 +165,9 @@ class Options:
             )
         if self.interleave is not None and (self.selection.is_weighted or self.selection.order):
             raise ValueError("interleave, and weights, balance or order, are mutually exclusive")
-        object.__setattr__(self, "augment", dict(self.augment))
+        object.__setattr__(self, "augment", dict(self.augment or {}))
         named: Mapping[str, Feature] = features if isinstance(features, Mapping) else {}
-        for key, augment in self.augment.items():
+        for key, augment in (self.augment or {}).items():
             _check_augment(key, augment, named)
         if self.packing is not None:
             self._check_packing()
@@ -172,6 +177,11 @@ class Options:
                 raise ValueError("buckets and batch_size=None are mutually exclusive")
             if self.buckets.by not in named:
                 raise ValueError(f"buckets: {self.buckets.by!r} is not in features")
+
+    @cached_property
+    def selection(self) -> Selection:
+        """The options that select records."""
+        return Selection(self.where, self.weights, self.balance, self.order, Split._of(self.split))
 
     @property
     def is_planned(self) -> bool:
@@ -264,7 +274,7 @@ class Options:
             padded = any(isinstance(feature, kinds) for feature in named.values())
         return 1 if padded else _ROWS
 
-    def order(self) -> OrderSpec:
+    def order_spec(self) -> OrderSpec:
         """Return the options that determine the batches' records; ``"auto"`` is one shard."""
         by_row = self.batch_size is None
         size = self._rows if self.batch_size is None else self.batch_size

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,21 +15,20 @@ from .. import _core
 from ..errors import CorruptRecordError, FastrecError, RandomAccessError, warn_caller
 from ..parsing.dataset_columns import columns_of
 from ..parsing.index_columns import names_of
-from ..records.compression import Compression
 from ..records.inflated_dataset import InflatedDataset
-from ..records.manifest import Manifest
-from ..records.paths import PathLike
 from ..records.record_files import RecordFiles, Source
-from ..records.recovery import OnError, samples, skips_records, spread
+from ..records.recovery import samples, skips_records, spread
 from ..records.remote_dataset import RemoteDataset
-from ..records.shard_sets import Shards
 from ..storage.options import StorageOptions
 from .block_shuffle import BLOCK_BYTES, plan_blocks
 from .buckets import Buckets
 from .checkpoint import Start, make_state, read_state, source_identity
 from .late_order import LateOrder
 from .mixture import Mixture
-from .selection import Selected, Selection
+from .selection import Selected
+
+if TYPE_CHECKING:
+    from .options import Options
 
 __all__ = ["OrderSpec", "Ordering"]
 
@@ -101,23 +100,7 @@ class Ordering:
     Parameters
     ----------
     source : Source or Mixture
-    spec : OrderSpec
-    buckets : (Buckets, batch size), optional
-        The buckets that windows of records are divided into.
-    by_row : bool
-        Whether single records are delivered.
-    parses : bool
-        Whether records are parsed, so that some may not match the features.
-    verify, on_error
-        As for :class:`Reader`.
-    storage : StorageOptions, optional
-    manifest : Manifest or path, optional
-    selection : Selection, optional
-        The records to read, if not all of them.
-    packing : mapping, optional
-        The options of packed rows, which must be equal in a state.
-    planned : bool
-        Whether batches are planned from the lengths of all records.
+    options : Options
 
     Attributes
     ----------
@@ -125,57 +108,44 @@ class Ordering:
         Whether this process reads one of several shards.
     """
 
-    def __init__(
-        self,
-        source: Source | Mixture,
-        spec: OrderSpec,
-        *,
-        buckets: tuple[Buckets, int] | None,
-        by_row: bool,
-        parses: bool,
-        verify: bool,
-        on_error: OnError,
-        storage: StorageOptions | None = None,
-        manifest: Manifest | PathLike | None = None,
-        compression: Compression = "auto",
-        shards: Shards = "complete",
-        selection: Selection | None = None,
-        packing: Mapping[str, Any] | None = None,
-        planned: bool = False,
-    ) -> None:
-        self.spec = spec
-        self._packing = packing
-        self._planned_batches = planned
-        self.selection: Final = Selection() if selection is None else selection
-        self.buckets = buckets
-        self.by_row = by_row
-        self._parses = parses
+    def __init__(self, source: Source | Mixture, options: Options) -> None:
+        self.spec: OrderSpec = options.order_spec()
+        self._packing = None if options.packing is None else options.packing.describe()
+        self._planned_batches = options.is_planned
+        self.selection: Final = options.selection
+        self.buckets: tuple[Buckets, int] | None = None
+        if options.buckets is not None:
+            self.buckets = options.buckets, options.batch_size or 1
+        self.by_row: bool = options.batch_size is None
+        self._parses = options.features is not None
         self._has_warned = False
-        self.is_divided: bool = spec.shard[1] > 1
+        self.is_divided: bool = self.spec.shard[1] > 1
         self._indexes_for: bool | None = None
         self._finds_indexes = False
         self.mixture: Final = source if isinstance(source, Mixture) else None
         if self.mixture is not None and (self.selection.is_weighted or self.selection.order):
             raise ValueError("a Mixture, and weights, balance or order, are mutually exclusive")
+        shards, on_error = options.shards, options.on_error
         if isinstance(source, Mixture):
-            groups = source._paths(storage, shards if manifest is None else "any")
+            named = shards if options.manifest is None else "any"
+            groups = source._paths(StorageOptions.of(options.storage_options), named)
             self._groups = [len(group) for group in groups]
             source = [path for group in groups for path in group]
             shards = "any"  # mixture._paths() has checked each source
         self.files: Final = RecordFiles(
             source,
-            verify=verify,
+            verify=options.verify,
             on_error=on_error,
-            storage_options=storage,
-            manifest=manifest,
-            compression=compression,
+            storage_options=options.storage_options,
+            manifest=options.manifest,
+            compression=options.compression,
             shards=shards,
             counts_damaged=True,
         )
         self._damage: dict[str, Any] = {"on_error": "raise"}
         if on_error != "raise":  # skipped records are not numbered
             name = on_error if isinstance(on_error, str) else "skip"
-            self._damage = {"on_error": name, "verify": bool(verify)}
+            self._damage = {"on_error": name, "verify": bool(options.verify)}
 
     @property
     def streams(self) -> bool:

@@ -141,7 +141,7 @@ class Steps:
         if self.sequences is not None:
             return parts
         columns = parts[0]
-        for name, augment in self._options.augment.items() if len(keys) else ():
+        for name, augment in (self._options.augment or {}).items() if len(keys) else ():
             columns[name] = _augmented(name, augment, columns[name], keys, run)
             lap("augment")
         return columns

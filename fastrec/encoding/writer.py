@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from ..arguments import check_types
+from ..arguments import checked_arguments
 from ..columns import Bytes
 from ..features.spec import Feature
 from ..records.compression import Compression
@@ -125,22 +125,11 @@ class Writer(ShardWriter):
         threads: int | None = None,
         storage_options: StorageOptions | Mapping[str, Any] | None = None,
     ) -> None:
-        check_types(Writer.__init__, locals())
-        self._encoding = Encoding(features, shapes, threads)
-        super().__init__(
-            path,
-            compression=compression,
-            level=level,
-            overwrite=overwrite,
-            shards=shards,
-            shard_bytes=shard_bytes,
-            shard_records=shard_records,
-            append=append,
-            index=index,
-            fsync=fsync,
-            verify_after_write=verify_after_write,
-            storage_options=storage_options,
+        options = checked_arguments(Writer.__init__, locals())
+        self._encoding = Encoding(
+            options.pop("features"), options.pop("shapes"), options.pop("threads")
         )
+        super().__init__(**options)
         # The encoder that writes rows directly to a single file, where this is possible.
         self._direct = self._encoding.straight() if self._single is not None else None
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
-from ..arguments import check_int, check_path, check_types, is_int, shown
+from ..arguments import check_int, check_path, check_types, checked_arguments, is_int, shown
 from ..columns import Bytes
 from ..storage.options import StorageOptions
 from .compression import Compression
@@ -120,22 +120,7 @@ class Reader(_core.Indexed, Sequence[bytes]):
         storage_options: StorageOptions | Mapping[str, Any] | None = None,
         manifest: Manifest | PathLike | None = None,
     ) -> None:
-        check_types(Reader.__init__, locals())
-        self._files = RecordFiles(
-            source,
-            compression=compression,
-            verify=verify,
-            on_error=on_error,
-            max_bad=max_bad,
-            max_record_bytes=max_record_bytes,
-            max_output_bytes=max_output_bytes,
-            max_ratio=max_ratio,
-            index=index,
-            shards=shards,
-            follow=follow,
-            storage_options=storage_options,
-            manifest=manifest,
-        )
+        self._files = RecordFiles(**checked_arguments(Reader.__init__, locals()))
 
     @property
     def paths(self) -> list[str | bytes]:

@@ -7,6 +7,8 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
+import inspect
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -111,6 +113,23 @@ def test_options_are_typed_as_those_of_a_batcher() -> None:
         for name, text in own.items()
         if name not in ("source", "features", "batch_size", "return")
     }
+
+
+def test_internal_options_are_the_parameters_of_public_functions() -> None:
+    from fastrec.batches.options import Options
+    from fastrec.records.shard_layout import Layout
+
+    for function, kind, others in (
+        (fastrec.Batcher.__init__, Options, {"self", "source"}),
+        (fastrec.reshard, Layout, {"source", "target", "resume"}),
+    ):
+        parameters = inspect.signature(function).parameters
+        passed = {name: each.default for name, each in parameters.items() if name not in others}
+        assert passed == {
+            field.name: field.default
+            for field in dataclasses.fields(kind)
+            if field.name not in others
+        }
 
 
 def names_of(tree: ast.Module) -> set[str]:
