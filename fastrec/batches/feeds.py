@@ -15,7 +15,7 @@ from ..records.remote_dataset import RemoteDataset
 from ..threads.pipeline import Pipeline
 from .audit import Audit, AuditLog
 from .epoch_pass import Pass
-from .fetch_plans import Entries
+from .fetch_plans import Entries, FetchPlanner
 from .options import Options
 from .order import Ordering
 from .pinned_memory import page_locked
@@ -82,7 +82,8 @@ class Feeds:
             block, tail = self._order.block_of(run.spec)
             entries = run.entries()
             entering = None if entries is None else Entries(run.spec.buffer, *entries)
-            feed = RemoteFeed(dataset, run.native, block, entering, tail)
+            planner = FetchPlanner(dataset, run.native, block, entering, tail)
+            feed = RemoteFeed(dataset, planner)
             return self._pipeline(feed, stage.fetched), audit
         assert isinstance(run.native, _core.Order)
         loader = _core.Loader(

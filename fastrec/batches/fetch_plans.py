@@ -88,6 +88,19 @@ class FetchPlanner:
     order the first groups are smaller, so that the first batch does not wait for many others. In a
     shuffled order, small groups would fetch the gaps between their records several times. If
     objects are counted late, the first group is one batch, and further objects are opened later.
+
+    Parameters
+    ----------
+    dataset : RemoteDataset
+    order : _core.Order or LateOrder
+    block : int
+        Number of records per block for ``"blocks"``; 0 for other orders.
+    entries : Entries, optional
+        The records that enter a shuffle buffer.
+    tail : int
+        For ``"blocks"``: number of records at the end of an epoch that are planned together, so
+        that only the needed records of a block are fetched if they are few. With 0, all blocks are
+        fetched as a whole, which batches that cross epochs require.
     """
 
     def __init__(

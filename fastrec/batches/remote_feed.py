@@ -11,13 +11,11 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import _core
 from ..columns import Bytes
 from ..records.remote_dataset import Extract, RemoteDataset
 from ..storage.ahead import Ahead, Job
 from ..threads.clock import lap
-from .fetch_plans import Batch, Entries, FetchPlanner, Group
-from .late_order import LateOrder
+from .fetch_plans import Batch, FetchPlanner, Group
 
 __all__ = ["RemoteFeed"]
 
@@ -33,27 +31,11 @@ class RemoteFeed(Iterator[tuple[int, NDArray[np.uint64], Bytes]]):
     Parameters
     ----------
     dataset : RemoteDataset
-    order : _core.Order or LateOrder
-    block : int
-        Number of records per block for ``"blocks"``; 0 for other orders.
-    entries : Entries, optional
-        The records that enter a shuffle buffer.
-    tail : int
-        For ``"blocks"``: number of records at the end of an epoch that are planned together, so
-        that only the needed records of a block are fetched if they are few. With 0, all blocks are
-        fetched as a whole, which batches that cross epochs require.
+    planner : FetchPlanner
     """
 
-    def __init__(
-        self,
-        dataset: RemoteDataset,
-        order: _core.Order | LateOrder,
-        block: int,
-        entries: Entries | None = None,
-        tail: int = 0,
-    ) -> None:
+    def __init__(self, dataset: RemoteDataset, planner: FetchPlanner) -> None:
         self._dataset = dataset
-        planner = FetchPlanner(dataset, order, block, entries, tail)
         planned: deque[Group] = deque()
         self._ranges: Ahead[memoryview | None] = dataset.ahead(self._range_jobs(planner, planned))
         self._extracts: Ahead[tuple[Group, Extract | None] | None] = Ahead(

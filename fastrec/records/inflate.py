@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol
 
 from ..errors import CorruptRecordError, FastrecError, LimitExceededError, TruncatedFileError
 from .compression import Damaged, Short, inflater_library
-from .stream_input import PIECE, StreamInput, joined, other_content
+from .stream_input import PIECE, Decompressed, Starts, StreamInput, other_content
 from .tar import TarStream
 from .zstd_stream import ZstdStream
 
@@ -55,11 +55,8 @@ class Resume(NamedTuple):
         return (bits | byte >> self.shift << count).to_bytes(count // 8 + 1, "little")
 
 
-class Marks(Protocol):
+class Marks(Starts, Protocol):
     """Receives inflated pieces; a FastrecError that it raises means that the stream is damaged."""
-
-    def begin(self, at: int, output: int) -> None:
-        """Start a deflate stream at byte `at` of the file, and byte `output` of the output."""
 
     def add(self, piece: memoryview, data: bytes, last: bool) -> None:
         """Process a piece of input and its output `data`; `last` means the end of the stream."""
@@ -129,7 +126,7 @@ def _up_to_the_damage(read: Callable[[int], bytes]) -> Iterator[bytes]:
             piece = inflater.unconsumed_tail
 
 
-class _Stream:
+class _Stream(Decompressed):
     """The inflated bytes of a compressed file with one or more members."""
 
     def __init__(
@@ -141,26 +138,14 @@ class _Stream:
         resume: Resume | None = None,
         size: int | None = None,
     ) -> None:
-        self.source = StreamInput(read)
-        self.size = size
+        super().__init__(read, size)
         self._marks, self._resume = marks, resume
         self._read, self._seek = read, seek
-        self.output = 0
         self._gzip = kind == "GZIP"
         self._library = inflater_library()
         self._feed = _CRUMB if resume is None else PIECE
 
-    @property
-    def taken(self) -> int:
-        """Number of bytes of input that were processed."""
-        return self.source.taken
-
-    def __iter__(self) -> Iterator[bytes]:
-        """Yield output in chunks."""
-        return joined(self._pieces(), self)
-
     def _pieces(self) -> Iterator[bytes]:
-        """Yield output piece by piece; an empty piece precedes a read that may block."""
         begins = _gzip_header if self._gzip else _zlib_header
         if self._resume is not None:
             yield from self._rest_of_member(self._resume)
@@ -277,15 +262,29 @@ def inflate(
 ) -> Iterator[bytes]:
     """Yield the output of a compressed file; an empty piece precedes a read that may block.
 
-    The parameters are those of :class:`~fastrec.records.inflated.Inflated`. With `resume`, the
-    output starts at a checkpoint, and `read` must be positioned at its first byte. With `size`, at
-    least 1, the output ends after `size` bytes, and later data is not inflated.
+    Parameters
+    ----------
+    read, kind, path
+        As for :class:`~fastrec.records.inflated.Inflated`.
+    seek : callable, optional
+        ``seek(position)`` sets the position in the compressed bytes. With it, all output before
+        damage is delivered; without it, up to a megabyte of output is lost.
+    max_output, max_ratio : int, optional
+        Maximum output in bytes, and maximum ratio of output to input.
+    max_record : int
+        Maximum size of a sample of an archive, in bytes; 0 means 2 GiB.
+    marks : Marks, optional
+        Receives each piece.
+    resume : Resume, optional
+        The checkpoint at which the output starts; `read` is positioned at its first byte.
+    size : int, optional
+        Maximum output in bytes, at least 1; later data is not inflated.
 
     Raises
     ------
     CorruptRecordError, TruncatedFileError, LimitExceededError
     """
-    stream: _Stream | TarStream | ZstdStream
+    stream: Decompressed | TarStream
     if kind == "ZSTD":
         stream = ZstdStream(read, marks, size)
     elif kind == "TAR":
@@ -296,7 +295,7 @@ def inflate(
 
 
 def _guarded(
-    stream: _Stream | TarStream | ZstdStream,
+    stream: Decompressed | TarStream,
     kind: str,
     path: str,
     max_output: int | None,

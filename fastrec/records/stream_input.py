@@ -10,7 +10,7 @@ from ..errors import LimitExceededError
 from .compression import Damaged, Short
 from .content import file_content
 
-__all__ = ["PIECE", "SMALL", "StreamInput", "joined", "other_content"]
+__all__ = ["PIECE", "SMALL", "Decompressed", "Starts", "StreamInput", "other_content"]
 
 PIECE = 1 << 20  # bytes of input per call; other threads may get the GIL between calls
 SMALL = 1 << 18  # bytes of output too small to use a thread for
@@ -93,32 +93,63 @@ def other_content(source: StreamInput) -> str:
     return f"; it looks like {content}"
 
 
-class _Decompressed(Protocol):
-    """A decompressed stream: bytes of output so far, and their maximum number."""
+class Starts(Protocol):
+    """Receives the positions in a file where reading can start."""
 
-    output: int
-    size: int | None
+    def begin(self, at: int, output: int) -> None:
+        """Note that byte `at` of the file corresponds to byte `output` of the output."""
 
 
-def joined(pieces: Iterator[bytes], stream: _Decompressed) -> Iterator[bytes]:
-    """Yield the output of `stream` in chunks; small pieces are joined, as each chunk has a cost.
+class Decompressed:
+    """The output of a decompressor, as chunks; it ends after `size` bytes, if that is not None.
 
-    An empty piece precedes a read that may block. The pieces before damage are yielded first.
+    Attributes
+    ----------
+    source : StreamInput
+    output : int
+        Number of bytes delivered.
     """
-    held: list[bytes] = []
-    size = 0
-    try:
-        for data in pieces:
-            held.append(data)
-            size += len(data)
-            if stream.output == stream.size:
-                break
-            if size >= SMALL or (size and not data):
-                yield b"".join(held) if len(held) > 1 else data
-                held, size = [], 0
-    except (Damaged, Short, LimitExceededError, OSError):
+
+    def __init__(self, read: Callable[[int], Any], size: int | None) -> None:
+        self.source: StreamInput = StreamInput(read)
+        self.size: int | None = size
+        self.output: int = 0
+
+    @property
+    def taken(self) -> int:
+        """Number of bytes of input that were processed."""
+        return self.source.taken
+
+    def _counted(self, data: bytes) -> bytes:
+        """Count output, and return it up to the requested size."""
+        if self.size is not None:
+            data = data[: self.size - self.output]
+        self.output += len(data)
+        return data
+
+    def _pieces(self) -> Iterator[bytes]:
+        """Yield output piece by piece; an empty piece precedes a read that may block."""
+        raise NotImplementedError
+
+    def __iter__(self) -> Iterator[bytes]:
+        """Yield the output; small pieces are joined, as each chunk has a cost.
+
+        The pieces before damage are yielded first.
+        """
+        held: list[bytes] = []
+        size = 0
+        try:
+            for data in self._pieces():
+                held.append(data)
+                size += len(data)
+                if self.output == self.size:
+                    break
+                if size >= SMALL or (size and not data):
+                    yield b"".join(held) if len(held) > 1 else data
+                    held, size = [], 0
+        except (Damaged, Short, LimitExceededError, OSError):
+            if size:
+                yield b"".join(held)
+            raise
         if size:
             yield b"".join(held)
-        raise
-    if size:
-        yield b"".join(held)

@@ -9,23 +9,16 @@ record file of these Examples, so that all readers of compressed files also read
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Protocol
 
 from .. import _core
 from ..errors import LimitExceededError
 from .compression import Damaged, Short
+from .stream_input import Starts
 
 __all__ = ["TarStream"]
 
 _NO_SAMPLES = "no file in it is called KEY.EXTENSION, as the files of a sample are"
 _PIECE = 1 << 18  # bytes of input per call; checkpoints are between calls
-
-
-class _Marks(Protocol):
-    """Receives positions in an archive where reading can start."""
-
-    def begin(self, at: int, output: int) -> None:
-        """Note that byte `at` of the archive corresponds to byte `output` of the records."""
 
 
 class TarStream:
@@ -35,7 +28,7 @@ class TarStream:
     ----------
     read : callable
         ``read(size)`` returns bytes of the archive.
-    marks : Marks, optional
+    marks : Starts, optional
         Receives the positions of some samples, where reading can start.
     max_record : int
         Maximum size of a sample, in bytes; 0 means 2 GiB.
@@ -53,7 +46,7 @@ class TarStream:
     def __init__(
         self,
         read: Callable[[int], bytes],
-        marks: _Marks | None,
+        marks: Starts | None,
         max_record: int,
         *,
         is_resumed: bool,

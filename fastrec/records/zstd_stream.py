@@ -9,11 +9,11 @@ start there, without earlier output.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
-from typing import NamedTuple, Protocol, TypeGuard
+from typing import NamedTuple, TypeGuard
 
 from ..errors import LimitExceededError
 from .compression import Damaged, Short
-from .stream_input import StreamInput, joined, other_content
+from .stream_input import Decompressed, Starts, other_content
 from .zstd import MAGIC, is_skippable, library
 
 __all__ = ["ZstdStream", "small_frame"]
@@ -25,13 +25,6 @@ _BLOCK_HEADER = 3
 _ID_BYTES = (0, 1, 2, 4)  # bytes of a dictionary's number, by the lowest bits of a header's flags
 _SINGLE = 0x20  # the flag of a frame without a separate window
 _RLE, _RESERVED = 1, 3  # types of blocks: one repeated byte, and an invalid type
-
-
-class _Marks(Protocol):
-    """Receives the positions in a file where decompressing can start."""
-
-    def begin(self, at: int, output: int) -> None:
-        """Note that byte `at` of the file corresponds to byte `output` of the output."""
 
 
 class _FrameHeader(NamedTuple):
@@ -106,22 +99,17 @@ def small_frame(data: bytes) -> bytes | None:
     return found if len(found) == content else None
 
 
-class ZstdStream:
+class ZstdStream(Decompressed):
     """The decompressed bytes of a file with any number of frames, as chunks.
 
     Parameters
     ----------
     read : callable
         ``read(size)`` returns bytes of the file.
-    marks : Marks, optional
+    marks : Starts, optional
         Receives the positions of frames.
     size : int, optional
         Maximum output, in bytes.
-
-    Attributes
-    ----------
-    output, taken : int
-        Number of bytes delivered, and of bytes processed.
 
     Raises
     ------
@@ -130,28 +118,13 @@ class ZstdStream:
     """
 
     def __init__(
-        self,
-        read: Callable[[int], bytes],
-        marks: _Marks | None,
-        size: int | None,
+        self, read: Callable[[int], bytes], marks: Starts | None, size: int | None
     ) -> None:
-        self.source: StreamInput = StreamInput(read)
-        self.size: int | None = size
+        super().__init__(read, size)
         self._marks = marks
         self._library = library()
-        self.output: int = 0
-
-    @property
-    def taken(self) -> int:
-        """Number of bytes of input that were processed."""
-        return self.source.taken
-
-    def __iter__(self) -> Iterator[bytes]:
-        """Yield the output."""
-        return joined(self._pieces(), self)
 
     def _pieces(self) -> Iterator[bytes]:
-        """Yield output piece by piece; an empty piece precedes a read that may block."""
         source = self.source
         while True:
             if source.buffered < len(MAGIC):
@@ -184,16 +157,9 @@ class ZstdStream:
         if _is_small(header.content):
             data = yield from self._whole_frame(header, header.content)
             if data is not None:
-                yield self._taken_of(data)
+                yield self._counted(data)
                 return
         yield from self._blocks(header)
-
-    def _taken_of(self, data: bytes) -> bytes:
-        """Count output, and return it up to the requested size."""
-        if self.size is not None:
-            data = data[: self.size - self.output]
-        self.output += len(data)
-        return data
 
     def _whole_frame(
         self, header: _FrameHeader, content: int
@@ -249,7 +215,7 @@ class ZstdStream:
                 yield b""
             data = self._decompress(decompressor, source.exactly(size))
             if data:
-                yield self._taken_of(data)
+                yield self._counted(data)
         if header.has_checksum:
             self._decompress(decompressor, source.exactly(4))
         if not decompressor.eof or header.content not in (None, self.output - begin):
