@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/platform.h"
+
 int fr_fail(fr_error *err, int status, const char *format, ...) {
     if (!err) return status;
     memset(err, 0, sizeof *err);
@@ -16,6 +18,12 @@ int fr_fail(fr_error *err, int status, const char *format, ...) {
     vsnprintf(err->cause, sizeof err->cause, format, args);
     va_end(args);
     return status;
+}
+
+int fr_check_process(int64_t pid, const char *what, fr_error *err) {
+    if (pid == fr_process_id()) return FR_OK;
+    return fr_fail(err, FR_ERR_STATE,
+                   "create another in the child: only process %" PRId64 " can use %s", pid, what);
 }
 
 void fr_add_hint(fr_error *err, const char *format, ...) {

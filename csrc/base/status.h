@@ -93,6 +93,10 @@ int fr_fail_io(fr_error *err, int sys_errno, const char *doing);
 /* Like fr_fail() with FR_ERR_NOMEM, for an allocation of `size` bytes. */
 int fr_fail_nomem(fr_error *err, uint64_t size);
 
+/* Fails with FR_ERR_STATE in a child of process `pid`, which made `what`. Threads of `pid` do not
+   run in the child, and may have held a mutex or changed memory when fork() was called. */
+int fr_check_process(int64_t pid, const char *what, fr_error *err);
+
 /* Appends to the hint and truncates the text at the hint's size. */
 void fr_add_hint(fr_error *err, const char *format, ...) FR_PRINTF(2, 3);
 

@@ -228,9 +228,7 @@ static int take(fr_task_ring *ring, int timeout_ms, outcome *taken) {
 }
 
 int fr_task_ring_next(fr_task_ring *ring, int timeout_ms, size_t *number, fr_error *err) {
-    if (ring->pid != fr_process_id())
-        return fr_fail(err, FR_ERR_STATE, "created in process %lld; cannot be used after fork()",
-                       (long long)ring->pid);
+    FR_TRY(fr_check_process(ring->pid, "the iterator", err));
     if (!ring->failed.done) {
         outcome taken;
         fr_mutex_lock(&ring->mutex);

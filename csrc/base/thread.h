@@ -17,19 +17,13 @@ typedef struct {
     void *variable; /* a CONDITION_VARIABLE */
 } fr_cond;
 typedef void *fr_thread;
-typedef struct {
-    void *once; /* an INIT_ONCE */
-} fr_once;
 #define FR_MUTEX_INIT {0}
-#define FR_ONCE_INIT {0}
 #else
 #include <pthread.h>
 typedef pthread_mutex_t fr_mutex;
 typedef pthread_cond_t fr_cond;
 typedef pthread_t fr_thread;
-typedef pthread_once_t fr_once;
 #define FR_MUTEX_INIT PTHREAD_MUTEX_INITIALIZER
-#define FR_ONCE_INIT PTHREAD_ONCE_INIT
 #endif
 
 /*
@@ -53,9 +47,12 @@ void fr_cond_signal(fr_cond *cond);
 void fr_cond_broadcast(fr_cond *cond);
 void fr_cond_destroy(fr_cond *cond);
 
-void fr_once_run(fr_once *once, void (*run)(void));
-
-/* Calls `before` in the parent before fork(), and `after` in parent and child after it. */
-int fr_thread_at_fork(void (*before)(void), void (*after)(void));
+/*
+ * Makes fork() wait for a static mutex, so that the child gets it unlocked and what it guards
+ * whole. Call this before each first use of the mutex; calls after the first do nothing. fork()
+ * takes the mutexes in the order of their first calls, so a thread never holds two of them.
+ */
+#define FR_FORK_MUTEXES_MAX 8
+int fr_mutex_keep_at_fork(fr_mutex *mutex);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include "base/thread.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stddef.h>
 #include <time.h>
@@ -88,12 +89,36 @@ void fr_cond_destroy(fr_cond *cond) {
     pthread_cond_destroy(cond);
 }
 
-void fr_once_run(fr_once *once, void (*run)(void)) {
-    pthread_once(once, run);
+/* fork() holds `kept_lock`, too, because it reads the list. */
+static pthread_mutex_t kept_lock = PTHREAD_MUTEX_INITIALIZER;
+static fr_mutex *kept[FR_FORK_MUTEXES_MAX];
+static size_t kept_count;
+
+static void before_fork(void) {
+    pthread_mutex_lock(&kept_lock);
+    for (size_t i = 0; i < kept_count; i++)
+        pthread_mutex_lock(kept[i]);
 }
 
-int fr_thread_at_fork(void (*before)(void), void (*after)(void)) {
-    return pthread_atfork(before, after, after);
+static void after_fork(void) {
+    for (size_t i = kept_count; i-- > 0;)
+        pthread_mutex_unlock(kept[i]);
+    pthread_mutex_unlock(&kept_lock);
+}
+
+int fr_mutex_keep_at_fork(fr_mutex *mutex) {
+    int failed = 0;
+    size_t i = 0;
+    pthread_mutex_lock(&kept_lock);
+    while (i < kept_count && kept[i] != mutex)
+        i++;
+    if (i == FR_FORK_MUTEXES_MAX)
+        failed = ENOMEM;
+    else if (kept_count == 0)
+        failed = pthread_atfork(before_fork, after_fork, after_fork);
+    if (!failed && i == kept_count) kept[kept_count++] = mutex;
+    pthread_mutex_unlock(&kept_lock);
+    return failed;
 }
 
 #endif

@@ -14,7 +14,6 @@
 
 _Static_assert(sizeof(fr_mutex) == sizeof(SRWLOCK), "thread.h has no windows.h");
 _Static_assert(sizeof(fr_cond) == sizeof(CONDITION_VARIABLE), "thread.h has no windows.h");
-_Static_assert(sizeof(fr_once) == sizeof(INIT_ONCE), "thread.h has no windows.h");
 
 typedef struct {
     void *(*run)(void *argument);
@@ -89,19 +88,9 @@ void fr_cond_destroy(fr_cond *cond) {
     (void)cond;
 }
 
-static BOOL CALLBACK run_once(INIT_ONCE *once, void *argument, void **context) {
-    (void)once, (void)context;
-    (*(void (**)(void))argument)();
-    return TRUE;
-}
-
-void fr_once_run(fr_once *once, void (*run)(void)) {
-    InitOnceExecuteOnce((INIT_ONCE *)once, run_once, &run, NULL);
-}
-
 /* Does nothing, because Windows does not have fork(). */
-int fr_thread_at_fork(void (*before)(void), void (*after)(void)) {
-    (void)before, (void)after;
+int fr_mutex_keep_at_fork(fr_mutex *mutex) {
+    (void)mutex;
     return 0;
 }
 

@@ -155,10 +155,6 @@ int fr_loader_start(const fr_loader_options *options, fr_loader **loader, fr_err
 }
 
 int fr_loader_next(fr_loader *loader, int timeout_ms, fr_columns **batch, fr_error *err) {
-    if (loader->pid != fr_process_id())
-        return fr_fail(err, FR_ERR_STATE,
-                       "created in process %lld; create a new iterator in the child",
-                       (long long)loader->pid);
     size_t number;
     FR_TRY(fr_task_ring_next(loader->ring, timeout_ms, &number, err));
     slot *taken = &loader->slots[number % loader->depth];

@@ -21,26 +21,12 @@ struct fr_dataset_maps {
     uint32_t oldest, newest;
 };
 
-/* One lock for all datasets, so that a child of fork() can get it unlocked. */
+/* One lock for all datasets, because fork() waits for it. */
 static fr_mutex lock = FR_MUTEX_INIT;
-static int fork_failed;
-
-static void take_lock(void) {
-    fr_mutex_lock(&lock);
-}
-
-static void leave_lock(void) {
-    fr_mutex_unlock(&lock);
-}
-
-static void prepare_for_forks(void) {
-    fork_failed = fr_thread_at_fork(take_lock, leave_lock);
-}
 
 int fr_dataset_maps_new(fr_dataset *dataset, size_t limit, fr_error *err) {
-    static fr_once prepared = FR_ONCE_INIT;
-    fr_once_run(&prepared, prepare_for_forks);
-    if (fork_failed) return fr_fail_io(err, fork_failed, "pthread_atfork");
+    const int failed = fr_mutex_keep_at_fork(&lock);
+    if (failed) return fr_fail_io(err, failed, "pthread_atfork");
     dataset->maps = malloc(sizeof *dataset->maps);
     if (!dataset->maps) return fr_fail_nomem(err, sizeof *dataset->maps);
     *dataset->maps = (struct fr_dataset_maps){.limit = limit, .oldest = NONE, .newest = NONE};
@@ -160,16 +146,16 @@ static size_t drop_some(const fr_dataset *dataset, fr_dataset_views *dropped) {
 static int try_to_map(const fr_dataset *dataset, uint32_t number, const atomic_bool *stop,
                       bool *mapped, fr_error *err) {
     fr_dataset_views views = {0};
-    take_lock();
+    fr_mutex_lock(&lock);
     fr_dataset_file now = dataset->files[number];
-    leave_lock();
+    fr_mutex_unlock(&lock);
     *mapped = now.mapped;
     if (*mapped) return FR_OK; /* the file was missing twice */
     int status = fr_dataset_file_open(dataset, &now, &views, stop, err);
     if (status == FR_OK) {
-        take_lock();
+        fr_mutex_lock(&lock);
         *mapped = give_maps(dataset, number, &now, &views);
-        leave_lock();
+        fr_mutex_unlock(&lock);
         if (now.listed) fr_index_free(&now.index);
     }
     close_views(&views);
@@ -191,9 +177,9 @@ int fr_dataset_maps_hold(const fr_dataset *dataset, const uint32_t *files, size_
     uint32_t missing[FR_DATASET_AT_ONCE];
     memcpy(hold->files, files, count * sizeof *files);
     hold->count = count;
-    take_lock();
+    fr_mutex_lock(&lock);
     const size_t opened = hold_files(dataset, hold, missing);
-    leave_lock();
+    fr_mutex_unlock(&lock);
     for (size_t i = 0; i < opened; i++)
         FR_TRY(map_file(dataset, missing[i], hold->stop, err));
     return FR_OK;
@@ -203,13 +189,13 @@ void fr_dataset_let_go(const fr_dataset *dataset, fr_dataset_hold *hold) {
     fr_buffer_free(&hold->frames);
     if (hold->count == 0) return;
     fr_dataset_views dropped[FR_DATASET_AT_ONCE];
-    take_lock();
+    fr_mutex_lock(&lock);
     for (size_t i = 0; i < hold->count; i++) {
         fr_dataset_file *file = &dataset->files[hold->files[i]];
         if (--file->holds == 0 && file->mapped) enter_list(dataset, hold->files[i]);
     }
     const size_t count = drop_some(dataset, dropped);
-    leave_lock();
+    fr_mutex_unlock(&lock);
     for (size_t i = 0; i < count; i++)
         close_views(&dropped[i]);
     hold->count = 0;

@@ -48,21 +48,6 @@ static bool find_lost(uintptr_t address, void **base, size_t *size) {
     return true;
 }
 
-/* A child of fork() must not get a registry that is locked by a thread of its parent. */
-static void lock_registry(void) {
-    fr_mutex_lock(&registry);
-}
-
-static void unlock_registry(void) {
-    fr_mutex_unlock(&registry);
-}
-
-static int fork_failed;
-
-static void prepare_for_forks(void) {
-    fork_failed = fr_thread_at_fork(lock_registry, unlock_registry);
-}
-
 /* Returns an unused entry. REQUIRES: the registry is locked. */
 static fr_file_map_entry *free_entry(void) {
     fr_file_map_entry *entry = spare;
@@ -78,10 +63,9 @@ static fr_file_map_entry *free_entry(void) {
 }
 
 static int enter(fr_file_map *map, void *base, size_t size, fr_error *err) {
-    static fr_once prepared = FR_ONCE_INIT;
-    fr_once_run(&prepared, prepare_for_forks);
-    if (fork_failed) return fr_fail_io(err, fork_failed, "pthread_atfork");
-    lock_registry();
+    const int failed = fr_mutex_keep_at_fork(&registry);
+    if (failed) return fr_fail_io(err, failed, "pthread_atfork");
+    fr_mutex_lock(&registry);
     int status = fr_map_watch(find_lost) == 0 ? FR_OK : fr_fail_io(err, errno, "sigaction");
     fr_file_map_entry *entry = status == FR_OK ? free_entry() : NULL;
     if (entry) {
@@ -92,7 +76,7 @@ static int enter(fr_file_map *map, void *base, size_t size, fr_error *err) {
     } else if (status == FR_OK) {
         status = fr_fail_nomem(err, sizeof *entry);
     }
-    unlock_registry();
+    fr_mutex_unlock(&registry);
     if (entry) atomic_fetch_add(&open_maps, 1);
     map->entry = entry;
     return status;
@@ -103,9 +87,9 @@ void fr_file_map_guard(void) {
     const uint64_t now = fr_clock_ns();
     if (FR_LIKELY(now < atomic_load_explicit(&next, memory_order_relaxed))) return;
     atomic_store_explicit(&next, now + FR_FILE_MAP_GUARD_NS, memory_order_relaxed);
-    lock_registry();
+    fr_mutex_lock(&registry);
     (void)fr_map_watch(find_lost);
-    unlock_registry();
+    fr_mutex_unlock(&registry);
 }
 
 static int stamp_of(const fr_file_info *info, fr_file_stamp *stamp, fr_error *err) {
@@ -288,11 +272,11 @@ void fr_file_map_close(fr_file_map *map) {
     if (map->entry) {
         atomic_store(&map->entry->size, 0);
         fr_map_free((void *)(uintptr_t)map->bytes.data, map->bytes.size);
-        lock_registry();
+        fr_mutex_lock(&registry);
         atomic_store(&map->entry->base, 0);
         map->entry->next_spare = spare;
         spare = map->entry;
-        unlock_registry();
+        fr_mutex_unlock(&registry);
         atomic_fetch_sub(&open_maps, 1);
     }
     if (map->reads) fr_fd_close(map->fd);

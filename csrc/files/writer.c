@@ -42,12 +42,9 @@ static void cut_off(const fr_writer *writer) {
     if (writer->created && fr_writer_has_path(writer)) fr_file_remove(writer->path);
 }
 
-/* Refuses to use a writer in a child made by fork(), which may only close its descriptor. The
-   file belongs to the parent. */
+/* A child made by fork() may only close its descriptor. The file belongs to the parent. */
 static int check_process(const fr_writer *writer, fr_error *err) {
-    if (writer->pid == fr_process_id()) return FR_OK;
-    return fr_fail(err, FR_ERR_STATE, "the writer was created in process %lld and works only there",
-                   (long long)writer->pid);
+    return fr_check_process(writer->pid, "the writer", err);
 }
 
 static int write_all(fr_writer *writer, const uint8_t *data, size_t size, fr_error *err) {

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from .. import _core
 from ..errors import FastrecError, call_out, log_info
 from ..threads.clock import Span
+from ..threads.locks import check_process
 from ..threads.pipeline import Pipeline, close_together, is_in_pipeline
 from .checkpoint import Position, Start
 from .progress import Progress
@@ -104,8 +105,7 @@ class Batches(Iterator[Any]):
         return self
 
     def __next__(self) -> Any:
-        if self._pid != os.getpid():
-            self._check_process()
+        check_process(self._pid, "the iterator")
         if not self._feed_is_native and is_in_pipeline():
             self._refuse_own_transform()
         with self._lock:
@@ -131,11 +131,6 @@ class Batches(Iterator[Any]):
             if self._progress is not None:
                 self._show_progress()
             return batch
-
-    def _check_process(self) -> None:
-        """Raise in a child of fork(), which does not have the threads, and may lack their locks."""
-        if self._pid != os.getpid():
-            raise ValueError(f"created in process {self._pid}; create a new iterator in the child")
 
     def _refuse_own_transform(self) -> None:
         """Raise if called in a transform whose result this iterator waits for."""
@@ -261,7 +256,7 @@ class Batches(Iterator[Any]):
 
         ``print(batches.report())`` names the bottleneck and the remedy.
         """
-        self._check_process()
+        check_process(self._pid, "the iterator")
         return self._final or self._meter.report(self._feed)
 
     @property
@@ -274,7 +269,7 @@ class Batches(Iterator[Any]):
 
         :func:`fastrec.metrics.write_trace` makes a file for Perfetto of them.
         """
-        self._check_process()
+        check_process(self._pid, "the iterator")
         return [] if self._feed is None else spans_of(self._feed)
 
     @property

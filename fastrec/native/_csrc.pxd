@@ -46,6 +46,7 @@ cdef extern from "base/status.h" nogil:
         char cause[192]
         char hint[160]
 
+    int fr_check_process(int64_t pid, const char *what, fr_error *err) noexcept
     const char *fr_fault_name(fr_fault fault) noexcept
 
 
@@ -314,6 +315,7 @@ cdef extern from "files/writer.h" nogil:
         bint empty
 
     ctypedef struct fr_writer:
+        int64_t pid
         bint open
         char *path
         char *temporary

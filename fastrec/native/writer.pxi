@@ -173,9 +173,9 @@ cdef class RecordWriter:
 
     cdef int _enter(self) except -1:
         """Check the process, because a thread of the parent may hold the lock in a forked child."""
+        cdef c.fr_error err
         if self.forks != forks:
-            raise ValueError("the writer works only in the process that made it"
-                             + _where(self.path))
+            check(c.fr_check_process(self.writer.pid, b"the writer", &err), &err, self.path)
         return 0
 
     @property

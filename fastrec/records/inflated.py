@@ -7,8 +7,10 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
+from typing import Any
 
-from .inflate import Marks, inflate
+from ..threads.locks import check_process
+from .inflate import inflate
 from .stream_input import SMALL
 
 __all__ = ["Inflated"]
@@ -97,17 +99,10 @@ class Inflated:
         Name of the file, for messages.
     close : callable, optional
         Called after the last read. It must not raise.
-    seek : callable, optional
-        ``seek(position)`` sets the position in the compressed bytes. With it, all output before
-        damage is delivered; without it, up to a megabyte of output is lost.
-    max_output, max_ratio : int, optional
-        Maximum output in bytes, and maximum ratio of output to input.
-    max_record : int
-        Maximum size of a sample of an archive, in bytes; 0 means 2 GiB.
-    marks : Marks, optional
-        Receives each piece.
     uses_thread : bool
         Whether a thread inflates ahead of the reader, unless the file is small.
+    **options
+        Options of :func:`~fastrec.records.inflate.inflate`.
 
     Attributes
     ----------
@@ -126,12 +121,8 @@ class Inflated:
         path: object,
         *,
         close: Callable[[], None] = _nothing,
-        seek: Callable[[int], object] | None = None,
-        max_output: int | None = None,
-        max_ratio: int | None = None,
-        max_record: int = 0,
-        marks: Marks | None = None,
         uses_thread: bool = True,
+        **options: Any,
     ) -> None:
         self.kind = kind
         self._close = close
@@ -139,23 +130,13 @@ class Inflated:
         self._uses_thread = uses_thread
         self._pid = os.getpid()
         try:
-            self._chunks = inflate(
-                read,
-                kind,
-                path,
-                seek=seek,
-                max_output=max_output,
-                max_ratio=max_ratio,
-                max_record=max_record,
-                marks=marks,
-            )
+            self._chunks = inflate(read, kind, path, **options)
         except ModuleNotFoundError:
             close()
             raise
 
     def __call__(self, size: int) -> bytes:
-        if self._pid != os.getpid():
-            raise ValueError("a compressed file is read only in the process that began to read it")
+        check_process(self._pid, "the iterator")
         channel = self._channel = self._channel or _Channel()
         if channel.thread is not None:
             return channel.get()

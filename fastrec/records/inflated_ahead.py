@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import FastrecError
 from ..storage.ahead import Ahead, Job
+from ..threads.locks import check_process
 from .inflated import Inflated
 from .inflated_dataset import InflatedFile
 from .packed import indexed, inflate_whole, kind_of
@@ -106,8 +107,7 @@ class InflatedAhead:
         return _Part(number, inflated)
 
     def _peek(self) -> _Part | None:
-        if self._pid != os.getpid():
-            raise ValueError("a compressed file is read only in the process that began to read it")
+        check_process(self._pid, "the iterator")
         if self._next is None and self._parts is not None:
             self._next = next(self._parts, None)
         return self._next

@@ -19,6 +19,7 @@ from ..columns import Bytes
 from ..storage.options import StorageOptions
 from ..storage.remote import RemoteFile
 from ..storage.urls import local_path
+from ..threads.locks import check_process
 from .compression import Compression
 from .dataset_building import describe, open_dataset_writer, place_of
 from .framing import FRAME_OVERHEAD
@@ -178,8 +179,7 @@ class ShardWriter:
 
     def _locked(self) -> Any:
         """Return the lock; raise in a forked process, where a missing thread may hold it."""
-        if self._pid != os.getpid():
-            raise ValueError("the writer works only in the process that made it")
+        check_process(self._pid, "the writer")
         return self._lock
 
     def write(self, record: Any) -> None:

@@ -11,6 +11,8 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from ..threads.locks import check_process
+
 __all__ = ["Ahead", "Job", "Stopped", "run_all"]
 
 T = TypeVar("T")
@@ -175,8 +177,7 @@ class Ahead(Iterator[T], Generic[T]):
 
     def __next__(self) -> T:
         state = self._state
-        if self._pid != os.getpid():
-            raise ValueError("a remote stream is read only in the process that began to read it")
+        check_process(self._pid, "the iterator")
         with state.changed:
             self._start_threads()
             waited = False

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Locks that work after fork()."""
+"""Locks and checks for children made by fork()."""
 
 from __future__ import annotations
 
@@ -7,7 +7,13 @@ import os
 import threading
 from typing import Any, ClassVar
 
-__all__ = ["ProcessLock"]
+__all__ = ["ProcessLock", "check_process"]
+
+
+def check_process(pid: int, what: str) -> None:
+    """Raise ValueError in a child of process `pid`, which made `what`; its threads do not exist."""
+    if pid != os.getpid():
+        raise ValueError(f"create another in the child: only process {pid} can use {what}")
 
 
 class ProcessLock:

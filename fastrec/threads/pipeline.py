@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 
 from ..errors import call_out
 from .clock import Clock, Span, Work, lap, use_clock, work_of
+from .locks import check_process
 
 __all__ = [
     "Pipeline",
@@ -191,8 +192,7 @@ class Pipeline(Iterator[Any]):
                 break
 
     def __next__(self) -> Any:
-        if self._pid != os.getpid():
-            raise ValueError(f"created in process {self._pid}; create a new iterator in the child")
+        check_process(self._pid, "the iterator")
         return self._ring.take()
 
     def is_worker(self) -> bool:

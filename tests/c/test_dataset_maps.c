@@ -2,6 +2,9 @@
 /* More files than may be mapped: they come and go, and must be what they were. */
 #include <errno.h>
 #include <pthread.h>
+#if !defined(_WIN32)
+#include <sys/wait.h>
+#endif
 
 #include "files/dataset.h"
 #include "test.h"
@@ -262,6 +265,58 @@ static void an_index_that_changes_under_us_is_harmless(size_t limit) {
     write_beside(7);
 }
 
+#if defined(_WIN32)
+
+static void a_child_maps_files_whatever_threads_were_at(void) {
+    TEST_SKIPPED("a child that maps files");
+}
+
+#else
+
+static atomic_bool reading;
+
+static void *read_in_turn(void *dataset) {
+    fr_error err;
+    for (uint64_t i = 0; atomic_load(&reading); i++) {
+        fr_dataset_hold hold = {.count = 0};
+        fr_record record;
+        CHECK(fr_dataset_records(dataset, (uint64_t[]){first_of((int)(i % 8))}, 1, &record, &hold,
+                                 &err) == FR_OK);
+        fr_dataset_let_go(dataset, &hold);
+    }
+    return NULL;
+}
+
+/* A child that got the lock locked would wait for it until the alarm. */
+static int read_in_child(const fr_dataset *dataset) {
+    fr_error err;
+    alarm(20);
+    return read_seven(dataset, &err) == FR_OK ? 0 : 1;
+}
+
+static void a_child_maps_files_whatever_threads_were_at(void) {
+    fr_dataset dataset;
+    pthread_t threads[2];
+    open_all(&dataset, MOST, false);
+    atomic_store(&reading, true);
+    for (int i = 0; i < 2; i++)
+        CHECK(pthread_create(&threads[i], NULL, read_in_turn, &dataset) == 0);
+    for (int i = 0; i < 200; i++) {
+        pid_t child = fork();
+        CHECK(child >= 0);
+        if (child == 0) _exit(read_in_child(&dataset));
+        int status;
+        CHECK(waitpid(child, &status, 0) == child);
+        CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    }
+    atomic_store(&reading, false);
+    for (int i = 0; i < 2; i++)
+        CHECK(pthread_join(threads[i], NULL) == 0);
+    fr_dataset_close(&dataset);
+}
+
+#endif
+
 /* What a manifest says of all files. */
 static fr_dataset_listed listed[FILES];
 
@@ -428,6 +483,7 @@ int main(void) {
     what_no_file_can_have_is_refused();
     records_are_the_same(false);
     what_is_held_stays();
+    a_child_maps_files_whatever_threads_were_at();
     a_file_must_be_what_it_was(false);
     for (int file = 0; file < FILES; file++)
         write_beside(file);

@@ -60,7 +60,7 @@ static bool child_is_told(const setup *s, fr_loader *loader, fr_columns *held) {
     fr_loader_stats stats;
     alarm(20);
     if (fr_loader_next(loader, 1000, &batch, &err) != FR_ERR_STATE) return false;
-    if (!strstr(err.cause, "create a new iterator in the child")) return false;
+    if (!strstr(err.cause, "create another in the child")) return false;
     fr_loader_get_stats(loader, &stats);
     fr_loader_free(loader);
     fr_pool_give(s->pool, held);
