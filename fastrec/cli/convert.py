@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Convert between record files and tables, tar, bagz, array_record or NPZ files."""
+"""Convert between record files and tables, or other formats of records."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fastrec.cli.files import STDIN, expand, spooled, through_file
 from fastrec.cli.grammar import USAGE, add_overwrite, add_paths, add_threads, whole_number
 from fastrec.cli.report import Failure, Report, counted, shown
 from fastrec.cli.reshard import Skip, Steps
-from fastrec.tables.formats import KNOWN, TFRECORD
+from fastrec.tables.formats import FOLDERS, KNOWN, TFRECORD
 
 __all__ = ["add_arguments", "run"]
 
@@ -21,7 +21,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o", "--output", required=True, metavar="FILE",
         help="the new file, or - for standard output; its name tells the format: .parquet, .arrow, "
-        ".csv, .jsonl, .tar, .bagz, .array_record, .npz, or records",
+        ".csv, .jsonl, .tar, .bagz, .array_record, .npz, records, or a directory: .lance, .mds, "
+        ".litdata",
     )  # fmt: skip
     for name in ("from", "to"):
         parser.add_argument(
@@ -97,6 +98,9 @@ _OPTIONS = {
 
 def run(arguments: argparse.Namespace, report: Report) -> int:
     """Write the whole file or nothing, and print a summary; return 1 if there is damage."""
+    if arguments.output == STDIN and arguments.to_format in FOLDERS:
+        text = f"--output - cannot be a directory, which {arguments.to_format} is; name one"
+        raise Failure(text, USAGE)
     if arguments.output == STDIN and arguments.shard_records:
         raise Failure("--output - and --shard-records are mutually exclusive", USAGE)
     files, missing = expand(arguments.paths, any_shards=arguments.any_shards, tables=True)

@@ -207,7 +207,9 @@ def is_stream(path: str) -> bool:
     """Return whether a file can be read only once: standard input, a pipe or a device."""
     if path == STDIN:
         return True
-    return not is_remote(path, None) and os.path.exists(path) and not is_regular(path)
+    if is_remote(path, None) or os.path.isdir(path):
+        return False
+    return os.path.exists(path) and not is_regular(path)
 
 
 def _meant_by(word: str, chosen: set[str]) -> list[str]:

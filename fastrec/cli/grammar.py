@@ -113,7 +113,7 @@ GROUPS: dict[str, dict[str, Verb]] = {
     "convert files": {
         "convert": Verb(
             "fastrec.cli.convert",
-            "Convert between record files and tables, tar, bagz, array_record or NPZ files.",
+            "Convert between record files and tables, or other formats of records.",
         ),
         "images": Verb("fastrec.cli.images", "Write a directory of images to record files."),
         "extract": Verb(

@@ -25,7 +25,7 @@ from .bytes_columns import as_images, embedded, has_bytes, is_list, with_images
 from .conversion import Conversion, Done
 from .formats import TEXTUAL
 from .readers import READERS, json_rows
-from .writers import TableWriter
+from .writers import TableWriter, write_lance
 
 __all__ = ["Tables", "Types", "columns_of", "write_records", "write_table"]
 
@@ -71,13 +71,23 @@ def write_table(
     job: Conversion, table: arrow.Table, types: Types, total: int | None, unseen: UnseenColumns
 ) -> Done:
     """Write record files to a table; return its number of rows and the paths of its files."""
-    with TableWriter(job, types.kind, types.written) as sheet:
-        begun, file = 0, None
+
+    def batches() -> Iterator[Any]:
+        rows = begun = 0
+        file = None
         for number, part in table._parts(unseen):
             if number != file:
-                begun, file = sheet.rows, number
-            sheet.write(types.batch(part, os.fsdecode(job.paths[number]), sheet.rows - begun))
-            job.report(sheet.rows, total)
+                begun, file = rows, number
+            batch = types.batch(part, os.fsdecode(job.paths[number]), rows - begun)
+            rows += batch.num_rows
+            yield batch
+            job.report(rows, total)
+
+    if types.kind == "lance":
+        return write_lance(job, types.written, batches())
+    with TableWriter(job, types.kind, types.written) as sheet:
+        for batch in batches():
+            sheet.write(batch)
     return sheet.rows, sheet.paths
 
 
@@ -237,7 +247,7 @@ class Tables:
         given = {"types": types} if self._kind == "csv" else {}
         for part in READERS[self._kind](self._paths, self._names, **given):
             try:
-                self._write_batch(sink, part.batch)
+                self.write_batch(sink, part.batch)
             except (TypeError, ValueError, OverflowError) as error:
                 if isinstance(error, fastrec.FastrecError):
                     raise
@@ -245,7 +255,8 @@ class Tables:
                 raise reworded(error, f"{where}: {error}") from error
             yield part.total
 
-    def _write_batch(self, sink: fastrec.Writer, batch: Any) -> None:
+    def write_batch(self, sink: fastrec.Writer, batch: Any) -> None:
+        """Write the rows of a record batch."""
         names = batch.schema.names
         if len(set(names)) != len(names):
             raise ValueError("two columns have the same name")

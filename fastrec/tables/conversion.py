@@ -58,7 +58,7 @@ class Conversion:
     def check_sources(self, phrase: str) -> None:
         """Raise unless all sources are local; `phrase` names their format, not TFRecord."""
         if remote := [path for path in self.paths if is_remote(path, self.storage)]:
-            raise ValueError(f"{phrase} must be a local file, got {os.fsdecode(remote[0])!a}")
+            raise ValueError(f"{phrase} must be local, got {os.fsdecode(remote[0])!a}")
         if self.on_error not in ("raise", "tolerate_tail"):
             raise ValueError(f"on_error='skip' requires TFRecord, got {phrase}")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Convert between TFRecord files and tables, tar archives, bagz, array_record or NPZ files.
+"""Convert between TFRecord files and tables, or other formats of records.
 
 Tables require the extra ``arrow``: ``pip install 'fastrec-io[arrow]'``.
 """
@@ -64,6 +64,7 @@ class Converted(NamedTuple):
         Number of records or rows.
     paths : list of str
         Paths of the files that were written.
+        A directory of Lance, MDS or LitData is one path.
     text, images : list of str
         Columns of bytes that became text, and images, in a table that has both kinds.
 
@@ -122,12 +123,14 @@ def convert(
         Files to read. Record files may also be named by URLs.
     target : path or URL
     source_format, target_format : str, optional
-        ``"tfrecord"``, ``"parquet"``, ``"arrow"``, ``"csv"``, ``"jsonl"``, ``"bag"``, ``"bagz"``,
-        ``"array_record"``, ``"npz"`` or ``"tar"``. Detected from the end of the name by default:
-        ``.parquet``, ``.pq``, ``.arrow``, ``.feather``, ``.ipc``, ``.csv``, ``.jsonl``,
-        ``.ndjson``, ``.bag``, ``.bagz``, ``.array_record``, ``.arrayrecord``, ``.npz``, ``.tar``.
-        All other names are TFRecord. The records of bag, bagz and array_record files are bytes, and
-        stay as they are. A source that is a tar archive is detected by its content.
+        ``"tfrecord"``, ``"parquet"``, ``"arrow"``, ``"csv"``, ``"jsonl"``, ``"lance"``, ``"bag"``,
+        ``"bagz"``, ``"array_record"``, ``"npz"``, ``"tar"``, ``"mds"`` or ``"litdata"``. Detected
+        from the end of the name by default: ``.parquet``, ``.pq``, ``.arrow``, ``.feather``,
+        ``.ipc``, ``.csv``, ``.jsonl``, ``.ndjson``, ``.lance``, ``.bag``, ``.bagz``,
+        ``.array_record``, ``.arrayrecord``, ``.npz``, ``.tar``, ``.mds``, ``.litdata``. All other
+        names are TFRecord. The records of bag, bagz and array_record files are bytes, and stay as
+        they are. A source that is a tar archive, or a directory of Lance, MDS or LitData, is
+        detected by its content.
     features : mapping of str to feature, SequenceFeatures, or list of str, optional
         The columns. For record files, as for :func:`fastrec.arrow.table`. By default, or with a
         list of names, :func:`fastrec.infer_features` infers all or the named features in a first
@@ -175,8 +178,8 @@ def convert(
         Number of rows per file. The target then consists of several files, named as for
         :class:`fastrec.Writer`.
     overwrite : bool, default False
-        Whether to replace an existing target. A source is never replaced, and a table never
-        replaces a record file.
+        Whether to replace an existing target. A source or a directory is never replaced, and a
+        table never replaces a record file.
     threads : int, optional
         Number of threads that parse and encode.
     on_error : {"raise", "tolerate_tail", "skip"} or callable
@@ -223,7 +226,7 @@ def convert(
     if shard_records is not None:
         check_int("shard_records", shard_records, 1, 2**62)
     storage, target = StorageOptions.of(storage_options), local_path(target)
-    paths = files_of(source, storage, source_shards)
+    paths = files_of(source, storage, source_shards, source_format)
     origin, goal = (
         requested("source_format", source_format, paths),
         requested("target_format", target_format, [target], target_format_of),

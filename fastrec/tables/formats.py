@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 from collections.abc import Callable, Sequence
@@ -15,8 +16,11 @@ from ..storage.options import StorageOptions
 from ..storage.urls import local_path
 
 __all__ = [
+    "FOLDERS",
     "FORMATS",
+    "INDEX",
     "KNOWN",
+    "MOST_INDEX",
     "READ_AS_RECORDS",
     "RECORD_FORMATS",
     "TEXTUAL",
@@ -24,15 +28,29 @@ __all__ = [
     "TableCompression",
     "TableFormat",
     "files_of",
+    "folder_format",
     "format_of",
     "packed",
     "requested",
+    "source_format_of",
     "tables_in",
     "target_format_of",
 ]
 
 TableFormat = Literal[
-    "tfrecord", "parquet", "arrow", "csv", "jsonl", "bag", "bagz", "array_record", "npz", "tar"
+    "tfrecord",
+    "parquet",
+    "arrow",
+    "csv",
+    "jsonl",
+    "lance",
+    "bag",
+    "bagz",
+    "array_record",
+    "npz",
+    "tar",
+    "mds",
+    "litdata",
 ]
 """Formats of files, by name."""
 
@@ -50,6 +68,7 @@ FORMATS: dict[str, tuple[str, ...]] = {
     "arrow": (".arrow", ".feather", ".ipc"),
     "csv": (".csv",),
     "jsonl": (".jsonl", ".ndjson"),
+    "lance": (".lance",),
 }
 
 RECORD_FORMATS: dict[str, tuple[str, ...]] = {
@@ -58,8 +77,19 @@ RECORD_FORMATS: dict[str, tuple[str, ...]] = {
     "array_record": (".array_record", ".arrayrecord"),
     "npz": (".npz",),
     "tar": (".tar",),
+    "mds": (".mds",),
+    "litdata": (".litdata",),
 }
 """Other formats of records."""
+
+FOLDERS = ("lance", "mds", "litdata")
+"""Formats that are a directory, which a name or its content tells."""
+
+INDEX = "index.json"
+"""The file of an MDS or a LitData directory that lists its shards."""
+
+MOST_INDEX = 1 << 26
+"""Most bytes of such a file, which bounds memory."""
 
 READ_AS_RECORDS = ("tar",)
 """Formats whose files every reader reads as records, by their content."""
@@ -74,6 +104,30 @@ def format_of(path: PathLike) -> str:
     """Return the format that the name of a source implies; TFRecord for all other names."""
     name = target_format_of(path)
     return TFRECORD if name in READ_AS_RECORDS else name
+
+
+def source_format_of(path: PathLike) -> str:
+    """Return the format of a source: by content for a directory, else by name."""
+    return folder_format(path) or format_of(path)
+
+
+def folder_format(path: PathLike) -> str | None:
+    """Return the format of a directory that is one dataset; None for other paths."""
+    if not os.path.isdir(path):
+        return None
+    folder = os.fsdecode(path)
+    if os.path.isdir(os.path.join(folder, "_versions")):
+        return "lance"
+    named = format_of(folder.rstrip("/"))
+    data = b""
+    index = os.path.join(folder, INDEX)
+    if os.path.isfile(index):  # a pipe would block
+        with contextlib.suppress(OSError), open(index, "rb") as file:
+            data = file.read(MOST_INDEX)
+    for key, kind in ((b'"shards"', "mds"), (b'"chunks"', "litdata")):
+        if key in data:
+            return kind
+    return named if named in FOLDERS else None
 
 
 def target_format_of(path: PathLike) -> str:
@@ -107,7 +161,7 @@ def requested(
     option: str,
     name: str | None,
     paths: Sequence[PathLike],
-    implied: Callable[[PathLike], str] = format_of,
+    implied: Callable[[PathLike], str] = source_format_of,
 ) -> str:
     """Return the format that an option names, or the common format of all `paths`.
 
@@ -125,8 +179,13 @@ def requested(
     return found.pop()
 
 
-def files_of(source: Any, storage: StorageOptions, shards: Shards) -> list[Any]:
-    """Return the files that a source names; for a directory of tables, the tables."""
+def files_of(
+    source: Any, storage: StorageOptions, shards: Shards, kind: str | None = None
+) -> list[Any]:
+    """Return the files that a source names; for a directory of tables, the tables.
+
+    `kind` is the format of the source, if it was named.
+    """
     files: list[Any] = []
     chosen: set[str] = set()
     if isinstance(source, (set, frozenset)):
@@ -134,6 +193,9 @@ def files_of(source: Any, storage: StorageOptions, shards: Shards) -> list[Any]:
     for entry in [source] if is_path(source) else source:
         check_path("source", entry)
         each = local_path(entry)
+        if kind in FOLDERS:
+            files.append(os.fsdecode(each))
+            continue
         if tables := [] if is_remote(each, storage) else tables_in(each):
             files += tables
             continue
@@ -149,9 +211,11 @@ def files_of(source: Any, storage: StorageOptions, shards: Shards) -> list[Any]:
 
 
 def tables_in(path: PathLike) -> list[str]:
-    """Return the tables in a directory; empty for other paths."""
+    """Return the tables in a directory, or itself if it is one table; empty for other paths."""
     if not os.path.isdir(path):
         return []
     folder = os.fsdecode(path)
+    if folder_format(folder):
+        return [folder]
     names = [name for name in sorted(os.listdir(folder)) if format_of(name) != TFRECORD]
     return [os.path.join(folder, name) for name in names if name[0] not in "._"]

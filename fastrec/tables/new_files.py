@@ -1,18 +1,40 @@
 # SPDX-License-Identifier: Apache-2.0
-"""New files, one or a set of shards, that appear together or not at all."""
+"""New files, one, a set of shards or a directory, that appear together or not at all."""
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..records.object_rules import check_outputs, remove_outputs, stale_outputs
-from ..records.paths import PathLike, shard_paths
+from ..records.output_folder import output_folder
+from ..records.paths import PathLike, is_remote, shard_paths
 from ..records.targets import open_writer
 from ..storage.options import StorageOptions
 
-__all__ = ["NewFiles"]
+__all__ = ["NewFiles", "new_folder"]
+
+
+@contextlib.contextmanager
+def new_folder(path: PathLike, storage: StorageOptions) -> Iterator[str]:
+    """Yield a directory whose files appear together under its name, or not at all.
+
+    Raises
+    ------
+    FileExistsError
+        Also if overwriting was requested: a directory may have other files.
+    ValueError
+        For a URL.
+    """
+    if is_remote(path, storage):
+        raise ValueError(
+            f"the target must be a local directory, got {os.fsdecode(path)!a}; convert, and copy "
+            "the directory"
+        )
+    with output_folder(path) as folder:
+        yield folder
 
 
 class NewFiles:

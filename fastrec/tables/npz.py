@@ -28,6 +28,7 @@ from ..parsing.infer import infer_features
 from ..parsing.parse import parse_example
 from ..records.content.arrays import ArrayHeader, array_header
 from .conversion import Conversion, Done, refuse
+from .sample_values import features_of, stored_rows
 
 __all__ = ["read_npz", "write_npz"]
 
@@ -45,7 +46,6 @@ _MOST_NAME = 65_531  # bytes of the name of an array, without its suffix
 _END = struct.Struct("<4s4xHH8xH")  # the record that ends an archive: signature, counts, comment
 _MANY_ENTRIES = 0xFFFF  # stated number of entries if there are at least this many
 _DECOMPRESSING = (zlib.error, lzma.LZMAError, RuntimeError)  # RuntimeError: encrypted
-_NATIVE = (np.dtype(np.int64), np.dtype(np.float32))
 
 
 # -- NPZ to records --------------------------------------------------------------------------------
@@ -170,7 +170,7 @@ class _Archive:
                     f"row {start + row} of the array {member.feature!a} has the code point "
                     f"0x{codes[row][odd[row]][0]:X}, which is not a character"
                 )
-        return _stored(array)
+        return stored_rows(array)
 
     def _damaged(self, text: str) -> CorruptRecordError:
         error = CorruptRecordError(f"{self._path!a} is not a whole NPZ file: {text}")
@@ -186,25 +186,6 @@ def _header_bytes(file: Any) -> bytes:
     rest = (10 if is_first else 12) + size - len(head)
     rest_bytes: bytes = file.read(min(max(rest, 0), _MOST_HEADER))
     return head + rest_bytes
-
-
-def _stored(rows: Any) -> Any:
-    """Return the column of a writer for some rows of an array."""
-    native = rows.dtype.newbyteorder("=")
-    # A list of one value would come back as a scalar.
-    if native in _NATIVE and (rows.ndim == 1 or (rows.ndim == 2 and rows.shape[1] > 1)):
-        return rows.astype(native)
-    if rows.dtype.kind == "S" and rows.ndim == 1:
-        return rows.tolist()
-    if rows.dtype.kind == "U" and rows.ndim == 1:
-        return [text.encode() for text in rows.tolist()]
-    return [_npy(row) for row in rows]
-
-
-def _npy(row: Any) -> bytes:
-    file = io.BytesIO()
-    np.lib.format.write_array(file, np.asarray(row, order="C"), allow_pickle=False)
-    return file.getvalue()
 
 
 def read_npz(job: Conversion) -> Done:
@@ -346,17 +327,8 @@ def write_npz(job: Conversion) -> Done:
     """Write record files to NPZ files; return the number of records and the paths."""
     job.refuse_compression("compression and level are not supported for NPZ")
     job.check_suffix("an NPZ file")
-    files, features, most = job.new_files(), job.features, job.shard_records
-    if not isinstance(features, Mapping):
-        quiet: Any = job.on_error if isinstance(job.on_error, str) else "skip"
-        described = infer_features(
-            job.paths, None, on_error=quiet, storage_options=job.storage, shards="any"
-        )
-        if hasattr(described, "context"):
-            raise ValueError("NPZ cannot store feature lists; convert to Parquet")
-        if odd := [name for name in features or () if name not in described]:
-            raise ValueError(f"features: {odd[0]!a} is in no record")
-        features = {name: described[name] for name in features or described}
+    files, most = job.new_files(), job.shard_records
+    features = features_of(job, "NPZ", infer_features)
     done, shard = 0, _Shard(list(features))
     try:
         file = files.add()

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read table files: Parquet, Arrow IPC, CSV and JSON lines."""
+"""Read tables: Parquet, Arrow IPC, CSV and JSON lines, and directories of Lance."""
 
 from __future__ import annotations
 
 import base64
 import binascii
+import contextlib
 import json
 import math
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -16,9 +18,9 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
-from ..errors import one_line
+from ..errors import CorruptRecordError, one_line
 
-__all__ = ["NAMES_OF_FLOATS", "READERS", "Part", "json_rows"]
+__all__ = ["NAMES_OF_FLOATS", "READERS", "Part", "json_rows", "lance_module", "naming_lance"]
 
 _ROWS = 8192  # rows of a batch at most
 _BATCH_BYTES = 8 << 20  # bytes of a batch, approximately
@@ -87,6 +89,90 @@ def _same(path: str, found: Any, first: Any) -> Any:
     if first is not None and found != first:
         raise ValueError(f"{path!a} has other columns than the files before it")
     return found if first is None else first
+
+
+# -- Lance -----------------------------------------------------------------------------------------
+
+
+def lance_module() -> Any:
+    """Return the module of the package pylance.
+
+    Raises
+    ------
+    ModuleNotFoundError
+        With the remedy.
+    """
+    try:
+        import lance
+    except ImportError:
+        message = "Lance requires a package: pip install 'fastrec-io[lance]'"
+        raise ModuleNotFoundError(message, name="lance") from None
+    return lance
+
+
+@contextlib.contextmanager
+def naming_lance(path: str) -> Iterator[None]:
+    """Turn errors of the package, whose types vary, into an error that names the directory."""
+    try:
+        yield
+    except BaseException as error:
+        is_panic = type(error).__name__ == "PanicException"  # of Rust, and no Exception
+        if not is_panic and not isinstance(error, (OSError, ValueError, RuntimeError)):
+            raise
+        text = f"{path!a} is not a whole Lance dataset: {one_line(error)}"
+        damaged = CorruptRecordError(text)
+        damaged.path = path
+        raise damaged from None
+
+
+def _lance(paths: Sequence[str], columns: list[str] | None) -> Iterator[Part]:
+    module, counts = lance_module(), []
+    for path in paths:
+        with naming_lance(path):
+            counts.append(module.dataset(path).count_rows())
+    first = None
+    for path, count in zip(paths, counts, strict=True):
+        done = 0
+        with naming_lance(path):
+            dataset = module.dataset(path)
+            schema = dataset.schema
+        first = _same(path, schema, first)
+        if columns is not None:
+            _check_names(path, columns, schema.names)
+        rows = max(1, min(_ROWS, _BATCH_BYTES * count // max(_size_of(path), 1)))
+        with naming_lance(path):
+            batches = dataset.scanner(
+                columns,
+                batch_size=rows,
+                batch_readahead=2,
+                fragment_readahead=1,
+                scan_in_order=True,
+            ).to_batches()
+        while True:
+            with naming_lance(path):
+                batch = next(batches, None)
+            if batch is None:
+                break
+            yield Part(path, done, batch, sum(counts))
+            done += batch.num_rows
+        if done != count:
+            error = CorruptRecordError(f"{path!a} has {done} rows, and states {count}")
+            error.path = path
+            raise error
+
+
+def _check_names(path: str, columns: list[str], names: list[str]) -> None:
+    if odd := [name for name in columns if name not in names]:
+        raise ValueError(f"features: {odd[0]!a} is not a column of {path!a}")
+
+
+def _size_of(folder: str) -> int:
+    """Return the number of bytes of all files in a directory."""
+    return sum(
+        os.path.getsize(os.path.join(place, name))
+        for place, _, names in os.walk(folder)
+        for name in names
+    )
 
 
 # -- CSV -------------------------------------------------------------------------------------------
@@ -227,6 +313,7 @@ READERS: dict[str, Callable[..., Iterator[Part]]] = {
     "parquet": _parquet,
     "arrow": _ipc,
     "csv": _csv,
+    "lance": _lance,
 }
 
 # -- JSON lines ------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from .containers import CONTAINERS, read_container, write_container
 from .conversion import Conversion, Done
 from .formats import TFRECORD
 from .npz import read_npz, write_npz
+from .sample_folders import SAMPLE_FOLDERS, read_folders, write_folder
 
 __all__ = ["are_archives", "between"]
 
@@ -52,10 +53,17 @@ class _Way(NamedTuple):
     write: _Convert
 
 
-_WAYS: dict[str, _Way] = {
-    "npz": _Way("an NPZ file", read_npz, write_npz),
-    "tar": _Way("a tar archive", read_archives, write_archives),
-} | {
-    kind: _Way(each.phrase, partial(read_container, kind), partial(write_container, kind))
-    for kind, each in CONTAINERS.items()
-}
+_WAYS: dict[str, _Way] = (
+    {
+        "npz": _Way("an NPZ file", read_npz, write_npz),
+        "tar": _Way("a tar archive", read_archives, write_archives),
+    }
+    | {
+        kind: _Way(each.phrase, partial(read_container, kind), partial(write_container, kind))
+        for kind, each in CONTAINERS.items()
+    }
+    | {
+        kind: _Way(each.phrase, partial(read_folders, kind), partial(write_folder, kind))
+        for kind, each in SAMPLE_FOLDERS.items()
+    }
+)

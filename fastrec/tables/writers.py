@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write table files: Parquet, Arrow IPC, CSV and JSON lines."""
+"""Write tables: Parquet, Arrow IPC, CSV and JSON lines, and directories of Lance."""
 
 from __future__ import annotations
 
@@ -8,17 +8,20 @@ import contextlib
 import io
 import json
 import math
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
-from .conversion import Conversion
+from .conversion import Conversion, Done
 from .formats import TEXTUAL
+from .new_files import new_folder
+from .readers import lance_module, naming_lance
 
-__all__ = ["TableWriter"]
+__all__ = ["TableWriter", "write_lance"]
 
 _GROUP_BYTES = 32 << 20  # bytes of a row group, which is in memory until it is written
 _SLICE_ROWS = 1024  # rows that are Python objects at a time
@@ -249,3 +252,38 @@ def _check_level(compression: Any, level: int) -> None:
 
 def _nothing() -> None:
     pass
+
+
+# -- Lance -----------------------------------------------------------------------------------------
+
+
+def write_lance(job: Conversion, schema: Any, batches: Iterator[Any]) -> Done:
+    """Write record batches to a new directory of Lance; return the number of rows and its path."""
+    job.refuse_compression("compression is part of Lance; leave compression and level out")
+    module = lance_module()
+    rows, failures = 0, []
+
+    def counted() -> Iterator[Any]:
+        nonlocal rows
+        try:
+            for batch in batches:
+                rows += batch.num_rows
+                yield batch
+        except BaseException as error:
+            failures.append(error)
+            raise
+
+    options = {} if job.shard_records is None else {"max_rows_per_file": job.shard_records}
+    with new_folder(job.target, job.storage) as folder:
+        try:
+            reader = pa.RecordBatchReader.from_batches(schema, counted())
+            written = module.write_dataset(reader, folder, **options)
+        except BaseException:
+            if failures:  # the package makes a text of errors in its input
+                raise failures[0] from None
+            raise
+        with naming_lance(folder):
+            count = written.count_rows()
+        if count != rows:
+            raise OSError(5, f"{count} of {rows} rows were written", folder)
+    return rows, [os.fsdecode(job.target)]
