@@ -141,9 +141,9 @@ def _span_jobs(number: int, file: InflatedFile) -> Iterator[Job]:
             yield Job(partial(_read_part, number, read), end - begin)
 
 
-def _read_part(number: int, read: Callable[[Any], bytes], pause: Any) -> _Part:
+def _read_part(number: int, read: Callable[[Any], bytes | memoryview], pause: Any) -> _Part:
     try:
-        return _Part(number, read(pause))
+        return _Part(number, bytes(read(pause)))
     except (FastrecError, OSError) as error:
         return _Part(number, error)
 

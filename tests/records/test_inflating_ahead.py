@@ -72,6 +72,15 @@ def test_two_threads_inflate_two_files_at_once(
     assert read_all(paths, 2) == (RECORDS[:900], [])
 
 
+def test_spans_that_are_inflated_in_parts_follow_each_other_in_all_files(tmp_path: Path) -> None:
+    records = [bytes(300_000)] * 100  # deflate blocks of several megabytes, and therefore spans
+    paths = [tmp_path / f"{i}.gz" for i in range(2)]
+    for path in paths:
+        with fastrec.Writer(path, index=True, compression="GZIP") as writer:
+            writer.write_many(records)
+    assert read_all(paths, 2) == (2 * records, [])
+
+
 @pytest.mark.usefixtures("often")
 def test_two_threads_inflate_two_spans_of_one_file_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -80,7 +89,7 @@ def test_two_threads_inflate_two_spans_of_one_file_at_once(
     both = threading.Barrier(2, timeout=20)
     original, begun = inflated_dataset.InflatedFile.read, []
 
-    def read(self: Any, begin: int, end: int, pause: Any = None) -> bytes:
+    def read(self: Any, begin: int, end: int, pause: Any = None) -> bytes | memoryview:
         begun.append(begin)
         if len(begun) <= 2:
             both.wait()
