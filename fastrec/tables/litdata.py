@@ -67,7 +67,7 @@ _PLAIN: dict[str, Decoder] = {
 }  # fmt: skip
 _FILES = ("image", "file", "video", "audio", "pdf", "mesh", "nifti", "tifffile")
 _MEDIA = {"txt": "str", "jpg": "jpeg", "png": "image:png", "bin": "bytes"}
-_LEAF = {"type": None, "context": None, "children_spec": []}
+_LEAF: dict[str, Any] = {"type": None, "context": None, "children_spec": []}
 _MOST_DEPTH = 32
 _FRAMED = b"LDFZ01\0\0"
 _PREFIX = struct.Struct("<8sHHIII")  # the start of a chunk in frames of zstd
@@ -133,7 +133,7 @@ class LitDataFolder:
     def _expanded(
         self, shard: Shard, first: int, samples: list[bytes]
     ) -> Iterator[tuple[int, list[bytes]]]:
-        """Yield samples without compression, as many at a time as memory should hold."""
+        """Yield samples without compression, in groups of limited size."""
         if not self._has_packed_samples:
             yield first, samples
             return
@@ -235,8 +235,8 @@ def _framed(shard: Shard, file: NamedFile) -> tuple[Any, Input] | None:
     if len(prefix) < _PREFIX.size:
         raise damaged(shard.path, "ends in its first bytes")
     _, version, _, count, _, frames = _PREFIX.unpack(prefix)
-    if version != 1 or count != shard.count:
-        text = f"has version {version} and {count} samples, its index states {shard.count}"
+    if version != 1 or count != shard.samples:
+        text = f"has version {version} and {count} samples, its index states {shard.samples}"
         raise damaged(shard.path, text)
     offsets = read_offsets(shard, head)
     first = int.from_bytes(head.exactly(_FRAME.size)[8:16], "little")
@@ -313,8 +313,8 @@ def _write_arrow(sink: Any, shard: Shard) -> Iterator[None]:
                     yield
         except (pa.ArrowInvalid, pa.ArrowSerializationError, OSError) as error:
             raise damaged(shard.path, f"its rows of Arrow are damaged: {error}", done) from None
-        if done != shard.count:
-            raise damaged(shard.path, f"has {done} rows, and its index states {shard.count}")
+        if done != shard.samples:
+            raise damaged(shard.path, f"has {done} rows, and its index states {shard.samples}")
 
 
 # -- Columns to chunks -----------------------------------------------------------------------------
@@ -352,7 +352,7 @@ class LitDataWriter:
         chunks = [
             {
                 "chunk_bytes": shard.size,
-                "chunk_size": shard.count,
+                "chunk_size": shard.samples,
                 "dim": None,
                 "filename": os.path.basename(shard.path),
             }
@@ -371,7 +371,7 @@ class LitDataWriter:
             "item_loader": "PyTreeLoader",
         }
         write_index(self._folder, {"chunks": chunks, "config": config})
-        return sum(shard.count for shard in self._writer.shards)
+        return sum(shard.samples for shard in self._writer.shards)
 
     def abort(self) -> None:
         """Discard what is not in a chunk yet."""

@@ -259,10 +259,10 @@ class MdsWriter:
             name = os.path.basename(shard.path)
             raw = {"basename": name, "bytes": shard.size, "hashes": shard.hashes}
             entries.append(
-                self._config | {"raw_data": raw, "samples": shard.count, "zip_data": None}
+                self._config | {"raw_data": raw, "samples": shard.samples, "zip_data": None}
             )
         write_index(self._folder, {"shards": entries, "version": 2})
-        return sum(shard.count for shard in self._writer.shards)
+        return sum(shard.samples for shard in self._writer.shards)
 
     def abort(self) -> None:
         """Discard what is not in a shard yet."""
@@ -303,4 +303,5 @@ def _shaped(value: Any) -> bytes:
     power = next(power for power in range(4) if largest < 1 << (8 << power))
     kind = "BHIQ"[power]
     head = struct.pack(f"<B{value.ndim}{kind}", value.ndim << 2 | power, *value.shape)
-    return head + value.tobytes()
+    elements: bytes = value.tobytes()
+    return head + elements

@@ -25,6 +25,13 @@ __all__ = ["NAMES_OF_FLOATS", "READERS", "Part", "json_rows", "lance_module", "n
 _ROWS = 8192  # rows of a batch at most
 _BATCH_BYTES = 8 << 20  # bytes of a batch, approximately
 _BUFFER = 1 << 20  # bytes of Parquet's read buffer
+# By default, Lance reads up to 2 GiB ahead of a slow consumer.
+_LANCE_READING: dict[str, Any] = {
+    "batch_readahead": 1,
+    "fragment_readahead": 1,
+    "io_buffer_size": 1 << 25,
+    "scan_in_order": True,
+}
 _TEXT_BLOCK = 4 << 20  # bytes of text that are parsed in one call
 _LONGEST_LINE = 1 << 28  # bytes of a line of JSON, which bounds memory
 
@@ -141,13 +148,7 @@ def _lance(paths: Sequence[str], columns: list[str] | None) -> Iterator[Part]:
             _check_names(path, columns, schema.names)
         rows = max(1, min(_ROWS, _BATCH_BYTES * count // max(_size_of(path), 1)))
         with naming_lance(path):
-            batches = dataset.scanner(
-                columns,
-                batch_size=rows,
-                batch_readahead=2,
-                fragment_readahead=1,
-                scan_in_order=True,
-            ).to_batches()
+            batches = dataset.scanner(columns, batch_size=rows, **_LANCE_READING).to_batches()
         while True:
             with naming_lance(path):
                 batch = next(batches, None)

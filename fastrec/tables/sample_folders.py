@@ -51,7 +51,7 @@ def read_folders(kind: str, job: Conversion) -> Done:
     refuse(f"a source that is not {phrase}", features=job.features)
     job.check_sources(phrase)
     folders = [SAMPLE_FOLDERS[kind].reader(os.fsdecode(path)) for path in job.paths]
-    total = sum(shard.count for folder in folders for shard in folder.shards)
+    total = sum(shard.samples for folder in folders for shard in folder.shards)
     done = 0
     with job.record_writer() as sink:
         for folder in folders:
@@ -64,7 +64,7 @@ def read_folders(kind: str, job: Conversion) -> Done:
                         raise
                     place = f"{shard.path!a}: sample {sink.count - done} or later"
                     raise ValueError(f"{place}: {error}") from error
-                done += shard.count
+                done += shard.samples
                 if sink.count != done:
                     raise AssertionError(f"{sink.count} of {done} samples were written")
     return sink.count, list(sink.paths)

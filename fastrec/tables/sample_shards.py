@@ -68,7 +68,7 @@ class Shard(NamedTuple):
     Attributes
     ----------
     path : str
-    count : int
+    samples : int
         Number of samples.
     size : int
         Size without compression, in bytes.
@@ -81,7 +81,7 @@ class Shard(NamedTuple):
     """
 
     path: str
-    count: int
+    samples: int
     size: int
     stored: int | None
     compression: str | None = None
@@ -168,7 +168,7 @@ def shard_path(index: str, place: str, name: str) -> str:
 
 
 class Input:
-    """Input in pieces, from which any number of bytes can be read."""
+    """Input that comes in pieces, and is read in other sizes."""
 
     def __init__(self, pieces: Iterator[bytes]) -> None:
         self._pieces = pieces
@@ -252,10 +252,10 @@ def sample_blocks(shard: Shard, *, ends: bool, framed: Opener | None = None) -> 
         opened = None if framed is None else framed(shard, file)
         offsets, source = opened or _opened(shard, file, ends)
         number = 0
-        while number < shard.count:
+        while number < shard.samples:
             begin = int(offsets[number])
             last = int(np.searchsorted(offsets, begin + BLOCK_BYTES, "right")) - 1
-            last = max(number + 1, min(last, number + _BLOCK, shard.count))
+            last = max(number + 1, min(last, number + _BLOCK, shard.samples))
             size = int(offsets[last]) - begin
             if size > _MOST_SAMPLE:
                 text = f"has {size} bytes, more than a record may have ({_MOST_SAMPLE})"
@@ -282,8 +282,8 @@ def _opened(shard: Shard, file: NamedFile, ends: bool) -> tuple[Any, Input]:
         pieces = inflate(file.read, shard.compression, shard.path, max_output=shard.size)
     source = Input(pieces)
     count = int.from_bytes(source.exactly(4), "little")
-    if count != shard.count:
-        raise damaged(shard.path, f"has {count} samples, and its index states {shard.count}")
+    if count != shard.samples:
+        raise damaged(shard.path, f"has {count} samples, and its index states {shard.samples}")
     offsets = read_offsets(shard, source)
     begin, head = int(offsets[0]), 4 + 4 * (count + 1)
     if not head <= begin <= head + _MOST_BETWEEN:
@@ -297,12 +297,12 @@ def _opened(shard: Shard, file: NamedFile, ends: bool) -> tuple[Any, Input]:
 
 def read_offsets(shard: Shard, source: Input) -> Any:
     """Return the offsets of all samples, and of the end of the last one."""
-    if shard.count > _MOST_SAMPLES:
+    if shard.samples > _MOST_SAMPLES:
         raise ValueError(
-            f"{shard.path!a} has {shard.count} samples, at most {_MOST_SAMPLES} can be read; write "
-            "smaller shards"
+            f"{shard.path!a} has {shard.samples} samples, at most {_MOST_SAMPLES} can be read; "
+            "write smaller shards"
         )
-    needed = 4 * (shard.count + 1)
+    needed = 4 * (shard.samples + 1)
     table = source.exactly(needed)
     if len(table) < needed:
         raise damaged(shard.path, f"has {len(table)} of {needed} bytes of offsets")

@@ -252,7 +252,7 @@ def test_a_directory_is_never_replaced_and_appears_complete(tmp_path: Path, kind
     assert done.records == 99
     for options in ({"compression": "GZIP"}, {"level": 3}, {"raw": True}, {"shards": 2}):
         with pytest.raises((ValueError, TypeError), match=next(iter(options))):
-            fastrec.convert(source, tmp_path / f"c.{kind}", **options)  # type: ignore[arg-type]
+            fastrec.convert(source, tmp_path / f"c.{kind}", **options)
 
 
 @pytest.mark.parametrize("kind", KINDS)
