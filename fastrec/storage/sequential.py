@@ -36,7 +36,10 @@ class _Parts:
         for number, (file, end) in enumerate(zip(self._files, self._ends, strict=True)):
             begin = self._begin if number == 0 else 0
             if file.is_open or begin or end is not None:
-                yield from self._parts(file, begin, file.size if end is None else end)
+                stop = file.size if end is None else end
+                if begin >= stop:  # the consumer may not have known its size when it asked
+                    yield Job(lambda pause: memoryview(b""), 0)
+                yield from self._parts(file, begin, stop)
                 continue
             # The response to the first request also contains the size of the object.
             size = self._size

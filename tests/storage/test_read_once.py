@@ -18,7 +18,9 @@ from object_server import Objects, ObjectServer
 import fastrec
 from fastrec import _core
 from fastrec.cli import main
+from fastrec.storage import sequential
 from fastrec.storage.options import StorageOptions
+from fastrec.storage.remote import RemoteFile
 
 RECORDS = [random.Random(n).randbytes(n * 37 % 5000) for n in range(400)]
 DATA = b"".join(map(_core.frame, RECORDS))
@@ -216,3 +218,25 @@ def test_the_command_takes_one_pass(server: Counted, tmp_path: Path) -> None:
     assert server.fetched <= before + size + 2000
     entries = fastrec.Manifest.load(target)
     assert [(entry.name, entry.records) for entry in entries] == [("a", 400), ("z", 400)]
+
+
+def test_an_empty_object_that_another_pass_opens_has_no_bytes_of_the_next(
+    server: Counted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Now(Iterator[Any]):
+        """Run each job when its result is taken, so that the order of events is certain."""
+
+        def __init__(self, jobs: Any, **options: Any) -> None:
+            self._jobs = iter(jobs)
+
+        def __next__(self) -> Any:
+            return next(self._jobs).run(lambda seconds: None)
+
+    monkeypatch.setattr(sequential, "Ahead", Now)
+    storage = StorageOptions()
+    files = [RemoteFile(f"{server.url}/{n}", storage, n, None) for n in ("empty", "a")]
+    run = sequential._Pass(files, storage)
+    assert not run.is_at_end(0, 0)  # the pass does not know its size, and so takes its first part
+    files[0].identify()
+    assert bytes(run.part(0, 0)) == b""
+    assert bytes(run.part(1, 0)) == DATA[: 1 << 14]
