@@ -89,18 +89,16 @@ def normalize(compression: str | None) -> Codec | None:
 def detect(head: bytes) -> Codec | None:
     """Detect the compression of a file from its first bytes.
 
-    An uncompressed file begins with a record length. It can only be mistaken for a zlib stream or
-    a zstd frame if the low bytes of that length are such a header and the checksum of the length is
-    wrong.
+    An uncompressed file begins with a record length and its checksum, so that a length whose bytes
+    are the header of a compressed file is not mistaken for one.
     """
+    if _is_frame(head):
+        return None
     if head[:3] == b"\x1f\x8b\x08":
         return "GZIP"
-    if (head[:4] == MAGIC or is_skippable(head)) and not _is_frame(head):
+    if head[:4] == MAGIC or is_skippable(head):
         return "ZSTD"
-    zlib_header = (
-        len(head) >= 2 and head[0] & 0x8F == 8 and int.from_bytes(head[:2], "big") % 31 == 0
-    )
-    if zlib_header and not _is_frame(head):
+    if len(head) >= 2 and head[0] & 0x8F == 8 and int.from_bytes(head[:2], "big") % 31 == 0:
         return "ZLIB"
     return "TAR" if _core.is_tar(head) else None
 

@@ -278,3 +278,19 @@ def test_writing_on_the_fly_matches_writing_plain(tmp_path: Path) -> None:
             writer.write(record)
         assert writer.count == 5
     assert read(tmp_path / "file") == read(write(tmp_path / "plain", RECORDS))
+
+
+@pytest.mark.parametrize("head", [b"\x1f\x8b\x08", b"\x1f\x8b\x08\x01", b"\x78\x9c", b"\x78\x01"])
+def test_a_length_whose_bytes_are_the_header_of_a_codec_is_a_length(
+    tmp_path: Path, head: bytes
+) -> None:
+    path = tmp_path / "plain.tfrecord"
+    records = [bytes(int.from_bytes(head, "little")), b"next"]
+    with fastrec.Writer(path) as writer:
+        writer.write_many(records)
+    assert path.read_bytes().startswith(head)
+    reader = fastrec.Reader(path)
+    assert list(reader) == records
+    assert reader[1] == b"next"
+    with path.open("rb") as file:
+        assert list(fastrec.Reader(file)) == records
