@@ -358,6 +358,8 @@ class Batcher:
     def _live(self) -> Batches | None:
         """Return the live iterator, or None without one."""
         live = [batches for batches in self._iterators if batches.is_live]
+        if len(live) > 1:  # an error refers to its iterator until the garbage collector runs
+            live = [batches for batches in live if not batches._has_failed] or live
         if len(live) > 1:
             raise FastrecError(
                 f"{len(live)} iterators of this Batcher are live: call state_dict() or report() of "

@@ -87,6 +87,7 @@ class Batches(Iterator[Any]):
         self._failure: FastrecError | None = None
         self._closed = False
         self._finished = False
+        self._has_failed = False  # an error has taken the place of a batch, and none follows
         self._pid = os.getpid()
         self._lock = threading.Lock()
         self._ready: deque[Any] = deque()
@@ -126,6 +127,9 @@ class Batches(Iterator[Any]):
                 if self._closed and not self._finished:
                     raise ValueError(_CLOSED) from None
                 self._end()
+                raise
+            except Exception:
+                self._has_failed = True
                 raise
             self._wait_s = self._meter.count(since, self._feed)
             if self._progress is not None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import time
 from itertools import islice
@@ -130,6 +131,30 @@ def test_a_state_counts_what_was_delivered_not_what_was_prefetched(paths: list[P
     batcher = Batcher(paths, NUMBER, 5)
     batcher.load_state_dict(batches.state_dict())
     assert next(iter(batcher))["i"].tolist() == [5, 6, 7, 8, 9]
+
+
+def test_an_iterator_that_failed_does_not_hide_the_position_of_the_next(paths: list[Path]) -> None:
+    bad = [12]
+
+    def check(batch: dict[str, Any]) -> dict[str, Any]:
+        if np.isin(bad, batch["i"]).any():
+            raise ValueError("bad")
+        return batch
+
+    batcher = Batcher(paths, NUMBER, 5, transform=check)
+    gc.disable()  # the error refers to the iterator
+    try:
+        with pytest.raises(ValueError, match="bad"):
+            list(batcher)
+        assert batcher.state_dict()["used"] == 10
+        bad.clear()
+        batches = iter(batcher)
+        next(batches)
+        assert batcher.state_dict() == batches.state_dict()
+        assert batcher.state_dict()["epoch"] == 1
+        assert batcher.report().batches == 1
+    finally:
+        gc.enable()
 
 
 def test_a_seed_drawn_at_random_is_taken_over_with_the_state(paths: list[Path]) -> None:
