@@ -20,6 +20,7 @@ from ..columns import Bytes
 from ..errors import CorruptRecordError, FastrecError, IndexMismatchError, detached
 from ..storage.ahead import Ahead, Job, run_all
 from ..storage.options import StorageOptions
+from ..threads.locks import ProcessLock
 from .kept_objects import KeptObjects, fetch
 
 __all__ = ["Extract", "IndexList", "RemoteDataset", "for_spawned", "index_mismatch", "reserve"]
@@ -122,6 +123,7 @@ class RemoteDataset:
                 if indexes[number].size != file.size:
                     raise index_mismatch(file, indexes[number])
         self._size = size
+        self._lock = ProcessLock()
         # Number of the first record in each file that is counted, and of the record after these.
         self._firsts = _firsts_of(indexes.counts_until(-1))
 
@@ -143,7 +145,9 @@ class RemoteDataset:
         firsts = self._firsts
         is_complete = len(firsts) > len(self.files)
         if not is_complete and (record is None or record >= firsts[-1]):
-            firsts = self._firsts = _firsts_of(self._indexes.counts_until(record, ahead))
+            firsts = _firsts_of(self._indexes.counts_until(record, ahead))
+            with self._lock.current():  # meanwhile, another thread may have counted more
+                self._firsts = max(firsts, self._firsts, key=len)
         return firsts
 
     @property

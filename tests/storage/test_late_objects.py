@@ -14,6 +14,7 @@ import pytest
 from object_server import Objects, ObjectServer
 
 import fastrec
+from fastrec.records.remote_dataset import RemoteDataset
 
 FEATURES = {"i": fastrec.FixedLenFeature((), np.int64)}
 OBJECTS, RECORDS = 40, 300
@@ -222,3 +223,29 @@ def test_large_objects_of_unknown_size_are_read_in_parts(folder: Path, tmp_path:
         read = [*iter(fastrec.Reader(urls, storage_options=options))]
         assert read == [record for number in range(12) for record in records[number:]]
         assert all(request.method == "GET" for request in server.requests)
+
+
+def test_a_short_count_never_replaces_a_longer_one(store: Store) -> None:
+    """A thread counts few objects while another one counts all of them."""
+    dataset: Any = fastrec.Batcher(store.urls, FEATURES, 16, shard=(1, 2))._order.dataset
+    assert isinstance(dataset, RemoteDataset)
+    assert dataset.uncounted
+    inner, total = dataset._indexes, len(fastrec.Reader(store.paths))
+
+    class Slow:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(inner, name)
+
+        def __getitem__(self, number: int) -> Any:
+            return inner[number]
+
+        def counts_until(self, record: int | None, ahead: int = 0) -> Any:
+            found = inner.counts_until(record, ahead)
+            if record is not None:
+                assert len(dataset) == total
+            return found
+
+    dataset._indexes = Slow()
+    assert dataset.count_until(1) < total
+    assert dataset.uncounted == 0
+    assert dataset.position_of(total - 1)[0] == store.urls[-1]
