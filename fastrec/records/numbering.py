@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -164,9 +165,15 @@ def _make_remote(files: RecordFiles) -> RemoteDataset:
         beside = None if files.index == "auto" else bool(files.index)
         run = None if files.begun is None else files.begun()
         kept: dict[int, Kept] | None = None if run is None or run.started else {}
-        found = load_indexes(
-            [*files.remote], files.storage, beside, files.options, known=files.indexes, kept=kept
-        )
+        with _no_compressed(files):
+            found = load_indexes(
+                [*files.remote],
+                files.storage,
+                beside,
+                files.options,
+                known=files.indexes,
+                kept=kept,
+            )
         if run is not None and kept:
             run.kept = kept
     else:
@@ -210,7 +217,23 @@ def _load_indexes(files: RecordFiles, first: int, stop: int) -> list[_core.FileI
     """Return the indexes of the objects with the numbers `first` to `stop`."""
     known = {number - first: index for number, index in files.indexes.items() if number >= first}
     some = [*files.remote[first:stop]]
-    return load_indexes(some, files.storage, None, files.options, known=known, kept=None)
+    with _no_compressed(files):
+        return load_indexes(some, files.storage, None, files.options, known=known, kept=None)
+
+
+@contextlib.contextmanager
+def _no_compressed(files: RecordFiles) -> Iterator[None]:
+    """Convert the error of a compressed object, if the compression of the first was assumed."""
+    try:
+        yield
+    except CorruptRecordError as error:
+        if files.compression != "auto" or error.content not in streams.CODECS:
+            raise
+        raise RandomAccessError(
+            f"{error.path!a} is compressed ({error.content}), and {files.paths[0]!a} is not: "
+            "objects of both kinds can only be read in sequence, without shuffle and shards; "
+            "read them apart"
+        ) from None
 
 
 def _warn_of_reading(files: RecordFiles) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gzip
 import warnings
 from collections import Counter
 from collections.abc import Iterator
@@ -249,3 +250,16 @@ def test_a_short_count_never_replaces_a_longer_one(store: Store) -> None:
     assert dataset.count_until(1) < total
     assert dataset.uncounted == 0
     assert dataset.position_of(total - 1)[0] == store.urls[-1]
+
+
+@pytest.mark.filterwarnings("ignore:the order requires the number")
+def test_a_compressed_object_among_others_is_named_and_read_in_sequence(store: Store) -> None:
+    """The compression of many objects is assumed to be that of the first, which has an index."""
+    name = Path(store.urls[5]).name
+    store.objects.put(name, gzip.compress(store.objects.get(name)))
+    del store.objects._objects[f"{name}.frindex"]
+    with pytest.raises(fastrec.RandomAccessError, match=rf"{name}' is compressed \(GZIP\)"):
+        list(batcher_of(store.urls, shard=(0, 2)))
+    with pytest.raises(fastrec.RandomAccessError, match="read them apart"):
+        len(fastrec.Reader(store.urls))
+    assert list(fastrec.Reader(store.urls)) == list(fastrec.Reader(store.paths))
