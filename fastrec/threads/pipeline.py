@@ -42,9 +42,12 @@ class _Ring:
         self.function = function
         self.depth = depth
         self.pulling = threading.Lock()  # one thread at a time uses the source
-        lock = threading.Lock()  # guards what follows
-        self.ready = threading.Condition(lock)
-        self.has_space = threading.Condition(lock)
+        # Guards what follows. The consumer enters the lock itself: a Ctrl-C within the methods of a
+        # Condition, which are Python code, would leave it locked.
+        self.lock = threading.Lock()
+        self.has_space = threading.Condition(self.lock)  # only the threads wait for it
+        self.news = threading.Lock()  # unlocked when the consumer should look again
+        self.news.acquire()
         self.results: dict[int, Any] = {}
         self.next = 0
         self.reserved = 0  # places in the ring, taken before an item is
@@ -93,11 +96,16 @@ class _Ring:
         return not self.stopping and self.end is None
 
     def end_at(self, serial: int, error: BaseException | None) -> None:
-        with self.ready:
+        with self.lock:
             if self.end is None or serial < self.end:
                 self.end, self.error = serial, error
-            self.ready.notify_all()
+            self._tell()
             self.has_space.notify_all()
+
+    def _tell(self) -> None:
+        """Wake the consumer; the caller holds the lock."""
+        if self.news.locked():
+            self.news.release()
 
     def work(self) -> None:
         clock = Clock(threading.current_thread().name)
@@ -112,33 +120,36 @@ class _Ring:
             except BaseException as error:
                 self.end_at(serial, error)
             else:
-                with self.ready:
+                with self.lock:
                     self.results[serial] = result
                     if serial == self.next:
-                        self.ready.notify()
+                        self._tell()
                 del result  # frees the memory of a batch before the next wait
             del task, item
 
     def take(self) -> Any:
-        with self.ready:
-            while self.next not in self.results and (self.end is None or self.next < self.end):
+        while True:
+            with self.lock:
+                if self.next in self.results:
+                    result = self.results[self.next]
+                    self.next += 1
+                    del self.results[self.next - 1]
+                    self.has_space.notify()
+                    return result
+                if self.end is not None and self.next >= self.end:
+                    if self.error is not None and not self.stopping:
+                        raise self.error
+                    raise StopIteration
                 if self.stopping:
                     raise StopIteration
-                self.ready.wait(_WAIT_S)
-            if self.next not in self.results:
-                if self.error is not None and not self.stopping:
-                    raise self.error
-                raise StopIteration
-            result = self.results.pop(self.next)
-            self.next += 1
-            self.has_space.notify()
-            return result
+                self.has_space.notify_all()  # in case Ctrl-C prevented an earlier call
+            self.news.acquire(timeout=_WAIT_S)
 
     def stop(self) -> None:
-        with self.ready:
+        with self.lock:
             self.stopping = True
             self.results.clear()
-            self.ready.notify_all()
+            self._tell()
             self.has_space.notify_all()
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -93,3 +94,37 @@ def test_lists_that_contain_themselves_are_refused() -> None:
         ):
             with pytest.raises((ValueError, TypeError), match="feature 'a'"):
                 encode(value)
+
+
+def test_ctrl_c_at_any_call_of_a_wait_leaves_the_pipeline_usable() -> None:
+    """Python looks for signals when it enters a function: one is raised at each in turn."""
+    after, was_raised = 0, True
+    while was_raised:
+        pipeline = Pipeline(iter(range(8)), str, threads=2, depth=2)
+        left, was_raised = after, False
+
+        def trace(frame: Any, event: str, argument: Any) -> Any:
+            nonlocal left, was_raised
+            left -= 1
+            if left < 0 and not was_raised:
+                was_raised = True
+                raise KeyboardInterrupt
+
+        found: list[str] = []
+        before = sys.gettrace()
+        sys.settrace(trace)
+        try:
+            found.append(pipeline._ring.take())
+        except KeyboardInterrupt:
+            pass
+        finally:
+            sys.settrace(before)
+        is_free = pipeline._ring.lock.acquire(timeout=60)  # the threads hold it for moments
+        assert is_free, f"an interrupt at call {after} leaves the lock"
+        pipeline._ring.lock.release()
+        found += pipeline
+        assert found == [*map(str, range(8 - len(found), 8))]
+        assert len(found) >= 7
+        pipeline.close()
+        after += 1
+    assert after > 2
