@@ -7,6 +7,7 @@ after offsets of samples without bytes.
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import os
@@ -17,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import one_line
 from ..records.byte_sources import NamedFile
 from ..records.inflate import inflate
 from .sample_shards import (
@@ -303,16 +305,25 @@ def _write_arrow(sink: Any, shard: Shard) -> Iterator[None]:
         if start < 0:
             raise damaged(shard.path, f"states {length} bytes of Arrow, and has {size} bytes")
         done = 0
-        try:
-            with pa.ipc.open_file(pa.PythonFile(_Section(file, start, length), "r")) as rows:
-                for number in range(rows.num_record_batches):
+        with contextlib.ExitStack() as stack:
+            try:
+                section = pa.PythonFile(_Section(file, start, length), "r")
+                rows = stack.enter_context(pa.ipc.open_file(section))
+                count = rows.num_record_batches
+            except (pa.ArrowException, OSError) as error:
+                raise damaged(
+                    shard.path, f"its rows of Arrow are damaged: {one_line(error)}"
+                ) from None
+            for number in range(count):
+                try:
                     batch = rows.get_batch(number)
                     batch.validate(full=True)
-                    tables.write_batch(sink, batch)
-                    done += batch.num_rows
-                    yield
-        except (pa.ArrowInvalid, pa.ArrowSerializationError, OSError) as error:
-            raise damaged(shard.path, f"its rows of Arrow are damaged: {error}", done) from None
+                except (pa.ArrowException, OSError) as error:
+                    text = f"its rows of Arrow are damaged: {one_line(error)}"
+                    raise damaged(shard.path, text, done) from None
+                tables.write_batch(sink, batch)
+                done += batch.num_rows
+                yield
         if done != shard.samples:
             raise damaged(shard.path, f"has {done} rows, and its index states {shard.samples}")
 

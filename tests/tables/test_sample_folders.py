@@ -7,6 +7,7 @@ import hashlib
 import io
 import json
 import os
+import shutil
 import struct
 import zipfile
 from collections.abc import Callable
@@ -208,6 +209,27 @@ def test_rows_of_litdata_in_arrow_are_read(tmp_path: Path, recorded: Path, name:
     assert found["x"] == list(range(6))
     assert found["t"] == [f"t\u00e9xt {i}".encode() for i in range(6)]
     assert [each.tolist() for each in found["l"]] == [[i] * i for i in range(6)]
+
+
+def test_damage_in_rows_of_arrow_is_named(tmp_path: Path, recorded: Path) -> None:
+    pytest.importorskip("pyarrow")
+    shutil.copytree(recorded / "litdata" / "rows", tmp_path / "set")
+    chunk = tmp_path / "set" / "chunk-0-0.bin"
+    data = chunk.read_bytes()
+    fastrec.convert(tmp_path / "set", tmp_path / "good")
+    refused = 0
+    for place in range(0, len(data), 31):
+        changed = bytearray(data)
+        changed[place] ^= 0xFF
+        chunk.write_bytes(changed)
+        try:
+            done = fastrec.convert(tmp_path / "set", tmp_path / "back", overwrite=True)
+        except (fastrec.CorruptRecordError, ValueError) as error:
+            assert "chunk-0-0.bin" in str(error)  # noqa: PT017
+            refused += 1
+        else:
+            assert done.records == 6
+    assert refused > 9
 
 
 def test_trees_of_litdata_become_features(tmp_path: Path, recorded: Path) -> None:
