@@ -224,16 +224,22 @@ oracle: .venv-oracle/installed
 
 ## make integrations fastrec with PyTorch, Grain, Ray, Spark, a browser, S3, ...: .venv-integrations-NAME
 # Spark needs Java 17 or newer, and `viewer` chromium and chromium-driver; tests tell what they skip.
-INTEGRATIONS ?= torch grain hf arrow beam ray spark tensorflow tfds viewer remote
+INTEGRATIONS ?= torch grain hf arrow beam ray spark tensorflow tfds viewer remote lerobot
 TESTS_torch = tests/integrations/torch tests/integrations/events
 # A DataLoader with one spawned worker uses one processor.
 OPTIONS_torch = -n auto
 TESTS_arrow = tests/arrow tests/tables
 TESTS_spark = tests/integrations/spark tests/tables/test_bytes_columns.py
 TESTS_remote = tests/storage
+TESTS_lerobot = tests/integrations/lerobot tests/tfds/test_lerobot.py
 integrations: $(INTEGRATIONS:%=integrations-%)
 integrations-%: .venv-integrations-%/installed
 	.venv-integrations-$*/bin/pytest $(OPTIONS_$*) -m "$(MARK)" $(or $(TESTS_$*),tests/integrations/$*)
+
+# The package is pinned to older releases of PyTorch, and requires drivers of robots.
+.venv-integrations-lerobot/bin/python:
+	$(ENVIRONMENT) .venv-integrations-lerobot --group integrations-lerobot
+	$@ -m pip install --quiet --no-deps 'lerobot==0.4.4'
 
 # The environments of the two targets above, without fastrec.
 environments: .venv-oracle/bin/python $(INTEGRATIONS:%=.venv-integrations-%/bin/python)

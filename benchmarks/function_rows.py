@@ -454,4 +454,6 @@ UNMEASURED = {
     **dict.fromkeys(("tfds.even_splits", "tfds.info", "tfds.is_prepared",
                      "tfds.split_for_jax_process"), ONCE),
     **dict.fromkeys(("tfds.load", "tfds.write"), "are measured by tfds_sets.py"),
+    **dict.fromkeys(("tfds.from_lerobot", "tfds.to_lerobot"), FILES),
+    "tfds.lerobot_features": ONCE,
 }  # fmt: skip

@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 
 import fastrec
+from fastrec.cli import lerobot
 from fastrec.cli.files import STDIN, expand, spooled, through_file
 from fastrec.cli.grammar import USAGE, add_overwrite, add_paths, add_threads, whole_number
 from fastrec.cli.report import Failure, Report, counted, shown
@@ -26,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     for name in ("from", "to"):
         parser.add_argument(
-            f"--{name}", choices=KNOWN, dest=f"{name}_format",
+            f"--{name}", choices=(*KNOWN, lerobot.LEROBOT), dest=f"{name}_format",
             help="the format, where no name tells it",
         )  # fmt: skip
     parser.add_argument(
@@ -72,6 +73,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_overwrite(parser)
     parser.add_argument("--skip-damage", action="store_true", help="leave damaged records out")
     add_threads(parser)
+    lerobot.add_arguments(parser, _pairs)
 
 
 def _names(text: str) -> list[str]:
@@ -81,7 +83,7 @@ def _names(text: str) -> list[str]:
 def _pairs(text: str) -> dict[str, str]:
     pairs = [each.rpartition("=") for each in _names(text)]
     if odd := [value for name, _, value in pairs if not name]:
-        raise argparse.ArgumentTypeError(f"must be FEATURE=EXTENSION, got {odd[0]!a}")
+        raise argparse.ArgumentTypeError(f"must be FEATURE=VALUE, got {odd[0]!a}")
     return {name: value for name, _, value in pairs}
 
 
@@ -98,6 +100,8 @@ _OPTIONS = {
 
 def run(arguments: argparse.Namespace, report: Report) -> int:
     """Write the whole file or nothing, and print a summary; return 1 if there is damage."""
+    if lerobot.is_wanted(arguments):
+        return lerobot.run(arguments, report)
     if arguments.output == STDIN and arguments.to_format in FOLDERS:
         text = f"--output - cannot be a directory, which {arguments.to_format} is; name one"
         raise Failure(text, USAGE)

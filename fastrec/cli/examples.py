@@ -59,6 +59,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("to Parquet", "fastrec convert 'train-*' -o train.parquet --text name"),
         ("from CSV", "fastrec convert table.csv -o table.tfrecord"),
         ("to tar", "fastrec convert 'train-*' -o train.tar"),
+        ("to LeRobot", "fastrec convert data/arm/1.0.0 --to lerobot -o robot --fps 10"),
     ),
     "view": (
         ("in a browser", "fastrec view 'train-*'"),

@@ -25,6 +25,8 @@ from .columns import Structure
 from .dataset import Dataset, check_empty, inferred
 from .documents import MetadataError
 from .info import DatasetInfo, find_directory, has_info, load_info
+from .lerobot import features_of as lerobot_features
+from .lerobot import from_lerobot, to_lerobot
 from .splits import (
     Part,
     ReadInstruction,
@@ -45,10 +47,13 @@ __all__ = [
     "Splits",
     "even_splits",
     "features",
+    "from_lerobot",
     "info",
     "is_prepared",
+    "lerobot_features",
     "load",
     "split_for_jax_process",
+    "to_lerobot",
     "write",
 ]
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import bisect
 import os
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -141,10 +141,11 @@ class Fetch:
         The dtype of a row.
     sources : sequence of Source
         The files, in the order of their numbers in rows.
-    parts : sequence of StepPart
-        The features to read.
-    window, chunk : (int or None, names)
-        Numbers of earlier and later steps to add, and the features that they apply to.
+    parts : sequence of (StepPart, ndarray of int64 or None)
+        The features to read, each with the steps to return of it, as their distances from the drawn
+        step; None for the drawn step alone.
+    masks : mapping of str to ndarray of int64
+        Names of masks to add, which are True for the steps at these distances that exist.
     """
 
     def __init__(
@@ -152,16 +153,14 @@ class Fetch:
         rows: RowFile,
         dtype: np.dtype[Any],
         sources: Sequence[Source],
-        parts: Sequence[StepPart],
-        window: tuple[int | None, tuple[str, ...]],
-        chunk: tuple[int | None, tuple[str, ...]],
+        parts: Sequence[tuple[StepPart, NDArray[np.int64] | None]],
+        masks: Mapping[str, NDArray[np.int64]],
     ) -> None:
         self.rows = rows
         self.dtype = dtype
         self.sources: Final = list(sources)
-        self.window: int | None = window[0]
-        self.chunk: int | None = chunk[0]
-        self.parts: Final = [(part, self._offsets(part, window, chunk)) for part in parts]
+        self.parts: Final = list(parts)
+        self.masks: Final = dict(masks)
         self.reader: Final = fastrec.Reader(rows.path)
         self._files: OrderedDict[int, _Descriptor] = OrderedDict()
         self._lock = ProcessLock()
@@ -172,16 +171,6 @@ class Fetch:
                     f"images {'/'.join(part.path)!r} have several sizes: a window of them "
                     "requires decode={...: fastrec.ImageFeature(shape, fit='resize')}"
                 )
-
-    def _offsets(self, part: StepPart, window: Any, chunk: Any) -> NDArray[np.int64] | None:
-        """Return the offsets of steps from the drawn step; None for the drawn step alone."""
-        if part.per_episode:
-            return None
-        if window[0] is not None and _is_in(part.path, window[1]):
-            return np.arange(1 - window[0], 1)
-        if chunk[0] is not None and _is_in(part.path, chunk[1]):
-            return np.arange(chunk[0])
-        return None
 
     def __call__(self, drawn: Bytes) -> dict[str, Any]:
         rows = RowFile.as_array(drawn, self.dtype)
@@ -196,15 +185,20 @@ class Fetch:
                 around[key] = self._around(rows, offsets)
             others, places = around[key]
             values[part.path] = _spread(self._values(part, others), places)
-        found = nested(values)
-        found["_traj_index"] = rows["episode"].astype(np.int64)
-        found["_frame_index"] = rows["t"].astype(np.int64)
-        found["_len"] = rows["length"].astype(np.int64)
-        if self.window is not None:
-            found["_window_mask"] = self._mask(rows, np.arange(1 - self.window, 1))
-        if self.chunk is not None:
-            found["_chunk_mask"] = self._mask(rows, np.arange(self.chunk))
-        return found
+        masks = {name: self._mask(rows, offsets) for name, offsets in self.masks.items()}
+        return self._batch(values, rows, masks)
+
+    def _batch(
+        self, values: dict[tuple[str, ...], Any], rows: NDArray[Any], masks: dict[str, Any]
+    ) -> dict[str, Any]:
+        """Return a batch of the values of its features."""
+        return {
+            **nested(values),
+            "_traj_index": rows["episode"].astype(np.int64),
+            "_frame_index": rows["t"].astype(np.int64),
+            "_len": rows["length"].astype(np.int64),
+            **masks,
+        }
 
     @staticmethod
     def _mask(rows: NDArray[Any], offsets: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -226,7 +220,8 @@ class Fetch:
     def _values(self, part: StepPart, rows: NDArray[Any]) -> Any:
         value = part.column.value
         if part.is_inline:
-            return np.ascontiguousarray(rows[part.field], value.dtype)
+            # NumPy calls one row contiguous whatever its strides are, and PyTorch refuses these.
+            return np.array(rows[part.field], value.dtype, order="C")
         data = self._read(rows["file"], rows[part.field], "/".join(part.path))
         if part.image is not None:
             images = part.image.decode(data, f"feature {'/'.join(part.path)!a}")
@@ -315,11 +310,6 @@ def _failure(error: CorruptRecordError, name: str) -> CorruptRecordError:
     found = type(error)(f"{error.path!a}: offset {error.offset}: feature {name!a}: {reason}")
     found.path, found.offset, found.kind = error.path, error.offset, error.kind
     return found
-
-
-def _is_in(path: tuple[str, ...], names: Sequence[str]) -> bool:
-    name = "/".join(path)
-    return any(name == each or name.startswith(f"{each}/") for each in names)
 
 
 def _spread(values: Any, places: NDArray[np.int64]) -> Any:

@@ -12,6 +12,7 @@ import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from .dataset import Dataset
     from .splits import Span
 
-__all__ = ["make_steps"]
+__all__ = ["Offsets", "Parts", "StepPart", "make_steps", "steps_name"]
 
 
 class StepOptions(TransformedOptions, total=False):
@@ -52,6 +53,9 @@ class StepOptions(TransformedOptions, total=False):
     metadata: bool
     window_of: Sequence[str]
     chunk_of: Sequence[str]
+    fps: int | None
+    delta_timestamps: Mapping[str, Sequence[float]] | None
+    names: Mapping[str, str] | None
     index: str | os.PathLike[str] | None
     transform: Callable[[Any], Any] | None
 
@@ -72,6 +76,9 @@ def make_steps(
     metadata: bool = False,
     window_of: Sequence[str] = ("observation",),
     chunk_of: Sequence[str] = ("action", "action_dict"),
+    fps: int | None = None,
+    delta_timestamps: Mapping[str, Sequence[float]] | None = None,
+    names: Mapping[str, str] | None = None,
     index: str | os.PathLike[str] | None = None,
     transform: Callable[[Any], Any] | None = None,
     **options: Unpack[TransformedOptions],
@@ -97,6 +104,18 @@ def make_steps(
         Whether to add the features of the episode to each step.
     window_of, chunk_of : sequence of str
         Features of a step that are read as windows or chunks.
+    fps : int, optional
+        Steps per second. With it, batches have the form of LeRobot: a flat dictionary with names
+        such as ``"observation.images.front"``, images of float32 from 0 to 1 with channels first,
+        ``"task"`` as a list of str, and ``"timestamp"``, ``"frame_index"``, ``"episode_index"``
+        and ``"index"``.
+    delta_timestamps : mapping of str to sequence of float, optional
+        Requires `fps`. For features by their LeRobot names, the times of the steps to return, in
+        seconds from the drawn step. ``"<name>_is_pad"`` is True beyond the ends of the episode.
+    names : mapping of str to str, optional
+        Requires `fps`. LeRobot names of features, such as ``{"observation/proprio":
+        "observation.state"}``, where the default ones are not wanted; see
+        :func:`fastrec.tfds.to_lerobot`.
     index : path, optional
         A directory that keeps the rows for later runs. By default rows are written to a temporary
         directory, which requires reading every episode once.
@@ -142,19 +161,53 @@ def make_steps(
         if value is not None:
             check_int(name, value, 1, 65536)
     plan = _plan(dataset, features, metadata, decode)
+    kind: Callable[..., Fetch] = Fetch
+    if fps is not None:
+        from .lerobot.items import Items, chosen
+
+        if window is not None or chunk is not None:
+            raise ValueError("fps and window or chunk are mutually exclusive: use delta_timestamps")
+        kind = partial(Items, fps=fps)
+        parts, masks = chosen(plan.parts, fps, delta_timestamps or {}, names)
+    elif delta_timestamps is not None or names is not None:
+        raise ValueError("delta_timestamps and names require fps")
+    else:
+        parts, masks = _around(plan.parts, (window, window_of), (chunk, chunk_of))
     paths = list(dict.fromkeys(span.path for span in dataset.files))
     sources = [Source.of(path, dataset.info.storage) for path in paths]
     rows = _rows(dataset, plan, sources, index)
-    fetch = Fetch(
-        rows,
-        plan.dtype,
-        sources,
-        plan.parts,
-        (window, tuple(window_of)),
-        (chunk, tuple(chunk_of)),
-    )
+    fetch = kind(rows, plan.dtype, sources, parts, masks)
     function = fetch if transform is None else _Then(fetch, transform)
     return fastrec.Batcher(rows.path, None, batch_size, transform=function, **options)
+
+
+Parts = list[tuple["StepPart", "NDArray[np.int64] | None"]]
+Offsets = dict[str, "NDArray[np.int64]"]
+
+
+def _around(parts: Sequence[StepPart], window: Any, chunk: Any) -> tuple[Parts, Offsets]:
+    """Return the features with the steps to return of each, and the masks of those."""
+    masks: Offsets = {}
+    if window[0] is not None:
+        masks["_window_mask"] = np.arange(1 - window[0], 1)
+    if chunk[0] is not None:
+        masks["_chunk_mask"] = np.arange(chunk[0])
+
+    def offsets(part: StepPart) -> NDArray[np.int64] | None:
+        if part.per_episode:
+            return None
+        if window[0] is not None and _is_in(part.path, window[1]):
+            return masks["_window_mask"]
+        if chunk[0] is not None and _is_in(part.path, chunk[1]):
+            return masks["_chunk_mask"]
+        return None
+
+    return [(part, offsets(part)) for part in parts], masks
+
+
+def _is_in(path: tuple[str, ...], names: Sequence[str]) -> bool:
+    name = "/".join(path)
+    return any(name == each or name.startswith(f"{each}/") for each in names)
 
 
 class _Then:
@@ -214,7 +267,8 @@ REFERENCE = np.dtype([("offset", "<u8"), ("size", "<u4"), ("crc", "<u4")])
 NUMBERS = [("step", "<u8"), ("episode", "<u8"), ("t", "<u4"), ("length", "<u4"), ("file", "<u8")]
 
 
-def _steps_name(dataset: Dataset) -> str:
+def steps_name(dataset: Dataset) -> str:
+    """Return the name of the feature that contains the steps of an episode."""
     found = dataset.features.items()
     names: list[str] = [name for name, each in found if isinstance(each, DatasetFeature)]
     if "steps" in names:
@@ -225,7 +279,7 @@ def _steps_name(dataset: Dataset) -> str:
 
 
 def _plan(dataset: Dataset, names: Sequence[str] | None, metadata: bool, decode: Any) -> _Plan:
-    of = _steps_name(dataset)
+    of = steps_name(dataset)
     wanted = [of] if names is None else [f"{of}/{name}" for name in names]
     if metadata:
         wanted += [name for name in dataset.features if name != of]

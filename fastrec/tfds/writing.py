@@ -28,7 +28,7 @@ from .info import DEFAULT_TEMPLATE, INFO, shard_name
 from .schema import features_to_json
 from .values import Connector, Value
 
-__all__ = ["write"]
+__all__ = ["encoded", "save", "split_info", "version_folder", "write"]
 
 _SHARD_BYTES = 256 << 20
 
@@ -96,15 +96,7 @@ def write(
     described = as_connector(features)
     if not isinstance(described, FeaturesDict):
         raise TypeError(f"features must be a mapping, got {type(features).__name__}")
-    if not re.fullmatch(r"[a-z_][a-z0-9_]*", name):
-        raise ValueError(f"name must be of lower-case letters, digits and '_', got {name!a}")
-    if not re.fullmatch(r"\d+\.\d+\.\d+", version):
-        raise ValueError(f"version must be as '1.0.0', got {version!a}")
-    if config and not re.fullmatch(r"[\w.+-]+", config):
-        raise ValueError(f"config must be of letters, digits, '.', '+' and '-', got {config!a}")
-    target = os.path.join(
-        os.fsdecode(local_path(directory)), *filter(None, (name, config, version))
-    )
+    target = version_folder(directory, name, config, version)
     with output_folder(target) as unfinished:
         written = [
             _write_split(unfinished, name, split, examples, described, shard_bytes)
@@ -121,11 +113,29 @@ def write(
         if supervised_keys is not None:
             source, output = supervised_keys
             info["supervisedKeys"] = {"input": source, "output": output}
-        _save(unfinished, {key: value for key, value in info.items() if value != ""}, described)
+        save(unfinished, {key: value for key, value in info.items() if value != ""}, described)
     return target
 
 
-def _save(directory: str, info: dict[str, Any], features: FeaturesDict) -> None:
+def version_folder(directory: str | os.PathLike[str], name: str, config: str, version: str) -> str:
+    """Return the directory of a version of a dataset.
+
+    Raises
+    ------
+    ValueError
+        If a name is not valid.
+    """
+    if not re.fullmatch(r"[a-z_][a-z0-9_]*", name):
+        raise ValueError(f"name must be of lower-case letters, digits and '_', got {name!a}")
+    if not re.fullmatch(r"\d+\.\d+\.\d+", version):
+        raise ValueError(f"version must be as '1.0.0', got {version!a}")
+    if config and not re.fullmatch(r"[\w.+-]+", config):
+        raise ValueError(f"config must be of letters, digits, '.', '+' and '-', got {config!a}")
+    return os.path.join(os.fsdecode(local_path(directory)), *filter(None, (name, config, version)))
+
+
+def save(directory: str, info: dict[str, Any], features: FeaturesDict) -> None:
+    """Write the metadata of a dataset."""
     files = {
         INFO: json.dumps(info, indent=2),
         "features.json": json.dumps(features_to_json(features), indent=2),
@@ -145,7 +155,7 @@ def _write_split(
         raise ValueError(f"splits must be named by letters and digits, got {split!a}")
     if not isinstance(examples, Iterable) or isinstance(examples, (str, bytes, Mapping)):
         raise TypeError(f"splits must have lists of examples, got {shown(examples)}")
-    records = _records(split, examples, features)
+    records = encoded(split, examples, features)
     parts: list[str] = []
     lengths: list[int] = []
     size = 0
@@ -159,6 +169,11 @@ def _write_split(
     for shard, part in enumerate(parts):
         file = shard_name(whole, DEFAULT_TEMPLATE, name, split, shard, len(parts))
         _core.move(part, os.path.join(directory, file), False)
+    return split_info(split, lengths, size)
+
+
+def split_info(split: str, lengths: list[int], size: int) -> dict[str, Any]:
+    """Return the description of a split in ``dataset_info.json``."""
     return {
         "name": split,
         "shardLengths": [str(length) for length in lengths],
@@ -178,10 +193,11 @@ def _fill(writer: fastrec.Writer, records: Iterator[bytes], most: int) -> tuple[
     return count, size
 
 
-def _records(
-    split: str, examples: Iterable[Mapping[str, Any]], features: FeaturesDict
+def encoded(
+    split: str, examples: Iterable[Mapping[str, Any]], features: FeaturesDict, start: int = 0
 ) -> Iterator[bytes]:
-    for number, example in enumerate(examples):
+    """Yield the records of examples, the first of which has the number `start`."""
+    for number, example in enumerate(examples, start):
         try:
             flat: dict[str, Any] = {}
             _flatten(features, "", example, 0, flat)

@@ -189,7 +189,8 @@ def test_the_loops_that_replace_those_of_other_libraries_run(
     assert names["x"].shape == (32, 8)
     assert names["tokens"].shape == (100 % 32, 16)
     assert names["labels"].shape == (100 % 32,)
-    assert names["images"].shape == (16, 2, 24, 32, 3)
+    assert names["images"].shape == (16, 3, 24, 32)
+    assert names["batch"]["observation.state"].shape == (16, 2, 6)
     assert names["actions"].shape == (16, 8, 6)
 
 

@@ -65,6 +65,7 @@ ANY = {
     "events.follow.timeout", "ImageFeature.decode.keys", "Bytes.take.order",
 }  # fmt: skip
 NUMBER = (int, float, np.generic)
+NEED_ARROW = ("convert", "tables.scan", "tfds.from_lerobot", "tfds.to_lerobot")
 
 
 def calls(tmp: Path) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
@@ -85,6 +86,8 @@ def calls(tmp: Path) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
     kinds = {"steps": tfds.features.Dataset({"action": np.float32})}
     tfds.write("sets", "arm", {"train": [{"steps": [{"action": 1.0}]}]}, kinds)
     episodes = tfds.load("sets/arm/1.0.0", "train")
+    if table:
+        tfds.to_lerobot(episodes, "lerobot", fps=10)
     index, manifest = Index.build("a.tfrecord"), Manifest.build("a.tfrecord")
     index.write_text("text.idx")
     manifest.save("manifest.json")
@@ -157,13 +160,16 @@ def calls(tmp: Path) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
         "tfds.split_for_jax_process": {"split": "train", "process_index": 0, "process_count": 1},
         "tfds.ReadInstruction": {"split_name": "train"},
         "tfds.write": {"directory": "new", "name": "d", "splits": {}, "features": {"a": np.int64}},
+        "tfds.lerobot_features": {"dataset": episodes, "fps": 10},
+        "tfds.to_lerobot": {"dataset": episodes, "target": "new", "fps": 10},
+        "tfds.from_lerobot": {"source": "lerobot", "directory": "new", "name": "d"},
     }  # fmt: skip
     for name in ("scalars", "histograms", "images", "tags", "follow"):
         arguments[f"events.{name}"] = {"source": "events.out.tfevents.1"}
     arguments["events.follow"]["timeout"] = 0.0
     table_of: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {}
     for name in public_names():
-        if name in arguments and (table is not None or name not in ("convert", "tables.scan")):
+        if name in arguments and (table is not None or name not in NEED_ARROW):
             table_of[name] = (_of(name), arguments[name])
     dataset = fastrec.DatasetIndex.open("set.frdataset")
     arrays = fastrec.Arrays(np.arange(3), splits, np.array([[3]]))

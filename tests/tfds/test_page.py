@@ -41,7 +41,13 @@ def test_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         exec(compile(code, "tfds.md", "exec"), names)
     assert names["batch"]["action"].shape == (160 - 128, 16, 7)
     assert names["batch"]["action"].max() <= 1.1
+    assert names["items"]["observation.images.image"].shape == (64, 3, 64, 64)
+    assert names["items"]["action_is_pad"].shape == (64, 16)
     assert len(fastrec.tfds.load("data", "train", name="pets")) == 100
+    pytest.importorskip("pyarrow")
+    for code in re.findall(r"```py\n(.*?)```", (ROOT / "docs" / "tfds.md").read_text(), re.S):
+        exec(compile(code, "tfds.md", "exec"), names)
+    assert len(fastrec.tfds.load(names["path"], "train")) == 8
 
 
 def test_the_schema_command_describes_a_set(capsys: pytest.CaptureFixture[str]) -> None:

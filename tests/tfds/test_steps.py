@@ -122,6 +122,13 @@ def test_windows_end_with_the_episode(tmp_path: Path, window: Any, chunk: Any) -
     assert seen == sum(lengths)
 
 
+def test_a_batch_of_one_step_is_like_others(tmp_path: Path) -> None:
+    (batch,) = fastrec.tfds.load(write(tmp_path, [1]), split="train").steps(1)
+    arrays = [batch["observation"]["state"], batch["action"]]
+    for array in arrays:  # the strides of a row's field are those of rows, which PyTorch refuses
+        assert all(stride % array.itemsize == 0 for stride in array.strides)
+
+
 def test_shuffling_goes_over_all_steps(tmp_path: Path) -> None:
     lengths = [20] * 50
     dataset = fastrec.tfds.load(write(tmp_path, lengths, shard_bytes=4000), split="train")
