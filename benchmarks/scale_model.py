@@ -194,8 +194,10 @@ def _totals(remote: RemoteDataset, spec: OrderSpec, begin: int) -> Iterator[_Tot
     requests = size = rows = kept = 0
     sizes: dict[int, int] = {}
     readers = spec.shard[1]
-    tail = -(-spec.block * spec.virtual_shards // readers) if readers > 1 else 0
-    for group in FetchPlanner(remote, order, spec.block, tail=tail):
+    tail: int | None = None
+    if spec.shuffle == "blocks":
+        tail = -(-spec.block * spec.virtual_shards // readers) if readers > 1 else 0
+    for group in FetchPlanner(remote, order, tail=tail):
         sizes[group.number] = group.plan.size
         requests += len(group.plan.ranges)
         size += group.plan.size

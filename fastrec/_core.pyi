@@ -15,6 +15,7 @@ from .records.paths import PathLike
 _Misfits = list[tuple[int, FastrecError]]
 _Refused = list[tuple[int, FastrecError, bytes]]
 _Records = Sequence[bytes] | Bytes
+PIECE: np.dtype[Any]
 
 def crc32c(data: Buffer, value: int = 0) -> int: ...
 def masked_crc32c(data: Buffer) -> int: ...
@@ -354,6 +355,8 @@ class Order:
     def find(self, serial: int) -> tuple[int, int] | None: ...
     @property
     def batches(self) -> int | None: ...
+    @property
+    def blocks(self) -> tuple[int, int]: ...
     def numbers(self, serial: int) -> tuple[int, npt.NDArray[np.uint64]] | None: ...
     def passes(self, serial: int) -> npt.NDArray[np.uint64] | None: ...
 
@@ -457,9 +460,6 @@ def pad_rows(
     fill: Any,
     spares: Spares | None = None,
 ) -> npt.NDArray[Any]: ...
-
-PIECE: np.dtype[Any]
-
 def read_pieces(
     pieces: npt.NDArray[Any],
     fds: npt.NDArray[np.intc],

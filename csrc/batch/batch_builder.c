@@ -20,10 +20,11 @@ static bool has_blocks(const fr_order *order) {
 /* Calls `about` with the records of each block. */
 static void advise(const fr_batch_builder *builder, fr_sampler_list list,
                    void (*about)(const fr_dataset *dataset, uint64_t number, uint64_t count)) {
-    const fr_order *order = builder->order;
+    const fr_blocks blocks = fr_order_blocks(builder->order);
     for (uint64_t i = 0; i < list.count; i++) {
-        const uint64_t first = list.blocks[i] * order->block, left = order->count - first;
-        about(builder->dataset, first, left < order->block ? left : order->block);
+        const uint64_t first = fr_blocks_begin(&blocks, list.blocks[i]);
+        const uint64_t end = fr_blocks_begin(&blocks, list.blocks[i] + 1);
+        if (first < end) about(builder->dataset, first, end - first);
     }
 }
 

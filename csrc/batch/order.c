@@ -105,6 +105,17 @@ int fr_order_check(const fr_order *order, fr_error *err) {
     return check_subset(order, err);
 }
 
+/* Rows are numbered in 32 bits, so that products of two row numbers fit into 64. */
+fr_blocks fr_order_blocks(const fr_order *order) {
+    const uint64_t shards = order->virtual_shards ? order->virtual_shards : 1;
+    const uint64_t most = shards * order->block;
+    uint64_t rows = order->count / most + (order->count % most != 0);
+    if (rows < 1) rows = 1;
+    if (rows > UINT32_MAX) rows = UINT32_MAX;
+    const uint64_t count = rows * shards;
+    return (fr_blocks){rows, count, order->count % count, order->count / count};
+}
+
 uint64_t fr_order_mixed_size(const fr_mix_part *parts, size_t count, bool until_last) {
     uint64_t rounds = until_last ? 0 : UINT64_MAX, sum = 0, size;
     for (size_t i = 0; i < count; i++) {

@@ -64,9 +64,9 @@ typedef struct {
     bool drop_remainder;      /* leave out batches shorter than batch_size */
     bool batch_across_epochs; /* a batch may continue in the next epoch */
     fr_uneven uneven;
-    uint64_t block, window;          /* FR_SHUFFLE_BLOCKS: records per block, blocks per window */
-    uint64_t virtual_shards;         /* FR_SHUFFLE_BLOCKS: streams of blocks; 0 means 1 */
-    uint64_t buffer;                 /* FR_SHUFFLE_BUFFER: size in records */
+    uint64_t block, window;  /* FR_SHUFFLE_BLOCKS: most records per block, blocks per window */
+    uint64_t virtual_shards; /* FR_SHUFFLE_BLOCKS: streams of blocks; 0 means 1 */
+    uint64_t buffer;         /* FR_SHUFFLE_BUFFER: size in records */
     const fr_interleave *interleave; /* for FR_SHUFFLE_NONE and _BUFFER; or NULL */
     const fr_mix_part *parts;        /* sources of a mixture, for FR_SHUFFLE_NONE and _RECORDS */
     size_t part_count;               /* 0: not a mixture */
@@ -93,6 +93,23 @@ FR_NODISCARD int fr_order_check(const fr_order *order, fr_error *err);
 /* Returns the number of records that the source must have at least. */
 static inline uint64_t fr_order_records(const fr_order *order) {
     return order->selected ? order->records : order->count;
+}
+
+/* The blocks of FR_SHUFFLE_BLOCKS. Each virtual shard has the same number of blocks, and sizes
+   differ by at most one record. The larger blocks are those at the start of the source. */
+typedef struct {
+    uint64_t rows;   /* blocks of each virtual shard */
+    uint64_t count;  /* number of all blocks; some are empty if there are fewer records */
+    uint64_t larger; /* number of blocks with size + 1 records */
+    uint64_t size;   /* records of each other block */
+} fr_blocks;
+
+/* REQUIRES: the order was checked, and is FR_SHUFFLE_BLOCKS. */
+fr_blocks fr_order_blocks(const fr_order *order);
+
+/* Returns the first record of a block, or the end of the last block if `block` is `count`. */
+static inline uint64_t fr_blocks_begin(const fr_blocks *blocks, uint64_t block) {
+    return block * blocks->size + (block < blocks->larger ? block : blocks->larger);
 }
 
 /* The places of one step that this shard takes. Places are counted from the first place of the

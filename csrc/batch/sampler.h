@@ -27,34 +27,25 @@ typedef struct {
     uint64_t begin, count; /* the window's places of the virtual shard; count 0: not set */
     uint64_t number;       /* number of the window in the virtual shard */
     uint64_t row, rows;    /* range of the window's blocks, numbered in the virtual shard */
-    uint64_t gap;          /* end of the shorter block; UINT64_MAX if all blocks are whole */
+    uint64_t larger;       /* number of larger blocks among them */
+    uint64_t shift;        /* moves the rows with larger blocks; changes with the epoch */
     fr_permutation within;
 } fr_sampler_window;
 
-/* Numbers of blocks. Block b has the records from number b * order->block. */
+/* Numbers of blocks (fr_order_blocks). Some blocks may be empty. */
 typedef struct {
     uint64_t *blocks;
     uint64_t count;
 } fr_sampler_list;
 
-/* From `level` to the next stage, a round has one place of each of `width` virtual shards. */
-typedef struct {
-    uint64_t level, place, width;
-} fr_sampler_stage;
-
 /* FR_SHUFFLE_BLOCKS: the order of the blocks in an epoch, and the state of each virtual shard. */
 typedef struct {
-    fr_sampler_pass order; /* permutation of the blocks in epoch `epoch` */
+    fr_sampler_pass larger, smaller; /* permutations of the blocks in epoch `epoch` */
     uint64_t epoch;
-    bool known;                 /* `epoch` is set */
-    uint64_t shards;            /* number of virtual shards */
-    uint64_t even, more;        /* each has `even` blocks; the first `more` have one block more */
+    bool known;      /* `epoch` is set */
+    uint64_t shards; /* number of virtual shards */
+    fr_blocks sizes;
     uint64_t span;              /* greatest number of blocks in a window */
-    uint64_t deficit;           /* records that the shorter block lacks */
-    uint64_t short_shard;       /* virtual shard that has the shorter block */
-    uint64_t short_row;         /* number of the shorter block in that virtual shard */
-    uint64_t short_size;        /* records of that virtual shard */
-    fr_sampler_stage stages[4]; /* the last one marks the end */
     fr_sampler_window *windows; /* one for each virtual shard */
     uint64_t *blocks;           /* numbers of the blocks of each window */
     uint64_t *ranked;           /* virtual shards in the order in which shards divide a step */

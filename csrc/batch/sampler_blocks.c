@@ -3,22 +3,21 @@
  * Shuffles blocks of adjacent records, deals them to virtual shards, and shuffles the records of
  * each virtual shard within a window of blocks.
  *
- * Virtual shard v of V has the blocks at places v, v + V, v + 2V, ... of a permutation of all
- * blocks. Its blocks are divided into windows, and each window has its own permutation of records.
- * The first windows have different sizes, so that the virtual shards do not all enter a new window
- * at the same time.
+ * Sizes of blocks differ by at most one record, and each virtual shard has the same number of
+ * blocks (fr_order_blocks). The larger blocks and the smaller ones are permuted separately, and
+ * both are dealt in turn. Sizes of virtual shards therefore differ by at most one record too, so
+ * that they all end together: place p of the epoch is place p / V of virtual shard p mod V. The
+ * rows of a virtual shard have one block each. The larger blocks are in rows at regular distances,
+ * from a random row on, so that they come as early and as late as the others.
  *
- * The places of the epoch are dealt in rounds: a round has the next place of each virtual shard
- * that has places left. Shards divide a step by virtual shard. Virtual shards are ranked by their
- * numbers with the bits reversed, so that adjacent numbers are far apart. Any part of a round then
+ * The blocks of a virtual shard are divided into windows, and each window has its own permutation
+ * of records. The first windows have different sizes, so that the virtual shards do not all enter a
+ * new window at the same time.
+ *
+ * Shards divide a step by virtual shard. Virtual shards are ranked by their numbers with the bits
+ * reversed, so that adjacent numbers are far apart. Any part of a round of all virtual shards then
  * has about the same number of places for each shard, and a shard reads its own virtual shards even
- * if steps are short. A virtual shard with one block more than others has a separate window for its
- * last block, so the last rounds need only these blocks.
- *
- * One block may be shorter than the others, by the deficit. The inverse permutation gives its
- * place. Virtual shards therefore have at most three different sizes, and rounds at most three
- * different widths. The number of places of a virtual shard before a given place is computed in
- * constant time.
+ * if steps are short.
  */
 #include <stdlib.h>
 
@@ -28,64 +27,9 @@ static uint64_t least(uint64_t a, uint64_t b) {
     return a < b ? a : b;
 }
 
-/* Returns the number of records of a virtual shard. */
-static uint64_t size_of(const fr_sampler_blocks *blocks, const fr_order *order, uint64_t shard) {
-    if (shard == blocks->short_shard) return blocks->short_size;
-    return (blocks->even + (shard < blocks->more)) * order->block;
-}
-
-/* --- Rounds ----------------------------------------------------------------------------------- */
-
-static void add_stage(fr_sampler_stage *stage, uint64_t level, uint64_t width) {
-    stage[1].level = level;
-    stage[1].place = stage->place + (level - stage->level) * stage->width;
-    stage[1].width = width;
-}
-
-/* Computes the stages: all virtual shards take part until the shortest ends; only those with one
-   block more take part at the end. */
-static void plan_rounds(fr_sampler_blocks *blocks, const fr_order *order) {
-    const uint64_t more = blocks->more, full = blocks->even * order->block;
-    const uint64_t end = more ? full + order->block : full, shortest = blocks->short_size;
-    fr_sampler_stage *stages = blocks->stages;
-    stages[0] = (fr_sampler_stage){.width = blocks->shards};
-    if (shortest < full) {
-        add_stage(&stages[0], shortest, blocks->shards - 1);
-        add_stage(&stages[1], full, more);
-    } else {
-        const bool lacks = blocks->short_shard < more;
-        add_stage(&stages[0], full, more);
-        add_stage(&stages[1], lacks ? shortest : full, lacks ? more - 1 : more);
-    }
-    add_stage(&stages[2], end, 0);
-}
-
-/* Returns the round of a place, and sets `*turn` to the number of earlier places in the round. */
-static uint64_t round_at(const fr_sampler_blocks *blocks, uint64_t place, uint64_t *turn) {
-    const fr_sampler_stage *stage = blocks->stages;
-    while (stage->width && place >= stage[1].place)
-        stage++;
-    *turn = stage->width ? (place - stage->place) % stage->width : 0;
-    return stage->width ? stage->level + (place - stage->place) / stage->width : stage->level;
-}
-
-/* Returns true if the shorter virtual shard is at or before `shard` and exhausted in this round. */
-static bool is_skipped(const fr_sampler_blocks *blocks, uint64_t round, uint64_t shard) {
-    return blocks->short_shard <= shard && round >= blocks->short_size;
-}
-
-/* Returns the virtual shard of a turn in a round. */
-static uint64_t shard_at(const fr_sampler_blocks *blocks, uint64_t round, uint64_t turn) {
-    return is_skipped(blocks, round, turn) ? turn + 1 : turn;
-}
-
-/* Returns how many places of a virtual shard come before turn `turn` of a round. */
-static uint64_t count_before(const fr_sampler_blocks *blocks, const fr_order *order, uint64_t shard,
-                             uint64_t round, uint64_t turn) {
-    const uint64_t size = size_of(blocks, order, shard);
-    if (size <= round) return size;
-    const uint64_t own = shard - is_skipped(blocks, round, shard);
-    return round + (own < turn);
+/* Returns how many places of a virtual shard come before a place of the epoch. */
+static uint64_t count_before(const fr_sampler_blocks *blocks, uint64_t shard, uint64_t place) {
+    return place / blocks->shards + (shard < place % blocks->shards);
 }
 
 /* --- Windows ---------------------------------------------------------------------------------- */
@@ -99,47 +43,77 @@ static void add_blocks(const fr_sampler_blocks *blocks, fr_sampler_list *list, u
     list->count += rows;
 }
 
-/* Sets the window to the one that contains block `row` of a virtual shard. */
+/* Returns the number of larger blocks in the rows of a virtual shard before `row`. */
+static uint64_t larger_before(const fr_sampler_blocks *blocks, uint64_t shard, uint64_t row) {
+    const fr_blocks *sizes = &blocks->sizes;
+    return (row * count_before(blocks, shard, sizes->larger) + blocks->windows[shard].shift) /
+           sizes->rows;
+}
+
+/* Returns the first place of a row in its virtual shard. */
+static uint64_t place_of(const fr_sampler_blocks *blocks, uint64_t shard, uint64_t row) {
+    return row * blocks->sizes.size + larger_before(blocks, shard, row);
+}
+
+/* Returns the row that has a place of a virtual shard. */
+static uint64_t row_at(const fr_sampler_blocks *blocks, uint64_t shard, uint64_t at) {
+    uint64_t low = 0, high = blocks->sizes.rows;
+    while (high - low > 1) {
+        const uint64_t middle = low + (high - low) / 2;
+        if (place_of(blocks, shard, middle) <= at)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Sets the window to the one that contains a row of a virtual shard. */
 static void choose_rows(const fr_sampler_blocks *blocks, fr_sampler_window *window,
                         const fr_order *order, uint64_t shard, uint64_t row) {
-    if (row >= blocks->even) {
-        window->number = blocks->even + 1;
-        window->row = row;
-        window->rows = 1;
-        return;
-    }
     const uint64_t size = order->window;
     const uint64_t shift = shard * size / blocks->shards; /* differs between the ranks of a shard */
     const uint64_t number = (row + shift) / size;
     window->number = number;
     window->row = number ? number * size - shift : 0;
-    window->rows = least((number + 1) * size - shift, blocks->even) - window->row;
+    window->rows = least((number + 1) * size - shift, blocks->sizes.rows) - window->row;
+}
+
+/* Returns the block in a row of a virtual shard that has `before` larger blocks in earlier rows. */
+static uint64_t block_of_row(const fr_sampler_blocks *blocks, uint64_t shard, uint64_t row,
+                             uint64_t before, bool is_larger) {
+    if (is_larger)
+        return fr_permutation_at(&blocks->larger.permutation, before * blocks->shards + shard);
+    const uint64_t turn = blocks->shards - 1 - shard; /* the last ones have one more */
+    return blocks->sizes.larger +
+           fr_permutation_at(&blocks->smaller.permutation, (row - before) * blocks->shards + turn);
+}
+
+/* Lists the blocks of a window, the larger ones first. */
+static void list_blocks(const fr_sampler_blocks *blocks, const fr_sampler_window *window,
+                        uint64_t shard) {
+    uint64_t *larger = blocks->blocks + shard * blocks->span, *smaller = larger + window->larger;
+    uint64_t before = larger_before(blocks, shard, window->row);
+    for (uint64_t row = window->row; row < window->row + window->rows; row++) {
+        const uint64_t after = larger_before(blocks, shard, row + 1);
+        const uint64_t block = block_of_row(blocks, shard, row, before, after > before);
+        *(after > before ? larger++ : smaller++) = block;
+        before = after;
+    }
 }
 
 static void enter_window(fr_sampler_blocks *blocks, const fr_order *order, uint64_t shard,
                          uint64_t at) {
     fr_sampler_window *window = &blocks->windows[shard];
     if (window->count) add_blocks(blocks, &blocks->left, shard);
-    const bool is_short = shard == blocks->short_shard;
-    choose_rows(blocks, window, order, shard, at / order->block);
-    uint64_t end = window->row + window->rows;
-    if (is_short && blocks->short_row < end && at + blocks->deficit >= end * order->block)
-        choose_rows(blocks, window, order, shard, end);
-    end = window->row + window->rows;
-    window->begin = window->row * order->block;
-    window->count = window->rows * order->block;
-    window->gap = UINT64_MAX;
-    if (is_short && blocks->short_row < window->row) {
-        window->begin -= blocks->deficit;
-    } else if (is_short && blocks->short_row < end) {
-        window->count -= blocks->deficit;
-        window->gap = (blocks->short_row - window->row + 1) * order->block - blocks->deficit;
-    }
+    choose_rows(blocks, window, order, shard, row_at(blocks, shard, at));
+    const uint64_t end = window->row + window->rows;
+    window->begin = place_of(blocks, shard, window->row);
+    window->count = place_of(blocks, shard, end) - window->begin;
+    window->larger = larger_before(blocks, shard, end) - larger_before(blocks, shard, window->row);
     uint64_t state = order->seed ^ (window->number * blocks->shards + shard);
     fr_permutation_init(&window->within, window->count, fr_splitmix(&state), blocks->epoch);
-    for (uint64_t i = 0; i < window->rows; i++)
-        blocks->blocks[shard * blocks->span + i] = fr_permutation_at(
-            &blocks->order.permutation, (window->row + i) * blocks->shards + shard);
+    list_blocks(blocks, window, shard);
     add_blocks(blocks, &blocks->entered, shard);
 }
 
@@ -148,28 +122,33 @@ static uint64_t number_at(fr_sampler_blocks *blocks, const fr_order *order, uint
                           uint64_t at) {
     fr_sampler_window *window = &blocks->windows[shard];
     if (at - window->begin >= window->count) enter_window(blocks, order, shard, at);
-    uint64_t within = fr_permutation_at(&window->within, at - window->begin);
-    if (within >= window->gap) within += blocks->deficit;
-    return blocks->blocks[shard * blocks->span + within / order->block] * order->block +
-           within % order->block;
+    const uint64_t size = blocks->sizes.size, larger = window->larger;
+    uint64_t within = fr_permutation_at(&window->within, at - window->begin), row;
+    if (within < larger * (size + 1)) {
+        row = within / (size + 1);
+        within %= size + 1;
+    } else {
+        row = larger + (within - larger * (size + 1)) / size;
+        within = (within - larger * (size + 1)) % size;
+    }
+    return fr_blocks_begin(&blocks->sizes, blocks->blocks[shard * blocks->span + row]) + within;
 }
 
+/* Permutes the larger and the smaller blocks. */
 static void begin_epoch(fr_sampler_blocks *blocks, const fr_order *order, uint64_t epoch) {
-    const uint64_t all = blocks->even * blocks->shards + blocks->more;
-    const fr_permutation *permutation =
-        fr_sampler_pass_get(&blocks->order, all, order->seed, epoch);
-    const uint64_t place = fr_permutation_find(permutation, all - 1);
+    const uint64_t larger = blocks->sizes.larger, smaller = blocks->sizes.count - larger;
+    uint64_t state = order->seed;
+    if (larger) fr_sampler_pass_get(&blocks->larger, larger, fr_splitmix(&state), epoch);
+    fr_sampler_pass_get(&blocks->smaller, smaller, order->seed, epoch);
     for (uint64_t shard = 0; shard < blocks->shards; shard++) {
-        if (blocks->windows[shard].count) add_blocks(blocks, &blocks->left, shard);
-        blocks->windows[shard].count = 0;
+        fr_sampler_window *window = &blocks->windows[shard];
+        if (window->count) add_blocks(blocks, &blocks->left, shard);
+        window->count = 0;
+        uint64_t each = fr_splitmix(&state) ^ epoch;
+        window->shift = fr_splitmix(&each) % blocks->sizes.rows;
     }
-    blocks->short_shard = place % blocks->shards;
-    blocks->short_row = place / blocks->shards;
-    blocks->short_size =
-        (blocks->even + (blocks->short_shard < blocks->more)) * order->block - blocks->deficit;
     blocks->epoch = epoch;
     blocks->known = true;
-    plan_rounds(blocks, order);
 }
 
 /* --- Steps ------------------------------------------------------------------------------------ */
@@ -177,26 +156,22 @@ static void begin_epoch(fr_sampler_blocks *blocks, const fr_order *order, uint64
 /* Gets the records at consecutive places of the epoch. */
 static void in_turn(fr_sampler_blocks *blocks, const fr_order *order, uint64_t place, uint64_t rows,
                     uint64_t *numbers) {
-    uint64_t turn;
     for (uint64_t i = 0; i < rows; i++) {
         const uint64_t at = place + i < order->count ? place + i : (place + i) % order->count;
-        const uint64_t round = round_at(blocks, at, &turn);
-        numbers[i] = number_at(blocks, order, shard_at(blocks, round, turn), round);
+        numbers[i] = number_at(blocks, order, at % blocks->shards, at / blocks->shards);
     }
 }
 
 /* Selects this shard's part of the step that begins at `place`: the virtual shards with ranks
    from the return value to *last, and the places of each that belong to the part. */
-static uint64_t choose_places(fr_sampler_blocks *blocks, const fr_order *order, uint64_t place,
-                              const fr_share *share, uint64_t *last) {
-    uint64_t turn, end_turn, before = 0, first = UINT64_MAX;
+static uint64_t choose_places(fr_sampler_blocks *blocks, uint64_t place, const fr_share *share,
+                              uint64_t *last) {
+    uint64_t before = 0, first = UINT64_MAX;
     const uint64_t stop = share->first + share->rows;
-    const uint64_t round = round_at(blocks, place, &turn);
-    const uint64_t end_round = round_at(blocks, place + share->size, &end_turn);
     for (uint64_t rank = 0; before < stop && rank < blocks->shards; rank++) {
         const uint64_t shard = blocks->ranked[rank];
-        const uint64_t begin = count_before(blocks, order, shard, round, turn);
-        const uint64_t end = count_before(blocks, order, shard, end_round, end_turn);
+        const uint64_t begin = count_before(blocks, shard, place);
+        const uint64_t end = count_before(blocks, shard, place + share->size);
         const uint64_t after = before + (end - begin);
         if (after > share->first) {
             blocks->next[shard] = begin + (before < share->first ? share->first - before : 0);
@@ -217,8 +192,7 @@ static uint64_t part_of_step(fr_sampler_blocks *blocks, const fr_order *order, u
     own.rows = share->first < share->size ? least(share->rows, share->size - share->first) : 0;
     uint64_t row = 0, last = 0;
     const uint64_t begin = used + share->begin, stop = least(share->rows, share->done + most);
-    const uint64_t first =
-        share->done < own.rows ? choose_places(blocks, order, begin, &own, &last) : 0;
+    const uint64_t first = share->done < own.rows ? choose_places(blocks, begin, &own, &last) : 0;
     while (row < own.rows && row < stop) {
         for (uint64_t rank = first; rank <= last && row < stop; rank++) {
             const uint64_t shard = blocks->ranked[rank];
@@ -260,12 +234,8 @@ static void rank_shards(uint64_t *ranked, uint64_t shards) {
 
 int fr_sampler_blocks_init(fr_sampler_blocks *blocks, const fr_order *order, fr_error *err) {
     const uint64_t shards = order->virtual_shards ? order->virtual_shards : 1;
-    const uint64_t all = order->count / order->block + (order->count % order->block != 0);
-    *blocks = (fr_sampler_blocks){.shards = shards,
-                                  .even = all / shards,
-                                  .more = all % shards,
-                                  .deficit = all * order->block - order->count};
-    blocks->span = blocks->even ? least(order->window, blocks->even) : 1;
+    *blocks = (fr_sampler_blocks){.shards = shards, .sizes = fr_order_blocks(order)};
+    blocks->span = least(order->window, blocks->sizes.rows);
     const uint64_t most = shards * blocks->span;
     int status = fr_sampler_allocate(&blocks->windows, shards, sizeof *blocks->windows, err);
     if (status == FR_OK)

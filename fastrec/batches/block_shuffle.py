@@ -30,8 +30,9 @@ class BlockShuffle:
     Parameters
     ----------
     block : int, optional
-        Number of records per block. By default, a block has 1 MiB to 2 MiB, or in compressed files
-        at least the bytes between four checkpoints, 2 MiB.
+        Maximum number of records per block; sizes of blocks differ by at most one record. By
+        default, a block has 1 MiB to 2 MiB, or in compressed files at least the bytes between four
+        checkpoints, 2 MiB.
     window : int
         Number of blocks that each virtual shard shuffles together.
 
@@ -61,14 +62,14 @@ class BlockShuffle:
 def plan_blocks(
     block: int, window: int, count: int, size: int, least: int = BLOCK_BYTES
 ) -> tuple[int, int]:
-    """Return the number of records per block and the number of virtual shards of a dataset.
+    """Return the most records per block and the number of virtual shards of a dataset.
 
     The plan does not depend on the number of shards that read the dataset.
 
     Parameters
     ----------
     block : int
-        Number of records per block; 0 to choose it by size.
+        Most records per block; 0 to choose it by size.
     window : int
         Number of blocks that a virtual shard shuffles together.
     count, size : int
@@ -83,13 +84,7 @@ def plan_blocks(
     fewest = max(1, _FEWEST * BLOCK_BYTES // least)
     most = min(max(size // _SHARD_BYTES, fewest), _MOST)
     shards = _power_of_two(min(blocks, most))
-    planned = shards * max(1, blocks // shards)
-    block = max(1, -(-count // planned))
-    if (
-        0 < -(-count // block) < shards
-    ):  # a few large records a block: rounded up, it is much larger
-        block = count // planned
-    return block, shards
+    return max(1, -(-count // (shards * max(1, blocks // shards)))), shards
 
 
 def _power_of_two(number: int) -> int:

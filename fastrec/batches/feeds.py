@@ -79,10 +79,9 @@ class Feeds:
         stage = Stage(run, self._schema, self._steps)
         audit = Audit(self._audits, run, stage)
         if isinstance(dataset, RemoteDataset):
-            block, tail = self._order.block_of(run.spec)
             entries = run.entries()
             entering = None if entries is None else Entries(run.spec.buffer, *entries)
-            planner = FetchPlanner(dataset, run.native, block, entering, tail)
+            planner = FetchPlanner(dataset, run.native, entering, self._order.tail_of(run.spec))
             feed = RemoteFeed(dataset, planner)
             return self._pipeline(feed, stage.fetched), audit
         assert isinstance(run.native, _core.Order)

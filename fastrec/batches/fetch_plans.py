@@ -16,7 +16,7 @@ from .. import _core
 from ..records.remote_dataset import Plan, RemoteDataset
 from .late_order import LateOrder
 
-__all__ = ["Batch", "Entries", "FetchPlanner", "Group"]
+__all__ = ["Batch", "Blocks", "Entries", "FetchPlanner", "Group"]
 
 _LEAST_GROUP = 4  # minimum number of groups that fit in a window
 _FIRST_GROUP = 1 << 20  # bytes of the first group; a consumer waits for all of it
@@ -67,6 +67,23 @@ class _Step(NamedTuple):
     """Whether no batch of the epoch follows."""
 
 
+class Blocks(NamedTuple):
+    """The blocks of an order: the first `larger` blocks have ``size + 1`` records each."""
+
+    size: int
+    larger: int
+
+    def of(self, numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        """Return the block of each record."""
+        end = self.begin(self.larger)
+        rest = self.larger + (numbers - end) // max(1, self.size)
+        return np.where(numbers < end, numbers // (self.size + 1), rest)
+
+    def begin(self, block: int) -> int:
+        """Return the first record of a block."""
+        return block * self.size + min(block, self.larger)
+
+
 class Group(NamedTuple):
     """Records that are fetched together, and batches from the first one that needs them on."""
 
@@ -93,31 +110,31 @@ class FetchPlanner:
     ----------
     dataset : RemoteDataset
     order : _core.Order or LateOrder
-    block : int
-        Number of records per block for ``"blocks"``; 0 for other orders.
     entries : Entries, optional
         The records that enter a shuffle buffer.
-    tail : int
+    tail : int, optional
         For ``"blocks"``: number of records at the end of an epoch that are planned together, so
         that only the needed records of a block are fetched if they are few. With 0, all blocks are
-        fetched as a whole, which batches that cross epochs require.
+        fetched as a whole, which batches that cross epochs require. None for other orders.
     """
 
     def __init__(
         self,
         dataset: RemoteDataset,
         order: _core.Order | LateOrder,
-        block: int,
         entries: Entries | None = None,
-        tail: int = 0,
+        tail: int | None = None,
     ) -> None:
         self._dataset = dataset
-        self._entries, self._tail = entries, tail
+        self._entries, self._tail = entries, tail or 0
         self._ahead: deque[_Step] = deque()
         self._planned = self._unused = 0  # records of planned blocks, and those not needed
         self._is_late = isinstance(order, LateOrder)
         self._sampler = _core.Sampler(order) if isinstance(order, _core.Order) else order
-        self._block = block
+        self._blocks: Blocks | None = None
+        if tail is not None:
+            assert isinstance(order, _core.Order)
+            self._blocks = Blocks(*order.blocks)
         self._window = dataset.storage.window_bytes
         self._groups = 0
 
@@ -127,7 +144,7 @@ class FetchPlanner:
             first = next(chunks, None)
             if first is not None and self._fits(self._entries, first):
                 return self._by_buffer(chain([first], chunks))
-        return self._by_blocks() if self._block else self._by_size()
+        return self._by_size() if self._blocks is None else self._by_blocks(self._blocks)
 
     def _numbers(self) -> Iterator[tuple[int, int, NDArray[np.uint64]]]:
         """Yield serial number, epoch and record numbers of each batch."""
@@ -211,23 +228,25 @@ class FetchPlanner:
             is_last = is_near and (not ahead or ahead[0].epoch != step.epoch)
             yield step._replace(is_near_end=is_near, is_last=is_last)
 
-    def _by_blocks(self) -> Iterator[Group]:
+    def _by_blocks(self, all_blocks: Blocks) -> Iterator[Group]:
         owners: dict[int, int] = {}  # group of each block that is fetched and still needed
         cut: dict[int, int] = {}  # group of each block that is fetched in part
         left_in: Counter[int] = Counter()  # number of blocks of each group that are still needed
         group: Group | None = None
         for step in self._steps():
-            blocks, places = np.unique(step.numbers // np.uint64(self._block), return_inverse=True)
+            blocks, places = np.unique(all_blocks.of(step.numbers), return_inverse=True)
             fresh = [each for each in blocks.tolist() if each not in owners and each not in cut]
             if fresh or group is None:
                 if group is not None:
                     yield group
-                parts = self._cut(step, fresh)
+                bounds = [(all_blocks.begin(each), all_blocks.begin(each + 1)) for each in fresh]
+                parts = self._cut(step, fresh, bounds)
                 for block in fresh:
                     (cut if block in parts else owners)[block] = self._groups
                 left_in[self._groups] = len(fresh)
                 runs = [
-                    parts[block] if block in parts else self._whole_block(block) for block in fresh
+                    parts[block] if block in parts else np.arange(begin, end, dtype=np.uint64)
+                    for block, (begin, end) in zip(fresh, bounds, strict=True)
                 ]
                 group = self._group(np.concatenate(runs or [step.numbers[:0]]), [])
             found = [owners[each] if each in owners else cut[each] for each in blocks.tolist()]
@@ -244,29 +263,28 @@ class FetchPlanner:
         if group is not None:
             yield group
 
-    def _whole_block(self, block: int) -> NDArray[np.uint64]:
-        begin, end = block * self._block, min((block + 1) * self._block, len(self._dataset))
-        return np.arange(begin, end, dtype=np.uint64)
-
-    def _cut(self, step: _Step, fresh: list[int]) -> dict[int, NDArray[np.uint64]]:
+    def _cut(
+        self, step: _Step, fresh: list[int], bounds: list[tuple[int, int]]
+    ) -> dict[int, NDArray[np.uint64]]:
         """Return the needed records of blocks that are not fetched as a whole.
 
-        At the end of an epoch, virtual shards that end at different times are divided among shards,
-        so that several shards need records of one block. Whole blocks take fewer requests, so they
-        are fetched as long as at most a tenth of all fetched records is unused.
+        If the number of shards does not divide that of virtual shards, several shards need records
+        of one block. Whole blocks take fewer requests, so they are fetched as long as at most a
+        tenth of all fetched records is unused. That is known only at the end of an epoch.
         """
-        self._planned += self._block * len(fresh)
+        self._planned += sum(end - begin for begin, end in bounds)
         if not step.is_near_end:
             return {}
         later = [each.numbers for each in self._ahead if each.epoch == step.epoch]
         needed = np.unique(np.concatenate([step.numbers, *later]))
-        bounds = np.array([(block * self._block, (block + 1) * self._block) for block in fresh])
-        begins, ends = np.searchsorted(needed, bounds.reshape(-1, 2).astype(np.uint64)).T.tolist()
+        limits = np.array(bounds, np.uint64).reshape(-1, 2)
+        begins, ends = np.searchsorted(needed, limits).T.tolist()
+        sizes = {block: end - begin for block, (begin, end) in zip(fresh, bounds, strict=True)}
         parts = {}
         for begin, end, block in sorted(
             zip(begins, ends, fresh, strict=True), key=lambda each: each[0] - each[1]
         ):
-            unused = self._block - (end - begin)
+            unused = sizes[block] - (end - begin)
             if _MOST_UNUSED * (self._unused + unused) <= self._planned:
                 self._unused += unused
             else:

@@ -44,7 +44,7 @@ class OrderSpec:
     ----------
     shuffle : {"none", "records", "blocks", "buffer"}
     block, window, virtual_shards : int
-        For ``"blocks"``: records per block, blocks per window, and number of virtual shards.
+        For ``"blocks"``: most records per block, blocks per window, and number of virtual shards.
         :func:`plan_blocks` chooses the number of virtual shards, and `block` if it is 0.
     buffer : int
         For ``"buffer"``: number of records in the buffer.
@@ -248,18 +248,18 @@ class Ordering:
             )
         return replace(spec, block=block, virtual_shards=shards)
 
-    def block_of(self, spec: OrderSpec) -> tuple[int, int]:
-        """Return the size of blocks that are fetched as a whole, and of the tail of an epoch.
+    def tail_of(self, spec: OrderSpec) -> int | None:
+        """Return the records at the end of an epoch that are planned together, None without blocks.
 
-        Both are in records, and 0 without blocks. In the tail, whose size is one block of each
-        virtual shard of this shard, virtual shards may end at different times.
+        They are one block of each virtual shard of this shard. Other shards may need records of
+        these blocks too.
         """
         if self.selection or spec.shuffle != "blocks":
-            return 0, 0
+            return None
         spec = self._planned(spec, self.record_count)
-        crosses = spec.batch_across_epochs
-        tail = -(-spec.block * spec.virtual_shards // spec.shard[1])
-        return spec.block, 0 if crosses or spec.shard[1] == 1 else tail
+        if spec.batch_across_epochs or spec.shard[1] == 1:
+            return 0
+        return -(-spec.block * spec.virtual_shards // spec.shard[1])
 
     def native(self, spec: OrderSpec, epoch: int = 0, used: int = 0) -> _core.Order:
         """Return the native order over the files' index, starting at a position of an epoch."""

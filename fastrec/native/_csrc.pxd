@@ -743,7 +743,14 @@ cdef extern from "batch/order.h" nogil:
         uint64_t first
         uint64_t rows
 
+    ctypedef struct fr_blocks:
+        uint64_t rows
+        uint64_t count
+        uint64_t larger
+        uint64_t size
+
     int fr_order_check(const fr_order *order, fr_error *err) noexcept
+    fr_blocks fr_order_blocks(const fr_order *order) noexcept
     uint64_t fr_order_records(const fr_order *order) noexcept
     uint64_t fr_order_epoch_size(const fr_order *order) noexcept
     uint64_t fr_order_mixed_size(const fr_mix_part *parts, size_t count, bint until_last) noexcept

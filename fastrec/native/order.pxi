@@ -178,6 +178,15 @@ cdef class Order:
         cdef uint64_t batches = c.fr_order_batches(&self.order)
         return None if batches == <uint64_t>-1 else batches
 
+    @property
+    def blocks(self):
+        """Records of a block, and how many blocks at the start of the source have one more.
+
+        Requires an order of blocks.
+        """
+        cdef c.fr_blocks blocks = c.fr_order_blocks(&self.order)
+        return blocks.size, blocks.larger
+
     def numbers(self, uint64_t serial):
         """Return the epoch and record numbers of a batch; None after the last batch."""
         return Sampler(self).numbers(serial)

@@ -19,6 +19,7 @@ from object_server import Objects, ObjectServer
 
 import fastrec
 from fastrec import Batcher, _core
+from fastrec.batches.fetch_plans import Blocks
 from fastrec.batches.order import OrderSpec
 
 FEATURES = {"i": fastrec.FixedLenFeature((), np.int64)}
@@ -91,11 +92,13 @@ def test_a_shard_has_its_own_blocks_however_short_the_steps_are(world: int, batc
     touched = []
     for rank in range(world):
         spec = OrderSpec(**options, batch_size=batch, shard=(rank, world))
-        sampler, blocks, serial = _core.Sampler(_core.Order([count], spec)), set(), 0
+        order = _core.Order([count], spec)
+        sampler, blocks, own, serial = _core.Sampler(order), Blocks(*order.blocks), set(), 0
         while (numbers := sampler.numbers(serial)) is not None:
-            blocks.update((numbers[1] // block).tolist())
+            own.update(blocks.of(numbers[1]).tolist())
             serial += 1
-        touched.append(len(blocks) / (count / block / world))
+        [last] = blocks.of(np.array([count - 1], np.uint64))
+        touched.append(len(own) / (int(last + 1) / world))
     # A few blocks are at the borders of the virtual shards of a shard.
     assert max(touched) <= 1.15
 

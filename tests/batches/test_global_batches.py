@@ -214,7 +214,7 @@ def test_blocks_are_planned_by_bytes_and_not_by_shards() -> None:
     mib = 1 << 20
     assert plan(0, 4, 1000, 1000) == (1000, 1)  # one block
     assert plan(0, 4, 80_000, 80 * mib) == (1250, 64)
-    assert plan(0, 4, 10, 80 * mib) == (1, 8)  # records that are larger than a block
+    assert plan(0, 4, 10, 80 * mib) == (2, 8)  # two blocks of two records, and six of one
     assert plan(0, 4, 10_000_000, 10_000 * mib)[1] == 64
     assert plan(0, 4, 1_000_000_000, 300 << 30)[1] == 256
     assert plan(0, 4, 10**10, 10**13)[1] == 1024
@@ -222,10 +222,14 @@ def test_blocks_are_planned_by_bytes_and_not_by_shards() -> None:
     for count in (1, 7, 100, 12345, 10**7):
         for size in (count * 20, count * 1000, count * mib * 3):
             block, shards = plan(0, 4, count, size)
-            blocks = -(-count // block)
+            spec = OrderSpec(shuffle="blocks", block=block, window=4, virtual_shards=shards)
+            fewest, larger = _core.Order([count], spec).blocks
+            blocks = (count - larger) // fewest
             assert blocks >= shards
+            assert blocks % shards == 0
             assert shards & (shards - 1) == 0
-            assert block * (size / count) >= min(mib, size) or size > count * mib
+            mean = count / blocks * (size / count)
+            assert mean >= min(mib, size) or size > count * mib
 
 
 def test_blocks_mix_sorted_records_almost_as_a_permutation_does() -> None:

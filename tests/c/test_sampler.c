@@ -63,6 +63,14 @@ static void any_batch_can_be_asked_for(void) {
     }
 }
 
+/* Returns the block that contains a record. */
+static uint64_t block_with(const fr_blocks *blocks, uint64_t number) {
+    uint64_t block = 0;
+    while (fr_blocks_begin(blocks, block + 1) <= number)
+        block++;
+    return block;
+}
+
 static void blocks_stay_together_and_records_in_their_window(uint64_t count, uint64_t block,
                                                              uint64_t window) {
     static uint64_t numbers[MOST];
@@ -74,22 +82,68 @@ static void blocks_stay_together_and_records_in_their_window(uint64_t count, uin
                       .batch_size = 16,
                       .block = block,
                       .window = window};
+    const fr_blocks blocks = fr_order_blocks(&order);
     CHECK(read_all(&order, numbers) == 2 * count);
     for (uint64_t epoch = 0; epoch < 2; epoch++) {
         uint64_t last[MOST] = {0}, first[MOST] = {0};
         for (uint64_t i = count; i-- > 0;)
-            first[numbers[epoch * count + i] / block] = i;
+            first[block_with(&blocks, numbers[epoch * count + i])] = i;
         for (uint64_t i = 0; i < count; i++)
-            last[numbers[epoch * count + i] / block] = i;
-        for (uint64_t b = 0; b * block < count; b++)
+            last[block_with(&blocks, numbers[epoch * count + i])] = i;
+        for (uint64_t b = 0; b < blocks.count; b++)
             CHECK_CASE(last[b] - first[b] < block * window, "block %llu of %llu records",
                        (unsigned long long)b, (unsigned long long)count);
     }
 }
 
-/* The short block is no different from the others: over many seeds record 0 and the last record
-   come equally early. */
-static void the_last_block_may_come_anywhere(void) {
+static void blocks_differ_by_one_record(void) {
+    for (uint64_t count = 0; count < 300; count += 7)
+        for (uint64_t block = 1; block < 40; block += 3)
+            for (uint64_t shards = 0; shards < 20; shards += 3) {
+                const fr_order order = {.count = count, .block = block, .virtual_shards = shards};
+                const fr_blocks blocks = fr_order_blocks(&order);
+                CHECK(blocks.count == blocks.rows * (shards ? shards : 1));
+                CHECK(fr_blocks_begin(&blocks, 0) == 0);
+                CHECK(fr_blocks_begin(&blocks, blocks.count) == count);
+                CHECK(blocks.size + (blocks.larger > 0) <= block);
+                for (uint64_t b = 0; b < blocks.count; b++)
+                    CHECK(fr_blocks_begin(&blocks, b + 1) - fr_blocks_begin(&blocks, b) ==
+                          blocks.size + (b < blocks.larger));
+            }
+}
+
+/* Virtual shards end together: each step of as many places has one record of each. */
+static void virtual_shards_have_the_same_size(uint64_t count, uint64_t block) {
+    enum { SHARDS = 8 };
+    uint64_t seen[SHARDS][MOST] = {{0}}, numbers[MOST];
+    for (uint64_t shard = 0; shard < SHARDS; shard++) {
+        fr_order order = {.count = count,
+                          .shuffle = FR_SHUFFLE_BLOCKS,
+                          .seed = block,
+                          .epochs = 1,
+                          .shard_index = shard,
+                          .shard_count = SHARDS,
+                          .batch_size = 1,
+                          .block = block,
+                          .window = 2,
+                          .virtual_shards = SHARDS};
+        const fr_blocks blocks = fr_order_blocks(&order);
+        const uint64_t rows = read_all(&order, numbers), whole = count / SHARDS;
+        CHECK(rows == whole || rows == whole + 1);
+        for (uint64_t i = 0; i < whole; i++)
+            seen[shard][block_with(&blocks, numbers[i])]++;
+        for (uint64_t b = 0, own = 0; b < blocks.count; b++) {
+            own += seen[shard][b] > 0;
+            CHECK(own <= blocks.rows);
+            for (uint64_t other = 0; other < shard; other++)
+                CHECK(!seen[shard][b] || !seen[other][b]);
+        }
+    }
+}
+
+/* Blocks with one record more are no different from the others: over many seeds the first record,
+   which is in one of them, and the last record come equally early. */
+static void a_larger_block_may_come_anywhere(void) {
     uint64_t numbers[MOST], early[2] = {0};
     for (uint64_t seed = 0; seed < 2000; seed++) {
         fr_order order = {.count = 103,
@@ -285,7 +339,11 @@ int main(void) {
         for (uint64_t block = 1; block < 12; block += 3)
             for (uint64_t window = 1; window < 5; window++)
                 blocks_stay_together_and_records_in_their_window(count, block, window);
-    the_last_block_may_come_anywhere();
+    a_larger_block_may_come_anywhere();
+    blocks_differ_by_one_record();
+    for (uint64_t count = 8; count < MOST / 2; count += 5)
+        for (uint64_t block = 1; block < 12; block += 3)
+            virtual_shards_have_the_same_size(count, block);
     for (uint64_t buffer = 1; buffer < 600; buffer = buffer * 3 + 1)
         a_buffer_keeps_records_near_their_place(buffer);
     for (uint64_t count = 0; count < 30; count++)
