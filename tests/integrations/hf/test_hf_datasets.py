@@ -73,6 +73,16 @@ def test_shards_take_every_record_once(files: str, count: int) -> None:
     check([row for part in parts for row in part])
 
 
+def test_a_generator_of_a_checkout_imports_fastrec_itself(tmp_path: Path) -> None:
+    def rows() -> Any:
+        import fastrec
+
+        yield {"size": len(fastrec.Bytes.from_list([b"a", b"b"]))}
+
+    made = datasets.Dataset.from_generator(rows, cache_dir=str(tmp_path))
+    assert made["size"][:] == [2]
+
+
 def test_a_data_set_of_a_generator(files: str, tmp_path: Path) -> None:
     reader = fastrec.Reader(files)
 
