@@ -9,21 +9,23 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ..threads.locks import check_process
+from ..threads.locks import Waker, check_process
 from .inflate import inflate
 from .stream_input import SMALL
 
 __all__ = ["Inflated"]
 
 _AHEAD = 4  # maximum number of chunks of output in the queue
-_WAIT_S = 1.0  # seconds between checks whether the consumer still exists
+_WAIT_S = 1.0  # seconds between checks whether the other thread still exists
 
 
 class _Channel:
     """State shared by the inflating and the reading thread; it holds no reference to either."""
 
     def __init__(self) -> None:
-        self.changed = threading.Condition()
+        self.lock = threading.RLock()  # guards what follows
+        self.has_space = threading.Condition(self.lock)  # only the inflating thread waits for it
+        self.reader = Waker()
         self.chunks: deque[bytes] = deque()
         self.error: BaseException | None = None
         self.ended = self.stopped = False
@@ -31,39 +33,40 @@ class _Channel:
 
     def put(self, chunk: bytes) -> bool:
         """Add a chunk when the queue has space; return whether the reader still exists."""
-        with self.changed:
+        with self.lock:
             while len(self.chunks) >= _AHEAD and not self.stopped:
-                self.changed.wait()
+                self.has_space.wait(_WAIT_S)  # Ctrl-C may prevent a call of notify()
             self.chunks.append(chunk)
-            self.changed.notify_all()
+            self.reader.wake()
             return not self.stopped
 
     def end(self, error: BaseException | None) -> None:
-        with self.changed:
+        with self.lock:
             self.error, self.ended = error, True
-            self.changed.notify_all()
+            self.reader.wake()
 
     def get(self) -> bytes:
         """Return the next chunk; empty at the end."""
-        with self.changed:
-            while not self.chunks and not self.ended:
-                if not self.changed.wait(_WAIT_S) and not self._is_pumped():
-                    raise RuntimeError("the decompressing thread ended without a result")
-            if self.chunks:
-                chunk = self.chunks.popleft()
-                self.changed.notify_all()
-                return chunk
-            if self.error is not None:
-                raise self.error
-            return b""
+        while True:
+            with self.lock:
+                if self.chunks:
+                    chunk = self.chunks.popleft()
+                    self.has_space.notify()
+                    return chunk
+                if self.error is not None:
+                    raise self.error
+                if self.ended:
+                    return b""
+            if not self.reader.wait(_WAIT_S) and not self._is_pumped():
+                raise RuntimeError("the decompressing thread ended without a result")
 
     def _is_pumped(self) -> bool:
         return self.ended or (self.thread is not None and self.thread.is_alive())
 
     def stop(self) -> None:
-        with self.changed:
+        with self.lock:
             self.stopped = True
-            self.changed.notify_all()
+            self.has_space.notify()
 
 
 def _pump(chunks: Iterator[bytes], channel: _Channel, close: Callable[[], None]) -> None:

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from ..threads.locks import check_process
+from ..threads.locks import Waker, check_process
 
 __all__ = ["Ahead", "Job", "Stopped", "run_all"]
 
@@ -52,7 +52,9 @@ class _State:
     """State shared by the threads and the consumer; it holds no reference to either."""
 
     def __init__(self, jobs: Iterator[Job], budget: int, limit: int, most: int) -> None:
-        self.changed = threading.Condition()
+        self.lock = threading.RLock()  # guards what follows
+        self.changed = threading.Condition(self.lock)  # only the threads wait for it
+        self.taker = Waker()
         self.jobs = jobs
         self.budget = budget
         self.limit = limit  # concurrent jobs; increases up to `most` while the consumer waits
@@ -69,6 +71,11 @@ class _State:
         """Return whether the consumer has stopped or no longer exists."""
         return self.stopped or (self.consumer is not None and self.consumer() is None)
 
+    def tell(self) -> None:
+        """Make the threads and the consumer look again; the caller holds the lock."""
+        self.taker.wake()
+        self.changed.notify_all()
+
     def take_job(self) -> _Slot | None:
         """Return the next job once the budget allows it; None if the thread must end."""
         with self.changed:
@@ -84,7 +91,7 @@ class _State:
                 self.changed.wait(_LOOK_S)
             self.ended = True
             self.threads -= 1
-            self.changed.notify_all()
+            self.tell()
             return None
 
     def _next_slot(self) -> _Slot | None:
@@ -124,7 +131,7 @@ class _State:
                 self.waiting += len(following)
             slot.done = True
             self.running -= 1
-            self.changed.notify_all()
+            self.tell()
 
 
 def _work(state: _State) -> None:
@@ -178,11 +185,12 @@ class Ahead(Iterator[T], Generic[T]):
     def __next__(self) -> T:
         state = self._state
         check_process(self._pid, "the iterator")
-        with state.changed:
-            self._start_threads()
-            waited = False
-            while True:
+        waited = False
+        while True:
+            with state.lock:
+                self._start_threads()
                 if state.slots and state.slots[0].done:
+                    slot = state.slots.popleft()
                     break
                 if state.stopped:
                     raise Stopped
@@ -194,9 +202,9 @@ class Ahead(Iterator[T], Generic[T]):
                     state.limit += 1
                     self._start_threads()
                     state.changed.notify_all()
-                waited = True
-                state.changed.wait()
-            slot = state.slots.popleft()
+            waited = True
+            state.taker.wait(_LOOK_S)
+        with state.lock:
             state.held -= slot.job.cost
             state.changed.notify_all()
             if slot.error is not None:
@@ -214,23 +222,23 @@ class Ahead(Iterator[T], Generic[T]):
             state.threads += 1
             try:
                 thread.start()
-            except RuntimeError:
+            except BaseException as error:
                 state.threads -= 1
-                if not state.threads:
+                if not state.threads or not isinstance(error, RuntimeError):
                     raise
                 return
 
     def start(self) -> None:
         """Start the first jobs before a result is requested."""
-        with self._state.changed:
+        with self._state.lock:
             self._start_threads()
 
     def close(self) -> None:
         """End the threads. Results that are already available can still be taken."""
         if self._pid == os.getpid():
-            with self._state.changed:
+            with self._state.lock:
                 self._state.stopped = self._state.ended = True
-                self._state.changed.notify_all()
+                self._state.tell()
 
 
 def run_all(runs: Iterable[Callable[[Callable[[float], None]], T]], cost: int = 0) -> list[T]:

@@ -7,13 +7,42 @@ import os
 import threading
 from typing import Any, ClassVar
 
-__all__ = ["ProcessLock", "check_process"]
+__all__ = ["ProcessLock", "Waker", "check_process"]
 
 
 def check_process(pid: int, what: str) -> None:
     """Raise ValueError in a child of process `pid`, which made `what`; its threads do not exist."""
     if pid != os.getpid():
         raise ValueError(f"create another in the child: only process {pid} can use {what}")
+
+
+class Waker:
+    """Wakes a thread whose wait Ctrl-C may end at any instruction.
+
+    The methods of ``threading.Condition`` are Python code, and a Ctrl-C within one leaves its lock
+    locked. A thread that handles signals therefore enters the lock of the shared state itself,
+    leaves it, and waits here.
+
+    Examples
+    --------
+    >>> waker = Waker()
+    >>> waker.wake()
+    >>> waker.wait(10), waker.wait(0)
+    (True, False)
+    """
+
+    def __init__(self) -> None:
+        self._gate = threading.Lock()
+        self._gate.acquire()
+
+    def wake(self) -> None:
+        """End the wait, or the next one; the caller holds the lock of the shared state."""
+        if self._gate.locked():
+            self._gate.release()
+
+    def wait(self, seconds: float) -> bool:
+        """Wait for `wake`; return whether it was called in time."""
+        return self._gate.acquire(timeout=seconds)
 
 
 class ProcessLock:

@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 
 from ..errors import call_out
 from .clock import Clock, Span, Work, lap, use_clock, work_of
-from .locks import check_process
+from .locks import Waker, check_process
 
 __all__ = [
     "Pipeline",
@@ -42,12 +42,9 @@ class _Ring:
         self.function = function
         self.depth = depth
         self.pulling = threading.Lock()  # one thread at a time uses the source
-        # Guards what follows. The consumer enters the lock itself: a Ctrl-C within the methods of a
-        # Condition, which are Python code, would leave it locked.
-        self.lock = threading.Lock()
+        self.lock = threading.Lock()  # guards what follows
         self.has_space = threading.Condition(self.lock)  # only the threads wait for it
-        self.news = threading.Lock()  # unlocked when the consumer should look again
-        self.news.acquire()
+        self.consumer = Waker()
         self.results: dict[int, Any] = {}
         self.next = 0
         self.reserved = 0  # places in the ring, taken before an item is
@@ -99,13 +96,8 @@ class _Ring:
         with self.lock:
             if self.end is None or serial < self.end:
                 self.end, self.error = serial, error
-            self._tell()
+            self.consumer.wake()
             self.has_space.notify_all()
-
-    def _tell(self) -> None:
-        """Wake the consumer; the caller holds the lock."""
-        if self.news.locked():
-            self.news.release()
 
     def work(self) -> None:
         clock = Clock(threading.current_thread().name)
@@ -123,7 +115,7 @@ class _Ring:
                 with self.lock:
                     self.results[serial] = result
                     if serial == self.next:
-                        self._tell()
+                        self.consumer.wake()
                 del result  # frees the memory of a batch before the next wait
             del task, item
 
@@ -143,13 +135,13 @@ class _Ring:
                 if self.stopping:
                     raise StopIteration
                 self.has_space.notify_all()  # in case Ctrl-C prevented an earlier call
-            self.news.acquire(timeout=_WAIT_S)
+            self.consumer.wait(_WAIT_S)
 
     def stop(self) -> None:
         with self.lock:
             self.stopping = True
             self.results.clear()
-            self._tell()
+            self.consumer.wake()
             self.has_space.notify_all()
 
 

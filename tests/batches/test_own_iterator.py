@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from verbs import write_examples
+from waiting import interrupted, is_free
 
 import fastrec
 from fastrec.threads.pipeline import Pipeline
@@ -97,31 +97,11 @@ def test_lists_that_contain_themselves_are_refused() -> None:
 
 
 def test_ctrl_c_at_any_call_of_a_wait_leaves_the_pipeline_usable() -> None:
-    """Python looks for signals when it enters a function: one is raised at each in turn."""
     after, was_raised = 0, True
     while was_raised:
         pipeline = Pipeline(iter(range(8)), str, threads=2, depth=2)
-        left, was_raised = after, False
-
-        def trace(frame: Any, event: str, argument: Any) -> Any:
-            nonlocal left, was_raised
-            left -= 1
-            if left < 0 and not was_raised:
-                was_raised = True
-                raise KeyboardInterrupt
-
-        found: list[str] = []
-        before = sys.gettrace()
-        sys.settrace(trace)
-        try:
-            found.append(pipeline._ring.take())
-        except KeyboardInterrupt:
-            pass
-        finally:
-            sys.settrace(before)
-        is_free = pipeline._ring.lock.acquire(timeout=60)  # the threads hold it for moments
-        assert is_free, f"an interrupt at call {after} leaves the lock"
-        pipeline._ring.lock.release()
+        found, was_raised = interrupted(pipeline._ring.take, after)
+        assert is_free(pipeline._ring.lock), f"an interrupt at call {after} leaves the lock"
         found += pipeline
         assert found == [*map(str, range(8 - len(found), 8))]
         assert len(found) >= 7

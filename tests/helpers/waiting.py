@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -19,6 +20,44 @@ def until(condition: Callable[[], Any]) -> None:
     while not condition():
         assert time.monotonic() < give_up, "nothing came of it"
         time.sleep(0.0005)
+
+
+def interrupted(call: Callable[[], T], after: int) -> tuple[list[T], bool]:
+    """Call a function with a KeyboardInterrupt at the Python call `after` within it.
+
+    Python looks for signals when it enters a function. Return a list with the result, empty after
+    an interrupt, and whether there were as many calls.
+    """
+    left, was_raised, results = after, False, []
+
+    def trace(frame: Any, event: str, argument: Any) -> None:
+        nonlocal left, was_raised
+        left -= 1
+        if left < 0 and not was_raised:
+            was_raised = True
+            raise KeyboardInterrupt
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        results.append(call())
+    except KeyboardInterrupt:
+        pass
+    finally:
+        sys.settrace(before)
+    return results, was_raised
+
+
+def is_free(lock: Any) -> bool:
+    """Return whether another thread can take a lock, which threads hold for moments."""
+
+    def take() -> bool:
+        taken: bool = lock.acquire(timeout=DEADLINE)
+        if taken:
+            lock.release()
+        return taken
+
+    return bool(Started(take).result())
 
 
 class Started(Generic[T]):
@@ -44,7 +83,7 @@ class Started(Generic[T]):
 
     def result(self) -> Any:
         """Return the result of the call; an error of the call is raised."""
-        self._thread.join(DEADLINE)
+        self._thread.join(2 * DEADLINE)
         assert not self._thread.is_alive(), "it still waits"
         if self._error is not None:
             raise self._error

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import os
 import threading
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from waiting import interrupted, is_free
 
 import fastrec
 from fastrec.records import checkpoints, inflated, inflated_ahead, inflated_dataset
@@ -110,6 +112,24 @@ def test_with_one_thread_the_reader_inflates(
     for reader in files.readers():
         next(reader)
         assert set(threading.enumerate()) <= before
+
+
+def test_ctrl_c_at_any_call_leaves_the_inflated_output_usable() -> None:
+    data = RNG.bytes(12 << 20)
+    packed = gzip.compress(data, 0)
+    after, was_raised = 0, True
+    while was_raised:
+        stream = inflated.Inflated(io.BytesIO(packed).read, "GZIP", "file")
+        found = [stream(1)]
+        parts, was_raised = interrupted(lambda: stream(1), after)  # noqa: B023
+        assert stream._channel is not None
+        assert is_free(stream._channel.lock), f"an interrupt at call {after} leaves the lock"
+        found += parts
+        found += iter(lambda: stream(1), b"")  # noqa: B023
+        output = b"".join(found)
+        assert output == data if parts else data.endswith(output[len(found[0]) :])
+        after += 1
+    assert after > 2
 
 
 # --- the same results ---------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from waiting import interrupted, is_free
 
 from fastrec.storage import ahead
 from fastrec.storage.ahead import Ahead, Job
@@ -143,3 +144,31 @@ def test_an_error_of_a_following_job_is_raised_in_its_place() -> None:
     assert next(results) == 0
     with pytest.raises(OSError, match="broken"):
         next(results)
+
+
+def test_ctrl_c_at_any_call_leaves_the_jobs_usable() -> None:
+    after, was_raised = 0, True
+    while was_raised:
+        jobs = [Job(lambda pause, i=i: i, 1) for i in range(8)]  # type: ignore[misc]
+        results: Any = Ahead(jobs, budget=2, threads=2, most=2)
+        results.start()  # CPython's Thread.start() is not safe from interrupts
+        found, was_raised = interrupted(results.__next__, after)
+        assert is_free(results._state.lock), f"an interrupt at call {after} leaves the lock"
+        found += results
+        assert found == [*range(8 - len(found), 8)]
+        assert len(found) >= 7
+        after += 1
+    assert after > 2
+
+
+def test_ctrl_c_at_any_call_of_close_leaves_the_lock_free() -> None:
+    after, was_raised = 0, True
+    while was_raised:
+        results: Any = Ahead(endless(), budget=2)
+        next(results)
+        _, was_raised = interrupted(results.close, after)
+        assert is_free(results._state.lock), f"an interrupt at call {after} leaves the lock"
+        results.close()
+        after += 1
+    assert after > 2
+    assert ended()
