@@ -48,8 +48,8 @@ void fr_cond_broadcast(fr_cond *cond);
 void fr_cond_destroy(fr_cond *cond);
 
 /*
- * Makes fork() wait for a static mutex, so that the child gets it unlocked and what it guards
- * whole. Call this before each first use of the mutex; calls after the first do nothing. fork()
+ * Makes fork() wait for a static mutex, so that the child gets an unlocked mutex and consistent
+ * data. Call this before each first use of the mutex; calls after the first do nothing. fork()
  * takes the mutexes in the order of their first calls, so a thread never holds two of them.
  */
 #define FR_FORK_MUTEXES_MAX 8

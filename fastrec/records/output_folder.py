@@ -62,7 +62,7 @@ def resumable_folder(target: PathLike, plan: Mapping[str, Any], *, resume: bool)
     ----------
     target : path
     plan : mapping
-        What the work depends on, in the types of JSON. Work of another plan is not continued.
+        Sources and options, in the types of JSON. Work of another plan is not continued.
     resume : bool
 
     Raises

@@ -26,7 +26,7 @@ Done = tuple[int, "list[str]"]
 class Conversion:
     """Arguments of :func:`fastrec.convert`, with its sources as `paths` and `storage`.
 
-    `options` are those of a Writer that only a target of record files has.
+    `options` are the options of a Writer for record files; other targets have none of them.
     """
 
     paths: Sequence[Any]

@@ -196,7 +196,7 @@ def _fill(writer: fastrec.Writer, records: Iterator[bytes], most: int) -> tuple[
 def encoded(
     split: str, examples: Iterable[Mapping[str, Any]], features: FeaturesDict, start: int = 0
 ) -> Iterator[bytes]:
-    """Yield the records of examples, the first of which has the number `start`."""
+    """Yield the records of examples, which are numbered from `start` in messages."""
     for number, example in enumerate(examples, start):
         try:
             flat: dict[str, Any] = {}

@@ -38,7 +38,7 @@ def chosen(
     Raises
     ------
     ValueError
-        If a name is unknown, or a time is not that of a step.
+        If a name is unknown, or a time is between two steps.
     """
     check_int("fps", fps, 1, MAX_FPS)
     of_steps = {"/".join(part.path): part for part in parts if not part.per_episode}
@@ -117,7 +117,7 @@ class Items(Fetch):
 def _item(part: StepPart, value: Any) -> Any:
     if isinstance(value, Bytes):
         return value if part.column.value.is_media else _texts(value.to_list(), part)
-    # LeRobot has no difference between a number and an array of one number.
+    # LeRobot stores a number and an array of one number in the same way.
     return value[..., 0] if part.column.value.shape == (1,) else value
 
 

@@ -35,7 +35,7 @@ _MAX_DIMENSIONS = 5  # of the arrays that LeRobot reads
 def kind_of(value: Value) -> str | None:
     """Return the dtype of a feature in LeRobot: a number's, ``"string"`` or ``"image"``.
 
-    None means that LeRobot has no form for it: its shape varies, or it is a sound or an image with
+    None means that LeRobot cannot store it: its shape varies, or it is a sound or an image with
     other samples than 8-bit RGB or grey.
     """
     if isinstance(value, Image):
@@ -123,8 +123,8 @@ def _default(name: str, kind: str) -> str:
 def path_of(name: str, names: Collection[str]) -> tuple[str, ...]:
     """Return the path of a feature of LeRobot in a step.
 
-    A point separates a name from the one of the dictionary that it is in, unless the latter is one
-    of `names`, the features that exist.
+    A point separates the name of a dictionary from a name in it. If the part before a point is in
+    `names`, the names of all features, it is a feature, and the point is part of the name.
     """
     for old, renamed in _RENAMED.items():
         if name == renamed:

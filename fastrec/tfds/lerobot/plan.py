@@ -27,7 +27,7 @@ MAX_FPS = 100_000
 
 
 class Camera:
-    """Images of one feature, all of the size of the first one.
+    """Images of one feature, which must all have the size of the first image.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ class Camera:
 
 
 class Plan:
-    """What to read of a dataset, and what to call it."""
+    """The features of a dataset to convert, and their names in LeRobot."""
 
     def __init__(self, dataset: Dataset, names: Mapping[str, str] | None, videos: bool) -> None:
         self.of: str = steps_name(dataset)

@@ -419,7 +419,7 @@ def _parquet(path: str) -> Iterator[Any]:
 
 
 def _array(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Tensor:
-    # A record has no other floats than float32, except in encoded arrays.
+    # Records store floats as float32; other floats require encoded arrays.
     return Tensor(shape, dtype, "bytes" if dtype == np.float64 else "none")
 
 

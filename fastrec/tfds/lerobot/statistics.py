@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compute the statistics of episodes that LeRobot normalises with, and those of all episodes."""
+"""Compute the statistics for LeRobot's normalisation, of each episode and of all episodes."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ def frames_of(path: str, begin: float, count: int, fps: int) -> Iterator[NDArray
     Raises
     ------
     MetadataError
-        If the file is not a video, or lacks a frame at one of these times.
+        If the file is not a video, or a frame is missing.
     """
     av = pyav()
     found = 0

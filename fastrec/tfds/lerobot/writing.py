@@ -58,7 +58,7 @@ def to_lerobot(
 ) -> str:
     """Convert episodes to a LeRobot dataset in format v3, which appears complete or not at all.
 
-    Requires pyarrow. Images keep the bytes of their files. A feature that LeRobot has no form for,
+    Requires pyarrow. Images keep the bytes of their files. A feature that LeRobot cannot store,
     because its shape varies or its images are not RGB or grey with 8 bits, is left out with a
     warning.
 
@@ -138,7 +138,7 @@ def to_lerobot(
 
 
 class _Job:
-    """The files of a dataset, each group of which is complete once its list of episodes exists."""
+    """The files of a dataset. A data file is complete once its list of episodes exists."""
 
     def __init__(
         self, folder: str, plan: Plan, fps: int, most: int, progress: Progress | None
