@@ -25,8 +25,7 @@ from .columns import Structure
 from .dataset import Dataset, check_empty, inferred
 from .documents import MetadataError
 from .info import DatasetInfo, find_directory, has_info, load_info
-from .lerobot import features_of as lerobot_features
-from .lerobot import from_lerobot, to_lerobot
+from .lerobot import from_lerobot, lerobot_features, to_lerobot
 from .splits import (
     Part,
     ReadInstruction,

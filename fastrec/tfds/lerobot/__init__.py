@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from .plan import features_of
+from .plan import lerobot_features
 from .reading import from_lerobot
 from .writing import to_lerobot
 
-__all__ = ["features_of", "from_lerobot", "to_lerobot"]
+__all__ = ["from_lerobot", "lerobot_features", "to_lerobot"]

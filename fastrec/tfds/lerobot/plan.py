@@ -21,7 +21,7 @@ from .layout import OF_RLDS
 from .names import NUMBERS, TASK, kind_of, names_of, shape_of, step_leaves
 from .video import CODEC, PIXELS
 
-__all__ = ["MAX_FPS", "Camera", "Plan", "features_of", "text_of"]
+__all__ = ["MAX_FPS", "Camera", "Plan", "lerobot_features", "text_of"]
 
 MAX_FPS = 100_000
 
@@ -173,7 +173,7 @@ def text_of(value: bytes, name: str) -> str:
         ) from None
 
 
-def features_of(
+def lerobot_features(
     dataset: Dataset, *, fps: int, names: Mapping[str, str] | None = None
 ) -> dict[str, dict[str, Any]]:
     """Return the features of steps as LeRobot describes them, for the configuration of a policy.
@@ -205,7 +205,7 @@ def features_of(
     >>> found["observation.state"]
     {'dtype': 'float32', 'shape': [2], 'names': None}
     """
-    check_types(features_of, locals())
+    check_types(lerobot_features, locals())
     check_int("fps", fps, 1, MAX_FPS)
     plan = Plan(dataset, names, videos=False)
     plan.measure()
