@@ -252,9 +252,10 @@ void fr_file_map_announce(const fr_file_map *map, size_t offset, size_t size) {
 }
 
 void fr_file_map_scatter(const fr_file_map *map) {
-    if (!map->entry || atomic_load_explicit(&map->entry->scattered, memory_order_relaxed)) return;
-    if (!atomic_exchange(&map->entry->scattered, true))
-        fr_map_scatter(map->bytes.data, map->bytes.size);
+    if (!map->entry || atomic_load_explicit(&map->entry->scattered, memory_order_acquire)) return;
+    fr_map_scatter(map->bytes.data, map->bytes.size);
+    /* Only now: a thread that sees the mark may touch a page, which would read its neighbours. */
+    atomic_store_explicit(&map->entry->scattered, true, memory_order_release);
 }
 
 /* The first page can be retired although earlier bytes share it, because they were read before.

@@ -198,6 +198,6 @@ def test_the_loops_of_other_libraries_are_python() -> None:
     """Their libraries are not installed, so these blocks are only compiled."""
     text = (ROOT / "docs" / "coming-from.md").read_text()
     loops = re.findall(r"```py\n(.*?)```", text, re.DOTALL)
-    assert len(loops) > 8
+    assert len(loops) >= 8  # one for each library
     for code in loops:
         compile(code, "coming-from.md", "exec")
