@@ -24,9 +24,13 @@ def block_of(page: str, *parts: str, body: str | None = None) -> str:
     return str(code)
 
 
-def run_page(name: str, names: dict[str, Any]) -> dict[str, Any]:
-    """Run all Python blocks of a page, which see `names`, and return their variables."""
+def run_page(name: str, names: dict[str, Any], without: str | None = None) -> dict[str, Any]:
+    """Run the Python blocks of a page, which see `names`, and return their variables.
+
+    Blocks that contain the text `without` are left out, for what they import is not installed.
+    """
     text = (DOCS / name).read_text(encoding="utf-8")
     for code in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
-        exec(compile(code, name, "exec"), names)
+        if without is None or without not in code:
+            exec(compile(code, name, "exec"), names)
     return names
