@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypedDict
 
 try:
@@ -55,6 +55,8 @@ class TFRecordConfig(datasets.BuilderConfig):  # type: ignore[misc]
         Number of records per Arrow table.
     shards : {"complete", "any"}
         As for :class:`fastrec.Reader`. A single shard that is named exactly may be read.
+    columns : list of str, optional
+        Names of the only columns to read, in this order.
 
     Examples
     --------
@@ -66,10 +68,13 @@ class TFRecordConfig(datasets.BuilderConfig):  # type: ignore[misc]
     batch_size: int = 1000
     text: bool | Sequence[str] = False
     shards: Shards = "complete"
+    columns: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_shards_option(self.shards)
+        if isinstance(self.columns, str):
+            raise TypeError(f"columns must be a list of names, got {self.columns!a}")
 
 
 class LoadOptions(TypedDict, total=False):
@@ -78,6 +83,7 @@ class LoadOptions(TypedDict, total=False):
     features: datasets.Features | None
     batch_size: int
     text: bool | Sequence[str]
+    columns: Sequence[str] | None
 
 
 class TFRecord(datasets.ArrowBasedBuilder):  # type: ignore[misc]
@@ -98,7 +104,9 @@ class TFRecord(datasets.ArrowBasedBuilder):  # type: ignore[misc]
     def _split_generators(self, dl_manager: Any) -> list[Any]:
         if not self.config.data_files:
             raise ValueError("data_files is missing: name the record files of each split")
-        splits = []
+        columns, splits = self.config.columns, []
+        if columns is not None and self.info.features is not None:
+            self.info.features = datasets.Features(_chosen(self.info.features, columns))
         for name, listed in self.config.data_files.items():
             paths = [path for path in listed if not is_side_file(os.path.basename(path))]
             # datasets has expanded the patterns, so the shards are checked here.
@@ -109,8 +117,11 @@ class TFRecord(datasets.ArrowBasedBuilder):  # type: ignore[misc]
             if description is None:
                 limit = _SAMPLE if dl_manager.is_streaming else None
                 found = survey_features(files, limit, for_table=True, shards="any")
-                sampled = found.records == limit
+                # A name that appears later can be none of the chosen columns.
+                sampled = found.records == limit and columns is None
                 description = inferred_columns(found)
+            if columns is not None:
+                description = _chosen(description, columns)
             table = arrow.table(files, description, tensors=False, shards="any")
             if self.info.features is None:
                 schema = pyarrow.schema(table)
@@ -145,17 +156,35 @@ class TFRecord(datasets.ArrowBasedBuilder):  # type: ignore[misc]
                 yield Key(shard, number), table_cast(pyarrow.table(batch), schema)
 
 
+def _chosen(description: Any, columns: Sequence[str]) -> Any:
+    """Return the part of a description, or of features, that these names choose."""
+    parts = [description]
+    if is_sequence := isinstance(description, SequenceFeatures):
+        parts = [description.context, description.sequence]
+    known = {name for part in parts for name in part}
+    if odd := [name for name in columns if name not in known]:
+        raise ValueError(f"columns: {odd[0]!a} is not a column, choose from {sorted(known)}")
+    kept = [{name: part[name] for name in columns if name in part} for part in parts]
+    return replace(description, context=kept[0], sequence=kept[1]) if is_sequence else kept[0]
+
+
 def load_dataset(
     data_files: Any,
     description: Mapping[str, Any] | SequenceFeatures | None = None,
     *,
-    split: str | None = "train",
+    split: str | list[str] | None = "train",
     streaming: bool = False,
     cache_dir: str | None = None,
     shards: Shards = "complete",
+    num_proc: int | None = None,
+    download_mode: str | None = None,
+    keep_in_memory: bool = False,
     **options: Unpack[LoadOptions],
 ) -> Any:
     """Load record files, as ``datasets.load_dataset`` loads its built-in formats.
+
+    ``datasets`` finds builders by name only among its own modules, so this function takes the place
+    of ``datasets.load_dataset("tfrecord", data_files=...)``.
 
     Parameters
     ----------
@@ -165,8 +194,9 @@ def load_dataset(
         Features to read. By default they are inferred from all records, or with `streaming` from
         the first 1,000. A later record that does not match raises
         :class:`fastrec.ExampleParseError`.
-    split : str, optional
-        The split to return; None returns a dict of all splits by name.
+    split : str or list of str, optional
+        The split to return, or a part of it, such as ``"train[:10%]"`` (not with `streaming`); None
+        returns a dict of all splits by name.
     streaming : bool
         Whether to return an ``IterableDataset``, which reads the files during iteration and can
         save its state. Otherwise, the files are converted once and stored in the cache.
@@ -174,8 +204,15 @@ def load_dataset(
         Cache directory of ``datasets``.
     shards : {"complete", "any"}
         As for :class:`fastrec.Reader`.
+    num_proc : int, optional
+        Number of processes that convert files; not with `streaming`.
+    download_mode : str, optional
+        ``"force_redownload"`` converts files that are already in the cache.
+    keep_in_memory : bool
+        Whether to copy the dataset from the cache into memory; not with `streaming`.
     **options
-        Further options of :class:`TFRecordConfig`.
+        Further options of :class:`TFRecordConfig`: ``features``, ``columns``, ``text`` and
+        ``batch_size``.
 
     Returns
     -------
@@ -190,6 +227,9 @@ def load_dataset(
     >>> list(load_dataset(path, streaming=True))
     [{'count': 1, 'word': b'one'}]
     """
+    if streaming and (num_proc is not None or keep_in_memory):
+        name = "keep_in_memory" if num_proc is None else "num_proc"
+        raise ValueError(f"{name} and streaming=True are mutually exclusive; leave one out")
     builder = TFRecord(
         data_files=data_files,
         description=description,
@@ -199,5 +239,5 @@ def load_dataset(
     )
     if streaming:
         return builder.as_streaming_dataset(split=split)
-    builder.download_and_prepare()
-    return builder.as_dataset(split=split)
+    builder.download_and_prepare(download_mode=download_mode, num_proc=num_proc)
+    return builder.as_dataset(split=split, in_memory=keep_in_memory)
