@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import gc
 import os
 from pathlib import Path
 
@@ -18,6 +19,16 @@ settings.register_profile("thorough", max_examples=5000, **_quiet)
 settings.load_profile(
     os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "quick")
 )
+
+
+def pytest_collection_finish() -> None:
+    """Leave what exists before the first test out of all later collections of garbage.
+
+    These are millions of objects, and many tests collect garbage hundreds of times.
+    """
+    gc.collect()
+    gc.freeze()
+
 
 _SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 

@@ -13,11 +13,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from waiting import DEADLINE
 
 import fastrec
 from fastrec import Batcher
 from fastrec.threads import pipeline
 
+FAR_LESS_S = 12.0  # than 16 waits of a second, of which one is meant and a busy machine adds some
 FEATURES = {"x": fastrec.FixedLenFeature((), np.int64)}
 
 
@@ -31,7 +33,7 @@ def path(tmp_path: Path) -> Path:
 @pytest.fixture
 def release(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
     """Ends the transforms that hang; a wait for them is short here."""
-    monkeypatch.setattr(pipeline, "_JOIN_S", 0.5)
+    monkeypatch.setattr(pipeline, "_JOIN_S", 1.0)
     monkeypatch.setattr(pipeline, "_gave_up_at", -10.0)
     release = threading.Event()
     yield release
@@ -53,7 +55,7 @@ def hang(batcher: Batcher) -> Any:
 
 def stuck(release: threading.Event) -> Any:
     def transform(batch: Any) -> Any:
-        release.wait(60)
+        release.wait()
         return batch
 
     return transform
@@ -66,7 +68,7 @@ def test_an_iterator_with_any_number_of_threads(
     batches = hang(Batcher(path, FEATURES, 4, threads=threads, transform=stuck(release)))
     began = time.monotonic()
     batches.close()
-    assert time.monotonic() - began < 4
+    assert time.monotonic() - began < FAR_LESS_S
 
 
 def test_a_batcher_with_several_iterators(path: Path, release: threading.Event) -> None:
@@ -74,7 +76,7 @@ def test_a_batcher_with_several_iterators(path: Path, release: threading.Event) 
     iterators = [hang(batcher) for _ in range(16)]
     began = time.monotonic()
     batcher.close()
-    assert time.monotonic() - began < 4
+    assert time.monotonic() - began < FAR_LESS_S
     assert not any(each.is_live for each in iterators)
 
 
@@ -86,7 +88,7 @@ def test_iterators_that_are_closed_one_after_the_other(
     began = time.monotonic()
     for each in iterators:
         each.close()
-    assert time.monotonic() - began < 4
+    assert time.monotonic() - began < FAR_LESS_S
 
 
 def test_leaving_the_interpreter(path: Path) -> None:
@@ -95,15 +97,13 @@ import threading, time, fastrec, numpy as np
 from fastrec.threads import pipeline
 pipeline._JOIN_S = 0.5
 batcher = fastrec.Batcher({str(path)!r}, {{"x": fastrec.FixedLenFeature((), np.int64)}}, 4,
-                          threads=4, transform=lambda batch: time.sleep(60))
+                          threads=4, transform=lambda batch: time.sleep(999))
 kept = [iter(batcher) for _ in range(6)]
 for each in kept:
     threading.Thread(target=lambda each=each: next(each, None), daemon=True).start()
 time.sleep(0.3)
 """
-    began = time.monotonic()
-    subprocess.run([sys.executable, "-c", program], check=True, timeout=50)
-    assert time.monotonic() - began < 30
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=DEADLINE)
 
 
 @pytest.mark.parametrize("shuffle", [1, 0, np.int64(1)])

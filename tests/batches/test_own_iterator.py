@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from verbs import write_examples
-from waiting import interrupted, is_free
+from waiting import DEADLINE, interrupted, is_free
 
 import fastrec
 from fastrec.threads.pipeline import Pipeline
@@ -44,7 +44,7 @@ def test_a_transform_that_takes_batches_of_its_own_iterator_is_told(
 
     thread = threading.Thread(target=take, daemon=True)
     thread.start()
-    thread.join(20)
+    thread.join(DEADLINE)
     assert outcome, "it waits for itself"
     assert isinstance(outcome[0], RuntimeError)
     assert "must not take batches of the iterator that calls it" in str(outcome[0])

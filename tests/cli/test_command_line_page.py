@@ -39,6 +39,7 @@ def run(block: str, directory: Path) -> str:
     return "\n".join(found) + "\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["command-line.md", "data-engineers.md"])
 def test_every_command_prints_what_the_page_says(tmp_path: Path, name: str) -> None:
     for package in ("PIL", "pyarrow"):

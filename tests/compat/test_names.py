@@ -119,6 +119,7 @@ def test_parameters_have_the_names_of_tensorflow() -> None:
             tf.math.igamma(a=[2.0], x=[1.0])
 
 
+@pytest.mark.slow
 def test_a_type_checker_knows_names_and_parameters(tmp_path: Path) -> None:
     pytest.importorskip("mypy")
     program = tmp_path / "program.py"

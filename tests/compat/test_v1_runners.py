@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 from queue_programs import until_the_end
-from waiting import until
+from waiting import DEADLINE, until
 
 import fastrec.compat.v1 as tf
 from fastrec.compat.v1 import block_sources, lowering
@@ -54,7 +54,7 @@ def runner_of(
 
 def join(threads: list[threading.Thread]) -> None:
     for thread in threads:
-        thread.join(30)
+        thread.join(DEADLINE)
         assert not thread.is_alive()
 
 

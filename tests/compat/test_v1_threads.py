@@ -11,6 +11,7 @@ import weakref
 from typing import Any
 
 import numpy as np
+from waiting import DEADLINE
 
 import fastrec.compat.v1 as tf
 from fastrec.compat.v1._runtime import Step
@@ -22,7 +23,7 @@ def at_once(count: int, work: Any) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(30)
+        thread.join(DEADLINE)
     assert not any(thread.is_alive() for thread in threads)
 
 
@@ -51,7 +52,7 @@ def test_state_is_made_once_for_threads_that_come_together() -> None:
         found: list[Any] = []
 
         def run() -> None:
-            gate.wait(10)
+            gate.wait(DEADLINE)
             found.append(session.run(op.outputs[0]))
 
         at_once(8, run)

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from waiting import DEADLINE
 
 import fastrec
 import fastrec.compat.v1 as tf1
@@ -194,7 +195,7 @@ def test_a_prefetching_thread_ends_with_its_iterator() -> None:
     gc.collect()
     for thread in threading.enumerate():
         if thread.name == "fastrec-prefetch":
-            thread.join(5)
+            thread.join(DEADLINE)
     assert "fastrec-prefetch" not in names()
 
 

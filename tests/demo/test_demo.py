@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+from waiting import DEADLINE
+
 import os
 import re
 import resource
@@ -224,7 +226,7 @@ def test_ctrl_c_is_one_line(tmp_path: Path) -> None:
         process.send_signal(signal.SIGINT)
         process.stdout.read()
         complaints = process.stderr.read().splitlines()
-        assert process.wait(timeout=30) == 130
+        assert process.wait(timeout=DEADLINE) == 130
     assert complaints[-1] == "fastrec: interrupted"
     assert not any("Traceback" in line for line in complaints)
 

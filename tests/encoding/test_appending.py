@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 import reference
 from verbs import number_records, read, run_python, write
+from waiting import until
 
 import fastrec
 from fastrec import _core
@@ -238,7 +239,7 @@ def test_following_ends_when_nothing_comes_and_never_in_a_record(tmp_path: Path)
     os.truncate(path, path.stat().st_size - 3)
     begun = time.monotonic()
     assert list(iter(fastrec.Reader(path, follow=0.2))) == RECORDS[:-1]
-    assert 0.2 <= time.monotonic() - begun < 10
+    assert time.monotonic() - begun >= 0.2
 
 
 def test_a_followed_file_that_shrinks_is_an_error(tmp_path: Path) -> None:
@@ -279,10 +280,7 @@ def test_a_compressed_file_of_many_chunks_is_read_ahead_and_left_early(tmp_path:
     threads = set(threading.enumerate())
     for _ in range(10):
         assert next(iter(fastrec.Reader(tmp_path / "file"))) == records[0]
-    until = time.monotonic() + 10
-    while not set(threading.enumerate()) <= threads and time.monotonic() < until:
-        time.sleep(0.01)
-    assert set(threading.enumerate()) <= threads
+    until(lambda: set(threading.enumerate()) <= threads)
 
 
 def test_readers_can_be_pickled(tmp_path: Path) -> None:

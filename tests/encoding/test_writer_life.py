@@ -187,7 +187,7 @@ FORK = """
 @pytest.mark.unsanitized
 @pytest.mark.parametrize("how", ["plain", "append", "gzip"])
 def test_a_forked_child_cannot_write_and_waits_for_nobody(tmp_path: Path, how: str) -> None:
-    run_python(FORK, tmp_path / "file", how, timeout=40)
+    run_python(FORK, tmp_path / "file", how)
 
 
 def test_the_lock_of_an_appending_writer_goes_with_it_and_not_with_its_children(

@@ -213,7 +213,7 @@ class ObjectServer:
 
         self._server = Server(("127.0.0.1", 0), Handler)
         self._thread = threading.Thread(
-            target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True
+            target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True
         )
         self._thread.start()
         self.url = f"http://127.0.0.1:{self._server.server_port}"

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import pytest
 import reference
+from waiting import DEADLINE
 
 import fastrec
 
@@ -153,7 +154,7 @@ def assert_one_ascii_line(error: BaseException) -> None:
 
 
 def run_python(
-    code: str, *arguments: object, timeout: float = 60, check: bool = True
+    code: str, *arguments: object, timeout: float = DEADLINE, check: bool = True
 ) -> subprocess.CompletedProcess[str]:
     """Runs code in an interpreter of its own; a crash or a hang there is a failure here."""
     command = [sys.executable, "-W", "error", "-c", textwrap.dedent(code), *map(str, arguments)]

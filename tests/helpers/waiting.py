@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
 
-DEADLINE = 30.0  # for what happens at once, unless something is broken
+DEADLINE = 120.0  # seconds; for what happens at once, unless something is broken
 
 
 def until(condition: Callable[[], Any]) -> None:
@@ -83,7 +83,7 @@ class Started(Generic[T]):
 
     def result(self) -> Any:
         """Return the result of the call; an error of the call is raised."""
-        self._thread.join(2 * DEADLINE)
+        self._thread.join(DEADLINE)
         assert not self._thread.is_alive(), "it still waits"
         if self._error is not None:
             raise self._error

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from waiting import DEADLINE
 
 from fastrec import image
 
@@ -135,7 +136,7 @@ def test_a_large_image_gives_no_warning(tmp_path: Path, monkeypatch: pytest.Monk
 def test_threads_leave_the_filters_of_warnings_as_they_were(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = tmp_path / "large.png"
+    path = tmp_path / "large.webp"
     Image.fromarray(np.zeros((2, 2, 3), np.uint8)).save(path)
     first_is_in, second_is_in, first_is_out = (threading.Event() for _ in range(3))
     opened = Image.open
@@ -143,17 +144,17 @@ def test_threads_leave_the_filters_of_warnings_as_they_were(
     def slow_open(*arguments: Any, **options: Any) -> Any:
         if threading.current_thread() is first:
             first_is_in.set()
-            second_is_in.wait(10)
+            assert second_is_in.wait(DEADLINE)
         else:
             second_is_in.set()
-            first_is_out.wait(10)
+            assert first_is_out.wait(DEADLINE)
         return opened(*arguments, **options)
 
     monkeypatch.setattr(Image, "open", slow_open)
     before = list(warnings.filters)
     first, second = (threading.Thread(target=image.decode, args=(path,)) for _ in range(2))
     first.start()
-    first_is_in.wait(10)
+    assert first_is_in.wait(DEADLINE)
     second.start()
     first.join()
     first_is_out.set()

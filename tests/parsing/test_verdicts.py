@@ -7,7 +7,6 @@ chunk, a second list) or crashes we follow protobuf; the one exception is named 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +15,7 @@ import pytest
 import reference
 import strategies as make
 import wire
+from cost import check_proportion
 from google.protobuf import __version__ as protobuf_release
 from google.protobuf.message import DecodeError
 from hypothesis import given
@@ -296,15 +296,6 @@ def test_nested_groups_cost_no_stack(depth: int) -> None:
             fastrec.parse_example([data], A)
 
 
-def seconds(data: bytes, features: dict[str, Any]) -> float:
-    best = float("inf")
-    for _ in range(3):
-        begin = time.process_time()  # other processes do not count
-        fastrec.parse_example([data], features)
-        best = min(best, time.process_time() - begin)
-    return best
-
-
 TRAPS: dict[str, Callable[[int], bytes]] = {
     "keys": lambda n: example(*(wire.entry(b"k%d" % i, ONE) for i in range(n))),
     "one key": lambda n: example(wire.entry(b"a", ONE) * n),
@@ -319,6 +310,8 @@ TRAPS: dict[str, Callable[[int], bytes]] = {
 
 @pytest.mark.parametrize("name", TRAPS)
 def test_time_is_linear_in_the_size_of_a_hostile_record(name: str) -> None:
-    small, large = TRAPS[name](3_000), TRAPS[name](60_000)
-    # Twenty times the work: quadratic time would be four hundred times as long.
-    assert seconds(large, A) < 80 * max(seconds(small, A), 1e-4)
+    def parses(size: int) -> Callable[[], object]:
+        data = TRAPS[name](size)
+        return lambda: fastrec.parse_example([data], A)
+
+    check_proportion(parses, 60_000)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import subprocess
 import sys
@@ -208,8 +209,10 @@ def test_headers_do_not_include_each_other_in_a_circle() -> None:
         reached(file)
 
 
-def imported(file: Path) -> Iterator[tuple[str, bool]]:
+@functools.cache
+def imported(file: Path) -> list[tuple[str, bool]]:
     """Each absolute module name that a file imports, and whether it does so when imported."""
+    found: list[tuple[str, bool]] = []
     package = ".".join(file.relative_to(ROOT).parent.parts)
     tree = ast.parse(file.read_text())
     deferred = {
@@ -222,13 +225,14 @@ def imported(file: Path) -> Iterator[tuple[str, bool]]:
     for node in ast.walk(tree):
         at_import = id(node) not in deferred
         if isinstance(node, ast.Import):
-            yield from ((alias.name, at_import) for alias in node.names)
+            found += [(alias.name, at_import) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             base = package.split(".")[: len(package.split(".")) - node.level + 1]
             stem = ".".join([*base, node.module or ""]).strip(".") if node.level else node.module
             assert stem is not None
-            yield stem, at_import
-            yield from ((f"{stem}.{alias.name}", at_import) for alias in node.names)
+            found.append((stem, at_import))
+            found += [(f"{stem}.{alias.name}", at_import) for alias in node.names]
+    return found
 
 
 def module_of(file: Path) -> str:

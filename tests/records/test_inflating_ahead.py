@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from waiting import interrupted, is_free
+from waiting import DEADLINE, interrupted, is_free
 
 import fastrec
 from fastrec.records import checkpoints, inflated, inflated_ahead, inflated_dataset
@@ -61,7 +61,7 @@ def test_two_threads_inflate_two_files_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     paths = [write(tmp_path / f"{i}.gz", RECORDS[i * 100 : i * 100 + 100]) for i in range(8)]
-    both = threading.Barrier(2, timeout=20)
+    both = threading.Barrier(2, timeout=DEADLINE)
     original = inflated.Inflated.begin
 
     def begin(self: Any, size: int, pause: Any) -> None:
@@ -88,7 +88,7 @@ def test_two_threads_inflate_two_spans_of_one_file_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = write(tmp_path / "x.gz", RECORDS, index=True)
-    both = threading.Barrier(2, timeout=20)
+    both = threading.Barrier(2, timeout=DEADLINE)
     original, begun = inflated_dataset.InflatedFile.read, []
 
     def read(self: Any, begin: int, end: int, pause: Any = None) -> bytes | memoryview:

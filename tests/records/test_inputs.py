@@ -18,6 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from verbs import gzipped, offsets_of, write
+from waiting import DEADLINE
 
 import fastrec
 
@@ -63,7 +64,7 @@ def _pipe_in_a_folder(data: bytes) -> Iterator[str]:
         yield "pipe"
     finally:
         os.remove("pipe")
-        thread.join(10)
+        thread.join(DEADLINE)
 
 
 @contextlib.contextmanager
@@ -74,7 +75,7 @@ def _descriptor(data: bytes) -> Iterator[str]:
         yield f"/dev/fd/{reading}"
     finally:
         os.close(reading)
-        thread.join(10)
+        thread.join(DEADLINE)
 
 
 @contextlib.contextmanager
@@ -84,7 +85,7 @@ def _socket(data: bytes) -> Iterator[socket.socket]:
     thread.start()
     with ours:
         yield ours
-    thread.join(10)
+    thread.join(DEADLINE)
 
 
 @contextlib.contextmanager

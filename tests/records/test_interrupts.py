@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import pytest
 from verbs import number_records, run_python, write, write_examples
+from waiting import DEADLINE
 
 import fastrec
 
@@ -36,10 +37,10 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 LONG = {
     "batches": "for batch in fastrec.Batcher(path, batch_size=100, epochs=None): pass",
     "records": "for _ in range(10**9):\n    for record in fastrec.Reader(path): pass",
-    # One call each, over a hole that is read as zeros: gigabytes of one sound record.
-    "one verify": "fastrec.verify([sys.argv[2]] * 1000)",
+    # Each of these calls would take hours.
+    "one verify": "fastrec.verify([sys.argv[2]] * 10**6)",
     "one record": "for _ in range(10**6): fastrec.Reader(sys.argv[2])[0]",
-    "manifests": "while True: fastrec.Manifest.build([sys.argv[2]])",
+    "a manifest": "fastrec.Manifest.build([sys.argv[2]] * 10**6)",
     "one count": "fastrec.count([path] * 10**7)",
     "a pipe": "r, w = os.pipe()\nlist(fastrec.Reader(open(r, 'rb')))",
     "a fifo": "os.mkfifo(path + '.fifo')\nos.open(path + '.fifo', os.O_RDWR)\n"
@@ -56,7 +57,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("what", LONG)
-def test_ctrl_c_ends_a_long_call_at_once(path: Path, large: Path, what: str) -> None:
+def test_ctrl_c_ends_a_long_call(path: Path, large: Path, what: str) -> None:
     code = "import os, sys, fastrec\npath = sys.argv[1]\nprint('ready', flush=True)\n" + LONG[what]
     command = [sys.executable, "-c", code, str(path), str(large)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
@@ -65,12 +66,10 @@ def test_ctrl_c_ends_a_long_call_at_once(path: Path, large: Path, what: str) -> 
             assert process.stdout.readline() == b"ready\n"
             time.sleep(0.4)
             assert process.poll() is None, "it was over before it could be interrupted"
-            begin = time.monotonic()
             process.send_signal(signal.SIGINT)
-            _, errors = process.communicate(timeout=20)
+            _, errors = process.communicate(timeout=DEADLINE)
         finally:
             process.kill()
-    assert time.monotonic() - begin < 0.5 + 0.5  # to end, and for the interpreter to go
     assert b"KeyboardInterrupt" in errors
     assert process.returncode == -signal.SIGINT
 
@@ -114,7 +113,7 @@ FORK = """
 @pytest.mark.parametrize("when", ["fresh", "busy"])
 def test_a_forked_child_gets_an_error_or_batches_of_its_own(path: Path, when: str) -> None:
     for _ in range(5):
-        run_python(FORK, path, when, timeout=30)
+        run_python(FORK, path, when)
 
 
 def test_readers_survive_a_fork(path: Path) -> None:
@@ -130,7 +129,7 @@ def test_readers_survive_a_fork(path: Path) -> None:
             os._exit(0)
         assert os.waitpid(pid, 0)[1] == 0
     """
-    run_python(code, path, timeout=30)
+    run_python(code, path)
 
 
 @pytest.mark.unsanitized
@@ -173,7 +172,7 @@ def test_a_child_does_not_take_the_bytes_of_a_stream_from_its_parent(tmp_path: P
         assert os.waitpid(pid, 0)[1] == 0
         assert [next(records) for _ in range(499)][-1] == b"record 499"
     """
-    run_python(code, tmp_path / "fifo", timeout=30)
+    run_python(code, tmp_path / "fifo")
 
 
 @pytest.mark.parametrize("opened", ["open(path, 'rb')", "open(path, 'rb', buffering=0)"])
@@ -197,7 +196,7 @@ def test_a_child_does_not_move_the_position_of_a_file_object(path: Path, opened:
         assert os.waitpid(pid, 0)[1] == 0
         assert list(records) == expected[1:]
     """
-    run_python(code, path, timeout=30)
+    run_python(code, path)
 
 
 @pytest.mark.parametrize(
@@ -272,7 +271,7 @@ def test_threads_that_share_an_iterator_get_every_record_once_or_an_error(
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(30)
+        thread.join(DEADLINE)
         assert not thread.is_alive()
     expected = list(fastrec.Reader(path))
     assert len(seen) == len(set(seen))
@@ -309,9 +308,9 @@ def test_closing_while_another_thread_waits_ends_the_wait(path: Path) -> None:
         begun = threading.Event()
         thread = threading.Thread(target=run, args=(batcher, begun), daemon=True)
         thread.start()
-        assert begun.wait(20)
+        assert begun.wait(DEADLINE)
         batcher.close()
-        thread.join(20)
+        thread.join(DEADLINE)
         assert not thread.is_alive()
 
 

@@ -15,12 +15,13 @@ from pathlib import Path
 
 import pytest
 import reference
+from waiting import DEADLINE
 
 import fastrec
 
 pytestmark = pytest.mark.slow
 
-SOON = 0.4  # seconds; twice what is promised
+SOON = 0.4  # seconds of processor time, which a busy machine does not change
 
 CALLS = {
     "a checksum": "fastrec.crc32c(mmap.mmap(-1, 3 << 30, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS))",
@@ -53,15 +54,15 @@ CODE = """
     folder = sys.argv[1]
     absent = {"absent": fastrec.FixedLenFeature((), int, 0)}
     plain, small, gz, lost = (os.path.join(folder, name) for name in "plain small gz lost".split())
-    signal.signal(signal.SIGALRM, signal.default_int_handler)
-    due = time.monotonic() + 0.25
-    signal.setitimer(signal.ITIMER_REAL, 0.25)
+    signal.signal(signal.SIGPROF, signal.default_int_handler)
+    due = time.process_time() + 0.25
+    signal.setitimer(signal.ITIMER_PROF, 0.25)
     try:
         exec(compile(sys.argv[2], "call", "exec"))
     except KeyboardInterrupt:
-        print(time.monotonic() - due)
+        print(time.process_time() - due)
     else:
-        sys.exit(f"it was over after {time.monotonic() - due + 0.25} seconds")
+        sys.exit(f"it was over after {time.process_time() - due + 0.25} seconds")
     # What was interrupted is not broken.
     assert list(fastrec.Reader(small)) == [b"small"]
 """
@@ -87,11 +88,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_ctrl_c_ends_one_long_call_soon(folder: Path, what: str) -> None:
     command = [sys.executable, "-c", textwrap.dedent(CODE), str(folder), CALLS[what]]
     environment = {**os.environ, "FASTREC_CRC": "sw"}
-    for _ in range(3):  # of which a busy machine may spoil some
-        done = subprocess.run(
-            command, check=False, capture_output=True, text=True, timeout=60, env=environment
-        )
-        assert done.returncode == 0, done.stderr
-        if float(done.stdout) < SOON:
-            return
-    pytest.fail(f"it took {done.stdout} seconds")
+    done = subprocess.run(
+        command, check=False, capture_output=True, text=True, timeout=DEADLINE, env=environment
+    )
+    assert done.returncode == 0, done.stderr
+    assert float(done.stdout) < SOON

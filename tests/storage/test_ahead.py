@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from waiting import interrupted, is_free
+from waiting import DEADLINE, interrupted, is_free
 
 from fastrec.storage import ahead
 from fastrec.storage.ahead import Ahead, Job
@@ -37,7 +37,7 @@ def fetching() -> list[threading.Thread]:
     return [thread for thread in started if thread.name == "fastrec-fetch"]
 
 
-def ended(within: float = 60.0) -> bool:
+def ended(within: float = DEADLINE) -> bool:
     ends = time.monotonic() + within
     while fetching() and time.monotonic() < ends:
         time.sleep(0.01)
@@ -62,7 +62,7 @@ def test_a_pause_ends_with_the_consumer() -> None:
     results: Any = Ahead([Job(slow, 1)], budget=10)
     with results._state.changed:
         results._start_threads()
-    assert begun.wait(10)
+    assert begun.wait(DEADLINE)
     del results
     assert ended()
 
@@ -82,7 +82,7 @@ def test_nothing_of_ours_runs_where_one_is_dropped() -> None:
 
     holder = threading.Thread(target=hold)
     holder.start()
-    assert holds.wait(10)
+    assert holds.wait(DEADLINE)
     del results  # does not wait for the lock
     go.set()
     holder.join()

@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 from object_server import Fault, Link, Objects, ObjectServer
 from remote_reading import count_in_a_process
+from waiting import DEADLINE
 
 import fastrec
 from fastrec import _core
@@ -259,9 +260,7 @@ def test_a_damaged_copy_is_fetched_again_while_others_use_it(tmp_path: Path, dam
         else:
             for path in (tmp_path / "objects").iterdir() if damage == "delete all" else [copy]:
                 path.unlink()
-        began = time.monotonic()
         second, third = held(url, tmp_path), held(url, tmp_path)
-        assert time.monotonic() - began < 10
         assert list(second) == list(third) == RECORDS
         assert first[5] == RECORDS[5]
 
@@ -273,7 +272,7 @@ def test_many_threads_fetch_a_deleted_copy_once_or_twice(tmp_path: Path) -> None
         copies(tmp_path)[0].unlink()
         with ThreadPoolExecutor(8) as pool:
             readers = [pool.submit(held, url, tmp_path) for _ in range(16)]
-            assert all(list(reader.result(timeout=30)) == RECORDS for reader in readers)
+            assert all(list(reader.result(timeout=DEADLINE)) == RECORDS for reader in readers)
         assert first[1] == RECORDS[1]
     assert len(copies(tmp_path)) == 1
     assert not list((tmp_path / "objects").glob("*.part*"))

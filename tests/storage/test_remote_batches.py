@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 from object_server import Answer, Fault, Objects, ObjectServer, Request
+from waiting import until
 
 import fastrec
 from fastrec import _core
@@ -294,17 +295,20 @@ def test_a_store_that_fails_ends_the_batches(sets: Any) -> None:
 
 def test_a_pass_that_is_left_ends_its_threads(sets: Any) -> None:
     import threading
-    import time
 
     _, urls = sets
     others = set(threading.enumerate())  # an earlier test may have kept an iterator
     batches = iter(fastrec.Batcher(urls, FEATURES, 8, shuffle="blocks", seed=0))
     next(batches)
     batches.close()
-    ends = time.monotonic() + 60
-    while any(t.name == "fastrec-fetch" and t not in others for t in threading.enumerate()):
-        assert time.monotonic() < ends
-        time.sleep(0.01)
+    until(
+        lambda: (
+            not any(
+                thread.name == "fastrec-fetch" and thread not in others
+                for thread in threading.enumerate()
+            )
+        )
+    )
 
 
 # -- Documentation -------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 from pets import pet, png, write_pets
 from verbs import gzipped, write, write_examples
+from waiting import DEADLINE
 
 import fastrec
 from fastrec import cli
@@ -52,7 +53,7 @@ def server(pets: Path) -> Iterator[Server]:
 def ask(
     server: Server, path: str, token: str | None = None, **headers: str
 ) -> tuple[http.client.HTTPResponse, bytes]:
-    connection = http.client.HTTPConnection(server.host, timeout=30)
+    connection = http.client.HTTPConnection(server.host, timeout=DEADLINE)
     token = server.token if token is None else token
     connection.request("GET", f"/{token}/{path}", headers={"Host": server.host, **headers})
     answer = connection.getresponse()
