@@ -181,6 +181,9 @@ class SparseFeature(Feature):
         one = isinstance(self.index_key, (str, bytes))
         if one != isinstance(self.size, (int, np.integer)):
             raise TypeError("index_key and size must both be single values, or both be lists")
+        if not isinstance(self.index_key, (str, bytes, list, tuple)):
+            kind = type(self.index_key).__name__
+            raise TypeError(f"index_key must be a str or a list of str, got {kind}")
         keys = [self.index_key] if one else list(self.index_key)
         return [key_of(key, "index_key") for key in keys], as_shape(self.size, "size")
 

@@ -42,14 +42,17 @@ _Self = TypeVar("_Self", bound="ShardWriter")
 
 def _check_iterable(records: Any) -> None:
     """Raise if an argument of `write_many` is one record, is columns, or has lost bytes."""
+    problem = None
     is_flat = isinstance(records, memoryview) and records.ndim < 2
+    kind = type(records).__name__
     if isinstance(records, (bytes, bytearray, str)) or is_flat:
-        kind = type(records).__name__
-        raise TypeError(f"records must be an iterable of records, got one {kind}; use write()")
-    if isinstance(records, Mapping) or hasattr(records, "schema"):
-        kind = type(records).__name__
-        hint = "write_batch() writes columns, and write() one mapping"
-        raise TypeError(f"records must be an iterable of records, got {kind}; {hint}")
+        problem = f"one {kind}; use write()"
+    elif isinstance(records, Mapping) or hasattr(records, "schema"):
+        problem = f"{kind}; write_batch() writes columns, and write() one mapping"
+    elif not (hasattr(records, "__iter__") or hasattr(records, "__getitem__")):
+        problem = kind
+    if problem is not None:
+        raise TypeError(f"records must be an iterable of records, got {problem}")
     if isinstance(records, np.ndarray) and records.dtype.kind in "SU":
         _core.as_records(records)  # raises, because such an array has lost zero bytes
 

@@ -167,3 +167,8 @@ def test_batches_of_every_kind_come_out_of_a_batcher(tmp_path: Any) -> None:
         assert batch["v"] == alone["v"]
         assert batch["rows"] == alone["rows"]
         np.testing.assert_array_equal(batch["i"], alone["i"])
+
+
+def test_an_index_key_must_be_a_name_or_names() -> None:
+    with pytest.raises(TypeError, match="index_key must be a str or a list of str, got int"):
+        SparseFeature(5, "v", np.int64, [4])

@@ -384,13 +384,15 @@ def test_blocks_and_arrays_are_written(tmp_path: Path) -> None:
         (b"abc", "got one bytes; use write()"),
         ("abc", "got one str; use write()"),
         (memoryview(b"abc"), "got one memoryview; use write()"),
+        (5, "got int"),
+        (None, "got NoneType"),
         ({"x": 1}, "got dict; write_batch() writes columns"),
         (pa.table({"x": [1]}), "got Table; write_batch() writes columns"),
         (np.array([b"a\0", b"b"]), "drops zero bytes"),
         ([b"a", {"x": 1}], "record 1: a record must be bytes, got dict"),
         ([None], "record 0: a record must be bytes, got NoneType"),
     ],
-    ids=["bytes", "str", "memoryview", "dict", "table", "array", "mixed", "None"],
+    ids=["bytes", "str", "memoryview", "int", "none", "dict", "table", "array", "mixed", "None"],
 )
 def test_what_is_not_an_iterable_of_records_is_refused(
     records: Any, says: str, tmp_path: Path
