@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from .checkpoint import Position, Start
 from .late_order import LateOrder
 from .order import Ordering, OrderSpec
 
-__all__ = ["Pass"]
+__all__ = ["HasPlaces", "Pass"]
 
 
 class _Step(NamedTuple):
@@ -23,6 +23,13 @@ class _Step(NamedTuple):
 
     epoch: int
     used: int
+
+
+class HasPlaces(Protocol):
+    """The records of a stream."""
+
+    def place_of(self, number: int, /) -> tuple[int, int]:
+        """Return the number of the file of a record, and the number of the record there."""
 
 
 class Pass:
@@ -39,8 +46,8 @@ class Pass:
     ----------
     damage : Damage or None
         The policy for unusable records; None raises the first error.
-    chain : RecordChain or None
-        The records of a stream in the first epoch of this pass, unless files are interleaved.
+    chain : HasPlaces or None
+        The records of a stream in the first epoch of this pass.
     """
 
     def __init__(self, ordering: Ordering, spec: OrderSpec, start: Start) -> None:
@@ -55,7 +62,7 @@ class Pass:
         self.spec: Final = replace(spec, epochs=left)
         self.first: Final = _Step(first, used)
         self.damage: Final = ordering.files.policy()
-        self.chain: _core.RecordChain | None = None
+        self.chain: HasPlaces | None = None
 
     @property
     def is_whole(self) -> bool:

@@ -28,6 +28,7 @@ from .mixture import Mixture
 from .selection import Selected
 
 if TYPE_CHECKING:
+    from .epoch_pass import HasPlaces
     from .options import Options
 
 __all__ = ["OrderSpec", "Ordering"]
@@ -395,12 +396,10 @@ class Ordering:
             sound.append(number)
         return records, np.array(sound, np.uint64)
 
-    def position_of(
-        self, number: int, chain: _core.RecordChain | None
-    ) -> tuple[Any, int, int | None]:
+    def position_of(self, number: int, chain: HasPlaces | None) -> tuple[Any, int, int | None]:
         """Return file or range, number in it and offset of a record, as far as they are known.
 
-        `chain` has returned the records of a stream, if its files are not interleaved.
+        `chain` has returned the records of a stream.
         """
         if not self.streams:
             return self.dataset.position_of(number)

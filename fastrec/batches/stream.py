@@ -6,10 +6,12 @@ With the same options, the same sources give the same batches if they are not co
 
 from __future__ import annotations
 
+import itertools
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from .. import _core
 from ..images.keyed import EPOCH_BITS
@@ -35,19 +37,40 @@ class Block(NamedTuple):
     records: list[bytes]
 
 
-def _side_by_side(files: RecordFiles, width: int, damage: Damage | None) -> Iterator[bytes]:
-    """Yield record 0 of each of `width` files, then record 1, and so on; then the next files."""
-    for begin in range(0, len(files.paths), width):
-        numbers = range(begin, min(begin + width, len(files.paths)))
-        alive: list[Any] = [iter(files.open(number, damage)) for number in numbers]
-        while alive:
-            through = []
-            for each in alive:
-                try:
-                    yield next(each)
-                except StopIteration:
-                    through.append(each)
-            alive = [each for each in alive if each not in through]
+class _Interleaved:
+    """Record 0 of each of `width` files, then record 1, and so on; then those of the next files."""
+
+    def __init__(self, files: RecordFiles, width: int, damage: Damage | None) -> None:
+        self._files, self._width, self._damage = files, width, damage
+        # For each run of rounds over the same files: the number of its first record, the number of
+        # that record in its file, and the files.
+        self._rounds: list[tuple[int, int, list[int]]] = []
+
+    def __iter__(self) -> Iterator[bytes]:
+        number, count = 0, len(self._files.paths)
+        for begin in range(0, count, self._width):
+            group = range(begin, min(begin + self._width, count))
+            alive = [(file, iter(self._files.open(file, self._damage))) for file in group]
+            for record in itertools.count():
+                files: list[int] = []
+                self._rounds.append((number, record, files))
+                for file, records in alive:
+                    for each in islice(records, 1):
+                        files.append(file)
+                        number += 1
+                        yield each
+                if not files or [files] == [same for _, _, same in self._rounds[-2:-1]]:
+                    self._rounds.pop()
+                if not files:
+                    break
+                alive = [(file, records) for file, records in alive if file in files]
+
+    def place_of(self, number: int, /) -> tuple[int, int]:
+        """Return the file of a record that was yielded, and its number there."""
+        rounds = tuple(self._rounds)  # another thread may go on
+        first, record, files = rounds[bisect_right([each[0] for each in rounds], number) - 1]
+        earlier, place = divmod(number - first, len(files))
+        return files[place], record + earlier
 
 
 def _own_places(spec: OrderSpec, size: int) -> tuple[int, int]:
@@ -126,12 +149,12 @@ def _epoch(run: Pass, epoch: int, used: int, carried: int = 0) -> Iterator[Numbe
     """
     files, spec, damage = run.ordering.files, run.spec, run.damage
     width, first = spec.interleave, epoch % 2**24 << EPOCH_BITS
-    records: Iterator[bytes]
+    records: _core.RecordChain | _Interleaved
     if width is None:
         records = _core.RecordChain(files.readers(damage))
-        run.chain = run.chain or records
     else:
-        records = _side_by_side(files, width, damage)
+        records = _Interleaved(files, width, damage)
+    run.chain = run.chain or records
     skipped = 0
     if spec.buffer:  # the buffer's content depends on all earlier draws
         used, skipped, carried = 0, used // spec.shard[1], 0
