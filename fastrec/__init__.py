@@ -62,6 +62,7 @@ __all__ = [
     "ImageFeature",
     "Index",
     "IndexMismatchError",
+    "JsonFeature",
     "LimitExceededError",
     "Manifest",
     "ManifestFile",
@@ -145,6 +146,7 @@ if TYPE_CHECKING:
     from .encoding.encode import encode_example, encode_examples, encode_sequence_example
     from .encoding.writer import Writer
     from .features.image import ImageFeature
+    from .features.json_values import JsonFeature
     from .features.spec import (
         FixedLenFeature,
         FixedLenSequenceFeature,
@@ -207,6 +209,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "batches.selection": ("Split",),
     "batches.buckets": ("Buckets", "pad"),
     "features.image": ("ImageFeature",),
+    "features.json_values": ("JsonFeature",),
     "parsing.decode_raw": ("decode_raw",),
     "records.reader": ("Reader",),
     "parsing.sequence": ("parse_sequence_example", "parse_single_sequence_example"),

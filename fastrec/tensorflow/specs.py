@@ -3,14 +3,17 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 from .. import (
+    FixedLenFeature,
     FixedLenSequenceFeature,
     ImageFeature,
+    JsonFeature,
     RaggedFeature,
     RawFeature,
     SequenceFeatures,
@@ -81,6 +84,10 @@ def _spec(name: str, feature: Any, rows: tuple[int | None, ...]) -> Any:
         return _image_spec(feature, rows)
     if isinstance(feature, RaggedFeature):
         return _ragged_spec(feature, rows)
+    if isinstance(feature, JsonFeature):
+        # It is like the feature with the same values in the record itself.
+        like = RaggedFeature if feature.shape is None else partial(FixedLenFeature, feature.shape)
+        return _spec(name, like(feature.dtype), rows)
     columns, _ = feature._columns(b"")
     column = columns[-1]
     dtype = _dtype(column)

@@ -112,6 +112,7 @@ def calls(tmp: Path) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
         "FixedLenFeature": {"shape": (), "dtype": np.int64},
         "FixedLenSequenceFeature": {"shape": (), "dtype": np.int64},
         "Index": {"path": "a.tfrecord", "core": index._core},
+        "JsonFeature": {"path": "a", "shape": (), "dtype": np.int64},
         "Manifest": {"files": []},
         "Mixture": {"sources": ["a.tfrecord", "a.tfrecord"], "weights": [1, 1]},
         "Packing": {"tokens": "t", "length": 8},

@@ -6,6 +6,7 @@ from __future__ import annotations
 import gc
 import io
 import itertools
+import json
 import subprocess
 import sys
 from collections.abc import Iterable
@@ -52,6 +53,10 @@ EVERY_KIND: dict[str, Any] = {
     "raw": fastrec.RawFeature((2, 2), np.int16),
     "raw_any": fastrec.RawFeature(None, np.int16),
     "raw_pad": fastrec.RawFeature(("height", 1), np.uint8, pad=(4, 1)),
+    "json_scalar": fastrec.JsonFeature("number", (), np.int16),
+    "json_fixed": fastrec.JsonFeature("pair", (2,), np.float32),
+    "json_text": fastrec.JsonFeature("text", (), bytes),
+    "json_ragged": fastrec.JsonFeature("list", None, np.int64),
 }
 
 
@@ -84,6 +89,9 @@ def kinds(tmp_path_factory: pytest.TempPathFactory) -> str:
                         "raw_any": np.arange(i, dtype=np.int16).tobytes(),
                         "raw_pad": bytes(range(count)),
                         "height": count,
+                        "json": json.dumps(
+                            {"number": i, "pair": [i, 0.5], "text": "t", "list": [i] * count}
+                        ),
                     }
                 )
             )
