@@ -24,13 +24,13 @@ def block_of(page: str, *parts: str, body: str | None = None) -> str:
     return str(code)
 
 
-def run_page(name: str, names: dict[str, Any], without: str | None = None) -> dict[str, Any]:
+def run_page(name: str, names: dict[str, Any], without: tuple[str, ...] = ()) -> dict[str, Any]:
     """Run the Python blocks of a page, which see `names`, and return their variables.
 
-    Blocks that contain the text `without` are left out, for what they import is not installed.
+    Blocks that contain a text in `without` are left out, for what they import is not installed.
     """
-    text = (DOCS / name).read_text(encoding="utf-8")
-    for code in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
-        if without is None or without not in code:
+    page = (DOCS / name).read_text(encoding="utf-8")
+    for code in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
+        if not any(text in code for text in without):
             exec(compile(code, name, "exec"), names)
     return names

@@ -185,7 +185,8 @@ def test_the_loops_that_replace_those_of_other_libraries_run(
             start = 60 * number
             write_archive(Path(folder, pattern.format(number)), range(start, start + 60))
     write_robots()
-    names = run_page("coming-from.md", {}, without="from nvidia.dali import")
+    recipes = ("from nvidia.dali import", "import litdata", "import zephon")
+    names = run_page("coming-from.md", {}, without=recipes)
     assert names["x"].shape == (32, 8)
     assert names["tokens"].shape == (100 % 32, 16)
     assert names["labels"].shape == (100 % 32,)
