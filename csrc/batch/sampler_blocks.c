@@ -14,10 +14,11 @@
  * of records. The first windows have different sizes, so that the virtual shards do not all enter a
  * new window at the same time.
  *
- * Shards divide a step by virtual shard. Virtual shards are ranked by their numbers with the bits
- * reversed, so that adjacent numbers are far apart. Any part of a round of all virtual shards then
- * has about the same number of places for each shard, and a shard reads its own virtual shards even
- * if steps are short.
+ * Shards divide a step by virtual shard. Virtual shards and shards are sorted by their numbers with
+ * the bits reversed, so that adjacent numbers are far apart. Any part of a round of all virtual
+ * shards then has about the same number of places for each shard, and a shard reads its own virtual
+ * shards even if steps are short. If the number of shards divides that of virtual shards, shard i
+ * has the virtual shards whose numbers leave the remainder i.
  */
 #include <stdlib.h>
 
@@ -184,12 +185,36 @@ static uint64_t choose_places(fr_sampler_blocks *blocks, uint64_t place, const f
     return first;
 }
 
+/* Returns how many numbers below `count` come before `number` if numbers are sorted by their bits
+   in reverse. */
+static uint64_t count_reversed(uint64_t number, uint64_t count) {
+    uint64_t before = 0;
+    for (unsigned bit = 0; bit < 64 && number >> bit; bit++) {
+        const uint64_t rest = number & (((uint64_t)1 << bit) - 1);
+        if (number >> bit & 1 && count > rest) before += ((count - 1 - rest) >> bit >> 1) + 1;
+    }
+    return before;
+}
+
+/* Returns the records of a step that this shard takes. Shards are sorted as virtual shards are. In
+   a last step that is not whole, a virtual shard with a low number has one record more, and so does
+   the shard with the same number. FR_UNEVEN_PAD adds a record that is not in the step. */
+static fr_share own_part(const fr_order *order, fr_share share) {
+    const uint64_t each = share.size / order->shard_count;
+    const uint64_t left =
+        order->uneven == FR_UNEVEN_DROP ? 0 : share.size - each * order->shard_count;
+    share.size = each * order->shard_count + left;
+    share.first = each * count_reversed(order->shard_index, order->shard_count) +
+                  count_reversed(order->shard_index, left);
+    share.rows = each + (order->shard_index < left);
+    return share;
+}
+
 /* Gets this shard's part of a step from row `done`, with the virtual shards in turn. Returns the
    number of rows, at most `most`. */
 static uint64_t part_of_step(fr_sampler_blocks *blocks, const fr_order *order, uint64_t used,
                              const fr_share *share, uint64_t most, uint64_t *numbers) {
-    fr_share own = *share;
-    own.rows = share->first < share->size ? least(share->rows, share->size - share->first) : 0;
+    const fr_share own = own_part(order, *share);
     uint64_t row = 0, last = 0;
     const uint64_t begin = used + share->begin, stop = least(share->rows, share->done + most);
     const uint64_t first = share->done < own.rows ? choose_places(blocks, begin, &own, &last) : 0;
@@ -202,9 +227,9 @@ static uint64_t part_of_step(fr_sampler_blocks *blocks, const fr_order *order, u
             row++;
         }
     }
-    if (row < share->done) row = share->done;
-    if (row < stop) /* FR_UNEVEN_PAD: from the start of the epoch */
-        in_turn(blocks, order, begin + share->first + row, stop - row, numbers);
+    if (stop > own.rows) /* FR_UNEVEN_PAD: from the start of the epoch */
+        in_turn(blocks, order, begin + own.rows * order->shard_count + order->shard_index, 1,
+                numbers);
     return stop - share->done;
 }
 
@@ -216,19 +241,6 @@ void fr_sampler_blocks_numbers(fr_sampler_blocks *blocks, const fr_order *order,
     for (uint64_t row = 0; row < run.rows;) {
         const fr_share share = fr_order_share(order, run.number, run.used, run.first + row);
         row += part_of_step(blocks, order, run.used, &share, run.rows - row, numbers + row);
-    }
-}
-
-/* Lists the virtual shards in the order of their numbers with the bits reversed. */
-static void rank_shards(uint64_t *ranked, uint64_t shards) {
-    uint64_t top = 1, count = 0;
-    while (top < shards)
-        top <<= 1;
-    for (uint64_t rank = 0; rank < top; rank++) {
-        uint64_t shard = 0;
-        for (uint64_t bit = 1, rest = rank; bit < top; bit <<= 1, rest >>= 1)
-            shard = shard << 1 | (rest & 1);
-        if (shard < shards) ranked[count++] = shard;
     }
 }
 
@@ -248,7 +260,8 @@ int fr_sampler_blocks_init(fr_sampler_blocks *blocks, const fr_order *order, fr_
     if (status != FR_OK) return status;
     blocks->end = blocks->next + shards;
     blocks->ranked = blocks->end + shards;
-    rank_shards(blocks->ranked, shards);
+    for (uint64_t shard = 0; shard < shards; shard++)
+        blocks->ranked[count_reversed(shard, shards)] = shard;
     blocks->entered.blocks = blocks->left.blocks + most;
     return FR_OK;
 }

@@ -58,13 +58,16 @@ def requests_of(
     ranks: int,
     records_in_all: int = RECORDS,
     record_bytes: int = RECORD_BYTES,
+    uneven: Any = "longer",
 ) -> Fetched:
     uniform = Uniform(records_in_all // OBJECTS, record_bytes)
     objects: list[Any] = [Described(uniform.size)] * OBJECTS
     indexes: list[Any] = [uniform] * OBJECTS
     options = {"verify": True, "max_record": 0}
     dataset = RemoteDataset(objects, IndexList(indexes), StorageOptions(), options)
-    spec = OrderSpec(**order_fields(order), seed=1, shard=(rank, ranks), batch_size=batch_size)
+    spec = OrderSpec(
+        **order_fields(order), seed=1, shard=(rank, ranks), batch_size=batch_size, uneven=uneven
+    )
     if order == "blocks":
         block, shards = plan_blocks(0, spec.window, len(dataset), dataset.size)
         spec = replace(spec, block=block, virtual_shards=shards)
@@ -127,3 +130,19 @@ def test_a_small_dataset_is_fetched_in_large_requests(records: int, record_bytes
         assert fetched.size <= 1.15 * len(fetched.records) * record_bytes
         assert fetched.size >= 0.95 * MIB * fetched.requests
         assert len(fetched.records) == records // 8
+
+
+@pytest.mark.parametrize("uneven", ["longer", "drop"])
+@pytest.mark.parametrize(
+    ("records", "record_bytes"), [(16_248, 8000), (300_008, 1000), (3064, 100_000)]
+)
+def test_one_of_64_ranks_of_a_small_dataset_needs_no_records_of_other_virtual_shards(
+    records: int, record_bytes: int, uneven: str
+) -> None:
+    # The last step is not whole, and each virtual shard has a rank.
+    for rank in (0, 1, 37, 62, 63):
+        fetched = requests_of("blocks", 16, rank, 64, records, record_bytes, uneven)
+        assert len(fetched.records) in (records // 64, records // 64 + 1)
+        assert fetched.size <= 1.06 * len(fetched.records) * record_bytes
+        # One block continues in the next object.
+        assert fetched.requests <= fetched.size / (1.05 * MIB) + 1

@@ -291,15 +291,16 @@ static void every_number_of_shards_has_the_same_steps(fr_shuffle shuffle, uint64
 }
 
 /* Where the number of shards divides that of the virtual shards, no two shards read a block. */
-static void no_two_shards_read_a_block(uint64_t shards) {
-    uint64_t owner[64], numbers[64];
-    for (int i = 0; i < 64; i++)
+static void no_two_shards_read_a_block(uint64_t shards, uint64_t count, fr_uneven uneven) {
+    uint64_t owner[640], numbers[64];
+    for (int i = 0; i < 640; i++)
         owner[i] = UINT64_MAX;
     for (uint64_t shard = 0; shard < shards; shard++) {
-        fr_order order = {.count = 640,
+        fr_order order = {.count = count,
                           .shuffle = FR_SHUFFLE_BLOCKS,
                           .seed = 1,
                           .epochs = 1,
+                          .uneven = uneven,
                           .shard_index = shard,
                           .shard_count = shards,
                           .batch_size = 64 / shards,
@@ -308,11 +309,15 @@ static void no_two_shards_read_a_block(uint64_t shards) {
                           .virtual_shards = 16};
         fr_sampler sampler;
         fr_slice slice;
+        const fr_blocks blocks = fr_order_blocks(&order);
         CHECK(fr_sampler_init(&sampler, &order, NULL) == FR_OK);
         for (uint64_t serial = 0; fr_order_slice(&order, serial, &slice) == FR_OK; serial++) {
             fr_sampler_numbers(&sampler, &slice, numbers);
             for (uint64_t row = 0; row < slice.rows; row++) {
-                uint64_t *own = &owner[numbers[row] / 10];
+                uint64_t block = blocks.count - 1;
+                while (fr_blocks_begin(&blocks, block) > numbers[row])
+                    block--;
+                uint64_t *own = &owner[block];
                 CHECK(*own == UINT64_MAX || *own == shard);
                 *own = shard;
             }
@@ -444,7 +449,10 @@ int main(void) {
                                                           across);
     }
     for (uint64_t shards = 1; shards <= 16; shards *= 2)
-        no_two_shards_read_a_block(shards);
+        for (uint64_t count = 600; count <= 640; count += 10 + shards) {
+            no_two_shards_read_a_block(shards, count, FR_UNEVEN_LONGER);
+            no_two_shards_read_a_block(shards, count, FR_UNEVEN_DROP);
+        }
     a_start_out_of_range_is_refused();
     an_unshuffled_order_is_as_it_stands();
     a_huge_order_does_not_overflow();
