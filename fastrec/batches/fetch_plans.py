@@ -21,7 +21,7 @@ __all__ = ["Batch", "Blocks", "Entries", "FetchPlanner", "Group"]
 _LEAST_GROUP = 4  # minimum number of groups that fit in a window
 _FIRST_GROUP = 1 << 20  # bytes of the first group; a consumer waits for all of it
 _MOST_UNUSED = 10  # at the end of an epoch, a tenth of the fetched records may be unused
-_LEAST_REST = 4  # a group is copied when at most this part, a quarter, of its records remains
+_LEAST_REST = 2  # a group is copied when at most this part, half, of its records remains
 
 
 class Entries(NamedTuple):

@@ -144,5 +144,5 @@ def test_drawn_records_do_not_stay_in_memory(sources: Sources) -> None:
                 del kept[number]
             kept.update({number: len(numbers) for number, numbers in rest.items()})
         most = max(most, sum(kept.values()))
-    assert most <= 4 * 1100
+    assert most <= 2 * 1100
     assert sum(kept.values()) >= len(buffer)
