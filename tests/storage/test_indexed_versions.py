@@ -155,3 +155,21 @@ def test_large_objects_in_memory_keep_their_versions(tmp_path: Path) -> None:
     index = DatasetIndex.open(f"memory://{tmp_path.name}/train.frdataset")
     assert all(file.version for file in index.files)
     assert sum(map(len, fastrec.Reader(f"memory://{tmp_path.name}/train.frdataset"))) == 20 << 20
+
+
+@pytest.mark.parametrize("shuffle", [False, "blocks", 8])
+def test_an_object_replaced_during_a_pass_is_named(tmp_path: Path, shuffle: Any) -> None:
+    """Each answer contains the version, so no request needs the header If-Match."""
+    objects = Versioned({"ETag"})
+    with ObjectServer(objects) as server:
+        write(server, tmp_path, 0, 0)
+        url = f"{server.url}/part-0.tfrecord"
+        batcher = fastrec.Batcher(url, FEATURES, 4, shuffle=shuffle, seed=0, epochs=50)
+        batches = iter(batcher)
+        assert len(next(batches)["i"]) == 4
+        write(server, tmp_path, 0, 7)  # of the same size
+        with pytest.raises(OSError, match="has changed since it was opened") as caught:
+            for _ in batches:
+                pass
+    assert caught.value.errno == errno.ESTALE
+    assert str(caught.value.filename) == url
