@@ -12,7 +12,7 @@ import numpy as np
 import fastrec
 
 from .dtypes import DType, as_dtype
-from .methods import RaggedMethods, SparseMethods, operator
+from .methods import RaggedMethods, SparseMethods
 from .ops import Op
 from .ops import ragged as of_ragged
 from .ops import sparse as of_sparse
@@ -173,10 +173,10 @@ class RaggedTensor(Composite, RaggedMethods):
         return (wrap(normal(row) if isinstance(row, fastrec.Ragged) else row) for row in self._raw)
 
     def __eq__(self, other: object) -> Any:
-        return operator("equal")(self, other)
+        return self._operate("equal", other)
 
     def __ne__(self, other: object) -> Any:
-        return operator("not_equal")(self, other)
+        return self._operate("not_equal", other)
 
     def __repr__(self) -> str:
         if isinstance(self._raw, Symbol):

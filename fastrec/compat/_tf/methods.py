@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from .ops import ragged_rows as of_rows
 from .ops import sparse as of_sparse
 from .ops import sparse_arithmetic as arithmetic
 from .ops.picking import index_of, python_number
-from .tensor import TensorShape
+from .tensor import Operators, TensorShape
 
 _INTEGERS = ("int32", "int64")
 
@@ -88,19 +88,7 @@ class SparseMethods(Methods):
         return self._call(arithmetic.DIVIDE, [self, self._tensor(other, self.dtype)], None)
 
 
-def operator(name: str, reflected: bool = False) -> Callable[..., Any]:
-    """Create a method of ragged tensors that applies an operator to the values."""
-
-    def operate(self: RaggedMethods, *others: Any) -> Any:
-        function = self._operators[name]
-        if reflected:
-            return self._mapped(lambda x, y: function(self._tensor(y, x.dtype), x), *others)
-        return self._mapped(function, *others)
-
-    return operate
-
-
-class RaggedMethods(Methods):
+class RaggedMethods(Methods, Operators):
     """Methods of ragged tensors of both versions."""
 
     __slots__ = ()
@@ -401,26 +389,12 @@ class RaggedMethods(Methods):
         axes = sorted({self._axis(axis) for axis in places})
         return self._call(of_rows.REDUCE, [self], name, kind=op.name, axes=axes, keepdims=keepdims)
 
-    __add__: Final = operator("add")
-    __radd__: Final = operator("add", True)
-    __sub__: Final = operator("subtract")
-    __rsub__: Final = operator("subtract", True)
-    __mul__: Final = operator("multiply")
-    __rmul__: Final = operator("multiply", True)
-    __truediv__: Final = operator("divide")
-    __rtruediv__: Final = operator("divide", True)
-    __floordiv__: Final = operator("floordiv")
-    __mod__: Final = operator("floormod")
-    __pow__: Final = operator("pow")
-    __lt__: Final = operator("less")
-    __le__: Final = operator("less_equal")
-    __gt__: Final = operator("greater")
-    __ge__: Final = operator("greater_equal")
-    __neg__: Final = operator("negative")
-    __abs__: Final = operator("abs")
-    __and__: Final = operator("and")
-    __or__: Final = operator("or")
-    __invert__: Final = operator("invert")
+    def _operate(self, name: str, *others: Any) -> Any:
+        return self._mapped(self._operators[name], *others)
+
+    def _operate_reflected(self, name: str, other: Any) -> Any:
+        function = self._operators[name]
+        return self._mapped(lambda x, y: function(self._tensor(y, x.dtype), x), other)
 
 
 def of_values(function: Callable[..., Any], x: Any, *others: Any) -> Any:

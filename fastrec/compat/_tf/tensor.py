@@ -35,25 +35,74 @@ class TensorShape(_TensorShape):
 OPERATORS: dict[str, Callable[..., Any]] = {}
 
 
-def _binary(name: str) -> Callable[[Any, Any], Any]:
-    def operate(self: Any, other: Any) -> Any:
-        return OPERATORS[name](self, other)
+def _unary(name: str) -> Callable[[Any], Any]:
+    return lambda self: self._operate(name)
 
-    return operate
+
+def _binary(name: str) -> Callable[[Any, Any], Any]:
+    return lambda self, other: self._operate(name, other)
 
 
 def _reflected(name: str) -> Callable[[Any, Any], Any]:
-    def operate(self: Any, other: Any) -> Any:
-        return OPERATORS[name](convert_to_tensor(other, self.dtype), self)
-
-    return operate
+    return lambda self, other: self._operate_reflected(name, other)
 
 
-class Tensor:
-    """An array of one type, or the symbol for one while a function is traced."""
+class Operators:
+    """Python's operators, for the tensors of both versions."""
+
+    __slots__ = ()
+
+    def _operate(self, name: str, *others: Any) -> Any:
+        """Apply the operator with this name to the tensor and the other operand, if any."""
+        raise NotImplementedError
+
+    def _operate_reflected(self, name: str, other: Any) -> Any:
+        """Apply the operator with this name to `other` and the tensor."""
+        raise NotImplementedError
+
+    __neg__: Final = _unary("negative")
+    __abs__: Final = _unary("abs")
+    __invert__: Final = _unary("invert")
+    __add__: Final = _binary("add")
+    __radd__: Final = _reflected("add")
+    __sub__: Final = _binary("subtract")
+    __rsub__: Final = _reflected("subtract")
+    __mul__: Final = _binary("multiply")
+    __rmul__: Final = _reflected("multiply")
+    __truediv__: Final = _binary("divide")
+    __rtruediv__: Final = _reflected("divide")
+    __floordiv__: Final = _binary("floordiv")
+    __rfloordiv__: Final = _reflected("floordiv")
+    __mod__: Final = _binary("floormod")
+    __rmod__: Final = _reflected("floormod")
+    __pow__: Final = _binary("pow")
+    __rpow__: Final = _reflected("pow")
+    __lt__: Final = _binary("less")
+    __le__: Final = _binary("less_equal")
+    __gt__: Final = _binary("greater")
+    __ge__: Final = _binary("greater_equal")
+    __and__: Final = _binary("and")
+    __rand__: Final = _reflected("and")
+    __or__: Final = _binary("or")
+    __ror__: Final = _reflected("or")
+    __xor__: Final = _binary("xor")
+    __rxor__: Final = _reflected("xor")
+
+
+class DenseOperators(Operators):
+    """Python's operators for dense tensors, including matrix products and indexing."""
 
     __slots__ = ()
     __array_priority__ = 100
+    __matmul__: Final = _binary("matmul")
+    __rmatmul__: Final = _reflected("matmul")
+    __getitem__: Final = _binary("getitem")
+
+
+class Tensor(DenseOperators):
+    """An array of one type, or the symbol for one while a function is traced."""
+
+    __slots__ = ()
     __hash__: ClassVar[None] = None  # type: ignore[assignment]
 
     @property
@@ -88,45 +137,13 @@ class Tensor:
                 f"Tensor's shape {self.shape} is not compatible with supplied shape {shape}."
             )
 
-    def __getitem__(self, key: Any) -> Any:
-        return OPERATORS["getitem"](self, key)
+    def _operate(self, name: str, *others: Any) -> Any:
+        return OPERATORS[name](self, *others)
 
-    __add__: Final = _binary("add")
-    __radd__: Final = _reflected("add")
-    __sub__: Final = _binary("subtract")
-    __rsub__: Final = _reflected("subtract")
-    __mul__: Final = _binary("multiply")
-    __rmul__: Final = _reflected("multiply")
-    __truediv__: Final = _binary("divide")
-    __rtruediv__: Final = _reflected("divide")
-    __floordiv__: Final = _binary("floordiv")
-    __rfloordiv__: Final = _reflected("floordiv")
-    __mod__: Final = _binary("floormod")
-    __rmod__: Final = _reflected("floormod")
-    __pow__: Final = _binary("pow")
-    __rpow__: Final = _reflected("pow")
-    __matmul__: Final = _binary("matmul")
-    __rmatmul__: Final = _reflected("matmul")
-    __lt__: Final = _binary("less")
-    __le__: Final = _binary("less_equal")
-    __gt__: Final = _binary("greater")
-    __ge__: Final = _binary("greater_equal")
+    def _operate_reflected(self, name: str, other: Any) -> Any:
+        return OPERATORS[name](convert_to_tensor(other, self.dtype), self)
+
     __eq__, __ne__ = _binary("equal"), _binary("not_equal")
-    __and__: Final = _binary("and")
-    __rand__: Final = _reflected("and")
-    __or__: Final = _binary("or")
-    __ror__: Final = _reflected("or")
-    __xor__: Final = _binary("xor")
-    __rxor__: Final = _reflected("xor")
-
-    def __neg__(self) -> Any:
-        return OPERATORS["negative"](self)
-
-    def __abs__(self) -> Any:
-        return OPERATORS["abs"](self)
-
-    def __invert__(self) -> Any:
-        return OPERATORS["invert"](self)
 
 
 class EagerTensor(Tensor):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from .._tf.dtypes import DType
 from .._tf.ops import Op
 from .._tf.shape import TensorShape
+from .._tf.tensor import DenseOperators
 
 if TYPE_CHECKING:
     from .graph import Graph
@@ -122,70 +123,24 @@ class Operation:
         return f"<tf.Operation {self.name!r} type={self.type}>"
 
 
-def _unary(name: str) -> Callable[[Any], Tensor]:
-    def method(self: Any) -> Tensor:
-        result: Tensor = operators[name](self)
-        return result
-
-    return method
-
-
-def _binary(name: str) -> Callable[[Any, Any], Tensor]:
-    def method(self: Any, other: Any) -> Tensor:
-        result: Tensor = operators[name](self, other)
-        return result
-
-    return method
-
-
-def _reflected(name: str) -> Callable[[Any, Any], Tensor]:
-    def method(self: Any, other: Any) -> Tensor:
-        result: Tensor = operators[name](other, self, reflected=True)
-        return result
-
-    return method
-
-
 class OperatorNotAllowedInGraphError(TypeError):
     """A tensor was used where a value is required."""
 
 
-class Arithmetic:
-    """Python's operators for tensors and variables."""
+class SymbolicOperators(DenseOperators):
+    """Python's operators for tensors and variables of a graph."""
 
     __slots__ = ()
-    __array_priority__ = 100
 
-    __neg__: Final = _unary("negative")
-    __abs__: Final = _unary("abs")
-    __invert__: Final = _unary("invert")
-    __add__: Final = _binary("add")
-    __radd__: Final = _reflected("add")
-    __sub__: Final = _binary("subtract")
-    __rsub__: Final = _reflected("subtract")
-    __mul__: Final = _binary("multiply")
-    __rmul__: Final = _reflected("multiply")
-    __truediv__: Final = _binary("divide")
-    __rtruediv__: Final = _reflected("divide")
-    __div__: Final = _binary("divide")
-    __floordiv__: Final = _binary("floordiv")
-    __rfloordiv__: Final = _reflected("floordiv")
-    __mod__: Final = _binary("floormod")
-    __rmod__: Final = _reflected("floormod")
-    __pow__: Final = _binary("pow")
-    __rpow__: Final = _reflected("pow")
-    __matmul__: Final = _binary("matmul")
-    __and__: Final = _binary("and")
-    __rand__: Final = _reflected("and")
-    __or__: Final = _binary("or")
-    __ror__: Final = _reflected("or")
-    __xor__: Final = _binary("xor")
-    __rxor__: Final = _reflected("xor")
-    __lt__: Final = _binary("less")
-    __le__: Final = _binary("less_equal")
-    __gt__: Final = _binary("greater")
-    __ge__: Final = _binary("greater_equal")
-    __getitem__: Final = _binary("getitem")
+    def _operate(self, name: str, *others: Any) -> Tensor:
+        result: Tensor = operators[name](self, *others)
+        return result
+
+    def _operate_reflected(self, name: str, other: Any) -> Tensor:
+        result: Tensor = operators[name](other, self, reflected=True)
+        return result
+
+    __div__: Callable[[Any, Any], Any] = DenseOperators.__truediv__
 
     def __iter__(self) -> Iterator[Any]:
         raise OperatorNotAllowedInGraphError(
@@ -213,7 +168,7 @@ class Arithmetic:
         )
 
 
-class Tensor(Arithmetic):
+class Tensor(SymbolicOperators):
     """The symbolic output of an operation, compared and hashed by identity."""
 
     __slots__ = ("__weakref__", "_shape", "dtype", "op", "value_index")

@@ -12,7 +12,7 @@ import numpy as np
 from .._tf.dtypes import DType, bool_, string
 from .._tf.errors import FailedPreconditionError, OutOfRangeError, invalid
 from .._tf.shape import TensorShape, in_messages
-from ._nodes import Arithmetic, Operation, Tensor
+from ._nodes import Operation, SymbolicOperators, Tensor
 from ._plan import frozen
 from .constants import convert_to_tensor
 from .control_flow import group
@@ -43,7 +43,7 @@ def _value(step: Any, op: Operation) -> Any:
     return value
 
 
-class Variable(Arithmetic):
+class Variable(SymbolicOperators):
     """A tensor whose value remains until another value is assigned.
 
     Parameters
