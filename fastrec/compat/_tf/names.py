@@ -315,12 +315,13 @@ NAMES = {
     .image_ops/1: ResizeMethod resize
     .image_ops/1: extract_glimpse resize_area resize_bicubic resize_bilinear
         resize_image_with_pad resize_images resize_nearest_neighbor
-    .draws: sample_distorted_bounding_box
+    .draws/1: sample_distorted_bounding_box
+    .draws:draws/2: sample_distorted_bounding_box
     @images/1: per_image_whitening=per_image_standardization
         resize_image_with_crop_or_pad=resize_with_crop_or_pad transpose_image=transpose
     @measures/1: extract_image_patches=extract_patches
     .array_ops/2: ResizeMethod resize resize_with_pad
-    .draws:draws: stateless_sample_distorted_bounding_box
+    .draws:stateless: stateless_sample_distorted_bounding_box=sample_distorted_bounding_box
     """,
     "initializers/1": """
     .scopes: constant=constant_initializer ones=ones_initializer
@@ -439,9 +440,11 @@ NAMES = {
     ._composites/1: RaggedTensorValue
     """,
     "random": """
-    .draws:draws: categorical fold_in gamma log_uniform_candidate_sampler normal shuffle split
-        stateless_categorical stateless_normal stateless_shuffle stateless_truncated_normal
-        stateless_uniform truncated_normal uniform uniform_candidate_sampler
+    .draws:draws: categorical gamma log_uniform_candidate_sampler normal shuffle truncated_normal
+        uniform uniform_candidate_sampler
+    .draws:stateless: fold_in split stateless_categorical=categorical stateless_normal=normal
+        stateless_shuffle=shuffle stateless_truncated_normal=truncated_normal
+        stateless_uniform=uniform
     .graph/1: get_seed set_random_seed
     .draws/1: multinomial
     .draws/2: Generator create_rng_state get_global_generator set_global_generator
@@ -449,7 +452,7 @@ NAMES = {
     """,
     "random.experimental/2": """
     .draws: Generator create_rng_state get_global_generator set_global_generator
-    .draws:draws: stateless_fold_in=fold_in stateless_shuffle stateless_split=split
+    .draws:stateless: stateless_fold_in=fold_in stateless_shuffle=shuffle stateless_split=split
     """,
     "raw_ops": """
     @warps: ImageProjectiveTransformV2 ImageProjectiveTransformV3

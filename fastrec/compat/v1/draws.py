@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any, Final
 
-from .._tf.faces.draws import Draws
+from .._tf.faces.draws import Draws, Stateless
 from .._tf.faces.images import random_functions
 from .._tf.kernels import philox
 from .._tf.ops.draws import Drawing, Starts
@@ -60,7 +60,8 @@ def drawn(
 
 
 draws: Final = Draws(GRAPHS, drawn, _shape_tensor, name_scope)
-image_draws: Final = SimpleNamespace(**random_functions(GRAPHS, draws))
+stateless: Final = Stateless(draws)
+image_draws: Final = SimpleNamespace(**random_functions(draws, stateless))
 
 
 def multinomial(
@@ -88,11 +89,10 @@ def sample_distorted_bounding_box(
     name: str | None = None,
 ) -> Any:
     """Draw a random part of an image: its start, its size, and its bounding box."""
-    source = draws.of_seed((seed or 0, seed2 or 0))
-    return draws.distorted_box(
-        source,
+    return draws.sample_distorted_bounding_box(
         image_size,
         bounding_boxes,
+        (seed or 0, seed2 or 0),
         min_object_covered,
         aspect_ratio_range,
         area_range,

@@ -129,8 +129,8 @@ def _distorted_box(
     **named: Any,
 ) -> Any:
     """Draw a part of an image: its start, its size and its box. The seeds are used as given."""
-    source = draws.of_seed((seed or 0, seed2 or 0))
-    return draws.distorted_box(source, image_size, bounding_boxes, *options, **named)
+    seeds = seed or 0, seed2 or 0
+    return draws.sample_distorted_bounding_box(image_size, bounding_boxes, seeds, *options, **named)
 
 
 def _get_seed(op_seed: int | None) -> tuple[int | None, int | None]:

@@ -15,10 +15,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from .._tf.faces.draws import Draws
+from .._tf.faces.draws import Distributions, Draws, Stateless
 from .._tf.faces.images import random_functions
 from .._tf.kernels import philox
-from .._tf.ops.draws import NORMAL, TRUNCATED_NORMAL, CountedStarts, Drawing, Starts
+from .._tf.ops.draws import CountedStarts, Drawing, Starts
 from .._tf.ops.joining import PACK
 from .._tf.seeds import generator, graph_seed
 from .._tf.tensor import convert_to_tensor
@@ -85,8 +85,17 @@ def _no_scope(name: str | None, default: str) -> Any:
     return contextlib.nullcontext()
 
 
+def _drawn_by(
+    op: Drawing, inputs: Sequence[Any], seed: Generator, name: str | None = None, **how: Any
+) -> Any:
+    """Return the draws of an operation from the state of a generator."""
+    return drawn(op, inputs, lambda: seed._state, **how)
+
+
 draws: Final = Draws(EAGER, _drawn, _sizes, _no_scope)
-image_draws: Final = SimpleNamespace(**random_functions(EAGER, draws))
+stateless: Final = Stateless(draws)
+image_draws: Final = SimpleNamespace(**random_functions(draws, stateless))
+_of_generators = Distributions(EAGER, _drawn_by, _sizes, _no_scope)
 
 
 class Generator:
@@ -148,9 +157,6 @@ class Generator:
         """Skip `delta` numbers."""
         self._state.reserve(int(np.asarray(delta)) * philox.PER_OUTPUT)
 
-    def _draw(self, op: Drawing, inputs: Sequence[Any], **how: Any) -> Any:
-        return drawn(op, inputs, lambda: self._state, **how)
-
     def uniform(
         self,
         shape: Any,
@@ -160,11 +166,11 @@ class Generator:
         name: str | None = None,
     ) -> Any:
         """Return numbers from `minval` up to but excluding `maxval`."""
-        return draws.numbers(self._draw, shape, minval, maxval, dtype)
+        return _of_generators.uniform(shape, minval, maxval, dtype, self)
 
     def uniform_full_int(self, shape: Any, dtype: Any = "uint64", name: str | None = None) -> Any:
         """Return integers from the whole range of the type."""
-        return draws.integers(self._draw, shape, dtype)
+        return _of_generators._integers(shape, dtype, self)
 
     def normal(
         self,
@@ -175,7 +181,7 @@ class Generator:
         name: str | None = None,
     ) -> Any:
         """Return normally distributed numbers."""
-        return draws.normals(self._draw, NORMAL, shape, mean, stddev, dtype)
+        return _of_generators.normal(shape, mean, stddev, dtype, self)
 
     def truncated_normal(
         self,
@@ -186,16 +192,16 @@ class Generator:
         name: str | None = None,
     ) -> Any:
         """Return normally distributed numbers within two standard deviations of the mean."""
-        return draws.normals(self._draw, TRUNCATED_NORMAL, shape, mean, stddev, dtype)
+        return _of_generators.truncated_normal(shape, mean, stddev, dtype, self)
 
     def make_seeds(self, count: int = 1) -> Any:
         """Return seeds for stateless draws, one per column."""
-        keys = draws.integers(self._draw, [count], "int64")
+        keys = _of_generators._integers([count], "int64", self)
         return run(PACK, [keys, convert_to_tensor(np.zeros(count, np.int64))], axis=0)
 
     def split(self, count: int = 1) -> list[Generator]:
         """Return new generators with different keys."""
-        keys = draws.integers(self._draw, [count], "int64")
+        keys = _of_generators._integers([count], "int64", self)
         return [Generator(state=[0, 0, int(key)]) for key in keys]
 
 
@@ -217,29 +223,3 @@ def set_global_generator(generator: Generator) -> None:
 def create_rng_state(seed: int, alg: Any = None) -> Any:
     """Return the state of a generator with a seed."""
     return np.array([int(seed), 0, 0], np.int64)
-
-
-def sample_distorted_bounding_box(
-    image_size: Any,
-    bounding_boxes: Any,
-    seed: int = 0,
-    min_object_covered: Any = 0.1,
-    aspect_ratio_range: Any = None,
-    area_range: Any = None,
-    max_attempts: int | None = None,
-    use_image_if_no_bounding_boxes: bool | None = None,
-    name: str | None = None,
-) -> Any:
-    """Draw a random part of an image: its start, its size, and its bounding box."""
-    source = draws.of_seed(seed or (0, 0))
-    return draws.distorted_box(
-        source,
-        image_size,
-        bounding_boxes,
-        min_object_covered,
-        aspect_ratio_range,
-        area_range,
-        max_attempts,
-        use_image_if_no_bounding_boxes,
-        name,
-    )

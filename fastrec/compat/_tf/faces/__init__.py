@@ -98,14 +98,17 @@ class Version(NamedTuple):
 class Functions:
     """Functions of one topic, where all names of a function refer to the same object."""
 
-    # Public order of parameters, if it differs from the method's.
+    # Public order of parameters, if it differs from the method's, and a note for these functions.
     _orders: ClassVar[dict[str, str]] = {}
+    _note = ""
 
     def __init__(self) -> None:
         for name in dir(type(self)):
             if not name.startswith("_"):
                 function, order = getattr(self, name), self._orders.get(name)
-                setattr(self, name, function if order is None else in_order(function, order))
+                if order is not None:
+                    function = in_order(function, order, self._note)
+                setattr(self, name, function)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if not name.startswith("_"):
@@ -150,21 +153,24 @@ def functions_of(*faces: Functions) -> dict[str, Callable[..., Any]]:
     return {name: function for name, function in found.items() if not name.startswith("_")}
 
 
-def in_order(function: Callable[..., Any], order: str) -> Callable[..., Any]:
+def in_order(function: Callable[..., Any], order: str, note: str = "") -> Callable[..., Any]:
     """Return the same function with other parameters.
 
     Parameters
     ----------
     function : callable
     order : str
-        The names of the new parameters. ``old=new`` renames a parameter, and ``-name`` adds a
-        parameter that the function lacks and that has no effect.
+        The names of the new parameters. ``old=new`` renames a parameter, ``name!`` makes it
+        required, and ``-name`` adds a parameter that is ignored.
+    note : str
+        Follows the description of the function.
     """
     import inspect  # the functions of version 2 do not need inspect
 
-    pairs = [each.strip("-").partition("=") for each in order.split()]
+    pairs = [each.strip("-!").partition("=") for each in order.split()]
     renamed = {old: new for old, _, new in pairs if new}
     unused = {each[1:] for each in order.split() if each.startswith("-")}
+    demanded = [each[:-1] for each in order.split() if each.endswith("!")]
     positional = inspect.Parameter.POSITIONAL_OR_KEYWORD
     known = dict(inspect.signature(function).parameters)
     parameters: list[inspect.Parameter] = []
@@ -173,20 +179,27 @@ def in_order(function: Callable[..., Any], order: str) -> Callable[..., Any]:
             continue
         required = all(each.default is each.empty for each in parameters) and not new
         default = known[old].default if old in known else None
+        kind = known[old].annotation if old in known else Any
         if default is inspect.Parameter.empty and not required:
             default = None  # the function itself reports the missing argument
-        parameters.append(inspect.Parameter(old, positional, default=default))
+        default = inspect.Parameter.empty if old in demanded else default
+        parameters.append(inspect.Parameter(old, positional, default=default, annotation=kind))
     signature = inspect.Signature(parameters, return_annotation=Any)
 
     @functools.wraps(function)
     def called(*arguments: Any, **named: Any) -> Any:
         given = signature.bind_partial(*arguments, **named).arguments
+        for name in demanded:
+            if name not in given:
+                raise TypeError(f"{called.__name__}() requires the argument {name!r}")
         for old in renamed.keys() & given.keys():
             new = renamed[old]
             given[new] = one_of(old, given.pop(old), new, given.get(new))
         return function(**{name: value for name, value in given.items() if name not in unused})
 
     called.__signature__ = signature  # type: ignore[attr-defined]
+    if note:
+        called.__doc__ = f"{function.__doc__}\n\n{note}"
     return called
 
 

@@ -14,7 +14,7 @@ from ..ops import geometry as colours
 from ..ops.codecs import ADJUST_JPEG_QUALITY
 from ..ops.shaping import SHAPE
 from . import Faces, Version, functions_of
-from .draws import Draws
+from .draws import Distributions, Draws, Stateless
 from .strings import as_bytes
 
 _FLOATS = ("float16", "float32", "float64")
@@ -376,16 +376,13 @@ class _ImageDraws(Faces):
     Parameters
     ----------
     version : Version
-    numbers : Draws
-    source : callable
-        Takes a seed, and returns a function that draws with it: :meth:`Draws.of_seed` or
-        :meth:`Draws.of_pair`.
+    numbers : Distributions
+        The numbers that are drawn.
     """
 
-    def __init__(self, version: Version, numbers: Draws, source: Callable[..., Any]) -> None:
+    def __init__(self, version: Version, numbers: Distributions) -> None:
         super().__init__(version)
-        self._numbers, self._source = numbers.numbers, source
-        self._images = Images(version)
+        self._numbers, self._images = numbers, Images(version)
 
     def _uniform(
         self,
@@ -395,7 +392,7 @@ class _ImageDraws(Faces):
         maxval: Any = None,
         dtype: Any = "float32",
     ) -> Any:
-        return self._numbers(self._source(seed), shape, minval, maxval, dtype)
+        return self._numbers._uniform(shape, minval, maxval, dtype, seed)
 
     def _flip(self, op: Op, image: Any, seed: Any) -> Any:
         tensor = self._tensor(image)
@@ -459,10 +456,11 @@ class _ImageDraws(Faces):
         return self._images.adjust_jpeg_quality(image, quality)
 
 
-def random_functions(version: Version, draws: Draws) -> dict[str, Callable[..., Any]]:
+def random_functions(draws: Draws, stateless: Stateless) -> dict[str, Callable[..., Any]]:
     """Return the random functions of ``tf.image`` by name."""
-    seeded = functions_of(_ImageDraws(version, draws, draws.of_seed))
-    stateless = functions_of(_ImageDraws(version, draws, draws.of_pair))
-    found = {f"random_{name}": each for name, each in seeded.items()}
-    found |= {f"stateless_random_{name}": each for name, each in stateless.items()}
+    found = {
+        f"{numbers._prefix}random_{name}": function
+        for numbers in (draws, stateless)
+        for name, function in functions_of(_ImageDraws(draws._version, numbers)).items()
+    }
     return under_own_names(found)
