@@ -162,23 +162,28 @@ NAMES = {
     ._version1/2: v1
     """,
     "config": """
-    _tf.settings: LogicalDeviceConfiguration experimental_functions_run_eagerly
-        experimental_run_functions_eagerly functions_run_eagerly
-        get_logical_device_configuration get_soft_device_placement get_visible_devices
-        list_logical_devices list_physical_devices run_functions_eagerly
-        set_logical_device_configuration set_soft_device_placement set_visible_devices
+    _tf.settings: LogicalDeviceConfiguration
+        experimental_functions_run_eagerly=functions_run_eagerly
+        experimental_run_functions_eagerly=run_functions_eagerly functions_run_eagerly
+        get_logical_device_configuration get_soft_device_placement
+        get_visible_devices=list_physical_devices list_logical_devices=list_physical_devices
+        list_physical_devices run_functions_eagerly set_logical_device_configuration
+        set_soft_device_placement set_visible_devices
     """,
     "config.experimental": """
     _tf.settings: VirtualDeviceConfiguration=LogicalDeviceConfiguration enable_op_determinism
-        get_memory_growth get_visible_devices list_physical_devices set_memory_growth
-        set_virtual_device_configuration set_visible_devices
+        get_memory_growth get_visible_devices=list_physical_devices list_physical_devices
+        set_memory_growth set_virtual_device_configuration=set_logical_device_configuration
+        set_visible_devices
     """,
     "config.optimizer": """
     _tf.settings: get_experimental_options get_jit set_experimental_options set_jit
     """,
     "config.threading": """
-    _tf.settings: get_inter_op_parallelism_threads get_intra_op_parallelism_threads
-        set_inter_op_parallelism_threads set_intra_op_parallelism_threads
+    _tf.settings: get_inter_op_parallelism_threads=get_parallelism_threads
+        get_intra_op_parallelism_threads=get_parallelism_threads
+        set_inter_op_parallelism_threads=set_parallelism_threads
+        set_intra_op_parallelism_threads=set_parallelism_threads
     """,
     "contrib/1": "",
     "contrib.data/1": """
@@ -257,8 +262,9 @@ NAMES = {
         assert_non_negative assert_non_positive assert_none_equal assert_positive
         assert_proper_iterable assert_rank assert_rank_at_least assert_rank_in
         assert_same_float_dtype assert_scalar assert_shapes assert_type check_numerics
-        disable_check_numerics disable_traceback_filtering enable_check_numerics
-        enable_traceback_filtering is_numeric_tensor set_log_device_placement
+        is_numeric_tensor
+    _tf.settings: disable_check_numerics disable_traceback_filtering=enable_traceback_filtering
+        enable_check_numerics enable_traceback_filtering set_log_device_placement
     @math/1: is_finite is_inf is_nan
     @special/1: is_non_decreasing is_strictly_increasing
     """,

@@ -40,16 +40,6 @@ def list_physical_devices(device_type: str | None = None) -> list[Any]:
     return []
 
 
-def list_logical_devices(device_type: str | None = None) -> list[Any]:
-    """Return no devices: functions run on the processors that NumPy uses."""
-    return []
-
-
-def get_visible_devices(device_type: str | None = None) -> list[Any]:
-    """Return no devices: functions run on the processors that NumPy uses."""
-    return []
-
-
 def set_visible_devices(devices: Any, device_type: str | None = None) -> None:
     """Do nothing, since all work runs on one device."""
 
@@ -80,10 +70,6 @@ def set_logical_device_configuration(device: Any, logical_devices: Any) -> None:
     """Do nothing, since all work runs on one device."""
 
 
-def set_virtual_device_configuration(device: Any, logical_devices: Any) -> None:
-    """Do nothing, since all work runs on one device."""
-
-
 def functions_run_eagerly() -> bool:
     """Return False: functions of datasets are traced where possible."""
     return False
@@ -93,34 +79,16 @@ def run_functions_eagerly(run_eagerly: bool) -> None:
     """Do nothing: whether a function is traced does not change its result."""
 
 
-def experimental_functions_run_eagerly() -> bool:
-    """Return False: functions of datasets are traced where possible."""
-    return False
-
-
-def experimental_run_functions_eagerly(run_eagerly: bool) -> None:
-    """Do nothing: whether a function is traced does not change its result."""
-
-
 def enable_op_determinism() -> None:
     """Do nothing: operations are deterministic."""
 
 
-def get_intra_op_parallelism_threads() -> int:
-    """Return 0: each operation chooses its number of threads."""
-    return 0
-
-
-def set_intra_op_parallelism_threads(num_threads: int) -> None:
-    """Do nothing: each operation chooses its number of threads."""
-
-
-def get_inter_op_parallelism_threads() -> int:
+def get_parallelism_threads() -> int:
     """Return 0: the number of threads follows the number of processors."""
     return 0
 
 
-def set_inter_op_parallelism_threads(num_threads: int) -> None:
+def set_parallelism_threads(num_threads: int) -> None:
     """Do nothing: the number of threads follows the number of processors."""
 
 
@@ -165,10 +133,6 @@ def set_log_device_placement(enabled: bool) -> None:
 
 
 def enable_traceback_filtering() -> None:
-    """Do nothing: tracebacks are those of Python."""
-
-
-def disable_traceback_filtering() -> None:
     """Do nothing: tracebacks are those of Python."""
 
 

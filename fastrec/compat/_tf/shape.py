@@ -378,6 +378,14 @@ def as_shape(value: Any) -> TensorShape:
     return value if isinstance(value, TensorShape) else TensorShape(value)
 
 
+def common_shape(one: TensorShape, other: TensorShape) -> TensorShape:
+    """Return the most specific shape that includes both; sizes that differ are unknown."""
+    first, second = one.sizes, other.sizes
+    if first is None or second is None or len(first) != len(second):
+        return type(one)(None)
+    return type(one)([a if a == b else None for a, b in zip(first, second, strict=True)])
+
+
 def in_messages(shape: Any) -> str:
     """Format a shape as messages of TensorFlow's kernels do: ``[2,?]``, or ``<unknown>``."""
     sizes = as_shape(shape).sizes

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Final
 import numpy as np
 
 from .dtypes import DType, as_dtype, int64
+from .shape import common_shape
 from .structure import flatten
 from .tensor import Tensor, TensorShape, convert_to_tensor
 
@@ -345,10 +346,7 @@ def common(one: TypeSpec, other: TypeSpec) -> TypeSpec:
     """Return the spec that includes two specs of one type."""
     if isinstance(one, TensorArraySpec) and isinstance(other, TensorArraySpec):
         return one.written(other.element_shape)  # one of the arrays may have been written to
-    first, second = one.shape.sizes, other.shape.sizes
-    if first is None or second is None or len(first) != len(second):
-        return one.reshaped(None)
-    return one.reshaped([a if a == b else None for a, b in zip(first, second, strict=True)])
+    return one.reshaped(common_shape(one.shape, other.shape))
 
 
 def sample(spec: TypeSpec, unknown: int, number: int) -> Any:

@@ -145,7 +145,31 @@ def _built(dataset: Dataset) -> _base.Dataset:
     return dataset._build()
 
 
-class Dataset:
+class Elements:
+    """Types, shapes and classes of the components of an element."""
+
+    @property
+    def element_spec(self) -> Any:
+        """Types and shapes of the components of an element."""
+        raise NotImplementedError
+
+    @property
+    def output_types(self) -> Any:
+        """The types of the components of an element."""
+        return map_leaves(lambda spec: spec.dtype, self.element_spec)
+
+    @property
+    def output_shapes(self) -> Any:
+        """The static shapes of the components of an element."""
+        return map_leaves(lambda spec: TensorShape(spec.shape.sizes), self.element_spec)
+
+    @property
+    def output_classes(self) -> Any:
+        """The classes of the components of an element."""
+        return map_leaves(class_of, self.element_spec)
+
+
+class Dataset(Elements):
     """Elements of tensors, which an iterator yields one by one.
 
     Attributes
@@ -336,21 +360,6 @@ class Dataset:
     def element_spec(self) -> Any:
         """Types and shapes of the components of an element."""
         return self._specs_only.element_spec
-
-    @property
-    def output_types(self) -> Any:
-        """The types of the components of an element."""
-        return map_leaves(lambda spec: spec.dtype, self.element_spec)
-
-    @property
-    def output_shapes(self) -> Any:
-        """The static shapes of the components of an element."""
-        return map_leaves(lambda spec: TensorShape(spec.shape.sizes), self.element_spec)
-
-    @property
-    def output_classes(self) -> Any:
-        """The classes of the components of an element."""
-        return map_leaves(class_of, self.element_spec)
 
     def __iter__(self) -> Any:
         raise RuntimeError(

@@ -13,6 +13,7 @@ import numpy as np
 import fastrec
 
 from .._tf.errors import UnimplementedError, invalid
+from .._tf.tensor_proto import field, fields, signed, varint
 from ._attempts import Cancellation, held
 from ._queueing import Queue
 from ._rows import Array, Row
@@ -195,14 +196,10 @@ class ReaderState:
             if not self._serializable:
                 raise UnimplementedError(None, None, "Reader SerializeState")
             numbers = (self._started, self._finished, self.produced)
-            state = b"".join(
-                bytes([field << 3]) + _varint(number)
-                for field, number in enumerate(numbers, 1)
-                if number
-            )
+            parts = [varint(at << 3) + varint(n) for at, n in enumerate(numbers, 1) if n]
             if self._work:
-                state += b"\x22" + _varint(len(self._work)) + self._work
-            return state
+                parts.append(field(4, self._work))
+            return b"".join(parts)
 
     def restore(self, state: bytes, step: Cancellation) -> None:
         """Restore a state of :meth:`serialize`.
@@ -218,10 +215,10 @@ class ReaderState:
             self._reset()
             if not self._serializable:
                 raise UnimplementedError(None, None, "Reader RestoreState")
-            fields = _parsed(state)
-            if fields is None:
+            found = _parsed(state)
+            if found is None:
                 raise invalid(f"Could not parse state for {self._label}: {_escaped(state)}")
-            numbers, work = fields
+            numbers, work = found
             if min(numbers) < 0:
                 raise invalid(f"Unexpected negative value when restoring in {self._label}")
             if numbers[0] > numbers[1]:
@@ -232,46 +229,18 @@ class ReaderState:
             self._work = work
 
 
-def _varint(number: int) -> bytes:
-    out = bytearray()
-    while number > 0x7F:
-        out.append(number & 0x7F | 0x80)
-        number >>= 7
-    out.append(number)
-    return bytes(out)
-
-
-def _read_varint(data: bytes, at: int) -> tuple[int, int]:
-    number = 0
-    for i in range(10):
-        byte = data[at + i]
-        number |= (byte & 0x7F) << 7 * i
-        if byte < 0x80:
-            number &= 2**64 - 1
-            return number - (number >> 63 << 64), at + i + 1
-    raise IndexError
-
-
 def _parsed(data: bytes) -> tuple[tuple[int, int, int], bytes] | None:
     """Return the three counters and the work item of a state; None if it is invalid."""
-    numbers, work, at = [0, 0, 0], b"", 0
+    numbers, work = [0, 0, 0], b""
     try:
-        while at < len(data):
-            tag, at = _read_varint(data, at)
-            field, wire = tag >> 3, tag & 7
-            if wire not in (0, 2) or field < 1 or (field < 4 and wire) or (field == 4 and not wire):
+        for number, value in fields(data):
+            if number <= 4 and isinstance(value, int) != (number < 4):
                 return None
-            value, at = _read_varint(data, at)
-            if wire == 0:
-                if field < 4:
-                    numbers[field - 1] = value
-                continue
-            if not 0 <= value <= len(data) - at:
-                return None
-            if field == 4:
-                work = data[at : at + value]
-            at += value
-    except IndexError:
+            if number < 4:
+                numbers[number - 1] = signed(value)
+            elif number == 4:
+                work = value
+    except ValueError:
         return None
     return (numbers[0], numbers[1], numbers[2]), work
 

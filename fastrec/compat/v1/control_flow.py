@@ -11,7 +11,7 @@ from .._tf.dtypes import DType, as_dtype, bool_
 from .._tf.errors import invalid
 from .._tf.faces.checks import Checks, summary
 from .._tf.faces.control_flow import Choosing
-from .._tf.shape import TensorShape, in_messages
+from .._tf.shape import TensorShape, common_shape, in_messages
 from .._tf.structure import LEAF, flatten
 from .._tf.tensor import as_array
 from .._tf.tracing.loops import in_arrays, in_lists, stacked
@@ -174,13 +174,6 @@ def _as_given(like: Any, parts: Sequence[Any]) -> Any:
     return build(like)
 
 
-def _merged(a: TensorShape, b: TensorShape) -> TensorShape:
-    x, y = a.sizes, b.sizes
-    if x is None or y is None or len(x) != len(y):
-        return TensorShape(None)
-    return TensorShape([m if m == n else None for m, n in zip(x, y, strict=True)])
-
-
 def cond(
     pred: Any,
     true_fn: Callable[[], Any] | None = None,
@@ -221,7 +214,7 @@ def _taken(holds: bool, yes: _Branch, no: _Branch) -> list[Tensor]:
     for a, b in zip(yes.tensors, no.tensors, strict=True):
         if isinstance(a, Tensor) and isinstance(b, Tensor):
             found.append(math.identity(a if holds else b))
-            found[-1]._shape = _merged(a.shape, b.shape)
+            found[-1]._shape = common_shape(a.shape, b.shape)
     return found
 
 
@@ -262,7 +255,7 @@ def _conditional(pred: Tensor, yes: _Branch, no: _Branch, strict: bool) -> Any:
 
     pairs = zip(yes.tensors, no.tensors, strict=True)
     outputs = [
-        (a.dtype, _merged(a.shape, b.shape))
+        (a.dtype, common_shape(a.shape, b.shape))
         for a, b in pairs
         if isinstance(a, Tensor) and isinstance(b, Tensor)
     ]

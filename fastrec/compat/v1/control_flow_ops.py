@@ -15,16 +15,14 @@ import numpy as np
 from .._tf.dtypes import bool_, int32
 from .._tf.errors import invalid
 from .._tf.ops.arithmetic import LOGICAL_AND, LOGICAL_NOT
+from .._tf.shape import common_shape
 from .._tf.tensor import convert_to_tensor as as_eager
 from .._tf.tracing.calls import Unfit
 from .._tf.tracing.parts import chosen
 from .._tf.tracing.recording import Symbol, run
 from ._nodes import DEAD, Operation, Tensor
 from .constants import constant_value, convert_to_tensor
-from .control_flow import (
-    _merged,
-    tuple_,
-)
+from .control_flow import tuple_
 from .graph import create_op
 
 tuple = tuple_
@@ -66,7 +64,7 @@ def merge(inputs: Sequence[Any], name: str | None = None) -> MergeOutput:
 
     shape = tensors[0].shape
     for tensor in tensors[1:]:
-        shape = _merged(shape, tensor.shape)
+        shape = common_shape(shape, tensor.shape)
     outputs = [(tensors[0].dtype, shape), (int32, ())]
     op = create_op("Merge", tensors, outputs, kernel, name=name, stateful=True)
     if not op.switched:

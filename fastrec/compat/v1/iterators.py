@@ -19,10 +19,10 @@ from .._tf.errors import FailedPreconditionError, OutOfRangeError, invalid
 from .._tf.seeds import running
 from .._tf.shape import TensorShape
 from .._tf.specs import SparseTensorSpec, TensorSpec, TypeSpec
-from .._tf.structure import flatten, map_leaves, pack
+from .._tf.structure import flatten, pack
 from .._tf.tensor import boxed
-from ._composites import SparseTensor, class_of, parts_of, put_together, specs_of
-from ._datasets import Dataset
+from ._composites import SparseTensor, parts_of, put_together, specs_of
+from ._datasets import Dataset, Elements
 from ._nodes import Operation, Tensor
 from ._runtime import Step
 from .constants import convert_to_tensor
@@ -52,7 +52,7 @@ class _State:
     elements: DatasetIterator | None = None
 
 
-class Iterator:
+class Iterator(Elements):
     """The elements of a dataset, as tensors that have the next element in each run."""
 
     def __init__(self, structure: Any, specs: list[TypeSpec]) -> None:
@@ -214,21 +214,6 @@ class Iterator:
     def element_spec(self) -> Any:
         """Types and shapes of the components of an element."""
         return pack(self._structure, self._specs)
-
-    @property
-    def output_types(self) -> Any:
-        """The types of the components of an element."""
-        return map_leaves(lambda spec: spec.dtype, self.element_spec)
-
-    @property
-    def output_shapes(self) -> Any:
-        """The static shapes of the components of an element."""
-        return map_leaves(lambda spec: TensorShape(spec.shape.sizes), self.element_spec)
-
-    @property
-    def output_classes(self) -> Any:
-        """The classes of the components of an element."""
-        return map_leaves(class_of, self.element_spec)
 
 
 def _signature(types: Any, shapes: Any, classes: Any) -> tuple[Any, list[TypeSpec]]:

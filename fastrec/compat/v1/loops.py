@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from .._tf.faces.control_flow import Folds
-from .._tf.shape import TensorShape
+from .._tf.shape import TensorShape, common_shape
 from .._tf.structure import flatten, pack
 from .._tf.tracing.loops import folded, turned
 from ._nodes import Tensor
 from .constants import convert_to_tensor
-from .control_flow import _Branch, _merged, _not_alone, alignment, check_lengths, rows_of
+from .control_flow import _Branch, _not_alone, alignment, check_lengths, rows_of
 from .graph import create_op, get_default_graph, name_scope
 from .tensor_array import TensorArray
 
@@ -104,7 +104,7 @@ def _check_body(before: Sequence[Tensor], after: Sequence[Any]) -> None:
                 f"body must give tensors of the types of loop_vars, got {other.dtype.name} for "
                 f"{one.dtype.name}"
             )
-        wider = _merged(one.shape, other.shape)
+        wider = common_shape(one.shape, other.shape)
         if wider.sizes != one.shape.sizes:
             raise ValueError(
                 f"Input tensor enters the loop with shape {one.shape}, but has shape {other.shape} "

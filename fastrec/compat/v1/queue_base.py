@@ -11,7 +11,7 @@ import numpy as np
 
 from .._tf.dtypes import DType, as_dtype, bool_, int32, resource
 from .._tf.errors import invalid
-from .._tf.shape import TensorShape
+from .._tf.shape import TensorShape, common_shape
 from ._nodes import Operation, Tensor
 from ._queueing import Queue
 from .constants import constant_value, convert_to_tensor
@@ -34,14 +34,6 @@ def as_names(names: Any, dtypes: Sequence[DType]) -> list[str] | None:
             f"len(names)={len(listed)},len(dtypes)={len(dtypes)}"
         )
     return listed
-
-
-def _common(first: TensorShape, second: TensorShape) -> TensorShape:
-    """Return the most specific shape that includes both; sizes that differ are unknown."""
-    if first.ndims is None or first.ndims != second.ndims:
-        return TensorShape(None)
-    pairs = zip(first.as_list(), second.as_list(), strict=True)
-    return TensorShape([a if a == b else None for a, b in pairs])
 
 
 class QueueBase:
@@ -86,7 +78,7 @@ class QueueBase:
         if any(queue.names != first.names for queue in queues):
             raise TypeError("Queues do not have matching component names.")
         shapes = [
-            functools.reduce(_common, each)
+            functools.reduce(common_shape, each)
             for each in zip(*[queue.shapes for queue in queues], strict=True)
         ]
 

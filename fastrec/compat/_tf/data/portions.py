@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from .. import errors as _errors
 from ..errors import invalid
+from ..shape import common_shape
 from ..specs import TypeSpec
 from ..structure import pack
 from .pipeline import INFINITE, UNKNOWN, Node, Portion
@@ -172,7 +173,7 @@ class Concatenate(Node):
         super().__init__(first, other)
         first, other = self.inputs
         self._specs = [
-            one.reshaped(_common(one, another))
+            one.reshaped(common_shape(one.shape, another.shape))
             for one, another in zip(first.specs, other.specs, strict=True)
         ]
         self.inputs = (*_parts(first), *_parts(other))
@@ -221,13 +222,6 @@ def check_alike(first: Node, other: Node) -> None:
     ):
         shown = " vs.   ".join(str(pack(node.structure, node.specs)) for node in (first, other))
         raise TypeError(f"Incompatible dataset elements:\n  {shown}")
-
-
-def _common(one: TypeSpec, other: TypeSpec) -> Any:
-    a, b = one.shape.sizes, other.shape.sizes
-    if a is None or b is None or len(a) != len(b):
-        return None
-    return [x if x == y else None for x, y in zip(a, b, strict=True)]
 
 
 class Counted(Node):

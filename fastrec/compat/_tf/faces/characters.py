@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
 from ..dtypes import int32, string
 from ..errors import invalid
@@ -14,6 +14,47 @@ from ..ops import unicode as rows
 from ..ops.cutting import FORMAT
 from . import Faces, Version
 from .strings import as_bytes
+
+
+def _decoder(offsets: bool) -> Callable[..., Any]:
+    """Return the function that decodes strings, and returns the `offsets` of code points, too."""
+    op = rows.DECODE_WITH_OFFSETS if offsets else rows.DECODE
+
+    def decode(
+        self: Characters,
+        input: Any,
+        input_encoding: str,
+        errors: str = "replace",
+        replacement_char: int = 65533,
+        replace_control_characters: bool = False,
+        name: str | None = None,
+    ) -> Any:
+        how = self._errors(errors, replacement_char, replace_control_characters)
+        encoding = {"encoding": input_encoding, "wants_offsets": offsets}
+        found = self._in_parts(op, input, name, errors=how, **encoding)
+        return tuple(found) if offsets else found[0]
+
+    return decode
+
+
+def _splitter(offsets: bool) -> Callable[..., Any]:
+    """Return the function that splits strings, and returns the `offsets` of characters, too."""
+    op = rows.SPLIT_WITH_OFFSETS if offsets else rows.SPLIT
+
+    def split(
+        self: Characters,
+        input: Any,
+        input_encoding: str,
+        errors: str = "replace",
+        replacement_char: int = 65533,
+        name: str | None = None,
+    ) -> Any:
+        how = self._errors(errors, replacement_char)
+        encoding = {"encoding": self._output(input_encoding), "wants_offsets": offsets}
+        found = self._in_parts(op, input, name, errors=how, **encoding)
+        return tuple(found) if offsets else found[0]
+
+    return split
 
 
 class Characters(Faces):
@@ -86,63 +127,10 @@ class Characters(Faces):
         """Split strings into bytes; each byte is a string."""
         return self._in_parts(rows.BYTES_SPLIT, input, name)[0]
 
-    def unicode_decode(
-        self,
-        input: Any,
-        input_encoding: str,
-        errors: str = "replace",
-        replacement_char: int = 65533,
-        replace_control_characters: bool = False,
-        name: str | None = None,
-    ) -> Any:
-        """Decode strings into code points."""
-        how = self._errors(errors, replacement_char, replace_control_characters)
-        encoding = {"encoding": input_encoding, "wants_offsets": False}
-        return self._in_parts(rows.DECODE, input, name, errors=how, **encoding)[0]
-
-    def unicode_decode_with_offsets(
-        self,
-        input: Any,
-        input_encoding: str,
-        errors: str = "replace",
-        replacement_char: int = 65533,
-        replace_control_characters: bool = False,
-        name: str | None = None,
-    ) -> tuple[Any, Any]:
-        """Decode strings into code points, and return the start offset of each."""
-        how = self._errors(errors, replacement_char, replace_control_characters)
-        encoding = {"encoding": input_encoding, "wants_offsets": True}
-        op = rows.DECODE_WITH_OFFSETS
-        points, offsets = self._in_parts(op, input, name, errors=how, **encoding)
-        return points, offsets
-
-    def unicode_split(
-        self,
-        input: Any,
-        input_encoding: str,
-        errors: str = "replace",
-        replacement_char: int = 65533,
-        name: str | None = None,
-    ) -> Any:
-        """Split strings into characters; each character is a string."""
-        how = self._errors(errors, replacement_char)
-        encoding = {"encoding": self._output(input_encoding), "wants_offsets": False}
-        return self._in_parts(rows.SPLIT, input, name, errors=how, **encoding)[0]
-
-    def unicode_split_with_offsets(
-        self,
-        input: Any,
-        input_encoding: str,
-        errors: str = "replace",
-        replacement_char: int = 65533,
-        name: str | None = None,
-    ) -> tuple[Any, Any]:
-        """Split strings into characters, and return the start offset of each."""
-        how = self._errors(errors, replacement_char)
-        encoding = {"encoding": self._output(input_encoding), "wants_offsets": True}
-        op = rows.SPLIT_WITH_OFFSETS
-        characters, offsets = self._in_parts(op, input, name, errors=how, **encoding)
-        return characters, offsets
+    unicode_decode: Final = _decoder(offsets=False)
+    unicode_decode_with_offsets: Final = _decoder(offsets=True)
+    unicode_split: Final = _splitter(offsets=False)
+    unicode_split_with_offsets: Final = _splitter(offsets=True)
 
     def unicode_transcode(
         self,

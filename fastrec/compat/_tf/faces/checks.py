@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from .. import settings
 from ..dtypes import DType, as_dtype, bool_, int32
 from ..errors import invalid
 from ..ops import Block, Op, same_spec, shaping
@@ -384,12 +383,6 @@ class Checks(Faces):
             return [TensorSpec(wanted.merge_with(specs[0].shape.sizes), specs[0].dtype)]
 
         return self._apply(Op("EnsureShape", check, infer), [self._tensor(x)], name)
-
-    enable_check_numerics = staticmethod(settings.enable_check_numerics)
-    disable_check_numerics = staticmethod(settings.disable_check_numerics)
-    enable_traceback_filtering = staticmethod(settings.enable_traceback_filtering)
-    disable_traceback_filtering = staticmethod(settings.disable_traceback_filtering)
-    set_log_device_placement = staticmethod(settings.set_log_device_placement)
 
 
 _MANY = (..., "*")  # each matches any number of dimensions
