@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -17,6 +17,24 @@ from .._tf.ops import Array, Op, arithmetic, reductions, segments, shaping
 from .._tf.ops.arithmetic import broadcast_sizes
 from .._tf.specs import TensorSpec
 from . import special as rows
+
+
+def _scan(op: Op) -> Callable[..., Any]:
+    """Return a function that applies an operation along a dimension."""
+
+    def scan(
+        self: Special,
+        x: Any,
+        axis: Any = 0,
+        exclusive: bool = False,
+        reverse: bool = False,
+        name: str | None = None,
+    ) -> Any:
+        given = self._version.checked(op, self._tensor(x))
+        how = {"exclusive": bool(exclusive), "reverse": bool(reverse)}
+        return self._apply(op, [given, self._given(axis, int32)], name, **how)
+
+    return scan
 
 
 class Special(Faces):
@@ -105,34 +123,8 @@ class Special(Faces):
         less = self._apply(arithmetic.MUL, [x, self._tensor(alpha, x.dtype)])
         return self._apply(arithmetic.MAXIMUM, [x, less], name)
 
-    def cumprod(
-        self,
-        x: Any,
-        axis: Any = 0,
-        exclusive: bool = False,
-        reverse: bool = False,
-        name: str | None = None,
-    ) -> Any:
-        """Compute cumulative products along a dimension."""
-        return self._scan(rows.CUMPROD, x, axis, exclusive, reverse, name)
-
-    def cumulative_logsumexp(
-        self,
-        x: Any,
-        axis: Any = 0,
-        exclusive: bool = False,
-        reverse: bool = False,
-        name: str | None = None,
-    ) -> Any:
-        """Compute the cumulative ``log(sum(exp(x)))`` along a dimension."""
-        return self._scan(rows.CUMULATIVE_LOGSUMEXP, x, axis, exclusive, reverse, name)
-
-    def _scan(
-        self, op: Op, x: Any, axis: Any, exclusive: bool, reverse: bool, name: str | None
-    ) -> Any:
-        given = self._version.checked(op, self._tensor(x))
-        how = {"exclusive": bool(exclusive), "reverse": bool(reverse)}
-        return self._apply(op, [given, self._given(axis, int32)], name, **how)
+    cumprod: Final = _scan(rows.CUMPROD)
+    cumulative_logsumexp: Final = _scan(rows.CUMULATIVE_LOGSUMEXP)
 
     def reduce_euclidean_norm(
         self, input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None

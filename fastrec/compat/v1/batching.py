@@ -92,10 +92,14 @@ def _merged(tensors: Sequence[Tensor], many: bool) -> Any:
     return shapes[0]
 
 
+class _Several(list[Any]):
+    """The examples of a ``*_join``: a list of tensors for each thread."""
+
+
 def batched(
     scope_name: str,
     make_queue: MakeQueue,
-    examples: list[Any],
+    tensors: Any,
     threads: int,
     batch_size: Any,
     keep_input: Any,
@@ -106,6 +110,9 @@ def batched(
     name: str | None,
 ) -> Any:
     """Batch examples, with one or more threads for each list of tensors."""
+    several = isinstance(tensors, _Several)
+    examples = tensors if several else [tensors]
+    scope_name = f"{scope_name}_join" if several else scope_name
     given = examples[0]
     listed = [_listed(example) for example in examples]
     values = [value for example in listed for value in example if isinstance(value, Tensor)]
@@ -246,6 +253,26 @@ def _of_all(maybe: Callable[..., Any]) -> Callable[..., Any]:
     return named(function, name, doc=f"Do what :func:`{maybe.__name__}` does, for all examples.")
 
 
+def _of_several(maybe: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function for several lists of tensors, each with one thread."""
+    signature = inspect.signature(maybe)
+    parameters = [
+        each.replace(name="tensors_list") if each.name == "tensors" else each
+        for each in signature.parameters.values()
+        if each.name != "num_threads"
+    ]
+    joining = signature.replace(parameters=parameters)
+
+    def function(*arguments: Any, **named: Any) -> Any:
+        given = joining.bind(*arguments, **named).arguments
+        examples = _Several(all_alike(given.pop("tensors_list")))
+        return maybe(tensors=examples, **given)
+
+    function.__signature__ = joining  # type: ignore[attr-defined]
+    doc = f"Batch as :func:`{maybe.__name__}` does, with one thread for each list of tensors."
+    return named(function, f"{maybe.__name__}_join", doc=doc)
+
+
 def maybe_batch(
     tensors: Any,
     keep_input: Any,
@@ -263,35 +290,8 @@ def maybe_batch(
     return batched(
         "batch",
         in_order(capacity, dynamic_pad, shared_name),
-        [tensors],
+        tensors,
         num_threads,
-        batch_size,
-        keep_input,
-        enqueue_many=enqueue_many,
-        shapes=shapes,
-        allow_smaller_final_batch=allow_smaller_final_batch,
-        name=name,
-    )
-
-
-def maybe_batch_join(
-    tensors_list: Any,
-    keep_input: Any,
-    batch_size: Any,
-    capacity: int = 32,
-    enqueue_many: bool = False,
-    shapes: Any = None,
-    dynamic_pad: bool = False,
-    allow_smaller_final_batch: bool = False,
-    shared_name: str | None = None,
-    name: str | None = None,
-) -> Any:
-    """Batch as :func:`maybe_batch` does, with one thread for each of several lists of tensors."""
-    return batched(
-        "batch_join",
-        in_order(capacity, dynamic_pad, shared_name),
-        all_alike(tensors_list),
-        1,
         batch_size,
         keep_input,
         enqueue_many=enqueue_many,
@@ -319,7 +319,7 @@ def maybe_shuffle_batch(
     return batched(
         "shuffle_batch",
         at_random(capacity, min_after_dequeue, seed, shared_name),
-        [tensors],
+        tensors,
         num_threads,
         batch_size,
         keep_input,
@@ -330,34 +330,8 @@ def maybe_shuffle_batch(
     )
 
 
-def maybe_shuffle_batch_join(
-    tensors_list: Any,
-    batch_size: Any,
-    capacity: int,
-    min_after_dequeue: int,
-    keep_input: Any,
-    seed: int | None = None,
-    enqueue_many: bool = False,
-    shapes: Any = None,
-    allow_smaller_final_batch: bool = False,
-    shared_name: str | None = None,
-    name: str | None = None,
-) -> Any:
-    """Batch as :func:`maybe_shuffle_batch` does, with one thread for each list of tensors."""
-    return batched(
-        "shuffle_batch_join",
-        at_random(capacity, min_after_dequeue, seed, shared_name),
-        all_alike(tensors_list),
-        1,
-        batch_size,
-        keep_input,
-        enqueue_many=enqueue_many,
-        shapes=shapes,
-        allow_smaller_final_batch=allow_smaller_final_batch,
-        name=name,
-    )
-
-
+maybe_batch_join: Final = _of_several(maybe_batch)
+maybe_shuffle_batch_join: Final = _of_several(maybe_shuffle_batch)
 batch: Final = _of_all(maybe_batch)
 batch_join: Final = _of_all(maybe_batch_join)
 shuffle_batch: Final = _of_all(maybe_shuffle_batch)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from . import Faces, Functions, Version
 from .checks import Checks
@@ -84,6 +84,24 @@ class Choosing(Faces):
         return self._numbered(branch_index, [*functions, *([default] if default else [])])
 
 
+def _fold(reverse: bool) -> Callable[..., Any]:
+    """Return the fold that begins with the first row, or with the last one."""
+
+    def fold(
+        self: Folds,
+        fn: Callable[..., Any],
+        elems: Any,
+        initializer: Any = None,
+        parallel_iterations: int = 10,
+        back_prop: bool = True,
+        swap_memory: bool = False,
+        name: str | None = None,
+    ) -> Any:
+        return self._folded(fn, elems, initializer, reverse, name, False)
+
+    return fold
+
+
 class Folds(Functions):
     """``tf.scan``, ``tf.foldl`` and ``tf.foldr``.
 
@@ -113,28 +131,5 @@ class Folds(Functions):
         """Apply `fn` to its previous result and each row, and stack all results."""
         return self._folded(fn, elems, initializer, reverse, name, True)
 
-    def foldl(
-        self,
-        fn: Callable[..., Any],
-        elems: Any,
-        initializer: Any = None,
-        parallel_iterations: int = 10,
-        back_prop: bool = True,
-        swap_memory: bool = False,
-        name: str | None = None,
-    ) -> Any:
-        """Apply `fn` to its previous result and each row; return the last result."""
-        return self._folded(fn, elems, initializer, False, name, False)
-
-    def foldr(
-        self,
-        fn: Callable[..., Any],
-        elems: Any,
-        initializer: Any = None,
-        parallel_iterations: int = 10,
-        back_prop: bool = True,
-        swap_memory: bool = False,
-        name: str | None = None,
-    ) -> Any:
-        """Apply :func:`foldl` from the last row to the first."""
-        return self._folded(fn, elems, initializer, True, name, False)
+    foldl: Final = _fold(reverse=False)
+    foldr: Final = _fold(reverse=True)
