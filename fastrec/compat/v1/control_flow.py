@@ -16,7 +16,7 @@ from .._tf.structure import LEAF, flatten
 from .._tf.tensor import as_array
 from .._tf.tracing.loops import in_arrays, in_lists, stacked
 from ._composites import COMPOSITES, RaggedTensor, SparseTensor, pieces, ragged_of
-from ._nodes import Operation, Tensor
+from ._nodes import Kernel, Operation, Tensor
 from ._ops import GRAPHS
 from ._plan import Plan, needed
 from .array_ops import math
@@ -145,6 +145,23 @@ class _Branch:
         return [t.dtype for t in self.tensors if isinstance(t, Tensor)]
 
 
+def branched_op(
+    branches: Sequence[_Branch],
+    type: str,
+    inputs: Sequence[Tensor],
+    outputs: Sequence[tuple[DType, Any]],
+    kernel: Kernel,
+    name: str = "while",
+    **attrs: Any,
+) -> Operation:
+    """Add an operation whose kernel runs parts of the graph."""
+    blocking = any(branch.blocking for branch in branches)
+    how: dict[str, Any] = {"blocking": blocking, "stateful": True, "attrs": attrs}
+    op = create_op(type, inputs, outputs, kernel, name=name, **how)
+    op.inner = tuple(branches)
+    return op
+
+
 def _parts(result: Any) -> list[Any]:
     if isinstance(result, dict):
         return [part for key in sorted(result) for part in _parts(result[key])]
@@ -259,18 +276,8 @@ def _conditional(pred: Tensor, yes: _Branch, no: _Branch, strict: bool) -> Any:
         for a, b in pairs
         if isinstance(a, Tensor) and isinstance(b, Tensor)
     ]
-    blocking = yes.blocking or no.blocking
     with control_dependencies([*yes.after, *no.after]):
-        op = create_op(
-            "Cond",
-            [pred, *captured],
-            outputs,
-            kernel,
-            name="Merge",
-            blocking=blocking,
-            stateful=True,
-        )
-        op.inner = (yes, no)
+        op = branched_op([yes, no], "Cond", [pred, *captured], outputs, kernel, "Merge")
     if not outputs:
         return op
     return _in_structure(yes, op.outputs, strict)
@@ -366,16 +373,7 @@ def _mapping(given: list[Tensor], branch: _Branch, like: Any) -> Any:
         return stacked([branch.plan.run(step, [*row, *outer]) for row in rows], tensors)
 
     outputs = [(t.dtype, TensorShape([count]).concatenate(t.shape)) for t in tensors]
-    op = create_op(
-        "Map",
-        [*given, *branch.captured],
-        outputs,
-        kernel,
-        name="while",
-        blocking=branch.blocking,
-        stateful=True,
-    )
-    op.inner = (branch,)
+    op = branched_op([branch], "Map", [*given, *branch.captured], outputs, kernel)
     return _as_given(like if isinstance(like, (list, tuple)) else branch.result, op.outputs)
 
 

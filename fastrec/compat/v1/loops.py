@@ -12,7 +12,7 @@ from .._tf.structure import flatten, pack
 from .._tf.tracing.loops import folded, turned
 from ._nodes import Tensor
 from .constants import convert_to_tensor
-from .control_flow import _Branch, _not_alone, alignment, check_lengths, rows_of
+from .control_flow import _Branch, _not_alone, alignment, branched_op, check_lengths, rows_of
 from .graph import create_op, get_default_graph, name_scope
 from .tensor_array import TensorArray
 
@@ -132,17 +132,9 @@ def _loop(
             int(values[-1]) if most else -1,
         )
 
-    op = create_op(
-        "While",
-        [*given, *test.captured, *step.captured, *most],
-        [(t.dtype, shape) for t, shape in zip(given, shapes, strict=True)],
-        kernel,
-        name="while",
-        blocking=test.blocking or step.blocking,
-        stateful=True,
-    )
-    op.inner = (test, step)
-    return op.outputs
+    outputs = [(t.dtype, shape) for t, shape in zip(given, shapes, strict=True)]
+    inputs = [*given, *test.captured, *step.captured, *most]
+    return branched_op([test, step], "While", inputs, outputs, kernel).outputs
 
 
 def _folded(
@@ -181,17 +173,9 @@ def _folded(
 
         length = rows[0].shape[:1] if every else TensorShape([])
         outputs = [(t.dtype, length.concatenate(t.shape)) for t in begin]
-        op = create_op(
-            "Scan" if every else "Fold",
-            [*rows, *first, *branch.captured],
-            outputs,
-            kernel,
-            name="while",
-            blocking=branch.blocking,
-            stateful=True,
-            attrs={"reverse": reverse},
-        )
-        op.inner = (branch,)
+        inputs = [*rows, *first, *branch.captured]
+        type = "Scan" if every else "Fold"
+        op = branched_op([branch], type, inputs, outputs, kernel, reverse=reverse)
         found = pack(kind, op.outputs)
         return list(found) if isinstance(elems if from_first else initial, list) else found
 
