@@ -185,17 +185,22 @@ def in_order(function: Callable[..., Any], order: str, note: str = "") -> Callab
         default = inspect.Parameter.empty if old in demanded else default
         parameters.append(inspect.Parameter(old, positional, default=default, annotation=kind))
     signature = inspect.Signature(parameters, return_annotation=Any)
+    names, allowed = list(signature.parameters), set(signature.parameters)
 
     @functools.wraps(function)
     def called(*arguments: Any, **named: Any) -> Any:
-        given = signature.bind_partial(*arguments, **named).arguments
+        given = dict(zip(names, arguments, strict=False)) | named
+        if len(given) < len(arguments) + len(named) or not named.keys() <= allowed:
+            signature.bind_partial(*arguments, **named)  # too slow for each call; raises TypeError
         for name in demanded:
             if name not in given:
-                raise TypeError(f"{called.__name__}() requires the argument {name!r}")
-        for old in renamed.keys() & given.keys():
-            new = renamed[old]
-            given[new] = one_of(old, given.pop(old), new, given.get(new))
-        return function(**{name: value for name, value in given.items() if name not in unused})
+                raise TypeError(f"missing a required argument: {name!r}")
+        for old, new in renamed.items():
+            if old in given:
+                given[new] = one_of(old, given.pop(old), new, given.get(new))
+        for name in unused:
+            given.pop(name, None)
+        return function(**given)
 
     called.__signature__ = signature  # type: ignore[attr-defined]
     if note:
