@@ -183,6 +183,7 @@ class _Reader:
         ]
         if len({file for file, _ in self.files}) != len(self.files) or not rows:
             raise info.error("must be of episodes in the order of their files, and not empty")
+        self._deep = self._deep_images()
         self.features: FeaturesDict = self._connectors(rows[0])
 
     # --- metadata -------------------------------------------------------------------------------
@@ -240,13 +241,31 @@ class _Reader:
     def _of_kind(self, kind: str) -> list[str]:
         return [name for name, each in self._described.items() if each.text("dtype") == kind]
 
+    def _deep_images(self) -> set[str]:
+        """Return the features whose first image has samples of 16 bits, as maps of depth have.
+
+        LeRobot describes all images alike.
+        """
+        names = self._of_kind("image")
+        chunk, file = self.files[0][0]
+        path = os.path.join(self._folder, DATA.format(chunk_index=chunk, file_index=file))
+        if not names:
+            return set()
+        where = Document(None, path)
+        with _parquet(path) as data:
+            if missing := [name for name in names if name not in data.schema_arrow.names]:
+                raise where.error(f"must have a column {missing[0]!a}")
+            first = next(data.iter_batches(1, columns=names), None)
+        rows = [] if first is None else first.to_pylist()
+        return {name for row in rows for name in names if _is_deep(_image(where, name, row[name]))}
+
     def _connectors(self, first: Mapping[str, Any]) -> FeaturesDict:
         names = [name for name in self._described if name not in NUMBERS]
         step: dict[str, Any] = {}
         self._paths: dict[str, tuple[str, ...]] = {}
         for name in names:
             self._paths[name] = path_of(name, names)
-            _put(step, self._paths[name], self._connector(self._described[name]))
+            _put(step, self._paths[name], self._connector(name))
         if self._task in step:
             raise ValueError(f"task must not be the name of a feature, got {self._task!a}")
         step[self._task] = Text()
@@ -267,7 +286,8 @@ class _Reader:
             _put(about, path, Text() if kind == "string" else _array((), np.dtype(kind)))
         return FeaturesDict(found | _as_features(about))
 
-    def _connector(self, described: Document) -> Connector:
+    def _connector(self, name: str) -> Connector:
+        described = self._described[name]
         kind = described.text("dtype")
         shape = tuple(each.integer(1) for each in described.list_of("shape"))
         if kind in ("image", "video"):
@@ -278,7 +298,8 @@ class _Reader:
                 shape = (*shape[1:], shape[0])
             if shape[2] not in (1, 3):
                 raise described.error(f"an image must have 1 or 3 channels, got {shape[2]}")
-            return Image(shape, np.uint8, self._encoding if kind == "video" else "")
+            samples = np.uint16 if name in self._deep else np.uint8
+            return Image(shape, samples, self._encoding if kind == "video" else "")
         if kind == "string":
             return Text()
         try:
@@ -348,10 +369,13 @@ class _Reader:
             video = VIDEO.format(video_key=name, chunk_index=chunk, file_index=file)
             begin = row[f"videos/{name}/from_timestamp"]
             frames = frames_of(os.path.join(self._folder, video), begin, row["length"], self._fps)
-            image = self._connector(described)
+            image = self._connector(name)
             return [image.encode(frame) for frame in frames]  # type: ignore[attr-defined]
         if kind == "image":
-            return [_image(where, name, each) for each in table[name].to_pylist()]
+            images = [_image(where, name, each) for each in table[name].to_pylist()]
+            if len({name in self._deep, *map(_is_deep, images)}) > 1:
+                raise where.error(f"column {name!a} must not mix images of 8 and of 16 bits")
+            return images
         if kind == "string":
             found = table[name].to_pylist()
             if not all(isinstance(each, str) for each in found):
@@ -434,6 +458,11 @@ def _as_features(tree: Mapping[str, Any]) -> dict[str, Any]:
         name: FeaturesDict(_as_features(each)) if isinstance(each, dict) else each
         for name, each in tree.items()
     }
+
+
+def _is_deep(image: bytes) -> bool:
+    """Return whether an image is a PNG with samples of 16 bits."""
+    return image[:8] == b"\x89PNG\r\n\x1a\n" and image[24:25] == b"\x10"
 
 
 def _image(where: Document, name: str, value: Any) -> bytes:
