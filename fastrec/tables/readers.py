@@ -25,13 +25,7 @@ __all__ = ["NAMES_OF_FLOATS", "READERS", "Part", "json_rows", "lance_module", "n
 _ROWS = 8192  # rows of a batch at most
 _BATCH_BYTES = 8 << 20  # bytes of a batch, approximately
 _BUFFER = 1 << 20  # bytes of Parquet's read buffer
-# By default, Lance reads up to 2 GiB ahead of a slow consumer.
-_LANCE_READING: dict[str, Any] = {
-    "batch_readahead": 1,
-    "fragment_readahead": 1,
-    "io_buffer_size": 1 << 25,
-    "scan_in_order": True,
-}
+_LANCE_ROWS = 1 << 16  # rows of a scan of Lance at most
 _TEXT_BLOCK = 4 << 20  # bytes of text that are parsed in one call
 _LONGEST_LINE = 1 << 28  # bytes of a line of JSON, which bounds memory
 
@@ -146,16 +140,14 @@ def _lance(paths: Sequence[str], columns: list[str] | None) -> Iterator[Part]:
         first = _same(path, schema, first)
         if columns is not None:
             _check_names(path, columns, schema.names)
-        rows = max(1, min(_ROWS, _BATCH_BYTES * count // max(_size_of(path), 1)))
-        with naming_lance(path):
-            batches = dataset.scanner(columns, batch_size=rows, **_LANCE_READING).to_batches()
-        while True:
+        # One scan of the whole reads ahead on many threads, whose heaps fragment and grow with it.
+        rows = max(1, min(_LANCE_ROWS, _BATCH_BYTES * count // max(_size_of(path), 1)))
+        for begin in range(0, count, rows):
             with naming_lance(path):
-                batch = next(batches, None)
-            if batch is None:
-                break
-            yield Part(path, done, batch, sum(counts))
-            done += batch.num_rows
+                table = dataset.to_table(columns, offset=begin, limit=rows)
+            for batch in table.to_batches(max_chunksize=_ROWS):
+                yield Part(path, done, batch, sum(counts))
+                done += batch.num_rows
         if done != count:
             error = CorruptRecordError(f"{path!a} has {done} rows, and states {count}")
             error.path = path
