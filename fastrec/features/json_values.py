@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
@@ -29,6 +30,7 @@ from .column_spec import (
 __all__ = ["JsonFeature"]
 
 _MOST_BYTES = 1 << 24  # of a document: its Python objects take many times as much memory
+_MOST_DIGITS = 400  # of an integer
 _NAMES = {dict: "an object", list: "a list", str: "a string", bool: "a bool", type(None): "null"}
 _ABSENT = object()
 
@@ -186,7 +188,7 @@ class JsonBuild:
             return _DECODER.decode(text.decode("utf-8-sig"))
         except RecursionError:
             self._refuse(row, "it is JSON whose objects or lists are nested too deeply")
-        except ValueError as error:  # also of UTF-8, and for an integer of thousands of digits
+        except ValueError as error:  # also of UTF-8
             self._refuse(row, f"it is not JSON: {error}")
 
     def _elements(self, row: int, value: Any, shape: tuple[int, ...]) -> Iterator[Any]:
@@ -240,8 +242,8 @@ def _named(value: Any) -> str:
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for at, name in enumerate(names) if name in names[:at])
+        counts = Counter(name for name, _ in pairs)
+        twice = next(name for name, count in counts.items() if count > 1)
         raise ValueError(f"the name {shown(twice)} is there twice in one object")
     return found
 
@@ -250,4 +252,11 @@ def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is not a number of JSON")
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_refuse)
+def _integer(digits: str) -> int:
+    # Python takes quadratic time for long integers, and no dtype has more digits.
+    if len(digits) > _MOST_DIGITS:
+        raise ValueError(f"a number has {len(digits)} digits, more than {_MOST_DIGITS}")
+    return int(digits)
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_refuse, parse_int=_integer)
