@@ -117,7 +117,7 @@ class TFRecord(datasets.ArrowBasedBuilder):  # type: ignore[misc]
             if description is None:
                 limit = _SAMPLE if dl_manager.is_streaming else None
                 found = survey_features(files, limit, for_table=True, shards="any")
-                # A name that appears later can be none of the chosen columns.
+                # With chosen columns, names that only later records have do not matter.
                 sampled = found.records == limit and columns is None
                 description = inferred_columns(found)
             if columns is not None:

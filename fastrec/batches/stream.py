@@ -38,7 +38,7 @@ class Block(NamedTuple):
 
 
 class _Interleaved:
-    """Record 0 of each of `width` files, then record 1, and so on; then those of the next files."""
+    """The records of `width` files in turn, one of each, and then those of the next files."""
 
     def __init__(self, files: RecordFiles, width: int, damage: Damage | None) -> None:
         self._files, self._width, self._damage = files, width, damage
@@ -67,7 +67,7 @@ class _Interleaved:
 
     def place_of(self, number: int, /) -> tuple[int, int]:
         """Return the file of a record that was yielded, and its number there."""
-        rounds = tuple(self._rounds)  # another thread may go on
+        rounds = tuple(self._rounds)  # another thread may add rounds
         first, record, files = rounds[bisect_right([each[0] for each in rounds], number) - 1]
         earlier, place = divmod(number - first, len(files))
         return files[place], record + earlier

@@ -29,7 +29,7 @@ from .column_spec import (
 
 __all__ = ["JsonFeature"]
 
-_MOST_BYTES = 1 << 24  # of a document: its Python objects take many times as much memory
+_MOST_BYTES = 1 << 24  # of a document; Python needs far more memory for its objects
 _MOST_DIGITS = 400  # of an integer
 _NAMES = {dict: "an object", list: "a list", str: "a string", bool: "a bool", type(None): "null"}
 _ABSENT = object()
@@ -49,8 +49,8 @@ class JsonFeature(Feature):
         Shape of one record's values, which are nested lists; ``()`` for one value. None: a list of
         any length, and the column is a :class:`~fastrec.Ragged`.
     dtype : dtype-like
-        ``bytes`` for strings, which become UTF-8; a bool for true and false; an integer, in whose
-        range integers must be; or a float for all numbers.
+        ``bytes`` for strings, which become UTF-8; a bool for true and false; an integer dtype for
+        integers in its range; or a float for all numbers.
     default_value : array-like, optional
         Used where the document, the value or a part of the way to it is absent or null. With shape
         None it must be an empty list.
