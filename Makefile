@@ -131,6 +131,7 @@ sanitize-python: .venv/installed-test
 	LD_PRELOAD="$$($(CC) -print-file-name=libasan.so) $$($(CC) -print-file-name=libubsan.so)" \
 	ASAN_OPTIONS=detect_leaks=0:log_path=$(CURDIR)/build/report \
 	UBSAN_OPTIONS=print_stacktrace=1:log_path=$(CURDIR)/build/report PYTHONMALLOC=malloc \
+	HYPOTHESIS_PROFILE=short \
 	PYTHONPATH=$(CURDIR)/build/sanitize $(BIN)/pytest -p no:cacheprovider -n auto --dist worksteal \
 	    -m "not unsanitized$(if $(MARK), and ($(MARK)))" tests --ignore=tests/project \
 	    || { cat build/report.* 2>/dev/null; exit 1; }
@@ -305,7 +306,7 @@ wheel-check: dist
 	$(PYTHON) -m venv .venv-wheel
 	wheel=$$(ls wheelhouse/*.whl) && .venv-wheel/bin/python -m pip install --quiet "$$wheel[test-minimal]"
 	.venv-wheel/bin/python -m pip uninstall --quiet --yes isal
-	.venv-wheel/$(PYTEST) -p no:cacheprovider tests
+	HYPOTHESIS_PROFILE=short .venv-wheel/$(PYTEST) -p no:cacheprovider tests
 
 ## make clean        remove everything that the above made
 clean:

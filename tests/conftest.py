@@ -15,6 +15,8 @@ _quiet = {
 }
 settings.register_profile("quick", max_examples=60, **_quiet)
 settings.register_profile("ci", max_examples=60, derandomize=True, print_blob=True, **_quiet)
+# For suites that `make test` has run with more examples: under sanitizers, and on the wheel.
+settings.register_profile("short", max_examples=20, derandomize=True, print_blob=True, **_quiet)
 settings.register_profile("thorough", max_examples=5000, **_quiet)
 settings.load_profile(
     os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "quick")

@@ -230,10 +230,12 @@ FR_NODISCARD int fr_dataset_take(const fr_dataset *dataset, const uint64_t *numb
    FR_OK. REQUIRES: the record is held. */
 FR_NODISCARD int fr_dataset_check(const fr_dataset *dataset, uint64_t number, fr_error *err);
 
+/* From now on, a page that was not announced is read from the disk without its neighbours. */
+void fr_dataset_scatter(const fr_dataset *dataset);
+
 typedef enum {
     FR_ANNOUNCE_AROUND,    /* the system may read ahead */
-    FR_ANNOUNCE_SCATTERED, /* from now on, a page that was not announced is read without its
-                              neighbours */
+    FR_ANNOUNCE_SCATTERED, /* the order needs fr_dataset_scatter() */
     FR_ANNOUNCE_EXACT /* as FR_ANNOUNCE_SCATTERED, and only the records themselves are announced */
 } fr_announce;
 

@@ -4,9 +4,9 @@
  *
  * A page fault on a map also reads neighbouring pages, up to 8 MiB on some systems. That is right
  * for file order, but reads nine times the bytes of records in random order. Therefore random
- * access turns it off for the maps it uses (fr_file_map_scatter()) and announces the pages of each
- * record together before it touches them. Each file has one bit for each page that was announced
- * or read, so that reading a record again costs no system call.
+ * access turns it off (fr_dataset_scatter()), also for files that seem to be in memory, and
+ * announces the pages of each record together before it touches them. Each file has one bit for
+ * each page that was announced or read, so that reading a record again costs no system call.
  */
 #include "files/dataset_internal.h"
 
@@ -120,13 +120,7 @@ static void announce_in(const fr_dataset_file *file, size_t begin, size_t end) {
     fr_file_map_announce(&file->map, begin, end - begin);
 }
 
-static void announce_scattered(const fr_dataset_file *file, size_t begin, size_t end) {
-    fr_file_map_scatter(&file->map);
-    announce_in(file, begin, end);
-}
-
 static void announce_exact(const fr_dataset_file *file, size_t begin, size_t end) {
-    fr_file_map_scatter(&file->map);
     fr_file_map_announce(&file->map, begin, end - begin);
 }
 
@@ -161,10 +155,19 @@ static void advise(const fr_dataset *dataset, uint64_t number, uint64_t count, a
     }
 }
 
+void fr_dataset_scatter(const fr_dataset *dataset) {
+    if (dataset->spans) return;
+    if (dataset->maps) {
+        fr_dataset_maps_scatter(dataset);
+        return;
+    }
+    for (size_t i = 0; i < dataset->file_count; i++)
+        fr_file_map_scatter(&dataset->files[i].map);
+}
+
 void fr_dataset_announce(const fr_dataset *dataset, uint64_t number, uint64_t count,
                          fr_announce how) {
-    static advice *const announce[] = {announce_in, announce_scattered, announce_exact};
-    advise(dataset, number, count, announce[how]);
+    advise(dataset, number, count, how == FR_ANNOUNCE_EXACT ? announce_exact : announce_in);
 }
 
 void fr_dataset_retire(const fr_dataset *dataset, uint64_t number, uint64_t count) {

@@ -12,6 +12,9 @@
 FR_NODISCARD int fr_dataset_maps_new(fr_dataset *dataset, size_t limit, fr_error *err);
 void fr_dataset_maps_free(fr_dataset *dataset);
 
+/* Calls fr_file_map_scatter() for all maps, also those that are opened later. */
+void fr_dataset_maps_scatter(const fr_dataset *dataset);
+
 /* Holds and maps up to FR_DATASET_AT_ONCE files. `hold` also holds them after an error, and
    err->file is the number of the file that failed. REQUIRES: `hold` holds no file. */
 FR_NODISCARD int fr_dataset_maps_hold(const fr_dataset *dataset, const uint32_t *files,

@@ -19,6 +19,7 @@
 struct fr_dataset_maps {
     size_t limit, open; /* numbers of maps */
     uint32_t oldest, newest;
+    bool scattered; /* whether new maps are for random access */
 };
 
 /* One lock for all datasets, because fork() waits for it. */
@@ -108,6 +109,7 @@ static bool give_maps(const fr_dataset *dataset, uint32_t number, fr_dataset_fil
     if (file->mapped) return true;
     if (file->listed != now->listed) return false;
     if (file->listed) know_file(file, now);
+    if (dataset->maps->scattered) fr_file_map_scatter(&views->map);
     file->map = views->map;
     file->beside = views->beside;
     if (file->is_beside) file->index.table = views->table;
@@ -138,6 +140,14 @@ static size_t drop_some(const fr_dataset *dataset, fr_dataset_views *dropped) {
         take_maps(dataset, number, &dropped[count++]);
     }
     return count;
+}
+
+void fr_dataset_maps_scatter(const fr_dataset *dataset) {
+    fr_mutex_lock(&lock);
+    for (size_t i = 0; i < dataset->file_count && !dataset->maps->scattered; i++)
+        if (dataset->files[i].mapped) fr_file_map_scatter(&dataset->files[i].map);
+    dataset->maps->scattered = true;
+    fr_mutex_unlock(&lock);
 }
 
 /* ---- Holding files ----------------------------------------------------------------------------*/

@@ -4,7 +4,8 @@
  * the others are being read. Whether it caused a major page fault tells if the file is still cold.
  *
  * The check of which pages are in memory is made only once, for a few records of the first batch.
- * The answer may be wrong, but the reads that follow correct it.
+ * The answer may be wrong, but the reads that follow correct it. One of them then reads a record
+ * from the disk that was not announced, and not the whole file around it.
  */
 #include "files/readahead.h"
 
@@ -45,13 +46,11 @@ static bool all_resident(const fr_dataset *dataset, const uint64_t *numbers, uin
 
 /* Reads the middle of a record, because its ends share pages with headers that an index scan may
    have read. Errors are ignored here; the read of the record reports them. */
-static void wait_for(const fr_readahead *ahead, const fr_dataset *dataset, uint64_t number) {
+static void wait_for(const fr_dataset *dataset, uint64_t number) {
     fr_dataset_place place;
     fr_dataset_hold hold = {.stop = &fr_dataset_no_indexing};
-    if (fr_dataset_resolve(dataset, &number, 1, &place, &hold, NULL) == FR_OK && place.frame.size) {
-        if (ahead->how != FR_ANNOUNCE_AROUND) fr_file_map_scatter(&dataset->files[place.file].map);
+    if (fr_dataset_resolve(dataset, &number, 1, &place, &hold, NULL) == FR_OK && place.frame.size)
         (void)*(const volatile uint8_t *)(place.frame.data + place.frame.size / 2);
-    }
     fr_dataset_let_go(dataset, &hold);
 }
 
@@ -63,7 +62,7 @@ static int64_t disk_faults(void) {
 static bool announce_and_wait(const fr_readahead *ahead, const fr_dataset *dataset,
                               const uint64_t *numbers, uint64_t rows, bool announced) {
     if (!announced) fr_readahead_announce(ahead, dataset, numbers, rows);
-    wait_for(ahead, dataset, numbers[0]);
+    wait_for(dataset, numbers[0]);
     return disk_faults() > ahead->faults;
 }
 
@@ -77,6 +76,7 @@ void fr_readahead_begin(fr_readahead *ahead, const fr_dataset *dataset, const ui
     }
     if (!ahead->asked) {
         ahead->asked = true;
+        if (ahead->how != FR_ANNOUNCE_AROUND) fr_dataset_scatter(dataset);
         ahead->warm = all_resident(dataset, numbers, rows);
     }
     ahead->faults = disk_faults();

@@ -143,14 +143,21 @@ def bytes_in_the_page_cache(path: Path) -> int:
     return int((pages & 1).sum()) * mmap.PAGESIZE
 
 
+def drop(path: Path) -> None:
+    """Drop a file from the page cache."""
+    if not hasattr(os, "posix_fadvise"):
+        pytest.skip("the system does not drop files from the page cache")
+    with open(path, "rb") as file:
+        os.fsync(file.fileno())
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
 @pytest.mark.usefixtures("alone")
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize(("ranks", "workers"), READERS)
 def test_each_process_reads_its_share_of_cold_files(
     paths: list[Path], order: str, ranks: int, workers: int
 ) -> None:
-    if not hasattr(os, "posix_fadvise"):
-        pytest.skip("the system does not drop files from the page cache")
     read = 0
 
     def count() -> int:
@@ -158,9 +165,7 @@ def test_each_process_reads_its_share_of_cold_files(
         nonlocal read
         read += sum(map(bytes_in_the_page_cache, paths))
         for path in paths:
-            with open(path, "rb") as file:
-                os.fsync(file.fileno())
-                os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+            drop(path)
         return read
 
     count()
@@ -169,3 +174,27 @@ def test_each_process_reads_its_share_of_cold_files(
     shares = read_shares(paths, ranks, workers, ORDERS[order], count)
     # A share below 2 MiB may cost twice its size: pages, and the readahead at either end of a run.
     assert max(shares) <= (1.3 if ranks * workers < 8 else 2.0)
+
+
+@pytest.mark.usefixtures("alone")
+def test_files_in_memory_do_not_let_a_cold_file_be_read_whole(paths: list[Path]) -> None:
+    """The first batch tells whether files are in memory, and may be wrong about other files."""
+
+    def batches(seed: int) -> list[Any]:
+        order = {"seed": seed, "shard": (0, 16), "threads": 1, **ORDERS["blocks"]}
+        batcher = Batcher(paths[:2], FEATURES, BATCH, **order)
+        return [batch["i"] * FILES // COUNT for batch in batcher]
+
+    for seed in range(20):
+        first, *others = batches(seed)
+        own = sum(int((file != first[0]).sum()) for file in others)
+        if own > 0 and (first == first[0]).all():
+            break
+    assert own > 0
+    cold = paths[1 - int(first[0])]
+    drop(cold)
+    if bytes_in_the_page_cache(cold):
+        pytest.skip("the page cache does not let go of files here")
+    paths[int(first[0])].read_bytes()
+    batches(seed)
+    assert bytes_in_the_page_cache(cold) < 2 * own * TOTAL / COUNT + (64 << 10)

@@ -113,6 +113,7 @@ static void read_some(const fr_dataset *dataset, uint64_t seed) {
             CHECK(fr_dataset_check(dataset, numbers[i], NULL) == FR_OK);
         }
         if (round % 10 == 9) (void)fr_dataset_resident(dataset, numbers[0]);
+        if (round == 20) fr_dataset_scatter(dataset);
         if (round % 10 == 5)
             fr_dataset_announce(dataset, numbers[0] / 2, dataset->count / 2,
                                 round % 20 == 5 ? FR_ANNOUNCE_SCATTERED : FR_ANNOUNCE_AROUND);
