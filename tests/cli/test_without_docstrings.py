@@ -68,6 +68,7 @@ for module in pkgutil.walk_packages(fastrec.__path__, "fastrec.", onerror=lambda
 """
 
 
+@pytest.mark.slow
 def test_every_module_can_be_imported() -> None:
     run = optimized(EVERY_MODULE)
     assert run.returncode == 0, run.stderr
@@ -108,6 +109,7 @@ def test_records_are_written_read_and_shuffled(tmp_path: Path) -> None:
     assert run.returncode == 0, run.stderr
 
 
+@pytest.mark.slow
 def test_no_assertion_does_work_that_the_program_needs() -> None:
     """``-O`` removes assertions with all that they call."""
     harmless = {

@@ -100,7 +100,7 @@ def test_arguments_that_cannot_be() -> None:
 
 @pytest.mark.parametrize("shares", [None, [0.9, 0.1]])
 def test_batches_of_stratified_samples_have_their_classes_as_often_as_wished(shares: Any) -> None:
-    numbers = np.random.RandomState(0).permutation(6000)
+    numbers = np.random.RandomState(0).permutation(4000)
 
     def make(number: Any) -> Any:
         drawn = tf.gather(tf.constant(numbers), number)
@@ -108,7 +108,7 @@ def test_batches_of_stratified_samples_have_their_classes_as_often_as_wished(sha
         tf.set_random_seed(1)
         return training.stratified_sample([drawn], label, [0.5, 0.5], 50, shares)
 
-    found = batches_of(make, 6000)
+    found = batches_of(make, 4000)
     assert len(found) > 5
     for (drawn,), label in found:
         assert ((drawn % 10 == 0) == label).all()

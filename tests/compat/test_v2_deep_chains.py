@@ -23,6 +23,7 @@ STEPS: dict[str, Callable[[Any], Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", STEPS.values(), ids=STEPS)
 def test_a_chain_longer_than_the_stack_is_iterated(step: Callable[[Any], Any]) -> None:
     limit = sys.getrecursionlimit()

@@ -109,6 +109,7 @@ def test_the_files_hold_the_digits_as_other_readers_expect_them(tmp_path: Path) 
     assert list(feature["label"].int64_list.value) == [original.label]
 
 
+@pytest.mark.slow
 def test_own_images_are_labelled_by_directory_and_broken_ones_are_named(
     own: Path, tmp_path: Path
 ) -> None:
@@ -131,6 +132,7 @@ def test_own_images_are_labelled_by_directory_and_broken_ones_are_named(
     assert {"images-00000-of-00005.tfrecord", "reduced-00004-of-00005.tfrecord"} <= names
 
 
+@pytest.mark.slow
 def test_images_written_by_the_demo_are_not_found_by_the_next(own: Path) -> None:
     command = ["--images", own, "--out", own / "out", "--shards", 2, "--epochs", 1]
     for overwrite in ([], ["--overwrite"]):
@@ -144,6 +146,7 @@ def test_images_written_by_the_demo_are_not_found_by_the_next(own: Path) -> None
     assert {path: path.read_bytes() for path in (own / "out").iterdir()} == before
 
 
+@pytest.mark.slow
 def test_a_few_images_of_one_kind_are_not_trained_on(tmp_path: Path) -> None:
     for number in range(3):
         paint(tmp_path / "own" / f"{number}.png", (90, 90, 90), number)
@@ -162,6 +165,7 @@ def test_images_of_which_none_is_whole_leave_nothing_behind(tmp_path: Path) -> N
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_a_directory_that_is_missing_or_empty_or_a_file_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     (tmp_path / "file").touch()
@@ -192,6 +196,7 @@ def test_a_place_that_cannot_be_written_to_is_one_line(
     assert (tmp_path / "file").read_text() == "mine"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("limit", "left"), [(20_000, set()), (100_000, {"digits"})], ids=["at-once", "later"]
 )
@@ -213,6 +218,7 @@ def test_a_full_disk_is_one_line_and_leaves_no_half_written_file(
         assert fastrec.verify([tmp_path / "out" / name for name in names]).records == 1797
 
 
+@pytest.mark.slow
 def test_ctrl_c_is_one_line(tmp_path: Path) -> None:
     command = [*DEMO, "--out", str(tmp_path / "out"), "--epochs", "1000000"]
     with subprocess.Popen(

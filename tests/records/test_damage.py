@@ -27,6 +27,7 @@ from verbs import (
 )
 
 import fastrec
+from fastrec import _core
 from fastrec.records.content.files import explain_damage
 
 RECORDS = number_records(6)
@@ -381,8 +382,9 @@ def test_an_error_of_the_system_is_not_skipped() -> None:
 def test_a_record_file_inside_a_long_record_is_told_apart_from_records(tmp_path: Path) -> None:
     # The search through it takes several strides, and must not forget where it began.
     outer = bytes(9 << 20) + FRAMES
+    rest = _core.frame(outer)[12:]
     for header in (bytes(12), b"\xff" * 12):
-        frame = header + reference.frame(outer)[12:]
+        frame = header + rest
         reader = fastrec.Reader(put(tmp_path / "file", FRAMES + frame + FRAMES), on_error="skip")
         assert list(reader) == 2 * RECORDS
         found = [(region.begin, region.size) for region in reader.skipped]
