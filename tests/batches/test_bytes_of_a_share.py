@@ -26,7 +26,7 @@ FEATURES = {"i": fastrec.FixedLenFeature((), np.int64)}
 FILES, COUNT, BATCH = 4, 4096, 32
 TOTAL = COUNT * 4040  # bytes, about
 
-ORDERS = {
+ORDERS: dict[str, dict[str, Any]] = {
     "file order": {"shuffle": False},
     "blocks": {"shuffle": fastrec.BlockShuffle(block=64, window=1)},
     "a buffer": {"shuffle": 100},
