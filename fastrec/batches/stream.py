@@ -38,7 +38,7 @@ class Block(NamedTuple):
 
 
 class _Interleaved:
-    """The records of `width` files in turn, one of each, and then those of the next files."""
+    """Yields one record of each of `width` files in turn until they end, then goes on to the next."""
 
     def __init__(self, files: RecordFiles, width: int, damage: Damage | None) -> None:
         self._files, self._width, self._damage = files, width, damage
