@@ -38,7 +38,7 @@ class Block(NamedTuple):
 
 
 class _Interleaved:
-    """Yields one record of each of `width` files in turn until they end, then goes on to the next."""
+    """Yields one record of each of `width` files in turn, and then reads the next files."""
 
     def __init__(self, files: RecordFiles, width: int, damage: Damage | None) -> None:
         self._files, self._width, self._damage = files, width, damage

@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -177,8 +178,12 @@ def test_each_process_reads_its_share_of_cold_files(
 
 
 @pytest.mark.usefixtures("alone")
-def test_files_in_memory_do_not_let_a_cold_file_be_read_whole(paths: list[Path]) -> None:
+@pytest.mark.parametrize("mapped", [0, 1], ids=["all files mapped", "one at a time"])
+def test_files_in_memory_do_not_let_a_cold_file_be_read_whole(
+    paths: list[Path], mapped: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The first batch tells whether files are in memory, and may be wrong about other files."""
+    monkeypatch.setattr("fastrec._core.Dataset", partial(_core.Dataset, mapped=mapped))
 
     def batches(seed: int) -> list[Any]:
         order = {"seed": seed, "shard": (0, 16), "threads": 1, **ORDERS["blocks"]}

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -52,13 +53,13 @@ class Operators:
 
     __slots__ = ()
 
+    @abstractmethod
     def _operate(self, name: str, *others: Any) -> Any:
         """Apply the operator with this name to the tensor and the other operand, if any."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _operate_reflected(self, name: str, other: Any) -> Any:
         """Apply the operator with this name to `other` and the tensor."""
-        raise NotImplementedError
 
     __neg__: Final = _unary("negative")
     __abs__: Final = _unary("abs")
@@ -106,14 +107,14 @@ class Tensor(DenseOperators):
     __hash__: ClassVar[None] = None  # type: ignore[assignment]
 
     @property
+    @abstractmethod
     def dtype(self) -> DType:
         """The type of the elements."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def shape(self) -> TensorShape:
         """The static shape."""
-        raise NotImplementedError
 
     def get_shape(self) -> TensorShape:
         """Return the static shape."""
