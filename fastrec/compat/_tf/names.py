@@ -68,7 +68,9 @@ NAMES = {
         assert_non_negative assert_non_positive assert_none_equal assert_positive
         assert_proper_iterable assert_rank_at_least assert_rank_in assert_same_float_dtype
         assert_scalar assert_type check_numerics is_numeric_tensor
-    @sparse/1: sparse_add=add sparse_concat=concat sparse_fill_empty_rows=fill_empty_rows
+        verify_tensor_all_finite=assert_all_finite
+    @sparse/1: edit_distance sparse_add=add sparse_concat=concat
+        sparse_fill_empty_rows=fill_empty_rows
         sparse_mask=mask sparse_maximum=maximum sparse_minimum=minimum
         sparse_reduce_max=reduce_max sparse_reduce_sum=reduce_sum sparse_reorder=reorder
         sparse_reset_shape=reset_shape sparse_reshape=reshape sparse_retain=retain
@@ -100,8 +102,7 @@ NAMES = {
         get_default_session
     .readers/1: FixedLengthRecordReader IdentityReader ReaderBase TFRecordReader TextLineReader
         WholeFileReader
-    .image_ops/1: batch_gather diag diag_part edit_distance space_to_batch
-        verify_tensor_all_finite
+    .image_ops/1: batch_gather diag diag_part space_to_batch
     @matrices/1: matrix_band_part=band_part matrix_determinant=det matrix_diag=diag
         matrix_diag_part=diag_part matrix_inverse=inv trace
     _tf.features/1: FixedLenFeature FixedLenSequenceFeature RaggedFeature SparseFeature
@@ -122,9 +123,8 @@ NAMES = {
     ._nodes/1: Operation Tensor
     @pixels/1: depth_to_space space_to_depth
     .tables/1: initialize_all_tables=tables_initializer tables_initializer
-    .draws:draws/1: random_gamma=gamma random_normal=normal random_shuffle=shuffle
+    .draws:draws/1: multinomial random_gamma=gamma random_normal=normal random_shuffle=shuffle
         random_uniform=uniform truncated_normal
-    .draws/1: multinomial
     .array_ops/1: newaxis strided_slice
     @characters/1: string_to_hash_bucket=to_hash_bucket
         string_to_hash_bucket_strong=to_hash_bucket_strong
@@ -321,7 +321,7 @@ NAMES = {
     .image_ops/1: ResizeMethod resize
     .image_ops/1: extract_glimpse resize_area resize_bicubic resize_bilinear
         resize_image_with_pad resize_images resize_nearest_neighbor
-    .draws/1: sample_distorted_bounding_box
+    .draws:draws/1: sample_distorted_bounding_box=distorted_box
     .draws:draws/2: sample_distorted_bounding_box
     @images/1: per_image_whitening=per_image_standardization
         resize_image_with_crop_or_pad=resize_with_crop_or_pad transpose_image=transpose
@@ -452,7 +452,7 @@ NAMES = {
         stateless_shuffle=shuffle stateless_truncated_normal=truncated_normal
         stateless_uniform=uniform
     .graph/1: get_seed set_random_seed
-    .draws/1: multinomial
+    .draws:draws/1: multinomial
     .draws/2: Generator create_rng_state get_global_generator set_global_generator
     _tf.seeds/2: set_seed
     """,

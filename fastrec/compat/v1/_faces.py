@@ -53,6 +53,7 @@ __all__ = [
 
 # Parameters that differ from those of version 2.
 _ORDERS = {
+    "assert_all_finite": "t=x msg=message name x message",
     "confusion_matrix": "labels predictions num_classes dtype name weights",
     "extract_patches": "images ksizes=sizes strides rates padding name",
     "in_top_k": "predictions targets k name",

@@ -85,12 +85,13 @@ def match_filenames_once(pattern: Any, name: str | None = None) -> Variable:
     )
 
 
-def _of_version_1(name: str, function: Callable[..., Any], parameter: str) -> Any:
-    """Return a function with version 1's names of itself and of its parameter."""
-    return named(renamed(function, name), name, parameters=parameter)
+def _of_version_1(name: str, function: Callable[..., Any], parameters: str) -> Any:
+    """Return a function with version 1's names of itself and of its first parameters."""
+    return named(renamed(function, name), name, parameters=parameters)
 
 
 Open = FastGFile = GFile
+Copy: Final = _of_version_1("Copy", _files.copy, "oldpath newpath")
 Exists: Final = _of_version_1("Exists", _files.exists, "filename")
 Glob: Final = _of_version_1("Glob", _files.glob_files, "filename")
 IsDirectory: Final = _of_version_1("IsDirectory", _files.isdir, "dirname")
@@ -99,17 +100,8 @@ MakeDirs: Final = _of_version_1("MakeDirs", _files.makedirs, "dirname")
 MkDir: Final = _of_version_1("MkDir", _files.mkdir, "dirname")
 Remove: Final = _of_version_1("Remove", _files.remove, "filename")
 DeleteRecursively: Final = _of_version_1("DeleteRecursively", _files.rmtree, "dirname")
+Rename: Final = _of_version_1("Rename", _files.rename, "oldname newname")
 Stat: Final = _of_version_1("Stat", _files.stat, "filename")
-
-
-def Copy(oldpath: Any, newpath: Any, overwrite: bool = False) -> None:
-    """Copy a file."""
-    _files.copy(oldpath, newpath, overwrite)
-
-
-def Rename(oldname: Any, newname: Any, overwrite: bool = False) -> None:
-    """Move a file or directory."""
-    _files.rename(oldname, newname, overwrite)
 
 
 def Walk(top: Any, in_order: bool = True) -> Iterator[tuple[str, list[str], list[str]]]:

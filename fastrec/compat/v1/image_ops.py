@@ -16,7 +16,6 @@ from .._tf.ops.geometry import RESIZE, new_size
 from ..extra.boxes import GLIMPSE
 from ._nodes import Tensor
 from ._ops import checked_kind, record
-from .composite_ops import sparse_functions
 from .constants import convert_to_tensor
 
 
@@ -182,18 +181,6 @@ def embedding_lookup(
     return _tf().gather(params, ids, name=name)
 
 
-def verify_tensor_all_finite(
-    t: Any = None,
-    msg: str | None = None,
-    name: str | None = None,
-    x: Any = None,
-    message: Any = None,
-) -> Any:
-    """Return a tensor; raise InvalidArgumentError if it has infinite elements or NaN."""
-    value, text = (t if x is None else x), (msg if message is None else message)
-    return _tf().debugging.check_numerics(value, text, name)
-
-
 def resize_image_with_pad(
     image: Any,
     target_height: int,
@@ -292,21 +279,6 @@ def space_to_batch(
     return tf.reshape(moved, tf.stack([count, rows, columns, sizes[3]]), name)
 
 
-def edit_distance(
-    hypothesis: Any, truth: Any, normalize: bool = True, name: str = "edit_distance"
-) -> Any:
-    """Return the edit distance of each pair of sequences along the last dimension.
-
-    Parameters
-    ----------
-    hypothesis, truth : SparseTensor
-        Sequences of one type and rank.
-    normalize : bool
-        Divide by the length of the truth.
-    """
-    return sparse_functions._edit_distance(hypothesis, truth, normalize, name)
-
-
 def extract_glimpse(
     input: Any,
     size: Any,
@@ -339,6 +311,3 @@ def extract_glimpse(
     noise = "uniform" if uniform_noise else "gaussian"
     how = {"centered": centered, "normalized": normalized, "noise": noise}
     return record(GLIMPSE, operands, name, **how)
-
-
-#: By path.

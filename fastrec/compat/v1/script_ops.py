@@ -6,7 +6,7 @@ from __future__ import annotations
 import operator
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from .._tf.errors import (
     UnknownError,
     invalid,
 )
+from .._tf.faces import in_order
 from .._tf.ops import Array
 from ._nodes import Operation, Tensor
 from ._plan import needed
@@ -123,15 +124,7 @@ def _result(op: Operation, several: bool) -> Any:
     return outputs if several else outputs[0]
 
 
-def numpy_function(
-    func: Callable[..., Any],
-    inp: Sequence[Any],
-    Tout: Any,
-    stateful: bool = True,
-    name: str | None = None,
-) -> Any:
-    """Do the same as :func:`py_func`."""
-    return py_func(func, inp, Tout, stateful, name)
+numpy_function: Final = in_order(py_func, "func! inp! Tout!")
 
 
 class _Valued(Tensor):

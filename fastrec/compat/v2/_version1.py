@@ -109,30 +109,6 @@ def _iterator(dataset: Any, shared_name: str | None = None) -> Any:
     return iter(dataset)
 
 
-def _multinomial(
-    logits: Any,
-    num_samples: int,
-    seed: int | None = None,
-    name: str | None = None,
-    output_dtype: Any = None,
-) -> Any:
-    """Draw class numbers, as ``tf.random.categorical`` does."""
-    return draws.categorical(logits, num_samples, output_dtype, seed, name)
-
-
-def _distorted_box(
-    image_size: Any,
-    bounding_boxes: Any,
-    seed: int | None = None,
-    seed2: int | None = None,
-    *options: Any,
-    **named: Any,
-) -> Any:
-    """Draw a part of an image: its start, its size and its box. The seeds are used as given."""
-    seeds = seed or 0, seed2 or 0
-    return draws.sample_distorted_bounding_box(image_size, bounding_boxes, seeds, *options, **named)
-
-
 def _get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
     """Return the two seeds of an operation; both None if neither seed was set."""
     pair = get_seed(op_seed)
@@ -153,11 +129,11 @@ _ADAPTED: dict[str, Callable[..., Any]] = {
     "data.get_output_types": OF_VERSION_1["output_types"],
     "data.make_one_shot_iterator": _iterator,
     "get_seed": _get_seed,
-    "image.sample_distorted_bounding_box": _distorted_box,
-    "multinomial": _multinomial,
+    "image.sample_distorted_bounding_box": draws.distorted_box,
+    "multinomial": draws.multinomial,
     "name_scope": _name_scope,
     "random.get_seed": _get_seed,
-    "random.multinomial": _multinomial,
+    "random.multinomial": draws.multinomial,
 }
 
 

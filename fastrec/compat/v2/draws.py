@@ -95,7 +95,7 @@ def _drawn_by(
 draws: Final = Draws(EAGER, _drawn, _sizes, _no_scope)
 stateless: Final = Stateless(draws)
 image_draws: Final = SimpleNamespace(**random_functions(draws, stateless))
-_of_generators = Distributions(EAGER, _drawn_by, _sizes, _no_scope)
+_of_generators: Any = Distributions(EAGER, _drawn_by, _sizes, _no_scope)
 
 
 class Generator:

@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
-from typing import Any
-
-import numpy as np
+from typing import Any, Final
 
 from ..faces import Functions
+from ..naming import named
 from ..specs import sample
 from ..structure import flatten, pack
 from . import experimental as transformations
@@ -22,33 +22,33 @@ from .reducing import Reduced, Reducer
 Transformation = Callable[[Any], Any]
 
 
-def ignore_errors(log_warning: bool = False) -> Transformation:
-    """Return a function for ``apply`` that drops elements which raise an error."""
-    return lambda dataset: dataset.ignore_errors(log_warning)
+def _transformation(name: str, method: str = "") -> Callable[..., Transformation]:
+    """Return the function for ``apply`` that calls a method of datasets."""
+    below = getattr(Dataset, method or name)
+    known = inspect.signature(below).parameters.values()
+    signature = inspect.Signature([each for each in known if each.name not in ("self", "name")])
+
+    def function(*arguments: Any, **others: Any) -> Transformation:
+        signature.bind(*arguments, **others)
+        return lambda dataset: getattr(dataset, below.__name__)(*arguments, **others)
+
+    function.__signature__ = signature  # type: ignore[attr-defined]
+    doc = f"For ``apply``: :meth:`Dataset.{below.__name__}`.\n\n{below.__doc__}"
+    return named(function, name, doc=doc)
 
 
-def snapshot(
-    path: str, compression: Any = "AUTO", reader_func: Any = None, shard_func: Any = None
-) -> Transformation:
-    """Return a function for ``apply`` that stores elements in files once all have been made."""
-    return lambda dataset: dataset.snapshot(path, compression, reader_func, shard_func)
-
-
-def unbatch() -> Transformation:
-    """Return a function for ``apply`` that splits elements into their rows."""
-    return lambda dataset: dataset.unbatch()
-
-
-def dense_to_ragged_batch(
-    batch_size: int, drop_remainder: bool = False, row_splits_dtype: Any = np.int64
-) -> Transformation:
-    """Return a function for ``apply`` that batches elements, ragged where lengths differ."""
-    return lambda dataset: dataset.ragged_batch(batch_size, drop_remainder, row_splits_dtype)
-
-
-def dense_to_sparse_batch(batch_size: int, row_shape: Any) -> Transformation:
-    """Return a function for ``apply`` that combines dense elements into sparse batches."""
-    return lambda dataset: dataset.sparse_batch(batch_size, row_shape)
+bucket_by_sequence_length: Final = _transformation("bucket_by_sequence_length")
+dense_to_ragged_batch: Final = _transformation("dense_to_ragged_batch", "ragged_batch")
+dense_to_sparse_batch: Final = _transformation("dense_to_sparse_batch", "sparse_batch")
+enumerate_dataset: Final = _transformation("enumerate_dataset", "enumerate")
+group_by_window: Final = _transformation("group_by_window")
+ignore_errors: Final = _transformation("ignore_errors")
+rejection_resample: Final = _transformation("rejection_resample")
+scan: Final = _transformation("scan")
+snapshot: Final = _transformation("snapshot")
+take_while: Final = _transformation("take_while")
+unbatch: Final = _transformation("unbatch")
+unique: Final = _transformation("unique")
 
 
 def prefetch_to_device(device: Any, buffer_size: int | None = None) -> Transformation:
@@ -145,71 +145,6 @@ def pad_to_cardinality(cardinality: int, mask_key: str = "valid") -> Transformat
         return marked.concatenate(rest)
 
     return padded
-
-
-def bucket_by_sequence_length(
-    element_length_func: Callable[..., Any],
-    bucket_boundaries: Any,
-    bucket_batch_sizes: Any,
-    padded_shapes: Any = None,
-    padding_values: Any = None,
-    pad_to_bucket_boundary: bool = False,
-    no_padding: bool = False,
-    drop_remainder: bool = False,
-) -> Transformation:
-    """For ``apply``: :meth:`Dataset.bucket_by_sequence_length`."""
-    return lambda dataset: dataset.bucket_by_sequence_length(
-        element_length_func,
-        bucket_boundaries,
-        bucket_batch_sizes,
-        padded_shapes,
-        padding_values,
-        pad_to_bucket_boundary,
-        no_padding,
-        drop_remainder,
-    )
-
-
-def group_by_window(
-    key_func: Callable[..., Any],
-    reduce_func: Callable[..., Any],
-    window_size: Any = None,
-    window_size_func: Callable[..., Any] | None = None,
-) -> Transformation:
-    """For ``apply``: :meth:`Dataset.group_by_window`."""
-    return lambda dataset: dataset.group_by_window(
-        key_func, reduce_func, window_size, window_size_func
-    )
-
-
-def rejection_resample(
-    class_func: Callable[..., Any],
-    target_dist: Any,
-    initial_dist: Any = None,
-    seed: int | None = None,
-) -> Transformation:
-    """For ``apply``: :meth:`Dataset.rejection_resample`."""
-    return lambda dataset: dataset.rejection_resample(class_func, target_dist, initial_dist, seed)
-
-
-def scan(initial_state: Any, scan_func: Callable[..., Any]) -> Transformation:
-    """For ``apply``: :meth:`Dataset.scan`."""
-    return lambda dataset: dataset.scan(initial_state, scan_func)
-
-
-def take_while(predicate: Callable[..., Any]) -> Transformation:
-    """For ``apply``: :meth:`Dataset.take_while`."""
-    return lambda dataset: dataset.take_while(predicate)
-
-
-def unique() -> Transformation:
-    """For ``apply``: :meth:`Dataset.unique`."""
-    return lambda dataset: dataset.unique()
-
-
-def enumerate_dataset(start: int = 0) -> Transformation:
-    """For ``apply``: pairs of a number and an element."""
-    return lambda dataset: dataset.enumerate(start)
 
 
 INFINITE_CARDINALITY = INFINITE

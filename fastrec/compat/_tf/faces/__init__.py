@@ -161,36 +161,44 @@ def in_order(function: Callable[..., Any], order: str, note: str = "") -> Callab
     function : callable
     order : str
         The names of the new parameters. ``old=new`` renames a parameter, ``name!`` makes it
-        required, and ``-name`` adds a parameter that is ignored.
+        required, ``-name`` adds a parameter that is ignored, and ``name:type`` declares a type.
+        The other parameters follow in their order; a final ``.`` leaves them out.
     note : str
         Follows the description of the function.
     """
     import inspect  # the functions of version 2 do not need inspect
 
-    pairs = [each.strip("-!").partition("=") for each in order.split()]
-    renamed = {old: new for old, _, new in pairs if new}
-    unused = {each[1:] for each in order.split() if each.startswith("-")}
-    demanded = [each[:-1] for each in order.split() if each.endswith("!")]
-    positional = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    known = dict(inspect.signature(function).parameters)
-    parameters: list[inspect.Parameter] = []
-    for old, _, new in [*pairs, *((name, "", "") for name in known)]:
-        if old in {parameter.name for parameter in parameters}:
+    positional, empty = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.empty
+    known = inspect.signature(function).parameters
+    parameters: dict[str, inspect.Parameter] = {}
+    renamed: dict[str, str] = {}
+    unused, demanded = [], []
+    for word in [*order.removesuffix(".").split(), *([] if order.endswith(".") else known)]:
+        text, _, declared = word.strip("-!").partition(":")
+        name, _, new = text.partition("=")
+        if name in parameters:
             continue
-        required = all(each.default is each.empty for each in parameters) and not new
-        default = known[old].default if old in known else None
-        kind = known[old].annotation if old in known else Any
-        if default is inspect.Parameter.empty and not required:
+        required = all(each.default is empty for each in parameters.values()) and not new
+        default = known[name].default if name in known else None
+        kind = known[new or name].annotation if (new or name) in known else Any
+        if word.endswith("!"):
+            demanded.append(name)
+            default, kind = empty, str(kind).removesuffix(" | None")
+        elif default is empty and not required:
             default = None  # the function itself reports the missing argument
-        default = inspect.Parameter.empty if old in demanded else default
-        parameters.append(inspect.Parameter(old, positional, default=default, annotation=kind))
-    signature = inspect.Signature(parameters, return_annotation=Any)
-    names, allowed = list(signature.parameters), set(signature.parameters)
+        if new:
+            renamed[name] = new
+            kind = kind if "None" in str(kind) or kind in (Any, "Any") else f"{kind} | None"
+        if word.startswith("-"):
+            unused.append(name)
+        kind = declared or kind
+        parameters[name] = inspect.Parameter(name, positional, default=default, annotation=kind)
+    signature = inspect.Signature(list(parameters.values()), return_annotation=Any)
 
     @functools.wraps(function)
     def called(*arguments: Any, **named: Any) -> Any:
-        given = dict(zip(names, arguments, strict=False)) | named
-        if len(given) < len(arguments) + len(named) or not named.keys() <= allowed:
+        given = dict(zip(parameters, arguments, strict=False)) | named
+        if len(given) < len(arguments) + len(named) or not named.keys() <= parameters.keys():
             signature.bind_partial(*arguments, **named)  # too slow for each call; raises TypeError
         for name in demanded:
             if name not in given:

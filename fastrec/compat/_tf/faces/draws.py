@@ -142,7 +142,7 @@ class Distributions(Faces):
         minval: Any = 0,
         maxval: Any = None,
         dtype: Any = "float32",
-        seed: Any = None,
+        seed: int | None = None,
         name: str | None = None,
     ) -> Any:
         """Draw uniformly distributed numbers from `minval` to below `maxval`."""
@@ -155,7 +155,7 @@ class Distributions(Faces):
         mean: Any = 0.0,
         stddev: Any = 1.0,
         dtype: Any = "float32",
-        seed: Any = None,
+        seed: int | None = None,
         name: str | None = None,
     ) -> Any:
         """Draw normally distributed numbers."""
@@ -168,14 +168,14 @@ class Distributions(Faces):
         mean: Any = 0.0,
         stddev: Any = 1.0,
         dtype: Any = "float32",
-        seed: Any = None,
+        seed: int | None = None,
         name: str | None = None,
     ) -> Any:
         """Draw normally distributed numbers within two standard deviations of the mean."""
         with self._scope(name, "truncated_normal"):
             return self._normal(draws.TRUNCATED_NORMAL, shape, mean, stddev, dtype, seed)
 
-    def shuffle(self, value: Any, seed: Any = None, name: str | None = None) -> Any:
+    def shuffle(self, value: Any, seed: int | None = None, name: str | None = None) -> Any:
         """Shuffle the rows of a tensor."""
         return self._draw(draws.SHUFFLE, [self._tensor(value)], seed, name)
 
@@ -184,7 +184,7 @@ class Distributions(Faces):
         logits: Any,
         num_samples: Any,
         dtype: Any = None,
-        seed: Any = None,
+        seed: int | None = None,
         name: str | None = None,
     ) -> Any:
         """Draw class numbers with the probabilities whose logarithms are `logits`.
@@ -200,7 +200,7 @@ class Distributions(Faces):
         self,
         image_size: Any,
         bounding_boxes: Any,
-        seed: Any = 0,
+        seed: int | None = 0,
         min_object_covered: Any = 0.1,
         aspect_ratio_range: Any = None,
         area_range: Any = None,
@@ -215,13 +215,39 @@ class Distributions(Faces):
         inputs += [self._tensor(each, float32) for each in (bounding_boxes, min_object_covered)]
         ratios, areas = aspect_ratio_range, area_range
         how = options(ratios, areas, max_attempts, use_image_if_no_bounding_boxes)
-        if isinstance(seed, (int, type(None))):
-            seed = seed or (0, 0)  # both seeds are used as given
-        return DistortedBox(*self._draw(DISTORTED_BOX, inputs, seed, **how))
+        # Without a seed, both seeds are 0.
+        seeds = (seed or (0, 0)) if isinstance(seed, (int, type(None))) else seed
+        return DistortedBox(*self._draw(DISTORTED_BOX, inputs, seeds, **how))
 
 
 class Draws(Distributions):
     """The functions of ``tf.random`` that draw with the seed of an operation, or both seeds."""
+
+    _orders: ClassVar[dict[str, str]] = {
+        "multinomial": "logits num_samples seed name output_dtype=dtype."
+    }
+    multinomial: Final = Distributions.categorical
+
+    def distorted_box(
+        self,
+        image_size: Any,
+        bounding_boxes: Any,
+        seed: int | None = None,
+        seed2: int | None = None,
+        min_object_covered: Any = 0.1,
+        aspect_ratio_range: Any = None,
+        area_range: Any = None,
+        max_attempts: int | None = None,
+        use_image_if_no_bounding_boxes: bool | None = None,
+        name: str | None = None,
+    ) -> DistortedBox:
+        """Draw a random part of an image: its start, its size, and its bounding box."""
+        seeds: Any = seed or 0, seed2 or 0
+        how = min_object_covered, aspect_ratio_range, area_range, max_attempts
+        each = use_image_if_no_bounding_boxes
+        return self.sample_distorted_bounding_box(
+            image_size, bounding_boxes, seeds, *how, each, name
+        )
 
     def gamma(
         self,
@@ -251,12 +277,12 @@ class Stateless(Distributions):
     """The functions of ``tf.random`` that draw with a seed of shape (2,)."""
 
     _orders: ClassVar[dict[str, str]] = {
-        "categorical": "logits num_samples seed! dtype name",
-        "normal": "shape seed! mean stddev dtype name -alg",
-        "sample_distorted_bounding_box": "image_size bounding_boxes seed!",
-        "shuffle": "value seed! -alg name",
-        "truncated_normal": "shape seed! mean stddev dtype name -alg",
-        "uniform": "shape seed! minval maxval dtype name -alg",
+        "categorical": "logits num_samples seed:Any! dtype name",
+        "normal": "shape seed:Any! mean stddev dtype name -alg:str",
+        "sample_distorted_bounding_box": "image_size bounding_boxes seed:Any!",
+        "shuffle": "value seed:Any! -alg:str name",
+        "truncated_normal": "shape seed:Any! mean stddev dtype name -alg:str",
+        "uniform": "shape seed:Any! minval maxval dtype name -alg:str",
     }
     _note = "`seed`, of shape (2,), determines the result."
     _prefix = "stateless_"
@@ -282,7 +308,7 @@ class Stateless(Distributions):
         minval: Any = 0,
         maxval: Any = None,
         dtype: Any = "float32",
-        seed: Any = None,
+        seed: int | None = None,
         name: str | None = None,
     ) -> Any:
         """Draw uniformly distributed numbers from `minval` to below `maxval`.

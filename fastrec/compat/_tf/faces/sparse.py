@@ -210,14 +210,18 @@ class SparseFunctions(Functions):
         """Return the elementwise minimum of two sparse tensors."""
         return self._run(arithmetic.MINIMUM, sp_a, name, self._sparse(sp_b))
 
-    def _edit_distance(
-        self,
-        hypothesis: Any,
-        truth: Any,
-        normalize: bool = True,
-        name: str | None = "edit_distance",
+    def edit_distance(
+        self, hypothesis: Any, truth: Any, normalize: bool = True, name: str = "edit_distance"
     ) -> Any:
-        """Return the edit distance of each pair of sequences, which are in the last dimension."""
+        """Return the edit distance of each pair of sequences along the last dimension.
+
+        Parameters
+        ----------
+        hypothesis, truth : SparseTensor
+            Sequences of one type and rank.
+        normalize : bool
+            Divide by the length of the truth.
+        """
         other = self._sparse(truth)
         return self._run(arithmetic.EDIT_DISTANCE, hypothesis, name, other, normalize=normalize)
 
