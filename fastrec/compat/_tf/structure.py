@@ -41,10 +41,6 @@ def _is_named(value: Any) -> bool:
     return isinstance(value, tuple) and hasattr(value, "_fields")
 
 
-def _is_nested(value: Any, lists: bool) -> bool:
-    return isinstance(value, (tuple, Mapping)) or (lists and isinstance(value, list))
-
-
 def flatten(value: Any, lists: bool = False, nones: bool = False) -> tuple[Any, list[Any]]:
     """Return the structure of a value, with `LEAF` for each component, and the components in order.
 
@@ -53,7 +49,7 @@ def flatten(value: Any, lists: bool = False, nones: bool = False) -> tuple[Any, 
     """
     if value is None and not nones:
         return None, []
-    if not _is_nested(value, lists):
+    if not (isinstance(value, (tuple, Mapping)) or (lists and isinstance(value, list))):
         return LEAF, [value]
     leaves: list[Any] = []
 

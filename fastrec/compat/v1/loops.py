@@ -78,7 +78,7 @@ def while_loop(
         def once(parts: Any) -> Any:
             found = body(*parts)
             kind[:] = [type(found)]
-            return _as_tuple(found)
+            return tuple(found) if isinstance(found, (list, tuple)) else (found,)
 
         step = _Branch(_called(once, structure, shown), inner)
         _check_body(inner, step.tensors)
@@ -87,10 +87,6 @@ def while_loop(
         if len(made) == 1 and not return_same_structure:
             return made[0]
         return list(made) if kind == [list] else made
-
-
-def _as_tuple(found: Any) -> Any:
-    return tuple(found) if isinstance(found, (list, tuple)) else (found,)
 
 
 def _check_body(before: Sequence[Tensor], after: Sequence[Any]) -> None:

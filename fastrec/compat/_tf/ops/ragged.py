@@ -219,11 +219,7 @@ def _same_rows(one: Ragged, other: Ragged) -> Ragged:
     return other
 
 
-def _same_rows_spec(specs: Sequence[Any], _: Any) -> list[TypeSpec]:
-    return [specs[1]]
-
-
-SAME_ROWS = Op("AssertSameRows", _same_rows, _same_rows_spec)
+SAME_ROWS = Op("AssertSameRows", _same_rows, lambda specs, _: [specs[1]])
 
 
 def _aligned(ragged: Ragged, dense: Any) -> Any:
