@@ -50,7 +50,8 @@ NAMES = {
         scan switch_case type_spec_from_value vectorized_map while_loop
     _tf.tensor_proto: make_ndarray make_tensor_proto
     _tf.faces.sparse: IndexedSlices
-    .tensor_array: TensorArray
+    .loops/1: TensorArray
+    .tensor_array/2: TensorArray
     @strings: as_string
     _tf.settings: get_logger
     @math/1: ceil div div_no_nan=divide_no_nan erf expm1 floor_div=floordiv floordiv floormod
@@ -77,7 +78,7 @@ NAMES = {
         sparse_slice=slice sparse_split=split sparse_tensor_dense_matmul=sparse_dense_matmul
         sparse_tensor_to_dense=to_dense sparse_to_indicator=to_indicator
         sparse_transpose=transpose
-    .scopes/1: AUTO_REUSE VariableScope constant_initializer get_local_variable get_variable
+    .variables/1: AUTO_REUSE VariableScope constant_initializer get_local_variable get_variable
         get_variable_scope ones_initializer random_normal_initializer random_uniform_initializer
         truncated_normal_initializer variable_scope zeros_initializer
     .summaries/1: control_flow_v2_enabled disable_control_flow_v2 disable_eager_execution
@@ -128,7 +129,7 @@ NAMES = {
     .array_ops/1: newaxis strided_slice
     @characters/1: string_to_hash_bucket=to_hash_bucket
         string_to_hash_bucket_strong=to_hash_bucket_strong
-    .coordinator/1: Coordinator
+    .runners/1: Coordinator
     .graph/1: GraphKeys
     .queue_base/1: QueueBase
     @reductions/1: count_nonzero
@@ -187,8 +188,8 @@ NAMES = {
     """,
     "contrib/1": "",
     "contrib.data/1": """
-    ._contributed.data: batch_and_drop_remainder padded_batch_and_drop_remainder
-        read_batch_features sliding_window_batch
+    ._contributed.reading: batch_and_drop_remainder padded_batch_and_drop_remainder
+        read_batch_features=next_batch_features sliding_window_batch
     tf.data: AUTOTUNE Dataset FixedLengthRecordDataset Iterator TFRecordDataset TextLineDataset
     tf.data.experimental: Counter CsvDataset assert_cardinality bucket_by_sequence_length
         choose_from_datasets enumerate_dataset get_single_element group_by_window ignore_errors
@@ -196,7 +197,7 @@ NAMES = {
         rejection_resample sample_from_datasets scan shuffle_and_repeat unbatch unique
     """,
     "contrib.framework/1": "tf: TensorSpec argsort nest sort",
-    "contrib.learn/1": "._contributed.learn: read_batch_examples read_batch_features",
+    "contrib.learn/1": "._contributed.reading: read_batch_examples read_batch_features",
     "contrib.lookup/1": """
     tf.lookup: HashTable KeyValueTensorInitializer StaticHashTable StaticVocabularyTable
         TextFileIndex TextFileInitializer experimental index_table_from_file
@@ -330,7 +331,7 @@ NAMES = {
     .draws:stateless: stateless_sample_distorted_bounding_box=sample_distorted_bounding_box
     """,
     "initializers/1": """
-    .scopes: constant=constant_initializer ones=ones_initializer
+    .variables: constant=constant_initializer ones=ones_initializer
         random_normal=random_normal_initializer random_uniform=random_uniform_initializer
         truncated_normal=truncated_normal_initializer zeros=zeros_initializer
     .variables: global_variables=global_variables_initializer
@@ -494,7 +495,7 @@ NAMES = {
         maybe_shuffle_batch_join shuffle_batch shuffle_batch_join
     .batching/1: input_producer limit_epochs range_input_producer slice_input_producer
         string_input_producer
-    .coordinator/1: Coordinator LooperThread
+    .runners/1: Coordinator LooperThread
     .runners/1: QueueRunner add_queue_runner start_queue_runners
     .variables/1: create_global_step=get_or_create_global_step get_or_create_global_step
     .file_ops/1: match_filenames_once

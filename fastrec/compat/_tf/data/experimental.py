@@ -13,7 +13,7 @@ from ..specs import sample
 from ..structure import flatten, pack
 from . import experimental as transformations
 from .chaining import AUTOTUNE
-from .csv_plan import CsvPlan
+from .csv import CsvPlan
 from .dataset import Dataset
 from .pipeline import INFINITE, UNKNOWN
 from .portions import Counted

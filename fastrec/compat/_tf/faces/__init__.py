@@ -240,7 +240,7 @@ _KINDS = {
     "encodings": ("_tf.faces.strings", "Encodings"),
     "images": ("_tf.faces.images", "Images"),
     "matrices": ("_tf.faces.math", "Matrices"),
-    "measures": ("extra.measure_functions", "Measures"),
+    "measures": ("extra.measures", "Measures"),
     "ordering": ("_tf.faces.picking", "Ordering"),
     "parsers": ("_tf.faces.parsing", "Parsers"),
     "pixels": ("_tf.faces.segments", "Pixels"),

@@ -14,12 +14,11 @@ from .._nodes import Tensor
 from ..array_ops import math, picking
 from ..batching import string_input_producer
 from ..constants import convert_to_tensor
-from ..coordinator import Coordinator
 from ..graph import GraphKeys, name_scope
 from ..queue_base import QueueBase
 from ..queues import FIFOQueue, PaddingFIFOQueue, RandomShuffleQueue
 from ..readers import ReaderBase
-from ..runners import QueueRunner, add_queue_runner, start_queue_runners
+from ..runners import Coordinator, QueueRunner, add_queue_runner, start_queue_runners
 
 
 class Dataset:
