@@ -99,6 +99,23 @@ def test_a_signature_is_that_of_its_version() -> None:
     assert list(required)[:4] == ["tensor", "paddings", "mode", "name"]
 
 
+def test_parameters_that_are_data_have_types_and_are_checked() -> None:
+    seeds = {
+        v2.random.uniform: "int | None",
+        v2.random.stateless_uniform: "Any",
+        v1.multinomial: "int | None",
+    }
+    for function, kind in seeds.items():
+        assert inspect.signature(function).parameters["seed"].annotation == kind
+    assert str(inspect.signature(v2.data.experimental.unbatch)) == "()"
+    with pytest.raises(TypeError, match="name"):
+        v2.data.experimental.scan(0, len, name="other")
+    with pytest.raises(TypeError, match="required argument: 'Tout'"):
+        v1.numpy_function(len, [])
+    with v1.Graph().as_default(), pytest.raises(ValueError, match="both 't' and 'x'"):
+        v1.verify_tensor_all_finite(t=[1.0], msg="finite", x=[1.0])
+
+
 def test_help_describes_the_function() -> None:
     text = pydoc.plain(pydoc.render_doc(v2.exp))
     assert "exp(x: 'Any'" in text
