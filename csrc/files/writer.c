@@ -241,6 +241,15 @@ int fr_writer_spans(fr_writer *writer, const fr_span *records, size_t count, fr_
     return FR_OK;
 }
 
+int fr_writers_deal(fr_writer *const *writers, size_t writer_count, size_t *turn,
+                    const fr_span *records, size_t count, fr_error *err) {
+    for (size_t i = 0; i < count; i++) {
+        FR_TRY(fr_writer_record(writers[*turn], records[i], err));
+        *turn = *turn + 1 < writer_count ? *turn + 1 : 0;
+    }
+    return FR_OK;
+}
+
 int fr_writer_frames(fr_writer *writer, fr_span frames, uint64_t count, fr_error *err) {
     FR_TRY(check_writable(writer, err));
     FR_TRY(settle(writer, put_frames(writer, frames, &writer->failed), err));

@@ -66,6 +66,12 @@ FR_NODISCARD int fr_writer_record(fr_writer *writer, fr_span data, fr_error *err
 FR_NODISCARD int fr_writer_spans(fr_writer *writer, const fr_span *records, size_t count,
                                  fr_error *err);
 
+/* Writes records to the writers in turn, the first one to number `*turn`. This reads the records
+   in the order of memory, where a pass for each writer takes 1.5 times as long. Sets `*turn` to
+   the writer of the next record, or to the one that failed. */
+FR_NODISCARD int fr_writers_deal(fr_writer *const *writers, size_t writer_count, size_t *turn,
+                                 const fr_span *records, size_t count, fr_error *err);
+
 /* Appends bytes that already are `count` whole frames. */
 FR_NODISCARD int fr_writer_frames(fr_writer *writer, fr_span frames, uint64_t count, fr_error *err);
 

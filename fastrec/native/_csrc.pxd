@@ -329,6 +329,8 @@ cdef extern from "files/writer.h" nogil:
     int fr_writer_record(fr_writer *writer, fr_span data, fr_error *err) noexcept
     int fr_writer_spans(fr_writer *writer, const fr_span *records, size_t count,
                         fr_error *err) noexcept
+    int fr_writers_deal(fr_writer *const *writers, size_t writer_count, size_t *turn,
+                        const fr_span *records, size_t count, fr_error *err) noexcept
     int fr_writer_frames(fr_writer *writer, fr_span frames, uint64_t count,
                          fr_error *err) noexcept
     int fr_writer_flush(fr_writer *writer, fr_error *err) noexcept

@@ -330,3 +330,35 @@ cdef class RecordWriter:
         if self.forks == forks:
             with self.lock:
                 c.fr_writer_abort(&self.writer)
+
+
+def deal(list writers not None, records, size_t first):
+    """Write records to RecordWriters in turn, the first one to number `first`."""
+    cdef RecordSpans spans = RecordSpans(records)
+    cdef size_t used = min(len(writers), spans.count), count = 0, turn = 0, some
+    cdef list chosen = [writers[(first + place) % len(writers)] for place in range(used)]
+    cdef c.fr_writer **native = <c.fr_writer **>calloc(used + 1, sizeof(c.fr_writer *))
+    cdef RecordWriter each
+    cdef c.fr_error err
+    cdef int status
+    if native == NULL:
+        raise MemoryError
+    try:
+        for each in chosen:
+            each._enter()
+            native[count] = &each.writer
+            count += 1
+        while True:
+            some = spans.next()
+            if some == 0:
+                return
+            for each in chosen:
+                each.lock.acquire()
+            with nogil:
+                status = c.fr_writers_deal(native, used, &turn, spans.spans, some, &err)
+            for each in chosen:
+                each.lock.release()
+            check(status, &err, (<RecordWriter>chosen[turn]).path)
+            PyErr_CheckSignals()
+    finally:
+        free(native)

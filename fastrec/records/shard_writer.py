@@ -91,6 +91,7 @@ class ShardWriter:
     ) -> None:
         self._shards: list[Output] = []
         self._open = False
+        self._cores: list[_core.RecordWriter] = []  # of uncompressed files of a fixed number
         self._single: _core.RecordWriter | None = None  # the only file, if uncompressed
         self._lock = threading.RLock()  # for everything but writing to a single file
         self._turn = 0  # number of the shard that takes the next record
@@ -141,8 +142,10 @@ class ShardWriter:
             self.abort()
             raise
         self._open = True
-        if kind is None and len(self._shards) == 1 and not self._rolls and stream is None:
-            self._single = self._shards[0].core
+        if kind is None and not self._rolls and stream is None:
+            self._cores = [shard.core for shard in self._shards]
+        if len(self._cores) == 1:
+            self._single = self._cores[0]
 
     def _add(self, path: Any) -> None:
         kind, level = self._compression
@@ -232,9 +235,12 @@ class ShardWriter:
         """Write records to the shards in turn, with few native calls per shard."""
         shards = len(self._shards)
         if not self._rolls:
-            for place in range(min(shards, len(records))):
-                shard = self._shards[(self._turn + place) % shards]
-                _write_part(shard, records, place, None, shards)
+            if self._cores:
+                _core.deal(self._cores, records, self._turn % shards)
+            else:
+                for place in range(min(shards, len(records))):
+                    shard = self._shards[(self._turn + place) % shards]
+                    _write_part(shard, records, place, None, shards)
             self._turn += len(records)
             return
         sizes: Any = []

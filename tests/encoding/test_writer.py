@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
 import signal
 import stat
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +18,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from verbs import number_records, read, run_python, write
 
 import fastrec
@@ -312,6 +316,42 @@ def test_shards_take_blocks_of_records_without_a_loop_in_python(
             sys.setprofile(None)
     assert writer.count == len(block)
     assert calls < 1000
+
+
+CALLS: list[Callable[[list[bytes]], Any]] = [list, tuple, iter, fastrec.Bytes.from_list]
+
+
+@settings(deadline=None)
+@given(
+    st.integers(1, 5),
+    st.lists(st.tuples(st.sampled_from(CALLS), st.lists(st.binary(max_size=40), max_size=12))),
+)
+def test_the_shards_are_the_same_however_the_records_are_passed(
+    shards: int, calls: list[tuple[Callable[[list[bytes]], Any], list[bytes]]]
+) -> None:
+    records = [record for _, some in calls for record in some]
+    with tempfile.TemporaryDirectory() as folder:
+        with fastrec.Writer(f"{folder}/a.tfrecord", shards=shards, fsync=False) as writer:
+            for form, some in calls:
+                writer.write_many(form(some))
+            assert writer.count == len(records)
+        for shard, path in enumerate(writer.paths):
+            assert read(path) == (records[shard::shards], None)
+
+
+def test_the_shard_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    resource = pytest.importorskip("resource")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    writer = fastrec.Writer(tmp_path / "a.tfrecord", shards=3)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, before[1]))
+    try:
+        with pytest.raises(OSError, match="a-00001-of-00003") as caught:
+            writer.write_many([b"", b"", b"", b"", bytes(3 << 20)])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        writer.abort()
+    assert caught.value.errno == errno.EFBIG
+    assert os.listdir(tmp_path) == []
 
 
 def test_shards_take_the_rows_of_a_batch_in_turn(tmp_path: Path) -> None:
