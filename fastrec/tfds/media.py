@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-import wave
 from collections.abc import Iterator
-from io import BytesIO
 from typing import Any
 
 import numpy as np
 
+from ..records.content.wav import read_wav
 from .images import decode_image, encode_image, is_decodable
 from .values import Labels, Shape, Tensor, Value, as_shape, dtype_of
 
@@ -122,15 +121,13 @@ class Audio(Tensor):
         if data[:4] != b"RIFF" or data[8:12] != b"WAVE" or self.dtype.kind not in "iu":
             return data
         try:
-            with wave.open(BytesIO(data)) as file:
-                width, channels = file.getsampwidth(), file.getnchannels()
-                samples = file.readframes(file.getnframes())
-        except (wave.Error, EOFError, ValueError) as error:
+            wav = read_wav(data)
+        except ValueError as error:
             raise ValueError(f"not a WAV file that can be decoded: {error}") from None
-        if width not in (1, 2, 4):
+        if wav.codec != 1 or wav.bits not in (8, 16, 32):
             return data
-        array = np.frombuffer(samples, "u1" if width == 1 else f"<i{width}")
-        return array.reshape(*((-1, channels) if channels > 1 else (-1,))).astype(self.dtype)
+        samples = wav.samples().astype(self.dtype)
+        return samples if wav.channels > 1 else samples[:, 0]
 
     def encode(self, value: Any) -> Any:
         """Return the samples as a record stores them, or with `lazy_decode` the file."""

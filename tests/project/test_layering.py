@@ -322,6 +322,7 @@ NAMES_FOR_COMPAT = {
     "records.compression": "Codec",
     "records.content.arrays": "decode_tensor",
     "records.content.messages": "message_fields",
+    "records.content.wav": "read_wav",
     "records.inflated": "Inflated",
     "records.targets": "open_in_place write_file",
     "threads.cpus": "usable_cpus",
