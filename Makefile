@@ -232,7 +232,7 @@ OPTIONS_torch = -n auto
 TESTS_arrow = tests/arrow tests/tables
 TESTS_spark = tests/integrations/spark tests/tables/test_bytes_columns.py
 TESTS_remote = tests/storage
-TESTS_lerobot = tests/integrations/lerobot tests/tfds/test_lerobot.py
+TESTS_lerobot = tests/integrations/lerobot tests/tfds/test_lerobot.py tests/features
 integrations: $(INTEGRATIONS:%=integrations-%)
 integrations-%: .venv-integrations-%/installed
 	.venv-integrations-$*/bin/pytest $(OPTIONS_$*) -m "$(MARK)" $(or $(TESTS_$*),tests/integrations/$*)

@@ -43,6 +43,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Arrays",
+    "AudioFeature",
     "Augment",
     "Batcher",
     "Batches",
@@ -87,6 +88,7 @@ __all__ = [
     "TruncatedFileError",
     "VarLenFeature",
     "Verified",
+    "VideoFeature",
     "Writer",
     "convert",
     "count",
@@ -145,6 +147,7 @@ if TYPE_CHECKING:
     from .columns import Arrays, Bytes, Ragged, Sparse
     from .encoding.encode import encode_example, encode_examples, encode_sequence_example
     from .encoding.writer import Writer
+    from .features.audio import AudioFeature
     from .features.image import ImageFeature
     from .features.json_values import JsonFeature
     from .features.spec import (
@@ -156,6 +159,7 @@ if TYPE_CHECKING:
         SparseFeature,
         VarLenFeature,
     )
+    from .features.video import VideoFeature
     from .images.augment import Augment
     from .parsing.by_number import parse_many
     from .parsing.decode_raw import decode_raw
@@ -208,8 +212,10 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "batches.packing": ("Packing",),
     "batches.selection": ("Split",),
     "batches.buckets": ("Buckets", "pad"),
+    "features.audio": ("AudioFeature",),
     "features.image": ("ImageFeature",),
     "features.json_values": ("JsonFeature",),
+    "features.video": ("VideoFeature",),
     "parsing.decode_raw": ("decode_raw",),
     "records.reader": ("Reader",),
     "parsing.sequence": ("parse_sequence_example", "parse_single_sequence_example"),

@@ -19,6 +19,8 @@ from fastrec.parsing.feature_stats import Features, FeatureStats, InferredSequen
 __all__ = ["add_arguments", "feature_code", "feature_row", "features_code", "run"]
 
 _DECODED = ("BMP", "GIF", "JPEG", "PNG", "TIFF", "WebP")
+_HEARD = ("WAV", "FLAC", "MP3", "Ogg", "M4A", "AIFF", "AU")
+_WATCHED = ("MP4", "WebM", "QuickTime", "AVI")
 HEADERS = ("feature", "kind", "dtype", "shape")
 
 
@@ -199,6 +201,11 @@ def _image_hint(features: Mapping[str, Any], name: str) -> str:
     if stats is None or not stats.format or not isinstance(features[name], kinds):
         return ""
     is_one = stats.fewest == stats.most == 1
+    if is_one and not features.of_lists and stats.format in _HEARD:
+        return f"  # {stats.format}; fastrec.AudioFeature(16000, 1) decodes it"
+    if is_one and not features.of_lists and stats.format in _WATCHED:
+        hint = 'fastrec.VideoFeature(16, (112, 112), fit="resize") decodes it'
+        return f"  # {stats.format}; {hint}"
     if stats.format not in _DECODED or (features.of_lists and not is_one):
         return f"  # {stats.format}"
     ragged = "" if is_one else ", ragged=True"

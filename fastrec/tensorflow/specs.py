@@ -21,6 +21,7 @@ from .. import (
     VarLenFeature,
 )
 from ..columns import Arrays, Bytes, Ragged, Sparse
+from ..features.media import MediaBuild
 from .leaves import as_array, pack, walk
 
 __all__ = ["spec_of_batcher", "spec_of_compat", "spec_of_value"]
@@ -88,7 +89,9 @@ def _spec(name: str, feature: Any, rows: tuple[int | None, ...]) -> Any:
         # It is like the feature with the same values in the record itself.
         like = RaggedFeature if feature.shape is None else partial(FixedLenFeature, feature.shape)
         return _spec(name, like(feature.dtype), rows)
-    columns, _ = feature._columns(b"")
+    columns, build = feature._columns(b"")
+    if isinstance(build, MediaBuild):
+        return _media_spec(name, build, rows)
     column = columns[-1]
     dtype = _dtype(column)
     if isinstance(feature, VarLenFeature):
@@ -106,6 +109,17 @@ def _spec(name: str, feature: Any, rows: tuple[int | None, ...]) -> Any:
             )
         return tf.RaggedTensorSpec((*rows, None), dtype) if rows else tf.TensorSpec((None,), dtype)
     return tf.TensorSpec((*rows, *column.shape), dtype)
+
+
+def _media_spec(name: str, build: MediaBuild, rows: tuple[int | None, ...]) -> Any:
+    if build.inner is None:
+        raise ValueError(
+            f"feature {name!a} has a shape of its own in each record, which no tensor of a batch "
+            "has: give the AudioFeature channels=, or the VideoFeature shape= and fit="
+        )
+    shape, dtype = (*rows, build.length, *build.inner), tf.as_dtype(build.dtype)
+    is_ragged = build.length is None and rows
+    return tf.RaggedTensorSpec(shape, dtype, 1) if is_ragged else tf.TensorSpec(shape, dtype)
 
 
 def _image_spec(feature: Any, rows: tuple[int | None, ...]) -> Any:

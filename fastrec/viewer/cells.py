@@ -17,16 +17,16 @@ from numpy.typing import NDArray
 from fastrec.cli.rows import Frames, Row
 from fastrec.cli.values import number_text, whole
 from fastrec.columns import Bytes
-from fastrec.records.content import image_format, image_size
+from fastrec.records.content import image_size
+from fastrec.records.content.values import media_content
 
 __all__ = ["MEDIA", "cell", "cells", "frames_of_media", "media_of"]
 
 MEDIA = {
     "JPEG": "image/jpeg", "PNG": "image/png", "GIF": "image/gif", "WebP": "image/webp",
     "BMP": "image/bmp", "WAV": "audio/wav", "FLAC": "audio/flac", "Ogg": "audio/ogg",
-    "MP3": "audio/mpeg", "MP4": "video/mp4", "WebM": "video/webm",
+    "MP3": "audio/mpeg", "M4A": "audio/mp4", "MP4": "video/mp4", "WebM": "video/webm",
 }  # fmt: skip
-_MP4_BRANDS = {b"isom", b"iso2", b"iso4", b"iso5", b"iso6", b"mp41", b"mp42", b"avc1", b"M4V "}
 _MOST_VALUES = 12  # values of a list that a card shows
 _BESIDE_PLOT = 4  # values that a card shows next to a plot of all
 _MOST_TEXT = 400  # characters of a text in a card
@@ -38,18 +38,11 @@ _MOST_MEDIA = 1 << 24  # bytes of an image or sound that is embedded in a single
 
 def media_of(value: bytes) -> str | None:
     """Return the format of an image, sound or video that browsers support."""
-    kind = image_format(value)
-    if kind in ("JPEG", "PNG", "GIF") or (kind and image_size(value)):
-        return kind
-    if value[:4] == b"RIFF" and value[8:12] == b"WAVE":
-        return "WAV"
-    if value[:4] in (b"fLaC", b"OggS"):
-        return "FLAC" if value[:1] == b"f" else "Ogg"
-    if value[4:8] == b"ftyp" and value[8:12] in _MP4_BRANDS:
-        return "MP4"
-    if value[:4] == b"\x1aE\xdf\xa3":
-        return "WebM"
-    return "MP3" if value[:3] == b"ID3" else None
+    content = media_content(value)
+    kind = "" if content is None else content.name
+    if kind in ("WebP", "BMP") and image_size(value) is None:
+        return None
+    return kind if kind in MEDIA else None
 
 
 def cells(

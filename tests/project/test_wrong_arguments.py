@@ -104,7 +104,8 @@ def calls(tmp: Path) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
     splits = np.array([0, 3])
     arguments: dict[str, dict[str, Any]] = {
         "Arrays": {"values": np.arange(3), "row_splits": splits, "shapes": np.array([[3]])},
-        "Augment": {}, "BlockShuffle": {}, "ImageFeature": {}, "StorageOptions": {},
+        "Augment": {}, "AudioFeature": {}, "BlockShuffle": {}, "ImageFeature": {},
+        "StorageOptions": {}, "VideoFeature": {},
         "Batcher": file | {"features": FEATURES, "batch_size": 2},
         "Buckets": {"by": "a"},
         "Bytes": {"data": np.zeros(3, np.uint8), "offsets": np.array([0, 3])},

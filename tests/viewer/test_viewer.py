@@ -273,7 +273,9 @@ def test_only_features_of_steps_are_shown_by_step(tmp_path: Path) -> None:
     ("head", "kind"),
     [
         (b"RIFF\0\0\0\0WAVEfmt ", "WAV"), (b"fLaC\0", "FLAC"), (b"OggS", "Ogg"), (b"ID3\3", "MP3"),
-        (b"\0\0\0\x20ftypisom", "MP4"), (b"\0\0\0\x20ftypheic", None), (b"\x1aE\xdf\xa3", "WebM"),
+        (b"\0\0\0\x20ftypisom", "MP4"), (b"\0\0\0\x20ftypheic", None),
+        (b"\0\0\0\x20ftypM4A ", "M4A"), (b"\0\0\0\x20ftypdash", "MP4"),
+        (b"\xff\xfb\x90\x00" + bytes(413) + b"\xff\xfb", "MP3"), (b"\x1aE\xdf\xa3", "WebM"),
         (png(2, 2, 0), "PNG"), (b"<svg onload=alert(1)>", None), (b"<html>", None), (b"", None),
         (b"BMx", None), (b"RIFF\0\0\0\0WEBPVP8X" + bytes(14), "WebP"),
     ],

@@ -22,8 +22,10 @@ _MOST_JSON = 1 << 16  # bytes of a value that is tried as JSON
 _MOST_PATH = 1024  # bytes of a value that may be a path
 _IMAGE_REMEDY = "fastrec.ImageFeature decodes it"
 _OTHER_IMAGE = "store it as JPEG or PNG, or decode it in `transform`"
-_SOUND = "decode it in `transform`, for example with soundfile"
-_VIDEO = "decode it in `transform`, for example with PyAV"
+_SOUND = "fastrec.AudioFeature decodes it"
+_OTHER_SOUND = "decode it in `transform`, for example with soundfile"
+_VIDEO = "fastrec.VideoFeature decodes it"
+_OTHER_VIDEO = "decode it in `transform`, for example with PyAV"
 
 # (offset, first bytes, name, phrase, remedy)
 _MEDIA: tuple[tuple[int, bytes, str, str, str], ...] = (
@@ -47,6 +49,7 @@ _MEDIA: tuple[tuple[int, bytes, str, str, str], ...] = (
     (0, b"DDS ", "DDS", "a DDS image", _OTHER_IMAGE),
     (128, b"DICM", "DICOM", "a DICOM image", "decode it in `transform`, for example with pydicom"),
     (8, b"WAVE", "WAV", "a WAV sound", _SOUND),
+    (0, b"RF64\xff\xff\xff\xffWAVE", "WAV", "a WAV sound", _SOUND),
     (8, b"AVI ", "AVI", "an AVI video", _VIDEO),
     (0, b"fLaC", "FLAC", "a FLAC sound", _SOUND),
     (0, b"OggS", "Ogg", "an Ogg stream", _SOUND),
@@ -54,11 +57,11 @@ _MEDIA: tuple[tuple[int, bytes, str, str, str], ...] = (
     (0, b"MThd", "MIDI", "a MIDI file", ""),
     (8, b"AIFF", "AIFF", "an AIFF sound", _SOUND),
     (0, b".snd", "AU", "an AU sound", _SOUND),
-    (0, b"#!AMR", "AMR", "an AMR sound", _SOUND),
+    (0, b"#!AMR", "AMR", "an AMR sound", _OTHER_SOUND),
     (0, b"\x1a\x45\xdf\xa3", "WebM", "a WebM or Matroska video", _VIDEO),
-    (0, b"FLV\x01", "FLV", "an FLV video", _VIDEO),
-    (0, b"\0\0\x01\xba", "MPEG", "an MPEG video", _VIDEO),
-    (0, b"\x30\x26\xb2\x75\x8e\x66\xcf\x11", "ASF", "a WMV or WMA file", _VIDEO),
+    (0, b"FLV\x01", "FLV", "an FLV video", _OTHER_VIDEO),
+    (0, b"\0\0\x01\xba", "MPEG", "an MPEG video", _OTHER_VIDEO),
+    (0, b"\x30\x26\xb2\x75\x8e\x66\xcf\x11", "ASF", "a WMV or WMA file", _OTHER_VIDEO),
 )
 # Content types within containers, by the name of their container.
 _CONTAINED = {b"WEBP": b"RIFF", b"WAVE": b"RIFF", b"AVI ": b"RIFF", b"AIFF": b"FORM"}

@@ -6,36 +6,18 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...features.media_libraries import pyav
 from ..documents import Document
 
-__all__ = ["CODEC", "PIXELS", "VideoWriter", "frames_of", "pyav"]
+__all__ = ["CODEC", "PIXELS", "VideoWriter", "frames_of"]
 
 CODEC, PIXELS = "h264", "yuv420p"
 # Every second frame can be decoded alone or with the one before it, for access at random.
 _OPTIONS = {"crf": "23", "g": "2"}
-
-
-def pyav() -> Any:
-    """Return the module ``av``.
-
-    Raises
-    ------
-    ModuleNotFoundError
-        If it is not installed.
-    """
-    try:
-        import av
-    except ModuleNotFoundError as error:
-        if error.name != "av":
-            raise
-        message = "videos require PyAV: pip install av"
-        raise ModuleNotFoundError(message, name="av") from None
-    return av
 
 
 class VideoWriter:

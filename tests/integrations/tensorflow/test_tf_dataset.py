@@ -9,6 +9,7 @@ import itertools
 import json
 import subprocess
 import sys
+import wave
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -53,11 +54,22 @@ EVERY_KIND: dict[str, Any] = {
     "raw": fastrec.RawFeature((2, 2), np.int16),
     "raw_any": fastrec.RawFeature(None, np.int16),
     "raw_pad": fastrec.RawFeature(("height", 1), np.uint8, pad=(4, 1)),
+    "sound": fastrec.AudioFeature(3, 2),
+    "sounds": fastrec.AudioFeature(channels=1, dtype=np.int16),
     "json_scalar": fastrec.JsonFeature("number", (), np.int16),
     "json_fixed": fastrec.JsonFeature("pair", (2,), np.float32),
     "json_text": fastrec.JsonFeature("text", (), bytes),
     "json_ragged": fastrec.JsonFeature("list", None, np.int64),
 }
+
+
+def wav(count: int) -> bytes:
+    """Return a sound of two channels."""
+    file = io.BytesIO()
+    with wave.open(file, "wb") as writer:
+        writer.setparams((2, 2, 8000, 0, "NONE", ""))
+        writer.writeframes(np.arange(count, dtype="<i2").tobytes())
+    return file.getvalue()
 
 
 @pytest.fixture(scope="module")
@@ -89,6 +101,8 @@ def kinds(tmp_path_factory: pytest.TempPathFactory) -> str:
                         "raw_any": np.arange(i, dtype=np.int16).tobytes(),
                         "raw_pad": bytes(range(count)),
                         "height": count,
+                        "sound": wav(2 * i),
+                        "sounds": wav(2 * i),
                         "json": json.dumps(
                             {"number": i, "pair": [i, 0.5], "text": "t", "list": [i] * count}
                         ),
@@ -367,6 +381,9 @@ def test_a_shape_of_each_records_own_is_refused(kinds: str) -> None:
     features = {"raw": fastrec.RawFeature(("height", 1), np.uint8)}
     with pytest.raises(ValueError, match=r"'raw' has a shape of its own.*`pad` or `crop_or_pad`"):
         dataset(fastrec.Batcher(kinds, features, 4))
+    sound = {"sound": fastrec.AudioFeature(3)}
+    with pytest.raises(ValueError, match=r"'sound' has a shape of its own.*channels="):
+        dataset(fastrec.Batcher(kinds, sound, 4))
 
 
 # --- errors ---------------------------------------------------------------------------------------
