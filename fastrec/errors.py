@@ -309,7 +309,8 @@ class ExampleParseError(FastrecError, ValueError):
     ----------
     kind : str
         ``"malformed"`` if the record is not an Example, ``"schema"`` if a feature is missing or has
-        the wrong kind, size or range.
+        the wrong kind, size or range, ``"image"`` or ``"media"`` if an image, a sound or a video
+        cannot be decoded.
     frame : int or None
         Number of the element in a feature list, from 0.
 

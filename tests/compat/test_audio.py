@@ -53,6 +53,7 @@ def test_what_is_no_wav_file() -> None:
     damaged = [whole[:end] for end in range(len(whole))]
     damaged += [b"RIFX" + whole[4:], whole[:8] + b"AVI " + whole[12:]]
     damaged += [whole[:20] + b"\x03" + whole[21:], whole[:22] + b"\x00\x00" + whole[24:]]
+    damaged += [whole[:24] + b"\xff" * 4 + whole[28:], whole[:28] + b"\x01" + whole[29:]]
     damaged += [whole[:40] + b"\xff\xff\xff\xff" + whole[44:], wav(size=1)]
     for data in damaged:
         with pytest.raises(v2.errors.InvalidArgumentError):

@@ -16,6 +16,7 @@ import pytest
 
 import fastrec
 from fastrec import AudioFeature
+from fastrec.cli import main
 
 GUID = bytes.fromhex("000000001000800000aa00389b71")
 RATE = 16000
@@ -133,11 +134,11 @@ DATA = INT16.tobytes()
     [
         (b"", "it is an empty value; it must be one of WAV, FLAC"),
         (b"\xff\xd8\xff", "it is a JPEG image; it must be one of WAV, FLAC"),
-        (wav(DATA)[:-1], "the chunk b'data' must have 16 bytes, got 15: the file is truncated"),
+        (wav(DATA)[:-1], "the chunk 'data' must have 16 bytes, got 15: the file is truncated"),
         (wav(DATA)[:40], "a chunk must begin at byte 36, got 4 bytes there"),
         (wav(DATA)[:40] + b"\xff" * 4 + DATA, "must have 4294967295 bytes, got 16"),
-        (wav(DATA, before=b"LIST\xf0\xff\xff\xff"), "the chunk b'LIST' must have 4294967280 bytes"),
-        (long_wav(DATA)[:-2], "the chunk b'data' must have 16 bytes, got 14"),
+        (wav(DATA, before=b"LIST\xf0\xff\xff\xff"), "the chunk 'LIST' must have 4294967280 bytes"),
+        (long_wav(DATA)[:-2], "the chunk 'data' must have 16 bytes, got 14"),
         (b"RIFF\0\0\0\0WAVE" + chunk(b"data", DATA), "must have a chunk 'fmt ' of 16 bytes"),
         (wav(DATA, channels=0), "must have channels, got 0 of 0 bytes in all"),
         (wav(DATA)[:32] + b"\x03" + wav(DATA)[33:], "1 channels of 16 bits take 2 bytes, got 3"),
@@ -213,3 +214,17 @@ def test_arguments_that_no_sound_has() -> None:
                       {"samples": 1 << 27, "channels": 2}):  # fmt: skip
         with pytest.raises(ValueError, match=next(iter(arguments))):
             AudioFeature(**arguments)
+
+
+def test_schema_names_the_feature_that_decodes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = str(tmp_path / "a.tfrecord")
+    movie = b"\0\0\0\x20ftypisom" + bytes(40)
+    with fastrec.Writer(path) as writer:
+        for number in range(8):
+            writer.write({"x": wav(DATA * (number + 1)), "y": movie + bytes(number)})
+    assert main(["schema", path]) == 0
+    code = capsys.readouterr().out
+    assert '"x": fastrec.FixedLenFeature((), bytes),  # WAV; fastrec.AudioFeature(16000, 1)' in code
+    assert '# MP4; fastrec.VideoFeature(16, (112, 112), fit="resize") decodes it' in code

@@ -118,8 +118,8 @@ CUT: dict[str, tuple[Callable[[bytes], bytes], str]] = {
     "avi": (lambda value: value[: len(value) // 2], "it must have 12 packets|damaged or truncated"),
     "flac": (lambda value: value[:-10], "it is damaged or truncated"),
     "ogg": (lambda value: value[:-10], "it is damaged or truncated"),
-    "law": (lambda value: value[:-10], "the chunk b'data' must have 8000 bytes, got 7990"),
-    "adpcm": (lambda value: value[:-10], "the chunk b'data' must have"),
+    "law": (lambda value: value[:-10], "the chunk 'data' must have 8000 bytes, got 7990"),
+    "adpcm": (lambda value: value[:-10], "the chunk 'data' must have"),
 }
 
 

@@ -10,6 +10,7 @@ import io
 import json
 import re
 import tarfile
+import wave
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -118,6 +119,22 @@ def test_the_code_about_images_and_batches_runs(
         exec(compile(each, "page", "exec"), names)
     assert names["images"].shape == (8, 3, 224, 224)
     assert names["video"][0].shape == (3, 64, 64, 3)
+
+
+def test_the_code_about_sounds_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    file = io.BytesIO()
+    with wave.open(file, "wb") as sound:
+        sound.setparams((2, 2, 16000, 0, "NONE", ""))
+        sound.writeframes(bytes(4000))
+    with fastrec.Writer("speech-0.tfrecord") as writer:
+        for number in range(8):
+            writer.write({"speech": file.getvalue(), "label": number})
+    names: dict[str, Any] = {}
+    for each in blocks(ROOT / "docs" / "sound-and-video.md"):
+        exec(compile(each, "page", "exec"), names)
+    assert names["speech"].shape == (8, 16000, 1)
+    assert names["clip"].shape == (112, 112)
 
 
 def test_the_code_about_events_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -42,6 +42,11 @@ def _decode_wav(contents: Any, *, channels: int, samples: int) -> tuple[Array, A
         raise invalid(
             f"Bad bytes per sample in WAV header: Expected {2 * stored} but got {wav.step}"
         )
+    if wav.speed != wav.rate * wav.step:  # also for a rate that int32 does not have
+        raise invalid(
+            f"Bad bytes per second in WAV header: Expected {wav.rate * wav.step} but got "
+            f"{wav.speed} (sample_rate={wav.rate}, bytes_per_sample={wav.step})"
+        )
     whole = wav._replace(codec=_PCM).samples()
     sound = (whole * np.float32(1 / 32768)).astype(np.float32)
     if channels > 0:

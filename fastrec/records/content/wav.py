@@ -25,12 +25,14 @@ class Wav(NamedTuple):
     """The header of a WAV file, and the bytes of its samples.
 
     `codec` is 1 for integers and 3 for floats. `step` is the bytes of a frame, which has one sample
-    of each channel. Integers of 8 bits have no sign.
+    of each channel; `speed` is the bytes of a second, which nothing depends on. Integers of 8 bits
+    have no sign.
     """
 
     codec: int
     channels: int
     rate: int
+    speed: int
     step: int
     bits: int
     data: memoryview
@@ -88,7 +90,7 @@ def read_wav(value: bytes) -> Wav:
             (size,) = struct.unpack_from("<Q", long, 8)
         if size > len(value) - at:
             raise ValueError(
-                f"the chunk {name!a} must have {size} bytes, got {len(value) - at}: the file is "
+                f"the chunk {name.decode('latin-1')!a} must have {size} bytes, got {len(value) - at}: the file is "
                 "truncated, or was written to a pipe, which leaves its sizes open"
             )
         if name == b"data":
@@ -103,10 +105,10 @@ def read_wav(value: bytes) -> Wav:
 def _checked(head: bytes, data: memoryview) -> Wav:
     if len(head) < 16:
         raise ValueError("a WAV file must have a chunk 'fmt ' of 16 bytes before its samples")
-    codec, channels, rate, _, step, bits = struct.unpack_from("<HHIIHH", head)
+    codec, channels, rate, speed, step, bits = struct.unpack_from("<HHIIHH", head)
     if codec == _EXTENSIBLE and head[26:40] == _GUID:
         (codec,) = struct.unpack_from("<H", head, 24)
-    wav = Wav(codec, channels, rate, step, bits, data)
+    wav = Wav(codec, channels, rate, speed, step, bits, data)
     if not channels or not step:
         raise ValueError(f"a WAV file must have channels, got {channels} of {step} bytes in all")
     if wav.is_plain and step != channels * bits // 8:
