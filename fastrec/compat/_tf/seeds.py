@@ -8,6 +8,7 @@ import contextvars
 import itertools
 import os
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
@@ -60,16 +61,21 @@ _given = contextvars.ContextVar("given", default=None)
 
 
 @contextlib.contextmanager
-def seeded_by(pair: Callable[[int | None], tuple[int, int]]) -> Iterator[None]:
+def holding(variable: contextvars.ContextVar[T], value: T) -> Iterator[T]:
+    """Let a context variable have a value within the context; return the value."""
+    token = variable.set(value)
+    try:
+        yield value
+    finally:
+        variable.reset(token)
+
+
+def seeded_by(pair: Callable[[int | None], tuple[int, int]]) -> AbstractContextManager[Any]:
     """Let operations of datasets take their seeds from `pair` within the context.
 
     Their streams restart with each iteration, as in a session.
     """
-    token = _given.set(pair)
-    try:
-        yield
-    finally:
-        _given.reset(token)
+    return holding(_given, pair)
 
 
 def get_seed(seed: int | None) -> tuple[int, int]:
@@ -105,14 +111,9 @@ running: contextvars.ContextVar[Run | None] = contextvars.ContextVar("running", 
 _use: contextvars.ContextVar[tuple[Any, ...]] = contextvars.ContextVar("use", default=())
 
 
-@contextlib.contextmanager
-def in_use(key: Any) -> Iterator[None]:
+def in_use(key: Any) -> AbstractContextManager[Any]:
     """Keep the iteration's objects separately for this use of a dataset, within the context."""
-    token = _use.set((*_use.get(), key))
-    try:
-        yield
-    finally:
-        _use.reset(token)
+    return holding(_use, (*_use.get(), key))
 
 
 def kept_for_run(key: Any, make: Callable[[], T], shared: bool = False) -> T:
@@ -139,12 +140,8 @@ def looking_ahead() -> Iterator[None]:
     Each element is computed only when it is requested. Shuffles may return any element, and seeds
     are not consumed.
     """
-    looking, token = _looking.set(True), running.set(None)
-    try:
+    with holding(_looking, True), holding(running, None):
         yield
-    finally:
-        running.reset(token)
-        _looking.reset(looking)
 
 
 def is_looking_ahead() -> bool:

@@ -448,6 +448,12 @@ def specs_of(spec: Any) -> list[tuple[Any, Any]]:
     return [(spec.dtype, sizes)]
 
 
+def outputs_of(specs: Iterable[Any]) -> list[tuple[DType, TensorShape]]:
+    """Return the types and shapes of the components that several specs describe."""
+    parts = [part for spec in specs for part in specs_of(spec)]
+    return [(as_dtype(dtype), TensorShape(shape)) for dtype, shape in parts]
+
+
 def put_together(specs: Sequence[Any], tensors: Sequence[Any]) -> list[Any]:
     """Assemble tensors with these specs from the components of all of them."""
     left = iter(tensors)

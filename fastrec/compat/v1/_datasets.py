@@ -30,7 +30,7 @@ from .._tf.data.pipeline import Node
 from .._tf.data.streams import Values
 from .._tf.dtypes import as_dtype
 from .._tf.naming import uncovered
-from .._tf.seeds import seeded_by
+from .._tf.seeds import holding, seeded_by
 from .._tf.shape import TensorShape
 from .._tf.specs import TensorSpec, TypeSpec, unbatched
 from .._tf.structure import LEAF, flatten, map_leaves, pack
@@ -40,11 +40,11 @@ from ._composites import (
     SparseTensorValue,
     class_of,
     eager,
+    outputs_of,
     parts_of,
     pieces,
     put_together,
     spec_of,
-    specs_of,
 )
 from ._functions import GraphFunction, captured_values
 from ._nodes import Operation, Tensor
@@ -196,11 +196,8 @@ class Dataset(Elements):
                 return make(*given, **by_name)
 
         self._how = build
-        token = _SPECS_ONLY.set(True)
-        try:
+        with holding(_SPECS_ONLY, True):
             self._specs_only: _base.Dataset = build()
-        finally:
-            _SPECS_ONLY.reset(token)
         self._captures: Captures = {}
         _captured_by([*arguments, *named.values()], self._captures)
 
@@ -397,8 +394,8 @@ def _run_once(
         with running_with(step, env):
             return tuple(run(dataset._build(), values[: len(given)]))
 
-    outputs = [(as_dtype(dtype), TensorShape(shape)) for s in specs for dtype, shape in specs_of(s)]
-    op: Operation = create_op(name, [*given, *captures], outputs, kernel, name=name, stateful=True)
+    inputs, outputs = [*given, *captures], outputs_of(specs)
+    op: Operation = create_op(name, inputs, outputs, kernel, name=name, stateful=True)
     return list(op.outputs)
 
 

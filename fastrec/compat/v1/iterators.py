@@ -3,11 +3,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import weakref
 from collections.abc import Callable
-from collections.abc import Iterator as PythonIterator
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -16,12 +15,12 @@ from .._tf.data.iterating import DatasetIterator, signature_of
 from .._tf.data.pipeline import spec_of
 from .._tf.dtypes import as_dtype, resource, string
 from .._tf.errors import FailedPreconditionError, OutOfRangeError, invalid
-from .._tf.seeds import running
+from .._tf.seeds import Run, holding, running
 from .._tf.shape import TensorShape
 from .._tf.specs import SparseTensorSpec, TensorSpec, TypeSpec
 from .._tf.structure import flatten, pack
 from .._tf.tensor import boxed
-from ._composites import SparseTensor, parts_of, put_together, specs_of
+from ._composites import SparseTensor, outputs_of, parts_of, put_together
 from ._datasets import Dataset, Elements
 from ._nodes import Operation, Tensor
 from ._runtime import Step
@@ -32,18 +31,13 @@ _numbers = itertools.count()
 _by_handle: weakref.WeakValueDictionary[bytes, Iterator] = weakref.WeakValueDictionary()
 
 
-@contextlib.contextmanager
-def running_with(step: Any, captures: dict[Tensor, Any]) -> PythonIterator[dict[Any, Any]]:
+def running_with(step: Any, captures: dict[Tensor, Any]) -> AbstractContextManager[Any]:
     """Return a separate iteration, in which captured tensors have these values.
 
     `step` is None while a function of a dataset is traced with example values.
     """
-    run = {"captures": captures, "step": step and Step(step.session)}
-    token = running.set(run)
-    try:
-        yield run
-    finally:
-        running.reset(token)
+    run: Run | None = {"captures": captures, "step": step and Step(step.session)}
+    return holding(running, run)
 
 
 class _State:
@@ -152,18 +146,14 @@ class Iterator(Elements):
 
     def get_next(self, name: str | None = None) -> Any:
         """Return tensors that have the next element in each run."""
-        outputs = [
-            (as_dtype(dtype), TensorShape(shape))
-            for spec in self._specs
-            for dtype, shape in specs_of(spec)
-        ]
 
         def parts(found: tuple[Any, ...] | None) -> tuple[Any, ...]:
             if found is None:
                 raise OutOfRangeError(None, None, "End of sequence")
             return found
 
-        made = self._next("IteratorGetNext", name or "IteratorGetNext", outputs, parts)
+        name, outputs = name or "IteratorGetNext", outputs_of(self._specs)
+        made = self._next("IteratorGetNext", name, outputs, parts)
         return pack(self._structure, put_together(self._specs, made.outputs))
 
     def next_parts(self, type: str) -> Tensor:
@@ -298,11 +288,6 @@ class Optional:
     def get_value(self, name: str | None = None) -> Any:
         """Return the value; a run without one raises InvalidArgumentError."""
         structure, specs = flatten(self._spec)
-        outputs = [
-            (as_dtype(dtype), TensorShape(shape))
-            for spec in specs
-            for dtype, shape in specs_of(spec)
-        ]
 
         def kernel(step: Any, parts: Any) -> tuple[Any, ...]:
             if parts is None:
@@ -310,7 +295,7 @@ class Optional:
                 raise invalid(text)
             return tuple(parts)
 
-        op = create_op("OptionalGetValue", [self._handle], outputs, kernel, name=name)
+        op = create_op("OptionalGetValue", [self._handle], outputs_of(specs), kernel, name=name)
         return pack(structure, put_together(specs, op.outputs))
 
     @property

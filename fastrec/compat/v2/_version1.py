@@ -90,18 +90,11 @@ _OF_GRAPHS = {
 }
 
 
-def _v2(path: str) -> Any:
-    found: Any = importlib.import_module(_HERE)
-    for name in path.split("."):
-        found = getattr(found, name)
-    return found
+def _of(package: str, path: str) -> Any:
+    return functools.reduce(getattr, path.split("."), importlib.import_module(package))
 
 
-def _v1(path: str) -> Any:
-    found: Any = importlib.import_module(_GRAPHS)
-    for name in path.split("."):
-        found = getattr(found, name)
-    return found
+_v1, _v2 = functools.partial(_of, _GRAPHS), functools.partial(_of, _HERE)
 
 
 def _iterator(dataset: Any, shared_name: str | None = None) -> Any:

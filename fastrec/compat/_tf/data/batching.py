@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import itertools
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -34,6 +34,22 @@ from .pipeline import UNKNOWN, Node, in_columns
 from .rooms import Padded, block_of
 from .sources import parsed_batches, with_fallback
 from .streams import Block, Blocks, Value, Values, flattened, in_blocks, rechunked, steps, taken
+
+T = TypeVar("T")
+
+
+def _chunked(stream: Iterator[Any], size: int, made: Callable[[list[Any]], T]) -> Iterator[T]:
+    """Yield what `made` returns for each `size` elements; an error drops those before it."""
+
+    def step() -> T:
+        chunk, error = taken(stream, size)
+        if error is not None:
+            raise error
+        if not chunk:
+            raise StopIteration
+        return made(chunk)
+
+    return steps(step)
 
 
 class Grouped(Node):
@@ -76,18 +92,7 @@ class Grouped(Node):
     def _placed(self, node: Map) -> Blocks | None:
         """Return columns of large elements, which were written to their rows one by one."""
         stream = node.placed(self._size, self._spares, self._padded)
-        if stream is None:
-            return None
-
-        def step() -> Block:
-            chunk, error = taken(stream, self._size)
-            if error is not None:
-                raise error
-            if not chunk:
-                raise StopIteration
-            return block_of(chunk)
-
-        return steps(step)
+        return None if stream is None else _chunked(stream, self._size, block_of)
 
     def _wanted(self, block: Block) -> bool:
         return block[0] == self._size or not self._drop
@@ -362,17 +367,10 @@ class SparseBatch(Node):
         return total if total < 0 else -(-total // self._size)
 
     def values(self) -> Values:
-        stream = self.inputs[0].stream()
-
-        def step() -> Value:
-            chunk, error = taken(stream, self._size)
-            if error is not None:
-                raise error
-            if not chunk:
-                raise StopIteration
+        def made(chunk: Sequence[Value]) -> Value:
             return (self._joined([as_array(value) for (value,) in chunk]),)
 
-        return steps(step)
+        return _chunked(self.inputs[0].stream(), self._size, made)
 
     def _joined(self, rows: list[Any]) -> fastrec.Sparse:
         for row in rows:

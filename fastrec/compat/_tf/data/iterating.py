@@ -12,7 +12,7 @@ import numpy as np
 from .. import errors as _errors
 from ..errors import invalid
 from ..ops import Op
-from ..seeds import running
+from ..seeds import holding, running
 from ..specs import DatasetSpec, ElementsSpec, TensorSpec, TypeSpec
 from ..structure import LEAF, flatten, map_leaves, pack, packer, parts_along
 from ..tensor import TensorShape, convert_to_tensor
@@ -32,11 +32,8 @@ class DatasetIterator:
     ) -> None:
         self._node, self._show = node, show
         self._run: dict[Any, Any] = {} if run is None else run
-        token = running.set(self._run)
-        try:
+        with holding(running, self._run):
             self._values = call_with_room(node.depth, node.stream)
-        finally:
-            running.reset(token)
         self._pack: Callable[[Sequence[Any]], Any] | None = None
         self._lock = threading.RLock()
 
@@ -47,11 +44,7 @@ class DatasetIterator:
         if isinstance(current_call(), Recording):
             return self._recorded()
         with self._lock:
-            token = running.set(self._run)
-            try:
-                value = call_with_room(self._node.depth, next, self._values)
-            finally:
-                running.reset(token)
+            value = self.parts()
             if self._pack is None:  # some structures are known only from the first element
                 self._pack = call_with_room(self._node.depth, self._packer)
         return self._pack(list(map(self._show, value)))
