@@ -22,7 +22,7 @@ from .._tf.ops.arithmetic import (
     selected,
     unary,
 )
-from .._tf.ops.reductions import one_number
+from .._tf.ops.reductions import accumulating
 from .._tf.specs import TensorSpec, TypeSpec
 from .._tf.tensor import as_array
 
@@ -183,25 +183,13 @@ def _complex(real: Array, imag: Array) -> Array:
 COMPLEX = Op("Complex", _complex, _complex_spec, kinds="f")
 
 
-def _scanned(name: str, function: Any, first: float, kinds: str) -> Op:
-    """Return an operation that computes cumulative results along a dimension."""
-
-    def kernel(x: Array, axis: Array, *, exclusive: bool, reverse: bool) -> Array:
-        a, rank = one_number(axis, "axis"), x.ndim
-        if not -rank <= a < rank:
-            raise invalid(f"ScanOp: Expected scan axis in the range [{-rank}, {rank}), but got {a}")
-        ordered = np.flip(x, a) if reverse else x
-        result = function.accumulate(ordered, a, dtype=x.dtype) if x.size else x.copy()
-        if exclusive and x.size:
-            before = np.full_like(result.take([0], a), first)
-            result = np.concatenate([before, result], a).take(range(x.shape[a]), a)
-        return np.flip(result, a) if reverse else result
-
-    return Op(name, kernel, same_spec, kinds=kinds)
+def _along(function: Any) -> Callable[[Array, int], Array]:
+    """Return the function that accumulates the results of another one along an axis."""
+    return lambda x, axis: function.accumulate(x, axis, dtype=x.dtype) if x.size else x.copy()
 
 
-CUMPROD = _scanned("Cumprod", np.multiply, 1, "fiuc")
-CUMULATIVE_LOGSUMEXP = _scanned("CumulativeLogsumexp", np.logaddexp, -math.inf, "f")
+CUMPROD = accumulating("Cumprod", _along(np.multiply), 1, "fiuc")
+CUMULATIVE_LOGSUMEXP = accumulating("CumulativeLogsumexp", _along(np.logaddexp), -math.inf, "f")
 
 
 def _ordered(name: str, compare: Callable[[Array, Array], Any]) -> Op:

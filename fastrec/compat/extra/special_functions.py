@@ -11,33 +11,17 @@ import numpy as np
 
 from .._tf.dtypes import as_dtype, float32, float64, int32
 from .._tf.errors import invalid
-from .._tf.faces import Faces, Version
+from .._tf.faces import Version
+from .._tf.faces.math import Elementwise
 from .._tf.faces.picking import scattered
+from .._tf.faces.reductions import accumulating
 from .._tf.ops import Array, Op, arithmetic, reductions, segments, shaping
 from .._tf.ops.arithmetic import broadcast_sizes
 from .._tf.specs import TensorSpec
 from . import special as rows
 
 
-def _scan(op: Op) -> Callable[..., Any]:
-    """Return a function that applies an operation along a dimension."""
-
-    def scan(
-        self: Special,
-        x: Any,
-        axis: Any = 0,
-        exclusive: bool = False,
-        reverse: bool = False,
-        name: str | None = None,
-    ) -> Any:
-        given = self._version.checked(op, self._tensor(x))
-        how = {"exclusive": bool(exclusive), "reverse": bool(reverse)}
-        return self._apply(op, [given, self._given(axis, int32)], name, **how)
-
-    return scan
-
-
-class Special(Faces):
+class Special(Elementwise):
     """Rarely used functions of ``tf.math`` and ``tf.nn`` for a version."""
 
     def __init__(self, version: Version) -> None:
@@ -48,21 +32,7 @@ class Special(Faces):
             setattr(self, name, self._binary(op))
 
     def _of(self, op: Op, x: Any, name: str | None) -> Any:
-        return self._apply(op, [self._version.checked(op, self._tensor(x))], name)
-
-    def _unary(self, op: Op) -> Callable[..., Any]:
-        def function(x: Any, name: str | None = None) -> Any:
-            return self._of(op, x, name)
-
-        return function
-
-    def _binary(self, op: Op) -> Callable[..., Any]:
-        def function(x: Any, y: Any, name: str | None = None) -> Any:
-            first, second = self._version.pair(op.name, x, y)
-            self._version.checked(op, first)
-            return self._apply(op, [first, second], name)
-
-        return function
+        return self._apply(op, [self._operand(op, x)], name)
 
     def betainc(self, a: Any, b: Any, x: Any, name: str | None = None) -> Any:
         """Compute the regularized incomplete beta function."""
@@ -123,8 +93,8 @@ class Special(Faces):
         less = self._apply(arithmetic.MUL, [x, self._tensor(alpha, x.dtype)])
         return self._apply(arithmetic.MAXIMUM, [x, less], name)
 
-    cumprod: Final = _scan(rows.CUMPROD)
-    cumulative_logsumexp: Final = _scan(rows.CUMULATIVE_LOGSUMEXP)
+    cumprod: Final = accumulating(rows.CUMPROD)
+    cumulative_logsumexp: Final = accumulating(rows.CUMULATIVE_LOGSUMEXP)
 
     def reduce_euclidean_norm(
         self, input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None

@@ -37,6 +37,7 @@ DESCRIPTIONS = {
     "cos": "Compute the cosine of each element, an angle in radians.",
     "cosh": "Compute the hyperbolic cosine of each element.",
     "cumprod": "Compute cumulative products along a dimension.",
+    "cumsum": "Compute cumulative sums; if `exclusive`, without the element itself.",
     "cumulative_logsumexp": "Compute the cumulative ``log(sum(exp(x)))`` along a dimension.",
     "digamma": "Compute the derivative of the logarithm of the gamma function of each element.",
     "divide": "Divide two tensors element by element, as ``/`` of Python 3 does.",

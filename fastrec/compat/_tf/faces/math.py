@@ -96,7 +96,7 @@ _BITWISE = {
 }
 
 
-class _Elementwise(Faces):
+class Elementwise(Faces):
     """Functions that are created only from the rows of a table."""
 
     def _unary(self, op: Op) -> Callable[..., Any]:
@@ -127,7 +127,7 @@ class _Elementwise(Faces):
         return of_bools if op.kinds == "b" else function
 
 
-class Bitwise(_Elementwise):
+class Bitwise(Elementwise):
     """The functions of ``tf.bitwise``."""
 
     def __init__(self, version: Version) -> None:
@@ -137,7 +137,7 @@ class Bitwise(_Elementwise):
             setattr(self, name, self._binary(op))
 
 
-class Math(_Elementwise):
+class Math(Elementwise):
     """The elementwise functions of ``tf.math``."""
 
     def __init__(self, version: Version) -> None:
@@ -254,7 +254,7 @@ _SOFTPLUS = rows.float_function("Softplus", lambda x: np.logaddexp(x, 0), "f")
 _RELU = unary("Relu", lambda x: rows.MAXIMUM.kernel(x, np.zeros((), x.dtype)), "fiu")
 
 
-class Activations(_Elementwise):
+class Activations(Elementwise):
     """The elementwise functions that are only in ``tf.nn``."""
 
     def __init__(self, version: Version) -> None:

@@ -30,6 +30,25 @@ _REDUCTIONS = {
     "reduce_variance": rows.VARIANCE,
 }
 
+
+def accumulating(op: Op) -> Callable[..., Any]:
+    """Return a function that applies an operation along a dimension."""
+
+    def function(
+        self: Faces,
+        x: Any,
+        axis: Any = 0,
+        exclusive: bool = False,
+        reverse: bool = False,
+        name: str | None = None,
+    ) -> Any:
+        inputs = self._operand(op, x), self._version.integers(axis, "axis", "Tidx", 0)
+        how = {"exclusive": bool(exclusive), "reverse": bool(reverse)}
+        return self._apply(op, inputs, name, **how)
+
+    return function
+
+
 _AXIS = "'axis' must be None, an integer, or a tuple of 2 unique integers"
 
 
@@ -95,18 +114,7 @@ class Reductions(Faces):
 
         return find
 
-    def cumsum(
-        self,
-        x: Any,
-        axis: Any = 0,
-        exclusive: bool = False,
-        reverse: bool = False,
-        name: str | None = None,
-    ) -> Any:
-        """Compute cumulative sums; if `exclusive`, without the element itself."""
-        inputs = self._operand(rows.CUMSUM, x), self._version.integers(axis, "axis", "Tidx", 0)
-        how = {"exclusive": bool(exclusive), "reverse": bool(reverse)}
-        return self._apply(rows.CUMSUM, inputs, name, **how)
+    cumsum: Final = accumulating(rows.CUMSUM)
 
     def count_nonzero(
         self,

@@ -258,19 +258,35 @@ def _sums_along(x: Array, axis: int) -> Array:
     return result
 
 
-def _cumsum(x: Any, axis: Array, *, exclusive: bool, reverse: bool) -> Array:
-    a, rank = one_number(axis, "axis"), x.ndim
-    if not -rank <= a < rank:
-        raise invalid(f"ScanOp: Expected scan axis in the range [{-rank}, {rank}), but got {a}")
-    ordered = np.flip(x, a) if reverse else x
-    result = _sums_along(ordered, a % rank)
-    if exclusive and x.size:
-        nothing = np.zeros_like(result.take([0], a))
-        result = np.concatenate([nothing, result], a).take(range(x.shape[a]), a)
-    return np.flip(result, a) if reverse else result
+def accumulating(name: str, along: Callable[[Array, int], Array], first: float, kinds: str) -> Op:
+    """Return an operation that computes cumulative results along a dimension.
+
+    Parameters
+    ----------
+    name : str
+    along : callable
+        Takes an array and an axis; returns the cumulative results.
+    first : float
+        The first result if the element itself is excluded.
+    kinds : str
+        The kinds of types that the operation accepts.
+    """
+
+    def kernel(x: Array, axis: Array, *, exclusive: bool, reverse: bool) -> Array:
+        a, rank = one_number(axis, "axis"), x.ndim
+        if not -rank <= a < rank:
+            raise invalid(f"ScanOp: Expected scan axis in the range [{-rank}, {rank}), but got {a}")
+        ordered = np.flip(x, a) if reverse else x
+        result = along(ordered, a % rank)
+        if exclusive and x.size:
+            before = np.full_like(result.take([0], a), first)
+            result = np.concatenate([before, result], a).take(range(x.shape[a]), a)
+        return np.flip(result, a) if reverse else result
+
+    return Op(name, kernel, same_spec, kinds=kinds)
 
 
-CUMSUM = Op("Cumsum", _cumsum, same_spec, kinds="fiuc")
+CUMSUM = accumulating("Cumsum", _sums_along, 0, "fiuc")
 
 
 def _order(x: Array, axis: int, descending: bool) -> Array:
