@@ -33,8 +33,8 @@ NAMES = {
     @reductions: argmax argmin cumsum histogram_fixed_width norm reduce_all reduce_any
         reduce_logsumexp reduce_max reduce_mean reduce_min reduce_prod reduce_sum
     @various: acosh asinh atanh broadcast_dynamic_shape broadcast_static_shape clip_by_norm
-        identity_n tensor_scatter_nd_max tensor_scatter_nd_min tensor_scatter_nd_sub timestamp
-        truncatemod
+        identity_n shape_n tensor_scatter_nd_max tensor_scatter_nd_min tensor_scatter_nd_sub
+        timestamp truncatemod
     @picking: boolean_mask gather gather_nd one_hot sequence_mask slice tensor_scatter_nd_add
         tensor_scatter_nd_update unique where
     @checks: Assert assert_equal assert_greater assert_less assert_rank ensure_shape
@@ -112,7 +112,7 @@ NAMES = {
         matrix_transpose
     .constants/1: constant convert_to_tensor get_static_value placeholder
         placeholder_with_default
-    @arrays/1: lin_space=linspace pack=stack reverse_v2=reverse shape_n unpack=unstack
+    @arrays/1: lin_space=linspace pack=stack reverse_v2=reverse unpack=unstack
     .queues/1: FIFOQueue PaddingFIFOQueue PriorityQueue RandomShuffleQueue
     ._composites/1: RaggedTensor RaggedTensorValue SparseTensor SparseTensorValue
     @encodings/1: decode_base64 decode_compressed encode_base64
@@ -141,7 +141,7 @@ NAMES = {
     _tf.composite/2: RaggedTensor SparseTensor
     .array_ops/2: constant newaxis
     _tf.settings/2: device name_scope
-    @various/2: realdiv shape_n
+    @various/2: realdiv
     _tf.specs/2: NoneTensorSpec TensorArraySpec
     v1.graph/2: Graph
     _tf.data.iterating/2: OptionalSpec

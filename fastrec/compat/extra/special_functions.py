@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -13,7 +13,7 @@ from .._tf.dtypes import as_dtype, float32, float64, int32
 from .._tf.errors import invalid
 from .._tf.faces import Version
 from .._tf.faces.math import Elementwise
-from .._tf.faces.picking import scattered
+from .._tf.faces.picking import scattering
 from .._tf.faces.reductions import accumulating
 from .._tf.ops import Array, Op, arithmetic, reductions, segments, shaping
 from .._tf.ops.arithmetic import broadcast_sizes
@@ -214,27 +214,16 @@ _JOINT = Op("BroadcastArgs", _joint, lambda specs, *_: [TensorSpec([None], specs
 _REMAINDER = arithmetic.binary("TruncateMod", np.fmod, "fi")
 
 
-_SCATTERED = {
-    "tensor_scatter_nd_max": scattered("TensorScatterMax", np.maximum.at),
-    "tensor_scatter_nd_min": scattered("TensorScatterMin", np.minimum.at),
-    "tensor_scatter_nd_sub": scattered("TensorScatterSub", np.subtract.at),
-}
-
-
 class Various(Special):
     """The functions of ``tf``, including the ones that it shares with :class:`Special`."""
 
+    tensor_scatter_nd_max: Final = scattering("TensorScatterMax", np.maximum.at)
+    tensor_scatter_nd_min: Final = scattering("TensorScatterMin", np.minimum.at)
+    tensor_scatter_nd_sub: Final = scattering("TensorScatterSub", np.subtract.at)
+
     def __init__(self, version: Any) -> None:
         super().__init__(version)
-        for name, op in _SCATTERED.items():
-            setattr(self, name, self._scatter(op))
-
-    def _scatter(self, op: Op) -> Callable[..., Any]:
-        def function(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Any:
-            x = self._tensor(tensor)
-            return self._apply(op, [x, self._tensor(indices), self._tensor(updates, x.dtype)], name)
-
-        return function
+        self.truncatemod: Final = self._binary(_REMAINDER)
 
     def timestamp(self, name: str | None = None) -> Any:
         """Return the time in seconds since 1970."""
@@ -250,7 +239,7 @@ class Various(Special):
         """Return the shape of each tensor."""
         how = {"out_type": as_dtype(out_type)}
         tensors = self._version.alike("ShapeN", input)
-        return [self._apply(shaping.SHAPE, [each], None, **how) for each in tensors]
+        return [self._apply(shaping.SHAPE, [each], name, **how) for each in tensors]
 
     def broadcast_static_shape(self, shape_x: Any, shape_y: Any) -> Any:
         """Return the shape that two static shapes broadcast to."""
@@ -264,12 +253,6 @@ class Various(Special):
     def realdiv(self, x: Any, y: Any, name: str | None = None) -> Any:
         """Divide two tensors element by element."""
         return self._apply(arithmetic.DIV, self._version.pair("RealDiv", x, y), name)
-
-    def truncatemod(self, x: Any, y: Any, name: str | None = None) -> Any:
-        """Compute the remainder of a division that truncates towards 0."""
-        first, second = self._version.pair("TruncateMod", x, y)
-        self._version.checked(_REMAINDER, first)
-        return self._apply(_REMAINDER, [first, second], name)
 
     def clip_by_norm(
         self, t: Any, clip_norm: Any, axes: Any = None, name: str | None = None

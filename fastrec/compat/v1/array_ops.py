@@ -45,12 +45,6 @@ class _Arrays(Arrays):
         "zeros_like": "tensor=input dtype name -optimize",
     }
 
-    def shape_n(
-        self, input: Sequence[Any], out_type: Any = int32, name: str | None = None
-    ) -> list[Any]:
-        """Return the shape of each of several tensors."""
-        return [self.shape(each, name, out_type) for each in input]
-
     def stack(self, values: Any, axis: int = 0, name: str | None = "stack") -> Any:
         """Stack tensors of one shape along a new dimension."""
         if self._of_ragged.among(values):

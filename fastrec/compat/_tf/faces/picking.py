@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import operator
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -25,23 +27,24 @@ class Unique(NamedTuple):
     idx: Any
 
 
-def scattered(name: str, change: Any) -> Op:
-    """Return an operation that changes a tensor at the indices in the rows of an index tensor."""
+def scattering(name: str, change: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that changes a tensor at the indices in the rows of an index tensor."""
 
     def kernel(x: Any, indices: Any, updates: Any) -> Any:
         result = x.copy()
         change(result, tuple(np.moveaxis(indices, -1, 0)), updates)
         return result
 
-    return Op(name, kernel, same_spec)
+    op = Op(name, kernel, same_spec)
 
+    def function(
+        self: Faces, tensor: Any, indices: Any, updates: Any, name: str | None = None
+    ) -> Any:
+        x = self._tensor(tensor)
+        inputs = x, self._tensor(indices), self._tensor(updates, x.dtype)
+        return self._apply(op, inputs, name)
 
-def _set(result: Any, where: Any, updates: Any) -> None:
-    result[where] = updates
-
-
-_SET = scattered("TensorScatterUpdate", _set)
-_ADD = scattered("TensorScatterAdd", np.add.at)
+    return function
 
 
 class Picking(Faces):
@@ -146,22 +149,8 @@ class Picking(Faces):
         count = self._version.integers(size, "size", "Index", 1)
         return self._apply(rows.SLICE, (self._tensor(input_), first, count), name)
 
-    def tensor_scatter_nd_update(
-        self, tensor: Any, indices: Any, updates: Any, name: str | None = None
-    ) -> Any:
-        """Replace the elements of a tensor at the indices in the rows of `indices` by `updates`."""
-        return self._scatter(_SET, tensor, indices, updates, name)
-
-    def tensor_scatter_nd_add(
-        self, tensor: Any, indices: Any, updates: Any, name: str | None = None
-    ) -> Any:
-        """Add `updates` to the elements of a tensor at `indices`."""
-        return self._scatter(_ADD, tensor, indices, updates, name)
-
-    def _scatter(self, op: Op, tensor: Any, indices: Any, updates: Any, name: str | None) -> Any:
-        given = self._tensor(tensor)
-        inputs = given, self._tensor(indices), self._tensor(updates, given.dtype)
-        return self._apply(op, inputs, name)
+    tensor_scatter_nd_add: Final = scattering("TensorScatterAdd", np.add.at)
+    tensor_scatter_nd_update: Final = scattering("TensorScatterUpdate", operator.setitem)
 
 
 class TopK(NamedTuple):
