@@ -6,10 +6,13 @@ from __future__ import annotations
 import functools
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.machinery import ModuleSpec
 from types import CodeType, FunctionType, MethodType, ModuleType
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+if TYPE_CHECKING:
+    import inspect
 
 F = TypeVar("F")
 
@@ -45,6 +48,20 @@ def named(
 def _with_parameters(code: CodeType, names: tuple[str, ...]) -> CodeType:
     """Return a copy of the code with other names of parameters."""
     return code.replace(co_varnames=names + code.co_varnames[len(names) :])
+
+
+def accepting(name: str, signature: inspect.Signature) -> Callable[..., None]:
+    """Return a function with no effect, whose calls raise Python's error for wrong arguments."""
+    empty = signature.empty
+    plain = [
+        each.replace(annotation=empty, default=empty if each.default is empty else None)
+        for each in signature.parameters.values()
+    ]
+    text = signature.replace(parameters=plain, return_annotation=empty)
+    scope: dict[str, Any] = {}
+    exec(f"def {name}{text}: pass", scope)
+    made: Callable[..., None] = scope[name]
+    return made
 
 
 def renamed(function: F, name: str) -> F:

@@ -15,6 +15,7 @@ from .._tf.faces import Version
 from .._tf.faces.math import Elementwise
 from .._tf.faces.picking import scattering
 from .._tf.faces.reductions import accumulating
+from .._tf.methods import RaggedMethods
 from .._tf.ops import Array, Op, arithmetic, reductions, segments, shaping
 from .._tf.ops.arithmetic import broadcast_sizes
 from .._tf.specs import TensorSpec
@@ -23,6 +24,8 @@ from . import special as rows
 
 class Special(Elementwise):
     """Rarely used functions of ``tf.math`` and ``tf.nn`` for a version."""
+
+    _composite = RaggedMethods  # zeros would not remain zeros
 
     def __init__(self, version: Version) -> None:
         super().__init__(version)

@@ -124,7 +124,7 @@ def _result(op: Operation, several: bool) -> Any:
     return outputs if several else outputs[0]
 
 
-numpy_function: Final = in_order(py_func, "func! inp! Tout!")
+numpy_function: Final = in_order(py_func, "func! inp! Tout!", public="numpy_function")
 
 
 class _Valued(Tensor):

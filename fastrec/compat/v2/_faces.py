@@ -134,6 +134,8 @@ def integers(
         type(number) is int and -(1 << 31) <= number < 1 << 31 for number in value
     ):
         return EagerTensor(np.array(value, np.int32))  # the common case of sizes, and an empty list
+    if attr == "Tidx" and type(value) in (bool, float, np.bool_):
+        value = convert_to_tensor(value, int32)  # the default type; a fraction is a TypeError
     tensor = convert_to_tensor(in_integers(value) if attr in _DEFAULTS else value)
     if not tensor.dtype.is_integer or (
         allowed is not _PLACES and attr is not None and tensor.dtype.name not in allowed

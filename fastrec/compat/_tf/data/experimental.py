@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from ..faces import Functions
-from ..naming import named
+from ..naming import accepting, named
 from ..specs import sample
 from ..structure import flatten, pack
 from . import experimental as transformations
@@ -27,9 +27,10 @@ def _transformation(name: str, method: str = "") -> Callable[..., Transformation
     below = getattr(Dataset, method or name)
     known = inspect.signature(below).parameters.values()
     signature = inspect.Signature([each for each in known if each.name not in ("self", "name")])
+    check = accepting(name, signature)
 
     def function(*arguments: Any, **others: Any) -> Transformation:
-        signature.bind(*arguments, **others)
+        check(*arguments, **others)
         return lambda dataset: getattr(dataset, below.__name__)(*arguments, **others)
 
     function.__signature__ = signature  # type: ignore[attr-defined]

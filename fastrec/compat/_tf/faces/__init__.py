@@ -16,7 +16,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 from ..dtypes import DType, bool_
-from ..naming import named, renamed
+from ..naming import accepting, named, renamed
 from ..ops import Op
 from .descriptions import DESCRIPTIONS, PARAMETERS
 
@@ -107,7 +107,7 @@ class Functions:
             if not name.startswith("_"):
                 function, order = getattr(self, name), self._orders.get(name)
                 if order is not None:
-                    function = in_order(function, order, self._note)
+                    function = in_order(function, order, self._note, name)
                 setattr(self, name, function)
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -153,7 +153,9 @@ def functions_of(*faces: Functions) -> dict[str, Callable[..., Any]]:
     return {name: function for name, function in found.items() if not name.startswith("_")}
 
 
-def in_order(function: Callable[..., Any], order: str, note: str = "") -> Callable[..., Any]:
+def in_order(
+    function: Callable[..., Any], order: str, note: str = "", public: str = ""
+) -> Callable[..., Any]:
     """Return the same function with other parameters.
 
     Parameters
@@ -165,6 +167,8 @@ def in_order(function: Callable[..., Any], order: str, note: str = "") -> Callab
         The other parameters follow in their order; a final ``.`` leaves them out.
     note : str
         Follows the description of the function.
+    public : str
+        The name in errors, if the function is public under another one.
     """
     import inspect  # the functions of version 2 do not need inspect
 
@@ -172,7 +176,7 @@ def in_order(function: Callable[..., Any], order: str, note: str = "") -> Callab
     known = inspect.signature(function).parameters
     parameters: dict[str, inspect.Parameter] = {}
     renamed: dict[str, str] = {}
-    unused, demanded = [], []
+    unused = []
     for word in [*order.removesuffix(".").split(), *([] if order.endswith(".") else known)]:
         text, _, declared = word.strip("-!").partition(":")
         name, _, new = text.partition("=")
@@ -182,7 +186,6 @@ def in_order(function: Callable[..., Any], order: str, note: str = "") -> Callab
         default = known[name].default if name in known else None
         kind = known[new or name].annotation if (new or name) in known else Any
         if word.endswith("!"):
-            demanded.append(name)
             default, kind = empty, str(kind).removesuffix(" | None")
         elif default is empty and not required:
             default = None  # the function itself reports the missing argument
@@ -194,15 +197,12 @@ def in_order(function: Callable[..., Any], order: str, note: str = "") -> Callab
         kind = declared or kind
         parameters[name] = inspect.Parameter(name, positional, default=default, annotation=kind)
     signature = inspect.Signature(list(parameters.values()), return_annotation=Any)
+    check = accepting(public or function.__name__, signature)
 
     @functools.wraps(function)
     def called(*arguments: Any, **named: Any) -> Any:
+        check(*arguments, **named)
         given = dict(zip(parameters, arguments, strict=False)) | named
-        if len(given) < len(arguments) + len(named) or not named.keys() <= parameters.keys():
-            signature.bind_partial(*arguments, **named)  # too slow for each call; raises TypeError
-        for name in demanded:
-            if name not in given:
-                raise TypeError(f"missing a required argument: {name!r}")
         for old, new in renamed.items():
             if old in given:
                 given[new] = one_of(old, given.pop(old), new, given.get(new))

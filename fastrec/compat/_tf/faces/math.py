@@ -99,11 +99,13 @@ _BITWISE = {
 class Elementwise(Faces):
     """Functions that are created only from the rows of a table."""
 
+    _composite: type = Methods  # whose values the functions take
+
     def _unary(self, op: Op) -> Callable[..., Any]:
-        apply, operand = self._apply, self._operand
+        apply, operand, composite = self._apply, self._operand, self._composite
 
         def function(x: Any, name: str | None = None) -> Any:
-            if isinstance(x, Methods):
+            if isinstance(x, composite):
                 return of_values(function, x)
             return apply(op, (operand(op, x),), name)
 
@@ -111,15 +113,15 @@ class Elementwise(Faces):
 
     def _binary(self, op: Op, type: str | None = None) -> Callable[..., Any]:
         version, apply, kind = self._version, self._apply, type or op.name
-        pair, checked = version.pair, version.checked
+        pair, checked, composite = version.pair, version.checked, self._composite
 
         def of_bools(x: Any, y: Any, name: str | None = None) -> Any:
-            if isinstance(x, Methods) or isinstance(y, Methods):
+            if isinstance(x, composite) or isinstance(y, composite):
                 return of_values(of_bools, x, y)
             return apply(op, (self._operand(op, x), self._operand(op, y)), name, kind)
 
         def function(x: Any, y: Any, name: str | None = None) -> Any:
-            if isinstance(x, Methods) or isinstance(y, Methods):
+            if isinstance(x, composite) or isinstance(y, composite):
                 return of_values(function, x, y)
             first, second = pair(kind, x, y)
             return apply(op, (checked(op, first), second), name, kind)
