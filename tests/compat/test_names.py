@@ -100,7 +100,7 @@ def test_a_signature_is_that_of_its_version() -> None:
 
 
 def test_parameters_that_are_data_have_types_and_are_checked() -> None:
-    seeds = {
+    seeds: dict[Any, str] = {
         v2.random.uniform: "int | None",
         v2.random.stateless_uniform: "Any",
         v1.multinomial: "int | None",
