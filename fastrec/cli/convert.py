@@ -22,8 +22,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o", "--output", required=True, metavar="FILE",
         help="the new file, or - for standard output; its name tells the format: .parquet, .arrow, "
-        ".csv, .jsonl, .tar, .bagz, .array_record, .npz, records, or a directory: .lance, .mds, "
-        ".litdata",
+        ".csv, .jsonl, .tar, .bagz, .array_record, .riegeli, .npz, records, or a directory: "
+        ".lance, .mds, .litdata",
     )  # fmt: skip
     for name in ("from", "to"):
         parser.add_argument(

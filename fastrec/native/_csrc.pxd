@@ -87,6 +87,10 @@ cdef extern from "format/crc32c.h" nogil:
     uint32_t fr_crc32c_extend(uint32_t crc, const uint8_t *data, size_t size) noexcept
 
 
+cdef extern from "format/highway.h" nogil:
+    uint64_t fr_highway64(const uint64_t *key, fr_span data) noexcept
+
+
 cdef extern from "format/frame.h" nogil:
     size_t FR_FRAME_OVERHEAD
     size_t FR_HEADER_SIZE

@@ -8,6 +8,7 @@ Containers are parsed here, so that all output before any damage is delivered be
 from __future__ import annotations
 
 import contextlib
+import io
 import zlib
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, Protocol
@@ -16,9 +17,9 @@ from ..errors import CorruptRecordError, FastrecError, LimitExceededError, Trunc
 from .compression import Damaged, Short, inflater_library
 from .stream_input import PIECE, Decompressed, Starts, StreamInput, other_content
 from .tar import TarStream
-from .zstd_stream import ZstdStream
+from .zstd_stream import ZstdStream, small_frame
 
-__all__ = ["Marks", "Resume", "inflate"]
+__all__ = ["Marks", "Resume", "expanded_zstd", "inflate"]
 
 _CRUMB = 1 << 16  # the same, if the input may be inflated again byte by byte
 _OUTPUT = 1 << 20  # maximum bytes of output per call and per chunk
@@ -292,6 +293,19 @@ def inflate(
     else:
         stream = _Stream(read, kind, seek, marks, resume, size)
     return _guarded(stream, kind, str(path), max_output, max_ratio)
+
+
+def expanded_zstd(data: bytes | memoryview, most: int) -> bytes:
+    """Return the content of zstd frames in memory, of at most `most` bytes.
+
+    Raises
+    ------
+    CorruptRecordError, LimitExceededError
+    """
+    content = small_frame(data, most)
+    if content is not None:
+        return content
+    return b"".join(inflate(io.BytesIO(data).read, "ZSTD", "record", max_output=most))
 
 
 def _guarded(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import struct
+import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -54,7 +55,7 @@ class Library(NamedTuple):
 
     name: str
     error: type[Exception]
-    decompress: Callable[[bytes, int], bytes]
+    decompress: Callable[[bytes | memoryview, int], bytes]
     decompressor: Callable[[], Any]
     compressor: Callable[[int], Callable[[Any], bytes]]
 
@@ -90,7 +91,7 @@ def _of_python(zstd: Any) -> Library:
 
     decompressor = functools.partial(zstd.ZstdDecompressor, options=limit)
 
-    def decompress(frame: bytes, size: int) -> bytes:
+    def decompress(frame: bytes | memoryview, size: int) -> bytes:
         made = decompressor()
         data: bytes = made.decompress(frame, size)
         if made.unused_data or not made.eof:
@@ -102,9 +103,13 @@ def _of_python(zstd: Any) -> Library:
 
 def _of_package(zstandard: Any) -> Library:
     make = functools.partial(zstandard.ZstdDecompressor, max_window_size=1 << _WINDOW_LOG)
+    of_thread = threading.local()  # making one takes longer than most small frames
 
-    def decompress(frame: bytes, size: int) -> bytes:
-        data: bytes = make().decompress(frame, max_output_size=size, allow_extra_data=False)
+    def decompress(frame: bytes | memoryview, size: int) -> bytes:
+        made = getattr(of_thread, "made", None)
+        if made is None:
+            made = of_thread.made = make()
+        data: bytes = made.decompress(frame, max_output_size=size, allow_extra_data=False)
         return data
 
     def decompressor() -> Any:

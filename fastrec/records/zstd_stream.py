@@ -79,18 +79,20 @@ def _is_small(content: int | None) -> TypeGuard[int]:
     return content is not None and 0 < content <= _MOST_WHOLE
 
 
-def small_frame(data: bytes) -> bytes | None:
+def small_frame(data: bytes | memoryview, size: int | None = None) -> bytes | None:
     """Return the content of data that is one valid frame of small, known size; otherwise None.
 
-    This is the fast way for records that are compressed one by one.
+    This is the fast way for records that are compressed one by one. `size` is the size of the
+    content if the frame does not state one.
     """
     if data[:4] != MAGIC or len(data) < 5:
         return None
-    size = _header_size(data[4])
-    if len(data) < size:
+    header_size = _header_size(data[4])
+    if len(data) < header_size:
         return None
     try:
-        content = _parse_header(data[:size]).content
+        content = _parse_header(bytes(data[:header_size])).content
+        content = size if content is None else content
         if not _is_small(content):
             return None
         found = library().decompress(data, content)

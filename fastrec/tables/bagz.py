@@ -9,7 +9,6 @@ signature and checksums.
 
 from __future__ import annotations
 
-import io
 import os
 import struct
 import tempfile
@@ -22,8 +21,7 @@ from ..errors import CorruptRecordError, FastrecError, TruncatedFileError
 from ..records import zstd
 from ..records.byte_sources import NamedFile
 from ..records.content import file_content
-from ..records.inflate import inflate
-from ..records.zstd_stream import small_frame
+from ..records.inflate import expanded_zstd
 
 __all__ = ["BagzReader", "BagzWriter"]
 
@@ -168,10 +166,7 @@ def _exactly(file: NamedFile, size: int) -> bytes:
 
 def _expanded(record: memoryview) -> bytes:
     data = bytes(record)
-    content = small_frame(data) if data else data
-    if content is not None:
-        return content
-    return b"".join(inflate(io.BytesIO(data).read, "ZSTD", "record", max_output=_MOST_RECORD))
+    return expanded_zstd(data, _MOST_RECORD) if data else data
 
 
 _MOST_RECORD = (1 << 31) - 1  # bytes of a record, which bounds memory

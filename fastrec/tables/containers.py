@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
-from .array_records import ArrayRecordReader, ArrayRecordWriter
 from .bagz import BagzReader, BagzWriter
 from .conversion import Conversion, Done
+from .riegeli import ArrayRecordWriter, RiegeliReader, RiegeliWriter
 
 __all__ = ["CONTAINERS", "Container", "read_container", "write_container"]
 
@@ -46,7 +46,10 @@ def _bagz(phrase: str, *, is_compressed: bool) -> Container:
 CONTAINERS: dict[str, Container] = {
     "bag": _bagz("a bag file", is_compressed=False),
     "bagz": _bagz("a bagz file", is_compressed=True),
-    "array_record": Container("an array_record file", ArrayRecordReader, ArrayRecordWriter),
+    "array_record": Container(
+        "an array_record file", partial(RiegeliReader, has_index=True), ArrayRecordWriter
+    ),
+    "riegeli": Container("a Riegeli file", partial(RiegeliReader, has_index=False), RiegeliWriter),
 }
 """Formats of records by name; the ends of their names are in module `formats`."""
 

@@ -124,13 +124,13 @@ def convert(
     target : path or URL
     source_format, target_format : str, optional
         ``"tfrecord"``, ``"parquet"``, ``"arrow"``, ``"csv"``, ``"jsonl"``, ``"lance"``, ``"bag"``,
-        ``"bagz"``, ``"array_record"``, ``"npz"``, ``"tar"``, ``"mds"`` or ``"litdata"``. Detected
-        from the end of the name by default: ``.parquet``, ``.pq``, ``.arrow``, ``.feather``,
-        ``.ipc``, ``.csv``, ``.jsonl``, ``.ndjson``, ``.lance``, ``.bag``, ``.bagz``,
-        ``.array_record``, ``.arrayrecord``, ``.npz``, ``.tar``, ``.mds``, ``.litdata``. All other
-        names are TFRecord. The records of bag, bagz and array_record files are bytes, and stay as
-        they are. A source that is a tar archive, or a directory of Lance, MDS or LitData, is
-        detected by its content.
+        ``"bagz"``, ``"array_record"``, ``"riegeli"``, ``"npz"``, ``"tar"``, ``"mds"`` or
+        ``"litdata"``. Detected from the end of the name by default: ``.parquet``, ``.pq``,
+        ``.arrow``, ``.feather``, ``.ipc``, ``.csv``, ``.jsonl``, ``.ndjson``, ``.lance``, ``.bag``,
+        ``.bagz``, ``.array_record``, ``.arrayrecord``, ``.riegeli``, ``.npz``, ``.tar``, ``.mds``,
+        ``.litdata``. All other names are TFRecord. The records of bag, bagz, array_record and
+        Riegeli files are bytes, and stay as they are. A source that is a tar archive, or a
+        directory of Lance, MDS or LitData, is detected by its content.
     features : mapping of str to feature, SequenceFeatures, or list of str, optional
         The columns. For record files, as for :func:`fastrec.arrow.table`. By default, or with a
         list of names, :func:`fastrec.infer_features` infers all or the named features in a first

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conversion to and from bagz and array_record, whose records stay as they are."""
+"""Conversion to and from bagz, array_record and Riegeli, whose records stay as they are."""
 
 from __future__ import annotations
 
 import base64
 import contextlib
-import importlib.util
 import os
 import struct
 import sys
@@ -44,13 +43,8 @@ needs_zstd = pytest.mark.skipif(not has_zstd(), reason="requires a library for z
 NAMES = [
     "a.bag",
     pytest.param("a.bagz", marks=needs_zstd),
-    pytest.param(
-        "a.array_record",
-        marks=pytest.mark.skipif(
-            importlib.util.find_spec("array_record") is None,
-            reason="requires array_record",
-        ),
-    ),
+    pytest.param("a.array_record", marks=needs_zstd),
+    pytest.param("a.riegeli", marks=needs_zstd),
 ]
 
 
@@ -115,20 +109,6 @@ def test_files_of_the_package_bagz_are_read(tmp_path: Path, name: str, placement
             writer.write(record)
     fastrec.convert(path, tmp_path / "back")
     assert read(tmp_path / "back") == RECORDS
-
-
-@pytest.mark.parametrize("options", ["", "group_size:1", "group_size:7,uncompressed"])
-def test_files_of_the_package_array_record_are_read(tmp_path: Path, options: str) -> None:
-    module = pytest.importorskip("array_record.python.array_record_module")
-    path = str(tmp_path / "a.array_record")
-    writer = module.ArrayRecordWriter(path, options)
-    for record in RECORDS:
-        writer.write(record)
-    writer.close()
-    fastrec.convert(path, tmp_path / "back")
-    assert read(tmp_path / "back") == RECORDS
-    fastrec.convert(tmp_path / "back", path, overwrite=True)
-    assert module.ArrayRecordReader(path).read_all() == RECORDS
 
 
 @given(records=st.lists(st.binary(max_size=50), max_size=30))
@@ -203,17 +183,19 @@ def test_the_command_converts_between_files_and_streams(
     assert cli.main(["convert", str(source), "-o", str(tmp_path / "c.array_record")]) == 2
 
 
+@pytest.mark.parametrize("name", ["a.bagz", "a.array_record", "a.riegeli"])
 def test_a_missing_package_is_an_error_with_the_remedy(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    monkeypatch.setitem(sys.modules, "array_record", None)
-    monkeypatch.setitem(sys.modules, "array_record.python", None)
-    source, target = write(tmp_path / "source", SMALL), tmp_path / "a.array_record"
-    with pytest.raises(ModuleNotFoundError, match=r"pip install 'fastrec-io\[array-record\]'"):
-        fastrec.convert(source, target)
-    assert not target.exists()
-    with pytest.raises(ModuleNotFoundError, match=r"pip install 'fastrec-io\[array-record\]'"):
-        fastrec.convert(put(target, b"content"), tmp_path / "back")
+    for module in ("compression", "zstandard"):
+        monkeypatch.setitem(sys.modules, module, None)
+    zstd.library.cache_clear()
+    try:
+        with pytest.raises(ModuleNotFoundError, match=r"pip install 'fastrec-io\[zstd\]'"):
+            fastrec.convert(write(tmp_path / "source", SMALL), tmp_path / name)
+    finally:
+        zstd.library.cache_clear()
+    assert not (tmp_path / name).exists()
 
 
 # -- Hostile files ---------------------------------------------------------------------------------
@@ -333,7 +315,7 @@ def test_a_record_that_expands_beyond_the_limit_is_refused(
 
 
 @pytest.mark.parametrize("name", NAMES[2:])
-def test_damaged_array_records_never_give_wrong_records(tmp_path: Path, name: str) -> None:
+def test_damaged_chunks_never_give_wrong_records(tmp_path: Path, name: str) -> None:
     source = write(tmp_path / "source", RECORDS)
     fastrec.convert(source, tmp_path / name)
     data = (tmp_path / name).read_bytes()

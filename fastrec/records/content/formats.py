@@ -25,7 +25,7 @@ FORMATS: tuple[tuple[int, bytes, str, str, str], ...] = (
     (0, b"CDF\x05", "NetCDF", "a NetCDF file", "read it with xarray"),
     (0, b"MATLAB 5.0 MAT-file", "MATLAB", "a MATLAB file", "read it with scipy.io.loadmat"),
     (0, b"\x83\xaf\x70\xd1\x0d\x88\x4a\x3f", "Riegeli", "a Riegeli file, such as an ArrayRecord",
-     "`fastrec convert FILE.array_record -o OUT.tfrecord` converts it"),
+     "`fastrec convert FILE.riegeli -o OUT.tfrecord` converts it"),
     (0, b"\x0a\x23\xd7\xce", "RecordIO", "an MXNet RecordIO file",
      "read it with mxnet.recordio, write it with fastrec.Writer"),
     (16, b"\xde\xc0\xef\xbe", "LMDB", "an LMDB database",
