@@ -76,7 +76,7 @@ class RiegeliReader:
                 chunk = chunks.chunk(begin, record)
                 if begin < self._end:
                     yield from chunks.records(chunk, begin, record)
-                    record += chunk.header.count
+                    record += chunk.header.records
                     if chunk.header.end > self._end:
                         text = f"a chunk goes on after {self._end}, where the index begins"
                         raise chunks.damaged(text, record, begin)
@@ -92,7 +92,7 @@ def _counted(chunks: ChunkReader) -> int:
     begin = count = 0
     while begin < chunks.size:
         header = chunks.header(begin, count)
-        begin, count = header.end, count + header.count
+        begin, count = header.end, count + header.records
     return count
 
 
@@ -118,7 +118,7 @@ def _index_count(chunks: ChunkReader, begin: int) -> int:
     fields = _numbers(first[at : at + size])
     if first[:1] != _TEXT_1 or fields.get(1) != _VERSION:
         raise chunks.damaged("its index has another version than 1", None, begin)
-    if fields.get(2, 0) != chunk.header.count - 1:
+    if fields.get(2, 0) != chunk.header.records - 1:
         raise chunks.damaged("its index does not list all chunks", None, begin)
     return fields.get(3, 0)
 

@@ -68,7 +68,7 @@ class Header(NamedTuple):
     ----------
     kind : int
         Type of the chunk.
-    count : int
+    records : int
         Number of its records.
     size : int
         Bytes of all its records.
@@ -78,7 +78,7 @@ class Header(NamedTuple):
     """
 
     kind: int
-    count: int
+    records: int
     size: int
     data_size: int
     data_hash: int

@@ -48,6 +48,8 @@ def number(data: Bytes, at: int, what: str) -> tuple[int, int]:
     CorruptRecordError
         If `what`, which the number is, does not end within ten bytes or within the data.
     """
+    if at < len(data) and data[at] < 0x80:  # as most numbers
+        return data[at], at + 1
     value = 0
     for shift, byte in enumerate(data[at : at + _MOST_DIGITS]):
         value |= (byte & 0x7F) << 7 * shift
@@ -132,7 +134,7 @@ def expand(kind: int, data: Bytes, most: int) -> Bytes:
             way = library.snappy.decompress_raw_into
         room = np.empty(size, np.uint8)  # no memory is touched before there is output
         try:
-            content = memoryview(room)[: way(packed, room)]
+            content = room[: way(packed, room)].data
         except library.DecompressionError as error:
             raise CorruptRecordError(f"a buffer does not decompress: {error}") from None
     else:

@@ -77,7 +77,7 @@ def transposed_records(data: bytes, count: int, size: int) -> list[bytes]:
     chunk = _Input(data)
     kind = chunk.take(1, "the compression")[0]
     packed = chunk.take(chunk.number("the size of the header", len(data)), "the header")
-    header = _Input(expand(kind, packed, _MOST_HEADER))
+    header = _Input(bytes(expand(kind, packed, _MOST_HEADER)))
     # Buffers hold what is in records, and the sizes of records that are no messages.
     buffers = _buffers(header, chunk, kind, size + count * _MOST_DIGITS)
     nodes = _nodes(header, len(buffers))
@@ -85,7 +85,7 @@ def transposed_records(data: bytes, count: int, size: int) -> list[bytes]:
     if header.at != len(header.data):
         raise CorruptRecordError("bytes follow its header")
     # Most steps make a byte of a record, and few do nothing.
-    transitions = expand(kind, data[chunk.at :], 8 * (size + count) + 8)
+    transitions = bytes(expand(kind, data[chunk.at :], 8 * (size + count) + 8))
     return _Program(nodes, buffers, transitions, count, size).run(first)
 
 
@@ -96,7 +96,7 @@ def _buffers(header: _Input, chunk: _Input, kind: int, most: int) -> list[bytes]
     buckets = []
     for _ in range(bucket_count):
         packed = chunk.take(header.number("the size of a bucket", len(chunk.data)), "a bucket")
-        buckets.append(expand(kind, packed, most))
+        buckets.append(bytes(expand(kind, packed, most)))
         most -= len(buckets[-1])
     buffers: list[bytes] = []
     bucket = at = 0
