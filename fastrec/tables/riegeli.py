@@ -56,14 +56,11 @@ class RiegeliReader:
         chunks = ChunkReader(path, self._phrase)
         try:
             chunks.check_signature()
-            self._end, self.count = chunks.size, 0
             index = _index_position(chunks)
-            if index is not None:
-                self._end, self.count = index, _index_count(chunks, index)
-            elif has_index:
+            if index is None and has_index:
                 raise chunks.truncated("its end has no index of records")
-            else:
-                self.count = _counted(chunks)
+            self._end = chunks.size if index is None else index
+            self.count: int = _counted(chunks) if index is None else _index_count(chunks, index)
         finally:
             chunks.close()
 

@@ -127,9 +127,10 @@ class ChunkReader:
     """
 
     def __init__(self, path: str, phrase: str) -> None:
-        self.path, self._phrase = path, phrase
+        self.path: str = path
+        self._phrase = phrase
         self._file = NamedFile(path)
-        self.size = os.fstat(self._file.fileno()).st_size
+        self.size: int = os.fstat(self._file.fileno()).st_size
         self._room = memoryview(bytearray())
         self._start = self._filled = 0  # what of it holds bytes of the file, from which position on
 
@@ -262,7 +263,7 @@ class ChunkWriter:
 
     def __init__(self, file: Any) -> None:
         self._file = file
-        self.position = 0
+        self.position: int = 0
         self._held: list[bytes] = []
         self._held_size = 0
         self.add(SIGNATURE, 0, 0, b"")

@@ -172,7 +172,7 @@ class Compressor:
     """Compresses buffers with zstd, or not at all if `level` is None."""
 
     def __init__(self, level: int | None) -> None:
-        self.kind = _NONE if level is None else _ZSTD
+        self.kind: int = _NONE if level is None else _ZSTD
         self._compress = None if level is None else zstd.library().compressor(level)
 
     def __call__(self, data: bytes) -> bytes:
