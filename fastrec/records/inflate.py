@@ -22,10 +22,10 @@ from .zstd_stream import ZstdStream, small_frame
 __all__ = ["Marks", "Resume", "expanded_zstd", "inflate"]
 
 _CRUMB = 1 << 16  # the same, if the input may be inflated again byte by byte
-_OUTPUT = 1 << 20  # maximum bytes of output per call and per chunk
+_OUTPUT = 1 << 19  # maximum bytes of output per call; malloc reuses blocks of this size
 _RATIO_FROM = 1 << 20  # the ratio is not checked below this output
 _HEADER = 10  # bytes of a member's fixed header; its trailer is shorter
-_LEAST = 512  # bytes of input per call for small members
+_LEAST = 512  # minimum bytes of input per call
 
 _FHCRC, _FEXTRA, _FNAME, _FCOMMENT = 2, 4, 8, 16
 
@@ -173,7 +173,9 @@ class _Stream(Decompressed):
         rest = inflater.unused_data if inflater.eof else inflater.unconsumed_tail
         used = len(piece) - len(rest)
         source.skip(used)
-        self._feed = min(2 * self._feed, PIECE)
+        # The library copies the input that a call does not use, so the next call gets about as much
+        # as its output requires.
+        self._feed = min(max(used * _OUTPUT // max(len(data), 1), _LEAST), PIECE)
         self.output += len(data)
         return piece[:used], data
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -20,14 +21,16 @@ if TYPE_CHECKING:
 
 __all__ = ["InflatedAhead"]
 
+_JOB = 2 << 20  # approximate output of one job of an indexed file
 _BEGUN = 16 << 20  # maximum output inflated in advance from a file without checkpoints
+_RATIO = 4  # the same, relative to the size of the file
 
 
 class _Part(NamedTuple):
-    """A part of the output of file `number`, or an error in its place."""
+    """A part of the output of file `number`, in chunks, or an error in its place."""
 
     number: int
-    content: Inflated | bytes | Exception
+    content: Inflated | deque[bytes] | Exception
 
 
 class InflatedAhead:
@@ -65,7 +68,7 @@ class InflatedAhead:
             part = self._peek()
         if part is None or part.number > number:
             return self._begin_with(number, place, kind)
-        if isinstance(part.content, (bytes, FastrecError)):
+        if isinstance(part.content, (deque, FastrecError)):
             return _Spans(self, number)
         self._next = None
         if isinstance(part.content, Exception):
@@ -79,7 +82,11 @@ class InflatedAhead:
             return inflate_whole(self._files, number, place, kind)
         threads = self._files.threads
         self._parts = Ahead(
-            self._jobs(number, file), budget=threads * _BEGUN, threads=threads, most=threads
+            self._jobs(number, file),
+            budget=threads * _BEGUN,
+            threads=threads,
+            most=threads,
+            helps=True,
         )
         self._parts.start()
         if file is None:
@@ -88,22 +95,23 @@ class InflatedAhead:
 
     def _jobs(self, first: int, file: InflatedFile | None) -> Iterator[Job]:
         if file is not None:
-            yield from _span_jobs(first, file)
+            yield from _span_jobs(first, file, self._files.threads)
         for number in range(first + 1, self._stop):
             if kind_of(self._files, number) is None:
                 return
             file = indexed(self._files, number)
             if file is None:
-                yield Job(partial(self._begin, number), _BEGUN)
+                size = min(_RATIO * os.path.getsize(self._files.places[number]), _BEGUN)
+                yield Job(partial(self._begin, number, size), size)
             else:
-                yield from _span_jobs(number, file)
+                yield from _span_jobs(number, file, self._files.threads)
 
-    def _begin(self, number: int, pause: Callable[[float], None]) -> _Part:
+    def _begin(self, number: int, size: int, pause: Callable[[float], None]) -> _Part:
         try:
             inflated = inflate_whole(self._files, number)
         except OSError as error:
             return _Part(number, error)
-        inflated.begin(_BEGUN, pause)
+        inflated.begin(size, pause)
         return _Part(number, inflated)
 
     def _peek(self) -> _Part | None:
@@ -113,13 +121,19 @@ class InflatedAhead:
         return self._next
 
     def take(self, number: int) -> bytes | Exception:
-        """Return the next span of a file; empty at its end."""
+        """Return the next chunk of an indexed file; empty at its end."""
         part = self._peek()
         if part is None or part.number != number:
             return b""
-        self._next = None
-        assert not isinstance(part.content, Inflated)
-        return part.content
+        content = part.content
+        assert not isinstance(content, Inflated)
+        if not isinstance(content, deque):
+            self._next = None
+            return content
+        chunk = content.popleft()
+        if not content:
+            self._next = None
+        return chunk
 
     def inflate_after(self, number: int, size: int) -> Callable[[int], bytes]:
         """Return ``read(size)`` of a file's output from byte `size` on, without its checkpoints."""
@@ -134,22 +148,25 @@ class InflatedAhead:
         return read
 
 
-def _span_jobs(number: int, file: InflatedFile) -> Iterator[Job]:
-    for begin, end in map(file.span, range(file.spans())):
+def _span_jobs(number: int, file: InflatedFile, threads: int) -> Iterator[Job]:
+    """Yield jobs of several spans each, so that opening and resuming cost little."""
+    count = file.spans()
+    many = max(1, min(_JOB // max(file.size // count, 1), count // (2 * threads)))
+    for first in range(0, count, many):
+        begin, end = file.span(first)[0], file.span(min(first + many, count) - 1)[1]
         if begin < end:
-            read = partial(file.read, begin, end)
-            yield Job(partial(_read_part, number, read), end - begin)
+            yield Job(partial(_read_part, number, partial(file.parts, begin, end)), end - begin)
 
 
-def _read_part(number: int, read: Callable[[Any], bytes | memoryview], pause: Any) -> _Part:
+def _read_part(number: int, read: Callable[[Any], Iterator[bytes]], pause: Any) -> _Part:
     try:
-        return _Part(number, bytes(read(pause)))
+        return _Part(number, deque(read(pause)))
     except (FastrecError, OSError) as error:
         return _Part(number, error)
 
 
 class _Spans:
-    """A function ``read(size)`` over all output of a file, span by span.
+    """A function ``read(size)`` over all output of a file, chunk by chunk.
 
     If a span cannot be inflated from its checkpoint, the file is inflated from its start: this
     delivers all output before the damage, and an error with the position of the damage.
@@ -157,7 +174,7 @@ class _Spans:
 
     def __init__(self, ahead: InflatedAhead, number: int) -> None:
         self._ahead, self._number = ahead, number
-        self._size = 0  # bytes of the delivered spans
+        self._size = 0  # bytes delivered
         self._instead: Callable[[int], bytes] | None = None
 
     def __call__(self, size: int) -> bytes:

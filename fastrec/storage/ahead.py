@@ -39,11 +39,12 @@ class Job(NamedTuple):
 
 
 class _Slot:
-    __slots__ = ("done", "error", "job", "result", "started")
+    __slots__ = ("done", "error", "job", "result", "started", "thread")
 
     def __init__(self, job: Job) -> None:
         self.job = job
         self.started = self.done = False
+        self.thread = 0  # that runs the job
         self.result: Any = None
         self.error: BaseException | None = None
 
@@ -63,6 +64,7 @@ class _State:
         self.running = self.threads = 0
         self.slots: deque[_Slot] = deque()  # not yet taken, in order
         self.waiting = 0  # number of slots that have not started: they follow other jobs
+        self.is_helped = False
         self.ended = self.stopped = False
         self.failure: BaseException | None = None  # raised by `jobs`; no job follows
         self.consumer: weakref.ref[Any] | None = None
@@ -76,14 +78,24 @@ class _State:
         self.taker.wake()
         self.changed.notify_all()
 
+    def start_job(self) -> _Slot | None:
+        """Return the next job if it may run now; the caller holds the lock."""
+        slot = self._next_slot() if self.running < self.limit else None
+        if slot is not None:
+            slot.thread = threading.get_ident()
+            slot.started = True
+            self.held += slot.job.cost
+            self.running += 1
+        return slot
+
     def take_job(self) -> _Slot | None:
         """Return the next job once the budget allows it; None if the thread must end."""
         with self.changed:
             while not self.is_over():
-                if self.running < self.limit and (slot := self._next_slot()) is not None:
-                    slot.started = True
-                    self.held += slot.job.cost
-                    self.running += 1
+                if (slot := self.start_job()) is not None:
+                    if self.is_helped and not self.waiting:  # the consumer prepares none
+                        self._prepare()
+                        self.taker.wake()
                     return slot
                 unfinished = self.waiting or any(s.job.then and not s.done for s in self.slots)
                 if self.ended and not unfinished:
@@ -96,23 +108,40 @@ class _State:
 
     def _next_slot(self) -> _Slot | None:
         """Return the first job that may start, or None."""
-        if self.waiting:
-            slot = next(slot for slot in self.slots if not slot.started)
-            # The consumer waits for the first result, and gives nothing back before it has it.
-            if slot is not self.slots[0] and self.held >= self.budget:
-                return None
-            self.waiting -= 1
-            return slot
-        if self.ended or (self.slots and self.held >= self.budget):
+        if not self.waiting and not (self.slots and self.held >= self.budget):
+            self._prepare()
+        if not self.waiting:
             return None
+        slot = next(slot for slot in self.slots if not slot.started)
+        # The consumer waits for the first result, and gives nothing back before it has it.
+        if slot is not self.slots[0] and self.held >= self.budget:
+            return None
+        self.waiting -= 1
+        return slot
+
+    def _prepare(self) -> None:
+        """Add the next job, if there is one."""
+        if self.ended:
+            return
         try:
             slot = _Slot(next(self.jobs))
         except BaseException as error:
             self.failure = None if isinstance(error, StopIteration) else error
             self.ended = True
-            return None
+            return
         self.slots.append(slot)
-        return slot
+        self.waiting += 1
+
+    def give_back(self) -> None:
+        """Let the unfinished job of this thread run again, wherever Ctrl-C interrupted it."""
+        with self.lock:
+            for slot in self.slots:
+                if slot.thread == threading.get_ident() and not slot.done:
+                    slot.started = False
+            self.waiting = sum(not slot.started for slot in self.slots)
+            self.running = sum(slot.started and not slot.done for slot in self.slots)
+            self.held = sum(slot.job.cost for slot in self.slots if slot.started)
+            self.tell()
 
     def pause(self, seconds: float) -> None:
         ends = time.monotonic() + seconds
@@ -136,17 +165,21 @@ class _State:
 
 def _work(state: _State) -> None:
     while (slot := state.take_job()) is not None:
-        following: list[_Slot] = []
-        try:
-            slot.result = slot.job.run(state.pause)
-            following = [] if slot.job.then is None else [*map(_Slot, slot.job.then())]
-        except StopIteration as error:  # it would end the iteration over results
-            slot.error = RuntimeError("a job raised StopIteration")
-            slot.error.__cause__ = error
-        except BaseException as error:
-            slot.error = error
-        state.finish(slot, following)
-        del slot, following
+        _run(state, slot, BaseException)
+        del slot
+
+
+def _run(state: _State, slot: _Slot, caught: type[BaseException]) -> None:
+    following: list[_Slot] = []
+    try:
+        slot.result = slot.job.run(state.pause)
+        following = [] if slot.job.then is None else [*map(_Slot, slot.job.then())]
+    except StopIteration as error:  # it would end the iteration over results
+        slot.error = RuntimeError("a job raised StopIteration")
+        slot.error.__cause__ = error
+    except caught as error:
+        slot.error = error
+    state.finish(slot, following)
 
 
 class Ahead(Iterator[T], Generic[T]):
@@ -168,6 +201,9 @@ class Ahead(Iterator[T], Generic[T]):
         Maximum total cost of results and running jobs, in bytes. One job may always run.
     threads, most : int
         Initial and maximum number of concurrent jobs.
+    helps : bool
+        Whether the consumer runs jobs instead of waiting, and is one of at least two `threads`.
+        This is for jobs that use a processor, and can run again after Ctrl-C.
     """
 
     def __init__(
@@ -177,8 +213,10 @@ class Ahead(Iterator[T], Generic[T]):
         budget: int,
         threads: int = _FIRST_THREADS,
         most: int = _MOST_THREADS,
+        helps: bool = False,
     ) -> None:
         self._state = _State(iter(jobs), budget, threads, most)
+        self._state.is_helped = helps
         self._state.consumer = weakref.ref(self)
         self._pid = os.getpid()
 
@@ -203,7 +241,8 @@ class Ahead(Iterator[T], Generic[T]):
                     self._start_threads()
                     state.changed.notify_all()
             waited = True
-            state.taker.wait(_LOOK_S)
+            if not self._help():
+                state.taker.wait(_LOOK_S)
         with state.lock:
             state.held -= slot.job.cost
             state.changed.notify_all()
@@ -213,9 +252,24 @@ class Ahead(Iterator[T], Generic[T]):
                 raise slot.error
         return slot.result  # type: ignore[no-any-return]
 
+    def _help(self) -> bool:
+        """Run a job on this thread; return whether there was one."""
+        state = self._state
+        if not state.is_helped:
+            return False
+        try:
+            with state.lock:
+                slot = state.start_job() if state.waiting else None
+            if slot is not None:
+                _run(state, slot, Exception)
+        except BaseException:
+            state.give_back()
+            raise
+        return slot is not None
+
     def _start_threads(self) -> None:
         state = self._state
-        while state.threads < state.limit and not (state.ended or state.stopped):
+        while state.threads < state.limit - state.is_helped and not (state.ended or state.stopped):
             thread = threading.Thread(
                 target=_work, args=(state,), name="fastrec-fetch", daemon=True
             )

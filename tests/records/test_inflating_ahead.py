@@ -89,15 +89,15 @@ def test_two_threads_inflate_two_spans_of_one_file_at_once(
 ) -> None:
     path = write(tmp_path / "x.gz", RECORDS, index=True)
     both = threading.Barrier(2, timeout=DEADLINE)
-    original, begun = inflated_dataset.InflatedFile.read, []
+    original, begun = inflated_dataset.InflatedFile.parts, []
 
-    def read(self: Any, begin: int, end: int, pause: Any = None) -> bytes | memoryview:
+    def parts(self: Any, begin: int, end: int, pause: Any = None) -> Iterator[bytes]:
         begun.append(begin)
         if len(begun) <= 2:
             both.wait()
         return original(self, begin, end, pause)
 
-    monkeypatch.setattr(inflated_dataset.InflatedFile, "read", read)
+    monkeypatch.setattr(inflated_dataset.InflatedFile, "parts", parts)
     assert read_all([path], 2) == (RECORDS, [])
     assert len(begun) >= 5
 

@@ -146,11 +146,12 @@ def test_an_error_of_a_following_job_is_raised_in_its_place() -> None:
         next(results)
 
 
-def test_ctrl_c_at_any_call_leaves_the_jobs_usable() -> None:
+@pytest.mark.parametrize("helps", [False, True])
+def test_ctrl_c_at_any_call_leaves_the_jobs_usable(*, helps: bool) -> None:
     after, was_raised = 0, True
     while was_raised:
         jobs = [Job(lambda pause, i=i: i, 1) for i in range(8)]  # type: ignore[misc]
-        results: Any = Ahead(jobs, budget=2, threads=2, most=2)
+        results: Any = Ahead(jobs, budget=2, threads=2, most=2, helps=helps)
         results.start()  # CPython's Thread.start() is not safe from interrupts
         found, was_raised = interrupted(results.__next__, after)
         assert is_free(results._state.lock), f"an interrupt at call {after} leaves the lock"
@@ -159,6 +160,36 @@ def test_ctrl_c_at_any_call_leaves_the_jobs_usable() -> None:
         assert len(found) >= 7
         after += 1
     assert after > 2
+
+
+def test_a_consumer_that_helps_runs_jobs_beside_the_threads() -> None:
+    both = threading.Barrier(2, timeout=DEADLINE)
+
+    def meet(pause: Any) -> int:
+        both.wait()  # returns when another thread is here, too
+        return threading.get_ident()
+
+    results: Any = Ahead([Job(meet, 1)] * 2, budget=2, threads=2, most=2, helps=True)
+    assert threading.get_ident() in results
+
+
+def test_ctrl_c_in_a_job_of_the_consumer_lets_it_run_again() -> None:
+    interrupted_in: list[int] = []
+    own = threading.Event()
+
+    def run(pause: Any) -> bool:
+        is_own = threading.current_thread() is threading.main_thread()
+        if is_own and not interrupted_in:
+            interrupted_in.append(threading.get_ident())
+            own.set()
+            raise KeyboardInterrupt
+        assert own.wait(DEADLINE)  # no thread ends before the consumer has a job
+        return True
+
+    results: Any = Ahead([Job(run, 1)] * 2, budget=2, threads=2, most=2, helps=True)
+    with pytest.raises(KeyboardInterrupt):
+        next(results)
+    assert [*results] == [True, True]
 
 
 def test_ctrl_c_at_any_call_of_close_leaves_the_lock_free() -> None:
