@@ -86,7 +86,7 @@ def main() -> None:
     os.environ["XDG_CACHE_HOME"] = tempfile.mkdtemp()
     records = arguments.megabytes * 1_000_000 // RECORD_BYTES // OBJECTS * OBJECTS
     rows = []
-    with tempfile.TemporaryDirectory(dir=".") as name:
+    with tempfile.TemporaryDirectory() as name:
         folder, began = Path(name), time.monotonic()
         write(folder, OBJECTS, records)
         paths = [str(folder / f"{number}.tfrecord") for number in range(OBJECTS)]
@@ -110,7 +110,9 @@ def main() -> None:
                 count = sum(map(len, numbers(paths, order, rank, ranks, workers)))
                 found.append((count, from_disk() - before, 0))
             rows.append(row("local, cold", label, found, sum(each[0] for each in found)))
-    print(f"{len(read)} of {ranks} ranks, {arguments.megabytes} MB, {workers} workers each, ", end="")
+    print(
+        f"{len(read)} of {ranks} ranks, {arguments.megabytes} MB, {workers} workers each, ", end=""
+    )
     print(f"{time.monotonic() - began:.0f} s\n")
     print(table(("", "most bytes of one, of its share", "bytes of all", "requests"), rows))
 
