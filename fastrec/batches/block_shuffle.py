@@ -83,7 +83,8 @@ def plan_blocks(
     # Larger blocks have fewer virtual shards, to limit the memory of their windows.
     fewest = max(1, _FEWEST * BLOCK_BYTES // least)
     most = min(max(size // _SHARD_BYTES, fewest), _MOST)
-    shards = _power_of_two(min(blocks, most))
+    # With slightly smaller blocks, 64 readers of 64 MB have a virtual shard each.
+    shards = _power_of_two(min(blocks * 16 // 15, count, most))
     return max(1, -(-count // (shards * max(1, blocks // shards)))), shards
 
 

@@ -214,12 +214,14 @@ def test_blocks_are_planned_by_bytes_and_not_by_shards() -> None:
     mib = 1 << 20
     assert plan(0, 4, 1000, 1000) == (1000, 1)  # one block
     assert plan(0, 4, 80_000, 80 * mib) == (1250, 64)
+    assert plan(0, 4, 61_440, 60 * mib) == (960, 64)  # blocks of 15/16 MiB
+    assert plan(0, 4, 61_439, 60 * mib - 1) == (1920, 32)
     assert plan(0, 4, 10, 80 * mib) == (2, 8)  # two blocks of two records, and six of one
     assert plan(0, 4, 10_000_000, 10_000 * mib)[1] == 64
     assert plan(0, 4, 1_000_000_000, 300 << 30)[1] == 256
     assert plan(0, 4, 10**10, 10**13)[1] == 1024
     assert plan(10, 4, 1000, 10**13) == (10, 8)  # two windows for each
-    for count in (1, 7, 100, 12345, 10**7):
+    for count in (1, 7, 15, 100, 12345, 10**7):
         for size in (count * 20, count * 1000, count * mib * 3):
             block, shards = plan(0, 4, count, size)
             spec = OrderSpec(shuffle="blocks", block=block, window=4, virtual_shards=shards)
