@@ -46,7 +46,9 @@ def numbers(paths: list[str], order: Any, rank: int, ranks: int, workers: int) -
     from fastrec.torch import IterableDataset
 
     dataset = IterableDataset(paths, FEATURES, batch_size=BATCH, **options)
-    for batch in DataLoader(dataset, batch_size=None, num_workers=workers):
+    # A child made by fork() cannot use object stores, but need not read libraries from the disk.
+    context = "spawn" if "://" in paths[0] else "fork"
+    for batch in DataLoader(dataset, None, num_workers=workers, multiprocessing_context=context):
         yield np.asarray(batch["i"])
 
 

@@ -23,7 +23,7 @@ class BlockShuffle:
 
     This order suits disks and remote files, which are slow to read in random order, because each
     block is read as a whole. The shuffled blocks are distributed to virtual shards: 64 for datasets
-    of 64 MiB and more, up to 1,024 for terabytes, and fewer for small datasets. Each virtual shard
+    of 60 MiB and more, up to 1,024 for terabytes, and fewer for small datasets. Each virtual shard
     shuffles the records of `window` blocks at a time, and all virtual shards take turns.
     ``shuffle="blocks"`` is short for ``BlockShuffle()``.
 
@@ -31,8 +31,8 @@ class BlockShuffle:
     ----------
     block : int, optional
         Maximum number of records per block; sizes of blocks differ by at most one record. By
-        default, a block has 1 MiB to 2 MiB, or in compressed files at least the bytes between four
-        checkpoints, 2 MiB.
+        default, a block has about 1 MiB to 2 MiB, or in compressed files at least the bytes between
+        four checkpoints, 2 MiB.
     window : int
         Number of blocks that each virtual shard shuffles together.
 
