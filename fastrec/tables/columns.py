@@ -21,10 +21,11 @@ from ..parsing.absent import UnseenColumns
 from ..parsing.column_parser import TableFeatures, inferred_columns
 from ..parsing.infer import survey_features
 from ..storage.stores import public
+from . import arrow_files, csv_files
 from .bytes_columns import as_images, embedded, has_bytes, is_list, with_images
 from .conversion import Conversion, Done
 from .formats import TEXTUAL
-from .readers import READERS, json_rows
+from .json_lines import json_rows
 from .writers import TableWriter, write_lance
 
 __all__ = ["Tables", "Types", "columns_of", "write_records", "write_table"]
@@ -35,6 +36,13 @@ RECORD = "record"
 _JSON_ROWS = 8192  # rows between two progress reports
 
 Progress = Callable[[int, "int | None"], object]
+
+_READERS: dict[str, Callable[..., Iterator[arrow_files.Part]]] = {
+    "parquet": arrow_files.parquet,
+    "arrow": arrow_files.ipc,
+    "lance": arrow_files.lance,
+    "csv": csv_files.csv,
+}
 
 # -- Records to tables -----------------------------------------------------------------------------
 
@@ -245,7 +253,7 @@ class Tables:
             return
         types = {name: _arrow_type(each.dtype) for name, each in self._features.items()}
         given = {"types": types} if self._kind == "csv" else {}
-        for part in READERS[self._kind](self._paths, self._names, **given):
+        for part in _READERS[self._kind](self._paths, self._names, **given):
             try:
                 self.write_batch(sink, part.batch)
             except (TypeError, ValueError, OverflowError) as error:

@@ -16,10 +16,10 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
+from .arrow_files import lance_module, naming_lance
 from .conversion import Conversion, Done
 from .formats import TEXTUAL
 from .new_files import new_folder
-from .readers import lance_module, naming_lance
 
 __all__ = ["TableWriter", "write_lance"]
 

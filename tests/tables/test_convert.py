@@ -26,7 +26,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-from fastrec.tables import readers
+from fastrec.tables import json_lines
 
 TABLES = ("parquet", "arrow", "jsonl")
 
@@ -346,7 +346,7 @@ def test_a_name_that_occurs_twice_is_found_in_one_walk_over_an_object() -> None:
 
     names = [Name(number) for number in range(2000)]
     with pytest.raises(ValueError, match="name '1999' occurs twice in an object"):
-        readers._object([(name, 0) for name in [*names, Name("1999")]])
+        json_lines._object([(name, 0) for name in [*names, Name("1999")]])
     assert Name.comparisons < 10 * len(names)
 
 
