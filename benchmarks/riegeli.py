@@ -16,6 +16,7 @@ import os
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -73,6 +74,10 @@ def write_with_package(path: str, options: str, records: Sequence[bytes]) -> Non
     _write(array_record_module.ArrayRecordWriter(path, options), records)
 
 
+def write(records: Sequence[bytes]) -> None:
+    _write(ArrayRecordWriter(Sink(), 3), records)
+
+
 def _write(writer: Any, records: Sequence[bytes]) -> None:
     for record in records:
         writer.write(record)
@@ -107,12 +112,12 @@ def main() -> None:
                 for grouped in (1, group) if layout[0] in "zu" else (group,):
                     write_with_package(path, f"group_size:{grouped},{layout}", records)
                     label = f"read {size}, {layout}, {grouped} per chunk"
-                    compare(label, total, lambda: read(path), lambda: read_with_package(path))
+                    compare(label, total, partial(read, path), partial(read_with_package, path))
             compare(
                 f"write {size}, zstd, 1 per chunk",
                 total,
-                lambda records=records: _write(ArrayRecordWriter(Sink(), 3), records),
-                lambda records=records: write_with_package(path, "group_size:1,zstd:3", records),
+                partial(write, records),
+                partial(write_with_package, path, "group_size:1,zstd:3", records),
             )
 
 

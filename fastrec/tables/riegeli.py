@@ -13,8 +13,15 @@ from typing import Any
 
 from ..errors import FastrecError
 from ..records.zstd import checked_level
-from .riegeli_blocks import BLOCK, ChunkReader, ChunkWriter
-from .riegeli_chunks import SIMPLE, Compressor, encode_simple, number, put_number
+from .riegeli_blocks import BLOCK, ChunkReader, ChunkWriter, Header
+from .riegeli_chunks import (
+    SIMPLE,
+    Compressor,
+    encode_simple,
+    first_simple_record,
+    number,
+    put_number,
+)
 
 __all__ = ["ArrayRecordWriter", "RiegeliReader", "RiegeliWriter"]
 
@@ -99,9 +106,8 @@ def _index_position(chunks: ChunkReader) -> int | None:
     if begin < BLOCK or begin % BLOCK:
         return None
     try:
-        first, *_ = chunks.chunk(begin, 0).records()
-        fields = _numbers(first)
-    except (FastrecError, ValueError):
+        fields = _numbers(_first_record(*chunks.chunk(begin, None)))
+    except FastrecError:
         return None
     position = fields.get(1, 0)
     return position if fields.get(2) == _MAGIC and 0 < position < begin else None
@@ -109,15 +115,25 @@ def _index_position(chunks: ChunkReader) -> int | None:
 
 def _index_count(chunks: ChunkReader, begin: int) -> int:
     """Return the number of records that the index at a position states."""
-    chunk = chunks.chunk(begin, None)
-    first, *_ = chunks.records(chunk, begin, None)
-    size, at = number(first, 1, "the size of the numbers in the index")
-    fields = _numbers(first[at : at + size])
+    header, data = chunks.chunk(begin, None)
+    try:
+        first = _first_record(header, data)
+        size, at = number(first, 1, "the size of the numbers in it")
+        fields = _numbers(first[at : at + size])
+    except FastrecError as error:
+        raise chunks.damaged(f"its index cannot be decoded: {error}", None, begin) from None
     if first[:1] != _TEXT_1 or fields.get(1) != _VERSION:
         raise chunks.damaged("its index has another version than 1", None, begin)
-    if fields.get(2, 0) != chunk.header.records - 1:
+    if fields.get(2, 0) != header.records - 1:
         raise chunks.damaged("its index does not list all chunks", None, begin)
     return fields.get(3, 0)
+
+
+def _first_record(header: Header, data: memoryview) -> bytes:
+    """Return the first record of a simple chunk, and no bytes for another chunk."""
+    if header.kind != SIMPLE or not header.records:
+        return b""
+    return first_simple_record(data, header.records, header.size)
 
 
 def _numbers(message: bytes) -> dict[int, int]:

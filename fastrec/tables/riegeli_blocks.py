@@ -28,6 +28,7 @@ _USABLE = BLOCK - _BLOCK_HEADER.size
 _HEADER = struct.Struct("<QQQQQ")  # checksum, size, checksum of the data, type and count, content
 _HASH = 8  # bytes of a checksum, which comes first in a header
 _MOST = (1 << 31) - 1  # bytes of a chunk, and of its records, which bounds memory
+_RECORD = 64  # bytes of memory that a record takes besides its own bytes
 _PIECE = 1 << 20  # bytes that are read or written at once
 _SKIPPED_PIECE = BLOCK  # bytes that are read at once where only headers are wanted
 _COPY = "copy the file again from its origin"
@@ -164,12 +165,7 @@ class ChunkReader:
         if end > self.size:
             text = f"a chunk ends at {end}, and the file has {self.size} bytes"
             raise self.truncated(text, record, begin)
-        if max(end - begin, size) > _MOST:
-            error = LimitExceededError(
-                f"{self.path!a}: a chunk at {begin} has {max(end - begin, size)} bytes, more than "
-                f"the limit of {_MOST}; write the file with smaller chunks"
-            )
-            raise self._located(error, record, begin)
+        self._check_size(max(end - begin, size), begin, record)
         return Header(kind, count, size, data_size, data_hash, end)
 
     def chunk(self, begin: int, record: int | None) -> Chunk:
@@ -187,8 +183,18 @@ class ChunkReader:
             raise self.damaged("a chunk's data has a wrong checksum", record, begin)
         return Chunk(header, data)
 
+    def _check_size(self, size: int, begin: int, record: int | None) -> None:
+        if size > _MOST:
+            error = LimitExceededError(
+                f"{self.path!a}: a chunk at {begin} takes {size} bytes of memory, more than the "
+                f"limit of {_MOST}; write the file with smaller chunks"
+            )
+            raise self._located(error, record, begin)
+
     def records(self, chunk: Chunk, begin: int, record: int | None) -> list[bytes]:
         """Return the records of a chunk at a position; an error names the first one."""
+        header = chunk.header
+        self._check_size(header.size + _RECORD * header.records, begin, record)
         try:
             return chunk.records()
         except FastrecError as error:

@@ -24,6 +24,7 @@ __all__ = [
     "Compressor",
     "encode_simple",
     "expand",
+    "first_simple_record",
     "number",
     "put_number",
     "simple_records",
@@ -144,15 +145,26 @@ def expand(kind: int, data: Bytes, most: int) -> Bytes:
     return content
 
 
-def simple_records(data: Bytes, count: int, size: int) -> list[bytes]:
-    """Return the records of a simple chunk, `count` of them with `size` bytes in all."""
+def _simple_buffers(data: Bytes, count: int, size: int) -> tuple[Bytes, Bytes]:
+    """Return the sizes of the records of a simple chunk, and the bytes of all of them."""
     if not data:
         raise CorruptRecordError("it is empty")
     length, at = number(data, 1, "the size of the sizes")
     if length > len(data) - at:
         raise CorruptRecordError(f"its sizes have {length} bytes, and {len(data) - at} follow")
     sizes = expand(data[0], data[at : at + length], count * _MOST_DIGITS)
-    values = expand(data[0], data[at + length :], size)
+    return sizes, expand(data[0], data[at + length :], size)
+
+
+def first_simple_record(data: Bytes, count: int, size: int) -> bytes:
+    """Return the first record of a simple chunk, without making the others."""
+    sizes, values = _simple_buffers(data, count, size)
+    return bytes(values[: number(sizes, 0, "the size of a record")[0]])
+
+
+def simple_records(data: Bytes, count: int, size: int) -> list[bytes]:
+    """Return the records of a simple chunk, `count` of them with `size` bytes in all."""
+    sizes, values = _simple_buffers(data, count, size)
     if count == 1:
         stated, end = number(sizes, 0, "the size of a record")
         if end != len(sizes) or stated != len(values) or stated != size:

@@ -161,6 +161,33 @@ def test_an_array_record_file_must_have_its_index(tmp_path: Path) -> None:
         fastrec.convert(tmp_path / "a.riegeli", tmp_path / "b", source_format="array_record")
 
 
+@pytest.mark.parametrize(
+    ("index", "text"),
+    [
+        (plain(b""), "index cannot be decoded"),
+        ((SIMPLE, 1, 3, b"q\x01\x03abc"), "index cannot be decoded"),
+        (plain(b"\x0a\x06\x08\x02\x10\x01\x18\x03", b"1"), "another version"),
+        (plain(b"\x0a\x06\x08\x01\x10\x05\x18\x03", b"1"), "does not list all chunks"),
+        (plain(b"\x0a\x06\x08\x01\x10\x01\x18\x09", b"1"), "its index states 9 records"),
+    ],
+)
+def test_an_index_that_lies_is_refused(
+    tmp_path: Path, index: tuple[int, int, int, bytes], text: str
+) -> None:
+    sink = Sink()
+    writer = ChunkWriter(sink)
+    writer.add(*plain(*SMALL))
+    begin = writer.add(*index)
+    writer.pad()
+    writer.add(*plain(b"\x08" + put_number(begin) + b"\x10" + put_number(0x71930E704FDAE05E)))
+    writer.pad()
+    writer.flush()
+    path = put(tmp_path / "a.array_record", sink.data)
+    with pytest.raises(fastrec.CorruptRecordError, match=text) as caught:
+        records_of(path, has_index=True)
+    assert caught.value.path == str(path)
+
+
 # -- Damage ----------------------------------------------------------------------------------------
 
 
@@ -358,11 +385,13 @@ def test_a_missing_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_a_chunk_larger_than_the_limit_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = put(tmp_path / "a.riegeli", file_of(plain(*SMALL), plain(bytes(5000))))
+    path = tmp_path / "a.riegeli"
     monkeypatch.setattr(riegeli_blocks, "_MOST", 4000)
-    with pytest.raises(fastrec.LimitExceededError, match="smaller chunks") as caught:
-        records_of(path)
-    assert (caught.value.path, caught.value.record) == (str(path), 3)
+    for chunk in (plain(bytes(5000)), plain(*[b""] * 70)):  # a record takes memory, too
+        put(path, file_of(plain(*SMALL), chunk))
+        with pytest.raises(fastrec.LimitExceededError, match="smaller chunks") as caught:
+            records_of(path)
+        assert (caught.value.path, caught.value.record) == (str(path), 3)
 
 
 def test_memory_is_that_of_one_chunk(tmp_path: Path) -> None:
