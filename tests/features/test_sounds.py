@@ -7,6 +7,7 @@ import contextlib
 import io
 import pickle
 import struct
+import sys
 import wave
 from pathlib import Path
 from typing import Any
@@ -207,6 +208,16 @@ def test_batches_skip_damaged_sounds_and_continue_from_a_state(tmp_path: Path) -
     for batch, wanted in zip(third, whole[1:], strict=True):
         np.testing.assert_array_equal(batch["x"], wanted["x"])
     assert len(first.skipped) == 1
+
+
+def test_a_missing_package_is_no_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "av", None)
+    path = str(tmp_path / "a.tfrecord")
+    with fastrec.Writer(path) as writer:
+        writer.write({"x": b"fLaC" + bytes(60)})
+    batcher = fastrec.Batcher(path, {"x": AudioFeature(4, 1)}, 4, on_error="skip")
+    with pytest.raises(ModuleNotFoundError, match=r"pip install 'fastrec-io\[media\]'"):
+        list(batcher)
 
 
 def test_arguments_that_no_sound_has() -> None:

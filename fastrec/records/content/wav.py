@@ -90,8 +90,9 @@ def read_wav(value: bytes) -> Wav:
             (size,) = struct.unpack_from("<Q", long, 8)
         if size > len(value) - at:
             raise ValueError(
-                f"the chunk {name.decode('latin-1')!a} must have {size} bytes, got {len(value) - at}: the file is "
-                "truncated, or was written to a pipe, which leaves its sizes open"
+                f"the chunk {name.decode('latin-1')!a} must have {size} bytes, got "
+                f"{len(value) - at}: the file is truncated, or was written to a pipe, which "
+                "leaves its sizes open"
             )
         if name == b"data":
             return _checked(head, memoryview(value)[at : at + size])
