@@ -337,6 +337,8 @@ def test_a_pipe_delivers_each_block_that_has_arrived(tmp_path: Path) -> None:
 def test_the_commands_read_and_write_it(
     tmp_path: Path, large: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    pytest.importorskip("pyarrow")  # reads and writes JSON lines
+
     def run(*words: object) -> str:
         assert cli.main([str(word) for word in words]) == 0
         return capsys.readouterr().out
