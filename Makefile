@@ -230,6 +230,7 @@ TESTS_torch = tests/integrations/torch tests/integrations/events
 # A DataLoader with one spawned worker uses one processor.
 OPTIONS_torch = -n auto
 TESTS_arrow = tests/arrow tests/tables
+TESTS_hf = tests/integrations/hf tests/features/test_sounds.py tests/features/test_videos.py
 TESTS_spark = tests/integrations/spark tests/tables/test_bytes_columns.py
 TESTS_remote = tests/storage
 TESTS_lerobot = tests/integrations/lerobot tests/tfds/test_lerobot.py tests/features
