@@ -61,8 +61,8 @@ static inline void update_packet(state *s, const uint8_t *packet) {
     update(s, lanes);
 }
 
-/* Mixes in the last 1 to 31 bytes. Their number is mixed in, too, and the bytes after the last
-   whole four have places of their own. */
+/* Mixes in the last 1 to 31 bytes and their number. The 1 to 3 bytes after the last whole group of
+   four go to fixed places. */
 static void update_rest(state *s, fr_span rest) {
     uint8_t packet[PACKET] = {0};
     const unsigned size = (unsigned)rest.size, odd = size & 3;

@@ -25,7 +25,7 @@ _MOST_CHANNELS = 255
 class AudioFeature(Feature):
     """One bytes value that is a WAV, FLAC, MP3, Ogg, M4A, AIFF or AU, or the sound of a video.
 
-    WAV files of integers and floats need no package; everything else requires PyAV
+    WAV files of integers and floats are decoded natively; all other sounds require PyAV
     (``pip install 'fastrec-io[media]'``).
 
     Parameters

@@ -26,7 +26,7 @@ class VideoFeature(Feature):
     """One bytes value that is an MP4, WebM, Matroska, QuickTime or AVI.
 
     Requires PyAV (``pip install 'fastrec-io[media]'``). Frames are uint8 RGB, exactly as PyAV
-    decodes them, and of one size unless `fit` is given.
+    decodes them. Without `fit`, all frames must have the same size.
 
     Parameters
     ----------

@@ -21,7 +21,7 @@ __all__ = ["json_rows"]
 _BLOCK = 4 << 20  # bytes that are read at once
 _LONGEST_LINE = 1 << 28  # bytes of a line, which bounds memory
 
-# The floats that JSON has no numbers for, by the names that protobuf gives them.
+# Floats that JSON cannot write as numbers, by the names that protobuf gives them.
 _NAMES_OF_FLOATS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 _DTYPES: dict[type, Any] = {int: np.int64, float: np.float32, str: np.bytes_}
 

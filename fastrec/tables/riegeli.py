@@ -34,7 +34,7 @@ _TEXT_1, _TEXT_4 = b"\x0a", b"\x22"  # tags of fields that are messages or texts
 
 
 class RiegeliReader:
-    """The records of a Riegeli file, in order; those of an index are left out.
+    """The records of a Riegeli file, in order, without the records of an index.
 
     Parameters
     ----------

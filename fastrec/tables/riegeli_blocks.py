@@ -30,7 +30,7 @@ _HASH = 8  # bytes of a checksum, which comes first in a header
 _MOST = (1 << 31) - 1  # bytes of a chunk, and of its records, which bounds memory
 _RECORD = 64  # bytes of memory that a record takes besides its own bytes
 _PIECE = 1 << 20  # bytes that are read or written at once
-_SKIPPED_PIECE = BLOCK  # bytes that are read at once where only headers are wanted
+_SKIPPED_PIECE = BLOCK  # bytes that are read at once for headers alone
 _COPY = "copy the file again from its origin"
 _EXAMINED = 1 << 14  # bytes that are read to name another format
 
@@ -133,7 +133,7 @@ class ChunkReader:
         self._file = NamedFile(path)
         self.size: int = os.fstat(self._file.fileno()).st_size
         self._room = memoryview(bytearray())
-        self._start = self._filled = 0  # what of it holds bytes of the file, from which position on
+        self._start = self._filled = 0  # position of its first byte in the file, and its size
 
     def close(self) -> None:
         """Close the file."""

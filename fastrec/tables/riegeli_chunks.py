@@ -197,7 +197,7 @@ class Compressor:
 
 
 def encode_simple(compress: Compressor, sizes: bytes, values: bytes) -> bytes:
-    """Return the data of a simple chunk; `sizes` are those of its records, as varints."""
+    """Return the data of a simple chunk; `sizes` holds the sizes of its records as varints."""
     packed = compress(sizes)
     head = bytes([compress.kind]) + put_number(len(packed))
     return b"".join((head, packed, compress(values)))

@@ -2,11 +2,11 @@
 """Decode the transposed chunks of Riegeli files.
 
 Such a chunk was made from messages of Protocol Buffers, field by field: each field has a buffer
-with its values of all records, and a program says in which order fields are put together. The
-program is a graph of nodes, one for each field at each place. Each step of it takes the next
-value from the buffer of a node. It runs backwards, from the last byte of the last record to the
-first byte of the first one: the length of a message is known only when the message is complete.
-Records that are no messages are in buffers of their own.
+with its values of all records, and a program states the order of the fields. The program is a
+graph of nodes, one for each field at each place. Each step of it takes the next value from the
+buffer of a node. It runs backwards, from the last byte of the last record to the first byte of the
+first one, because the length of a message is known only when the message is complete. Records that
+cannot be parsed as messages are stored in separate buffers.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from .riegeli_chunks import expand, number, put_number
 
 __all__ = ["transposed_records"]
 
-# What the tag of a node means if it is no tag of a field.
+# The meanings of the tags of nodes below the least tag of a field.
 _NOTHING, _NO_MESSAGE, _MESSAGE_BEGINS, _RECORD_BEGINS = range(4)
 _LEAST_TAG = 8
-# What a node does; the first four are those above.
+# The actions of nodes, in addition to the four above.
 _COPY, _VARINT, _FIXED, _TEXT, _MESSAGE_ENDS = range(4, 9)
 # The lowest three bits of a tag.
 _WIRE_VARINT, _WIRE_64, _WIRE_TEXT, _WIRE_BEGIN, _WIRE_END, _WIRE_32, _WIRE_MESSAGE_ENDS = range(7)
@@ -78,7 +78,7 @@ def transposed_records(data: bytes, count: int, size: int) -> list[bytes]:
     kind = chunk.take(1, "the compression")[0]
     packed = chunk.take(chunk.number("the size of the header", len(data)), "the header")
     header = _Input(bytes(expand(kind, packed, _MOST_HEADER)))
-    # Buffers hold what is in records, and the sizes of records that are no messages.
+    # Buffers hold the content of records, and the sizes of records that are not messages.
     buffers = _buffers(header, chunk, kind, size + count * _MOST_DIGITS)
     nodes = _nodes(header, len(buffers))
     first = header.number("the first node", len(nodes) - 1)

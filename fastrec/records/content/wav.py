@@ -26,7 +26,7 @@ class Wav(NamedTuple):
 
     `codec` is 1 for integers and 3 for floats. `step` is the bytes of a frame, which has one sample
     of each channel; `speed` is the bytes of a second, which nothing depends on. Integers of 8 bits
-    have no sign.
+    are unsigned.
     """
 
     codec: int

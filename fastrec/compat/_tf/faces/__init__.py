@@ -4,7 +4,7 @@
 A subclass of :class:`Faces` defines the functions of one topic as methods. Each version creates
 one object of every class, with its own :class:`Version`, which determines the type of tensors and
 the wording of errors. If only the parameters of a function differ between the versions,
-:func:`in_order` makes the function of one version from that of the other.
+:func:`in_order` makes the function of one version from the other version's function.
 """
 
 from __future__ import annotations
