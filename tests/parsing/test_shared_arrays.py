@@ -129,6 +129,7 @@ def of_bytes(name: str, call: Callable[[Any], Any]) -> None:
 of_bytes("crc32c", _core.crc32c)
 of_bytes("crc32c_with", lambda data: _core.crc32c_with("sw", data))
 of_bytes("masked_crc32c", _core.masked_crc32c)
+of_bytes("riegeli_hash", _core.riegeli_hash)
 of_bytes("frame", _core.frame)
 
 
@@ -373,13 +374,14 @@ def _events(_: Path) -> Race:
     return Race(lambda: _core.EventParser().parse(block), [block.data, block.offsets])
 
 
-@race("RecordWriter.write_many")
+@race("RecordWriter.write_many", "deal")
 def _write(path: Path) -> Race:
     block = strings()
 
     def write() -> None:
-        with fastrec.Writer(path / "y.tfrecord", fsync=False) as writer:
-            writer.write_many(block)
+        for shards in (None, 3):
+            with fastrec.Writer(path / "y.tfrecord", shards=shards, fsync=False) as writer:
+                writer.write_many(block)
 
     return Race(write, [block.data, block.offsets])
 
