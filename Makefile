@@ -123,10 +123,7 @@ sanitize-c:
 
 # The interpreter is not sanitized, so the runtimes are loaded first and cannot find leaks. The tests
 # of the project read sources and pages.
-sanitize-python: .venv/installed-test
-	@mkdir -p build/sanitize && find build/sanitize -name '*.py' -delete  # of deleted modules, too
-	FASTREC_SANITIZE=address,undefined $(BIN)/python setup.py --quiet build_py \
-	    --build-lib build/sanitize build_ext --build-lib build/sanitize --build-temp build/sanitize-temp
+sanitize-python: build/sanitize/built
 	@rm -f build/report.*
 	LD_PRELOAD="$$($(CC) -print-file-name=libasan.so) $$($(CC) -print-file-name=libubsan.so)" \
 	ASAN_OPTIONS=detect_leaks=0:log_path=$(CURDIR)/build/report \
@@ -135,6 +132,12 @@ sanitize-python: .venv/installed-test
 	PYTHONPATH=$(CURDIR)/build/sanitize $(BIN)/pytest -p no:cacheprovider -n auto --dist worksteal \
 	    -m "not unsanitized$(if $(MARK), and ($(MARK)))" tests --ignore=tests/project \
 	    || { cat build/report.* 2>/dev/null; exit 1; }
+
+build/sanitize/built: $(SOURCES) | .venv/installed-test
+	@mkdir -p $(@D) && find $(@D) -name '*.py' -delete  # of deleted modules, too
+	FASTREC_SANITIZE=address,undefined $(BIN)/python setup.py --quiet build_py \
+	    --build-lib $(@D) build_ext --build-lib $(@D) --build-temp build/sanitize-temp
+	@touch $@
 
 ## make lint         formats, types, warnings and layers
 lint: lint-python lint-c
