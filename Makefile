@@ -122,11 +122,13 @@ sanitize-c:
 	$(DRIVERS) run VARIANT=tsan
 
 # The interpreter is not sanitized, so the runtimes are loaded first and cannot find leaks. The tests
-# of the project read sources and pages.
+# of the project read sources and pages. Short stacks of allocations, and memory that is kept for the
+# next allocation, save an eighth of the time and hide no error.
+ASAN_SPEED = malloc_context_size=2:allocator_release_to_os_interval_ms=-1
 sanitize-python: build/sanitize/built
 	@rm -f build/report.*
 	LD_PRELOAD="$$($(CC) -print-file-name=libasan.so) $$($(CC) -print-file-name=libubsan.so)" \
-	ASAN_OPTIONS=detect_leaks=0:log_path=$(CURDIR)/build/report \
+	ASAN_OPTIONS=detect_leaks=0:$(ASAN_SPEED):log_path=$(CURDIR)/build/report \
 	UBSAN_OPTIONS=print_stacktrace=1:log_path=$(CURDIR)/build/report PYTHONMALLOC=malloc \
 	HYPOTHESIS_PROFILE=short \
 	PYTHONPATH=$(CURDIR)/build/sanitize $(BIN)/pytest -p no:cacheprovider -n auto --dist worksteal \
