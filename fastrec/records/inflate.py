@@ -173,8 +173,8 @@ class _Stream(Decompressed):
         rest = inflater.unused_data if inflater.eof else inflater.unconsumed_tail
         used = len(piece) - len(rest)
         source.skip(used)
-        # The library copies unused input, so the next call is given an amount of input that fills
-        # its output, estimated from this call.
+        # The library copies unused input. The ratio of this call predicts how much input fills the
+        # output of the next one.
         self._feed = min(max(used * _OUTPUT // max(len(data), 1), _LEAST), PIECE)
         self.output += len(data)
         return piece[:used], data

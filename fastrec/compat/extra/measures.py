@@ -438,7 +438,7 @@ class Measures(Faces):
         k2: float = 0.03,
         return_index_map: bool = False,
     ) -> Any:
-        """Compute the structural similarity (SSIM) of images, or of each of their windows."""
+        """Compute the structural similarity (SSIM) of pairs of images, or a map by window."""
         how = {"size": int(filter_size), "sigma": float(filter_sigma), "k1": k1, "k2": k2}
         inputs = self._scaled(img1, img2, max_val)
         return self._apply(SSIM, inputs, None, index=bool(return_index_map), **how)

@@ -380,7 +380,7 @@ AUTO_REUSE = "AUTO_REUSE"
 
 
 class VariableScope:
-    """The name, reuse and initializer with which :func:`get_variable` finds variables."""
+    """The scope of :func:`get_variable`: its name, reuse rule and default initializer."""
 
     def __init__(self, name: str, reuse: Any, initializer: Any = None) -> None:
         self.name: str = name

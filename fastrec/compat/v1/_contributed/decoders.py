@@ -425,8 +425,9 @@ class _Decoder(DataDecoder):
     def list_items(self) -> list[str]:
         return list(self._items_to_handlers)
 
+    @abc.abstractmethod
     def _parsed(self, serialized: Any) -> dict[str, Any]:
-        raise NotImplementedError
+        """Return the parsed features by key."""
 
     def decode(self, serialized: Any, items: Sequence[str] | None = None) -> list[Any]:
         """Return the tensors of the given items in order, or of all items by default."""
