@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 import warnings
+import weakref
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
@@ -93,8 +94,16 @@ def _naming(path: Any) -> Iterator[None]:
         raise
 
 
+def _close_quietly(file: io.FileIO) -> None:
+    with contextlib.suppress(OSError):
+        file.close()
+
+
 class NamedFile:
     """A file open for unbuffered reading, whose errors name it as `path`.
+
+    It is closed when it is dropped: a pass that is abandoned leaves files open, for example those
+    that threads opened ahead. Nobody can close them, and the user must not see a ResourceWarning.
 
     Closing never raises: a failure of ``close(2)`` cannot lose data of a file that is only read.
     """
@@ -102,6 +111,9 @@ class NamedFile:
     def __init__(self, place: PathLike, path: PathLike | None = None) -> None:
         self._path = place if path is None else path
         self._file = open(place, "rb", buffering=0)  # noqa: SIM115
+        # The collector may finalize objects of a cycle in any order, so that a `__del__` here could
+        # come after the warning of the file. A finalizer keeps the file out of the cycle.
+        self._close = weakref.finalize(self, _close_quietly, self._file)
 
     def read(self, size: int = -1) -> bytes:
         """Read up to `size` bytes, or the rest of the file."""
@@ -124,8 +136,7 @@ class NamedFile:
 
     def close(self) -> None:
         """Close the file."""
-        with contextlib.suppress(OSError):
-            self._file.close()
+        self._close()
 
     def __enter__(self) -> NamedFile:
         return self
@@ -150,10 +161,6 @@ class NamedPipe(NamedFile):
     def read(self, size: int = -1) -> bytes:
         """Read up to `size` bytes, but never more than one small piece."""
         return super().read(min(size, _PIPE_SIZE) if size > 0 else _PIPE_SIZE)
-
-    def __del__(self) -> None:
-        with contextlib.suppress(AttributeError):  # the file could not be opened
-            self.close()
 
 
 def _warn_of_waiting(path: PathLike) -> None:

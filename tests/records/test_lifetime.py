@@ -7,7 +7,9 @@ import contextlib
 import gc
 import sys
 import threading
+import warnings
 import weakref
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,9 @@ from verbs import (
 )
 
 import fastrec
+from fastrec.records.byte_sources import NamedFile
+from fastrec.records.packed import inflate_whole
+from fastrec.records.record_files import RecordFiles
 
 pytestmark = pytest.mark.slow
 
@@ -199,6 +204,35 @@ def test_objects_in_cycles_are_collected(path: Path) -> None:
         del holder
         gc.collect()
         assert gone() is None
+
+
+def inflated(path: Path) -> Any:
+    return inflate_whole(RecordFiles(path), 0)
+
+
+def inflated_in_part(path: Path) -> Any:
+    inflating = inflated(path)
+    inflating.begin(100, lambda seconds: None)
+    return inflating
+
+
+@pytest.mark.parametrize("make", [NamedFile, inflated, inflated_in_part])
+def test_the_collector_closes_files_in_a_cycle_without_a_warning(
+    tmp_path: Path, make: Callable[[Path], Any]
+) -> None:
+    data = np.random.default_rng(0).integers(0, 256, 1 << 20, np.uint8).tobytes()
+    path = tmp_path / "file"
+    path.write_bytes(gzipped(data))
+    before = open_descriptors()
+    cycle = [make(path)]
+    cycle.append(cycle)
+    assert open_descriptors() > before
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        del cycle
+        gc.collect()
+    assert open_descriptors() == before
+    assert [str(each.message) for each in seen] == []
 
 
 # --- leaks --------------------------------------------------------------------------------------
