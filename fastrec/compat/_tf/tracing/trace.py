@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,9 +21,6 @@ _LARGE_PIXELS = 1 << 14
 _LARGE = 1 << 16  # elements
 _PARTS = {"CentralCrop", "CropToBoundingBox", "RandomCrop", "Slice", "StridedSlice"}  # of images
 _MOST_QUESTIONS = 64  # with constant answers; more mean a loop
-
-
-Into = Callable[[int, tuple[int, ...], np.dtype[Any]], Any]
 
 
 class Trace:
@@ -110,7 +106,6 @@ class Trace:
         from .formulas import with_formulas
 
         specs = self._specs
-        self._numbers = {slot: at for at, (is_slot, slot) in enumerate(self.outputs) if is_slot}
         self._steps = self._fused = self._columns = with_last_uses(self.nodes, self.outputs)
         self._early, self._late = with_last_uses([], []), with_last_uses([], [])
 
@@ -233,9 +228,9 @@ class Trace:
         found = self._run_blocks(self._early, self.given, wanted, count, blocks)
         return [as_column(block, count) for block in found]
 
-    def late(self, values: Sequence[Any], into: Into | None = None) -> tuple[Any, ...]:
-        """Run the row segment on the values of one element; see :meth:`__call__` for `into`."""
-        return self._run(self._late, self._carried, values, into)
+    def late(self, values: Sequence[Any]) -> tuple[Any, ...]:
+        """Run the row segment on the values of one element."""
+        return self._run(self._late, self._carried, values)
 
     @property
     def is_pure(self) -> bool:
@@ -271,38 +266,29 @@ class Trace:
         return first.op.parsing if alone else None
 
     def __call__(
-        self,
-        values: Sequence[Any],
-        parsed: bool = False,
-        together: bool = False,
-        into: Into | None = None,
+        self, values: Sequence[Any], parsed: bool = False, together: bool = False
     ) -> tuple[Any, ...]:
         """Run the trace on the values of one element, or on parsed values if `parsed`.
 
-        Consecutive image operations are fused if `together`. `into` may provide memory for a
-        result, by result number, shape and type.
+        Consecutive image operations are fused if `together`.
         """
         steps = self._fused if together else self._steps
         if parsed:
             return self._run(steps[1:], self.nodes[0].slots, values)
-        return self._run(steps, self.given, values, into)
+        return self._run(steps, self.given, values)
 
     def _run(
         self,
         steps: Sequence[tuple[Node, list[int]]],
         given: Sequence[int],
         values: Sequence[Any],
-        into: Into | None = None,
     ) -> tuple[Any, ...]:
         slots: list[Any] = [None] * self._count
         for slot, value in zip(given, values, strict=True):
             slots[slot] = value
         with np.errstate(all="ignore"):
             for node, done in steps:
-                room = None
-                if into is not None and len(node.slots) == 1 and node.slots[0] in self._numbers:
-                    room = partial(into, self._numbers[node.slots[0]])
-                run_node(node, slots, room)
+                run_node(node, slots)
                 for slot in done:  # frees memory that is in cache for the next operation
                     slots[slot] = None
         return tuple(slots[ref] if is_slot else ref for is_slot, ref in self.outputs)
