@@ -14,7 +14,7 @@ from ..ops import Block, Draw, Parsing
 from ..specs import TypeSpec
 from .calls import CALLERS, DrawOfPart, Unfit, calling
 from .recording import Node, Recording, raw_of, reference, spec_of
-from .rules import enabled, moved_to_front
+from .rules import enabled
 from .running import as_column, blocks_of, columns_of, live, needed_of, run_node, with_last_uses
 
 _LARGE_PIXELS = 1 << 14
@@ -69,10 +69,7 @@ class Trace:
             node._replace(specs=tuple([specs[slot] for slot in node.slots]))
             for node in recording.nodes
         ]
-        self._recorded = len(specs)
         self.nodes = live(known, self.outputs)
-        if enabled("shapes first"):
-            self.nodes = live(moved_to_front(self.nodes, self.outputs, specs), self.outputs)
         self._count = len(specs)
         references = [ref for node in self.nodes for ref in node.inputs] + self.outputs
         self._find_draws(recording, {slot for is_slot, slot in references if is_slot})
@@ -305,7 +302,6 @@ class Trace:
             for node, _ in self._fused:
                 if any(slots[slot] is None for slot in node.slots):
                     run_node(node, slots)
-        del slots[self._recorded :]  # these slots differ between traces
         return tuple(slots[ref] if is_slot else ref for is_slot, ref in self.outputs)
 
     def run_block(self, count: int, columns: Sequence[Any], parsed: bool = False) -> list[Any]:
