@@ -23,7 +23,7 @@ from cpython.unicode cimport PyUnicode_AsUTF8AndSize
 from cpython.memoryview cimport PyMemoryView_FromObject
 from cpython.number cimport PyIndex_Check, PyNumber_AsSsize_t, PyNumber_Index
 from libc.errno cimport errno as last_errno
-from libc.stdint cimport INT32_MAX, INT64_MAX, int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport INT32_MAX, INT64_MAX, UINT64_MAX, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
@@ -70,6 +70,7 @@ include "padding.pxi"
 include "index.pxi"
 include "deflate.pxi"
 include "tar.pxi"
+include "riegeli.pxi"
 include "reader.pxi"
 include "dataset.pxi"
 include "pieces.pxi"

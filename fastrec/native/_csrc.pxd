@@ -87,8 +87,53 @@ cdef extern from "format/crc32c.h" nogil:
     uint32_t fr_crc32c_extend(uint32_t crc, const uint8_t *data, size_t size) noexcept
 
 
-cdef extern from "format/highway.h" nogil:
-    uint64_t fr_highway64(const uint64_t *key, fr_span data) noexcept
+cdef extern from "format/riegeli.h" nogil:
+    ctypedef struct fr_riegeli_chunk:
+        uint64_t begin
+        uint64_t end
+        uint64_t records
+        uint64_t size
+        uint64_t data_size
+        size_t data
+        uint8_t kind
+
+    ctypedef struct fr_riegeli_options:
+        uint64_t begin
+        uint64_t file_size
+        uint64_t most
+        bint headers
+
+    uint64_t fr_riegeli_hash(fr_span data) noexcept
+    int fr_riegeli_read(
+        uint8_t *window, size_t size, const fr_riegeli_options *options, fr_riegeli_chunk *chunks,
+        size_t most, size_t *count, uint64_t *wanted, fr_error *err) noexcept
+    void fr_riegeli_place(fr_riegeli_chunk *chunk, fr_span data) noexcept
+    void fr_riegeli_write(const fr_riegeli_chunk *chunk, fr_span data, uint8_t *out) noexcept
+
+
+cdef extern from "format/riegeli_records.h" nogil:
+    int fr_riegeli_number(
+        fr_span *rest, uint64_t most, const char *what, uint64_t *value, fr_error *err) noexcept
+    int fr_riegeli_take(
+        fr_span *rest, uint64_t size, const char *what, fr_span *part, fr_error *err) noexcept
+    int fr_riegeli_open(
+        uint8_t compression, fr_span stored, uint64_t most, fr_span *content, size_t *size,
+        fr_error *err) noexcept
+    int fr_riegeli_offsets(
+        fr_span sizes, uint64_t count, size_t size, size_t **offsets, fr_error *err) noexcept
+
+
+cdef extern from "format/riegeli_transposed.h" nogil:
+    ctypedef struct fr_riegeli_transposed:
+        fr_span header
+        const fr_span *buckets
+        size_t bucket_count
+        uint64_t buffer_count
+        fr_span transitions
+
+    int fr_riegeli_transposed_run(
+        const fr_riegeli_transposed *chunk, size_t count, size_t size, uint8_t *out,
+        size_t *offsets, fr_error *err) noexcept
 
 
 cdef extern from "format/frame.h" nogil:

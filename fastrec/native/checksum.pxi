@@ -129,25 +129,3 @@ def crc32c_with(str name, data, uint32_t value=0):
             return extend(&c.fr_crc32c_impls[i], data, value)
         i += 1
     raise ValueError(f"no implementation {name!r} here")
-
-
-cdef uint64_t[4] RIEGELI_KEY  # "Riegeli/" and "records\n", twice
-RIEGELI_KEY[0] = RIEGELI_KEY[2] = 0x2f696c6567656952
-RIEGELI_KEY[1] = RIEGELI_KEY[3] = 0x0a7364726f636572
-
-
-def riegeli_hash(data):
-    """Compute the checksum that a Riegeli file stores: HighwayHash, 64 bits, with Riegeli's key."""
-    cdef Py_buffer view
-    cdef c.fr_span span
-    cdef uint64_t value
-    PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
-    try:
-        span.data, span.size = <const uint8_t *>view.buf, <size_t>view.len
-        if view.len < GIL_THRESHOLD:
-            return c.fr_highway64(RIEGELI_KEY, span)
-        with nogil:
-            value = c.fr_highway64(RIEGELI_KEY, span)
-        return value
-    finally:
-        PyBuffer_Release(&view)

@@ -12,16 +12,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..errors import FastrecError
+from ..records.content.messages import wire_fields
 from ..records.zstd import checked_level
-from .riegeli_blocks import BLOCK, ChunkReader, ChunkWriter, Header
-from .riegeli_chunks import (
-    SIMPLE,
-    Compressor,
-    encode_simple,
-    first_simple_record,
-    number,
-    put_number,
-)
+from .riegeli_blocks import BLOCK, ChunkReader, ChunkWriter
+from .riegeli_chunks import SIMPLE, Compressor, encode_simple, put_number
 
 __all__ = ["ArrayRecordWriter", "RiegeliReader", "RiegeliWriter"]
 
@@ -75,28 +69,29 @@ class RiegeliReader:
         """Yield the records."""
         chunks = ChunkReader(self._path, self._phrase)
         try:
-            begin = record = 0
-            while begin < chunks.size:
-                chunk = chunks.chunk(begin, record)
-                if begin < self._end:
-                    yield from chunks.records(chunk, begin, record)
-                    record += chunk.header.records
-                    if chunk.header.end > self._end:
-                        text = f"a chunk goes on after {self._end}, where the index begins"
-                        raise chunks.damaged(text, record, begin)
-                begin = chunk.header.end
+            end = record = 0
+            while end < chunks.size:
+                for chunk in chunks.chunks(end, record):
+                    begin, end, _, count, *_ = chunk
+                    if begin < self._end:
+                        yield from chunks.records(chunk, record)
+                        record += count
+                        if end > self._end:
+                            text = f"a chunk goes on after {self._end}, where the index begins"
+                            raise chunks.damaged(text, record, begin)
             if record != self.count:
-                raise chunks.damaged(f"its index states {self.count} records", record, begin)
+                raise chunks.damaged(f"its index states {self.count} records", record, end)
         finally:
             chunks.close()
 
 
 def _counted(chunks: ChunkReader) -> int:
     """Return the number of records that the headers of all chunks state."""
-    begin = count = 0
-    while begin < chunks.size:
-        header = chunks.header(begin, count)
-        begin, count = header.end, count + header.records
+    end = count = 0
+    while end < chunks.size:
+        found = chunks.chunks(end, count, headers=True)
+        count += sum(chunk[3] for chunk in found)
+        end = found[-1][1]
     return count
 
 
@@ -106,7 +101,7 @@ def _index_position(chunks: ChunkReader) -> int | None:
     if begin < BLOCK or begin % BLOCK:
         return None
     try:
-        fields = _numbers(_first_record(*chunks.chunk(begin, None)))
+        fields = _fields(_first_record(chunks, begin, "its end"))
     except FastrecError:
         return None
     position = fields.get(1, 0)
@@ -115,35 +110,30 @@ def _index_position(chunks: ChunkReader) -> int | None:
 
 def _index_count(chunks: ChunkReader, begin: int) -> int:
     """Return the number of records that the index at a position states."""
-    header, data = chunks.chunk(begin, None)
-    try:
-        first = _first_record(header, data)
-        size, at = number(first, 1, "the size of the numbers in it")
-        fields = _numbers(first[at : at + size])
-    except FastrecError as error:
-        raise chunks.damaged(f"its index cannot be decoded: {error}", None, begin) from None
-    if first[:1] != _TEXT_1 or fields.get(1) != _VERSION:
+    first = _fields(_first_record(chunks, begin, "its index")).get(1)
+    if not isinstance(first, memoryview):
+        text = "its index cannot be decoded: its first record does not begin with a message"
+        raise chunks.damaged(text, None, begin)
+    fields = _fields(first)
+    if fields.get(1) != _VERSION:
         raise chunks.damaged("its index has another version than 1", None, begin)
-    if fields.get(2, 0) != header.records - 1:
+    if fields.get(2, 0) != chunks.chunks(begin, None)[0][3] - 1:
         raise chunks.damaged("its index does not list all chunks", None, begin)
-    return fields.get(3, 0)
+    count: int = fields.get(3, 0)
+    return count
 
 
-def _first_record(header: Header, data: memoryview) -> bytes:
+def _first_record(chunks: ChunkReader, begin: int, name: str) -> bytes:
     """Return the first record of a simple chunk, and no bytes for another chunk."""
-    if header.kind != SIMPLE or not header.records:
+    chunk = chunks.chunks(begin, None)[0]
+    if chunk[2] != SIMPLE or not chunk[3]:
         return b""
-    return first_simple_record(data, header.records, header.size)
+    return chunks.records(chunk, None, name=name, first=True)[0]
 
 
-def _numbers(message: bytes) -> dict[int, int]:
-    """Return the fields of a message that are numbers, up to the first other one, by number."""
-    fields = {}
-    at = 0
-    while at < len(message) and message[at : at + 1] in _FIELDS:
-        name = message[at] >> 3
-        fields[name], at = number(message, at + 1, "a number of the index")
-    return fields
+def _fields(message: bytes | memoryview) -> dict[int, Any]:
+    """Return the fields of a message, by number; none if it is malformed."""
+    return {number: value for number, _, value in wire_fields(message) or ()}
 
 
 def _message(*values: int) -> bytes:

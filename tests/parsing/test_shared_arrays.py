@@ -130,7 +130,37 @@ of_bytes("crc32c", _core.crc32c)
 of_bytes("crc32c_with", lambda data: _core.crc32c_with("sw", data))
 of_bytes("masked_crc32c", _core.masked_crc32c)
 of_bytes("riegeli_hash", _core.riegeli_hash)
+of_bytes("riegeli_chunk", lambda data: _core.riegeli_chunk(114, 1, 1, data, 0))
 of_bytes("frame", _core.frame)
+over(
+    "riegeli_chunks",
+    lambda window: _core.riegeli_chunks(window, 0, len(window), 1 << 20),
+    lambda: np.frombuffer(_core.riegeli_chunk(114, 1, 1, bytes(99_999), 0), np.uint8).copy(),
+)
+# Type, number and bytes of records of a simple and of a transposed chunk, and their data.
+SIMPLE = 114, 99, 198, b"\0\x63" + b"\2" * 99 + bytes(198)
+PROGRAM = b"\1\2\4\3\1\4\1\x08\3\x0e\1\6\1\0\0\0\0\0"
+TRANSPOSED = 116, 3, 5, b"\0\x12" + PROGRAM + b"x\x05\x07\1\0\0"
+
+
+@race("riegeli_records")
+def _riegeli(_: Path) -> Race:
+    simple, transposed = (
+        np.frombuffer(chunk[3], np.uint8).copy() for chunk in (SIMPLE, TRANSPOSED)
+    )
+
+    def expand(_: int, packed: memoryview, size: int) -> bytes:
+        return bytes(size)
+
+    def decode() -> list[int]:
+        counts = []
+        for (kind, count, size, _), data in ((SIMPLE, simple), (TRANSPOSED, transposed)):
+            with contextlib.suppress(fastrec.CorruptRecordError):
+                counts.append(len(_core.riegeli_records(kind, count, size, data.data, expand)))
+        return counts
+
+    assert decode() == [99, 3]
+    return Race(decode, [simple, transposed])
 
 
 @race("DeflateWalk.feed")

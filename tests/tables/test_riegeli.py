@@ -19,11 +19,17 @@ from verbs import flip, write
 import fastrec
 from fastrec import _core
 from fastrec.records import zstd
-from fastrec.tables import riegeli_blocks, riegeli_chunks
+from fastrec.tables import riegeli_blocks
 from fastrec.tables.riegeli import RiegeliReader
 from fastrec.tables.riegeli_blocks import BLOCK, ChunkReader, ChunkWriter
-from fastrec.tables.riegeli_chunks import SIMPLE, TRANSPOSED, Compressor, encode_simple, put_number
-from fastrec.tables.riegeli_transposed import transposed_records
+from fastrec.tables.riegeli_chunks import (
+    SIMPLE,
+    TRANSPOSED,
+    Compressor,
+    encode_simple,
+    expand,
+    put_number,
+)
 
 # What package array_record 0.8.6 wrote for RECORDS with group_size:6 and transpose_bucket_size:64.
 ARCHIVE = Path(__file__).parents[1] / "data" / "array_records.zip"
@@ -338,6 +344,10 @@ def transposed() -> tuple[bytes, int, int]:
     return data[begin : begin + size], count >> 8, decoded
 
 
+def transposed_records(data: bytes, count: int, size: int) -> list[bytes]:
+    return _core.riegeli_records(TRANSPOSED, count, size, data, expand)
+
+
 @settings(max_examples=100)
 @given(st.data())
 def test_any_transposed_data_is_records_or_an_error(data: Any) -> None:
@@ -399,7 +409,6 @@ def test_memory_is_that_of_one_chunk(tmp_path: Path) -> None:
     chunks = ChunkReader(str(path), "Riegeli")
     begin = len(SIGNATURE)
     while begin < chunks.size:
-        begin = chunks.chunk(begin, 0).header.end
+        begin = chunks.chunks(begin, 0)[-1][1]
         assert len(chunks._room) <= 1 << 20
     chunks.close()
-    assert riegeli_chunks.expand(0, b"abc", 3) == b"abc"
