@@ -6,6 +6,8 @@ A simple chunk holds the sizes of its records and their bytes, in two buffers.
 
 from __future__ import annotations
 
+import importlib
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -31,7 +33,7 @@ SIGNATURE, METADATA, PADDING, SIMPLE, TRANSPOSED = b"smprt"
 _NONE, _BROTLI, _ZSTD, _SNAPPY = b"\0bzs"
 _PLAIN_HEAD = 9  # bytes before the content of a zstd frame that is not compressed
 _SHORT = 32  # bytes that zstd does not compress well enough to be called
-_REMEDY = "requires cramjam: pip install 'fastrec-io[riegeli]'"
+_REMEDY = "pip install 'fastrec-io[riegeli]'"
 
 
 def put_number(value: int) -> bytes:
@@ -44,18 +46,57 @@ def put_number(value: int) -> bytes:
     return bytes(digits)
 
 
-def _cramjam() -> Any:
+def _package(name: str) -> Any:
     try:
-        import cramjam
+        return importlib.import_module(name)
     except ImportError:
-        message = f"a chunk compressed with brotli or snappy {_REMEDY}"
-        raise ModuleNotFoundError(message, name="cramjam") from None
-    return cramjam
+        message = f"a chunk compressed with brotli or snappy requires {name}: {_REMEDY}"
+        raise ModuleNotFoundError(message, name=name) from None
 
 
 def _plain_head(size: int) -> bytes:
     """Return what precedes `size` bytes in a zstd frame of one block that is not compressed."""
     return b"%b\x20%c%b" % (zstd.MAGIC, size, (size << 3 | 1).to_bytes(3, "little"))
+
+
+def _from_zstd(packed: memoryview, size: int) -> bytes:
+    library = zstd.library()
+    try:
+        return library.decompress(packed, size)
+    except library.error as error:
+        raise _damaged(error) from None
+
+
+def _from_brotli(packed: memoryview, size: int) -> bytes:
+    brotli = _package("brotli")
+    made = brotli.Decompressor()
+    try:
+        content: bytes = made.process(packed, output_buffer_limit=max(size, 1))
+    except brotli.error as error:
+        raise _damaged(error) from None
+    if not made.is_finished():
+        raise _damaged(f"its end is not after {size} bytes")
+    return content
+
+
+def _from_snappy(packed: memoryview, size: int) -> memoryview:
+    cramjam = _package("cramjam")
+    room = np.empty(size, np.uint8)  # no memory is touched before there is output
+    try:
+        return room[: cramjam.snappy.decompress_raw_into(packed, room)].data
+    except cramjam.DecompressionError as error:
+        raise _damaged(error) from None
+
+
+def _damaged(error: object) -> CorruptRecordError:
+    return CorruptRecordError(f"a buffer does not decompress: {error}")
+
+
+_WAYS: dict[int, Callable[[memoryview, int], bytes | memoryview]] = {
+    _ZSTD: _from_zstd,
+    _BROTLI: _from_brotli,
+    _SNAPPY: _from_snappy,
+}
 
 
 def expand(kind: int, packed: memoryview, size: int) -> bytes | memoryview:
@@ -65,27 +106,14 @@ def expand(kind: int, packed: memoryview, size: int) -> bytes | memoryview:
 
     Raises
     ------
-    CorruptRecordError, LimitExceededError
+    CorruptRecordError
     ModuleNotFoundError
         If the package for the compression is not installed; the message names it.
     """
-    if kind == _ZSTD:
-        library = zstd.library()
-        try:
-            return library.decompress(packed, size)
-        except library.error as error:
-            raise CorruptRecordError(f"a buffer does not decompress: {error}") from None
-    if kind not in (_BROTLI, _SNAPPY):
+    way = _WAYS.get(kind)
+    if way is None:
         raise CorruptRecordError(f"{bytes([kind])!a} is no known compression")
-    cramjam = _cramjam()
-    way = cramjam.brotli.decompress_into
-    if kind == _SNAPPY:
-        way = cramjam.snappy.decompress_raw_into
-    room = np.empty(size, np.uint8)  # no memory is touched before there is output
-    try:
-        return room[: way(packed, room)].data
-    except cramjam.DecompressionError as error:
-        raise CorruptRecordError(f"a buffer does not decompress: {error}") from None
+    return way(packed, size)
 
 
 class Compressor:

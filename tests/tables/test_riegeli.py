@@ -67,8 +67,9 @@ def read(path: Path) -> list[bytes]:
     return list(fastrec.Reader(path))
 
 
-NEEDS = {"zstd": has_zstd(), "brotli": False, "snappy": False, "uncompressed": True}
-NEEDS["brotli"] = NEEDS["snappy"] = importlib.util.find_spec("cramjam") is not None
+NEEDS = {"zstd": has_zstd(), "uncompressed": True}
+NEEDS["brotli"] = importlib.util.find_spec("brotli") is not None
+NEEDS["snappy"] = importlib.util.find_spec("cramjam") is not None
 needs_zstd = pytest.mark.skipif(not has_zstd(), reason="requires a library for zstd")
 
 
@@ -333,6 +334,24 @@ def test_a_buffer_must_expand_to_its_stated_size(tmp_path: Path, stated: int) ->
         records_of(put(tmp_path / "a.riegeli", file_of((SIMPLE, 1, stated, data))))
 
 
+@pytest.mark.skipif(not NEEDS["brotli"], reason="requires brotli")
+def test_a_brotli_buffer_must_have_its_stated_size(tmp_path: Path) -> None:
+    import brotli
+
+    path = tmp_path / "a.riegeli"
+    packed = brotli.compress(bytes(100_000))
+    for stated in (100_000, 99_999, 100_001, 0):
+        sizes = brotli.compress(put_number(stated))
+        head = put_number(len(put_number(stated))) + sizes
+        data = b"b" + put_number(len(head)) + head + put_number(stated) + packed
+        put(path, file_of((SIMPLE, 1, stated, data)))
+        if stated == 100_000:
+            assert records_of(path) == [bytes(100_000)]
+            continue
+        with pytest.raises(fastrec.CorruptRecordError, match="cannot be decoded"):
+            records_of(path)
+
+
 @functools.cache
 def transposed() -> tuple[bytes, int, int]:
     """Return a transposed chunk of the stored file: its data, its records and their bytes."""
@@ -384,11 +403,12 @@ def test_a_program_that_does_nothing_is_stopped() -> None:
 
 
 def test_a_missing_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "cramjam", None)
-    for kind in (b"b", b"s"):
+    for kind, package in ((b"b", "brotli"), (b"s", "cramjam")):
+        monkeypatch.setitem(sys.modules, package, None)
         data = file_of((SIMPLE, 1, 3, kind + b"\x02\x01\x03\x03abc"))
         path = put(tmp_path / "a.riegeli", data)
-        with pytest.raises(ModuleNotFoundError, match=r"pip install 'fastrec-io\[riegeli\]'"):
+        remedy = rf"requires {package}: pip install 'fastrec-io\[riegeli\]'"
+        with pytest.raises(ModuleNotFoundError, match=remedy):
             fastrec.convert(path, tmp_path / "back")
 
 
