@@ -3,9 +3,9 @@
 
     python benchmarks/riegeli.py >> section.md
 
-Prints a section in Markdown for benchmarks/README.md. Requires array_record, zstandard, brotli and cramjam.
-Each number comes from the least processor time of `ROUNDS` rounds, in which the two take turns.
-Nothing is done with the records.
+Prints a section in Markdown for benchmarks/README.md. Requires array_record, zstandard, brotli and
+cramjam. Each number comes from the least processor time of `ROUNDS` rounds, in which the two take
+turns. Nothing is done with the records.
 """
 
 from __future__ import annotations
