@@ -79,6 +79,17 @@ def test_wrong_metadata_is_named(tmp_path: Path, release_check: ModuleType) -> N
     assert found == ["License-Expression is MIT, not Apache-2.0", "no Requires-Dist"]
 
 
+def test_a_module_that_was_not_tested_is_named(tmp_path: Path, release_check: ModuleType) -> None:
+    (tmp_path / "tested").mkdir()
+    tested = wheel(tmp_path / "tested", release_check, more=("fastrec/old.py",))
+    built = wheel(tmp_path, release_check, more=("fastrec/new.py", "fastrec_io.libs/liba.so.1"))
+    assert list(release_check.check_same(built, built)) == []
+    assert list(release_check.check_same(built, tested)) == [
+        "fastrec/new.py differs from that in some.whl",
+        "fastrec/old.py differs from that in some.whl",
+    ]
+
+
 def test_the_repository_is_of_one_version(release_check: ModuleType) -> None:
     assert release_check.version() == fastrec.__version__
     assert list(release_check.check_repository(None)) == []

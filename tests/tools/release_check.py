@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Check distributions before they are published: version, metadata, contents, size, licences.
 
-    python tests/tools/release_check.py [--tag v0.1.0] dist/*
+    python tests/tools/release_check.py [--tag v0.1.0] [--tested build/wheel/*.whl] dist/*
 
 Needs the standard library only. What is wrong is printed, a line each; then the exit status is 1.
 """
@@ -95,6 +95,24 @@ def check_wheel(path: Path) -> Iterator[str]:
                 yield f"{library} is bundled without its licence in {info}/licenses"
 
 
+def check_same(path: Path, tested: Path) -> Iterator[str]:
+    """Yield each module and data file of a wheel that differs from that of the tested wheel."""
+    mine, theirs = content_of(path), content_of(tested)
+    for name in sorted(mine.keys() | theirs.keys()):
+        if mine.get(name) != theirs.get(name):
+            yield f"{name} differs from that in {tested.name}"
+
+
+def content_of(path: Path) -> dict[str, int]:
+    """Return the checksum of each module and data file, without the compiled modules."""
+    with zipfile.ZipFile(path) as archive:
+        return {
+            member.filename: member.CRC
+            for member in archive.infolist()
+            if not re.search(r"\.(libs|dylibs|dist-info)/|\.so$", member.filename)
+        }
+
+
 def check_sdist(path: Path) -> Iterator[str]:
     """What is in a source distribution: everything that builds, tests and documents it."""
     top = f"fastrec_io-{version()}/"
@@ -121,11 +139,14 @@ def check(path: Path) -> Iterator[str]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--tag", help="the tag that is released, such as v0.1.0")
+    parser.add_argument("--tested", type=Path, help="a wheel that wheels must be equal to")
     parser.add_argument("files", nargs="+", type=Path)
     arguments = parser.parse_args()
     wrong = [f"repository: {text}" for text in check_repository(arguments.tag)]
     for path in arguments.files:
         found = list(check(path))
+        if arguments.tested is not None and path.suffix == ".whl":
+            found += check_same(path, arguments.tested)
         wrong += [f"{path.name}: {text}" for text in found]
         print(f"{path.name}: {path.stat().st_size / 1e6:.2f} MB{'' if found else ', well'}")
     for line in wrong:
