@@ -37,8 +37,7 @@ class Fault:
 
 
 AFTER_A_POWER_FAILURE = (
-    "records/test_system_faults.py"
-    "::test_after_a_power_failure_a_file_is_the_old_one_or_the_new_one"
+    "records/test_system_faults.py::test_after_a_power_failure_a_file_is_the_old_one_or_the_new_one"
 )
 FAULTS = (
     Fault(
