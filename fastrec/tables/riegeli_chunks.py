@@ -62,7 +62,7 @@ def _plain_head(size: int) -> bytes:
 def _from_zstd(packed: memoryview, size: int) -> bytes:
     library = zstd.library()
     try:
-        return library.decompress(packed, size)
+        return library.decompress(packed, max(size, 1))
     except library.error as error:
         raise _damaged(error) from None
 

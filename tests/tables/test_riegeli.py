@@ -334,6 +334,15 @@ def test_a_buffer_must_expand_to_its_stated_size(tmp_path: Path, stated: int) ->
         records_of(put(tmp_path / "a.riegeli", file_of((SIMPLE, 1, stated, data))))
 
 
+@needs_zstd
+def test_an_empty_record_may_be_compressed(tmp_path: Path) -> None:
+    empty, streamed = zstd.library().compressor(3)(b""), bytes.fromhex("28b52ffd0058010000")
+    for frame in (empty, streamed):  # the second one does not state its size
+        sizes = Compressor(3)(b"\0")
+        data = b"z" + put_number(len(sizes)) + sizes + b"\0" + frame
+        assert records_of(put(tmp_path / "a.riegeli", file_of((SIMPLE, 1, 0, data)))) == [b""]
+
+
 @pytest.mark.skipif(not NEEDS["brotli"], reason="requires brotli")
 def test_a_brotli_buffer_must_have_its_stated_size(tmp_path: Path) -> None:
     import brotli
