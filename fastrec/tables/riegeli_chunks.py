@@ -62,7 +62,7 @@ def _plain_head(size: int) -> bytes:
 def _from_zstd(packed: memoryview, size: int) -> bytes:
     library = zstd.library()
     try:
-        return library.decompress(packed, max(size, 1))
+        return library.decompress(packed, size or 1)
     except library.error as error:
         raise _damaged(error) from None
 
@@ -71,7 +71,7 @@ def _from_brotli(packed: memoryview, size: int) -> bytes:
     brotli = _package("brotli")
     made = brotli.Decompressor()
     try:
-        content: bytes = made.process(packed, output_buffer_limit=max(size, 1))
+        content: bytes = made.process(packed, output_buffer_limit=size or 1)
     except brotli.error as error:
         raise _damaged(error) from None
     if not made.is_finished():
