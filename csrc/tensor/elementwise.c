@@ -16,7 +16,8 @@
 
 #define PACKET 8 /* floats in one of TensorFlow's vectors */
 #define RUN 128
-#define HALF_PI 1.57079632679489661923
+#define PI 3.14159265358979323846
+#define HALF_PI (PI / 2)
 #define ROUNDER 0x1.8p23f /* added to a number below 2^22, puts the integer in the lowest bits */
 #define LOG2_E 1.44269504088896341f
 #define LN2_FRONT 0.693359375f /* the leading 9 bits, then the remainder */
@@ -24,8 +25,7 @@
 #define EXP_LOWEST (-104.0f)
 #define EXP_HIGHEST 88.723f
 #define SIGMOID_HIGHEST 16.6355324f /* the result is 1 from here on */
-#define ERF_HIGHEST 3.92f           /* erf rounds to 1 from here on */
-#define ERFC_HIGHEST 10.06f         /* erfc rounds to 0 from here on */
+#define ERFC_HIGHEST 11.0f          /* erfc is 0 from here on */
 #define ROOT_2 1.41421356237309504880f
 #define SELU_SCALE 1.0507009873554804934193349852946f
 #define SELU_ALPHA 1.6732632423543772848170429916717f
@@ -71,6 +71,8 @@ static float reduced(float angle, int32_t *quadrant) {
 #define GREATER(a, b) ((packet)_mm256_max_ps((__m256)(b), (__m256)(a)))
 #define ROUNDED_DOWN(x) ((packet)_mm256_floor_ps((__m256)(x)))
 #define GUESSED_ROOT(x) ((packet)_mm256_rsqrt_ps((__m256)(x)))
+#define ROOT(x) ((packet)_mm256_sqrt_ps((__m256)(x)))
+#define IS_ANY(where) (_mm256_movemask_ps((__m256)(where)) != 0)
 #include "tensor/elementwise_packets.h"
 
 #define TIER(name) name##_avx512
@@ -80,6 +82,8 @@ static float reduced(float angle, int32_t *quadrant) {
 #define GREATER(a, b) ((packet)_mm512_max_ps((__m512)(b), (__m512)(a)))
 #define ROUNDED_DOWN(x) ((packet)_mm512_roundscale_ps((__m512)(x), _MM_FROUND_TO_NEG_INF))
 #define SCALED(x, power) ((packet)_mm512_scalef_ps((__m512)(x), (__m512)(power)))
+#define ROOT(x) ((packet)_mm512_sqrt_ps((__m512)(x)))
+#define IS_ANY(where) (_mm512_movepi32_mask((__m512i)(where)) != 0)
 #include "tensor/elementwise_packets.h"
 #endif
 
@@ -123,6 +127,18 @@ __attribute__((noinline)) static float apply_alone(fr_elementwise function, floa
             return cosf(x);
         case FR_ELEMENTWISE_RSQRT:
             return 1 / sqrtf(x);
+        case FR_ELEMENTWISE_ELU:
+            return x < 0 ? expf(x) - 1 : x;
+        case FR_ELEMENTWISE_SELU:
+            return x < 0 ? (expf(x) - 1) * (SELU_SCALE * SELU_ALPHA) : x * SELU_SCALE;
+        case FR_ELEMENTWISE_ACOS:
+            return acosf(x);
+        case FR_ELEMENTWISE_ASIN:
+            return asinf(x);
+        case FR_ELEMENTWISE_ATAN:
+            return atanf(x);
+        case FR_ELEMENTWISE_ATANH:
+            return atanhf(x);
         default: { /* the approximation, for one number */
             float packet[PACKET] = {x};
             apply_portable(function, packet, PACKET, packet);

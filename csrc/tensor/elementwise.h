@@ -22,7 +22,8 @@ typedef enum {
     FR_ELEMENTWISE_COS,
     FR_ELEMENTWISE_RSQRT,
     FR_ELEMENTWISE_SIGN,
-    /* The following are fastrec's own approximations, within 8 units in the last place. */
+    /* The following are within 8 units in the last place. erf, erfc, elu and selu have TensorFlow's
+       bits, except for erfc beyond 1; elu and selu are as inexact near zero. */
     FR_ELEMENTWISE_ERF,
     FR_ELEMENTWISE_ERFC,
     FR_ELEMENTWISE_ERFINV,
@@ -36,6 +37,16 @@ typedef enum {
     FR_ELEMENTWISE_SELU,
     FR_ELEMENTWISE_GELU,
     FR_ELEMENTWISE_GELU_TANH,
+    /* The following have TensorFlow's bits, except for atan beyond 1 and Bessel functions beyond 8.
+     */
+    FR_ELEMENTWISE_ACOS,
+    FR_ELEMENTWISE_ASIN,
+    FR_ELEMENTWISE_ATAN,
+    FR_ELEMENTWISE_ATANH,
+    FR_ELEMENTWISE_I0, /* modified Bessel functions, as the next three */
+    FR_ELEMENTWISE_I0E,
+    FR_ELEMENTWISE_I1,
+    FR_ELEMENTWISE_I1E,
     /* The following use libm, as in TensorFlow. */
     FR_ELEMENTWISE_ACOSH,
     FR_ELEMENTWISE_ASINH,

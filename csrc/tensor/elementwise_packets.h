@@ -7,8 +7,8 @@
  *     TARGET        the attribute of a function that uses the processor's vectors
  *     LANES         floats in a vector
  *
- * If the processor has instructions for them, LESSER, GREATER, ROUNDED_DOWN, SCALED and
- * GUESSED_ROOT are also defined.
+ * If the processor has instructions for them, LESSER, GREATER, ROUNDED_DOWN, SCALED, ROOT, IS_ANY
+ * and GUESSED_ROOT are also defined.
  */
 #define INLINE TARGET __attribute__((always_inline)) static inline
 #define packet TIER(packet)
@@ -23,6 +23,23 @@ typedef int32_t integers __attribute__((vector_size(4 * LANES)));
 #if !defined(LESSER) /* if one of the operands is NaN, the result is the first */
 #define LESSER(a, b) CHOOSE((b) < (a), b, a)
 #define GREATER(a, b) CHOOSE((b) > (a), b, a)
+#endif
+
+#if !defined(ROOT)
+INLINE packet TIER(root)(packet x) {
+    for (int i = 0; i < LANES; i++)
+        x[i] = sqrtf(x[i]);
+    return x;
+}
+
+INLINE bool TIER(is_any)(integers where) {
+    int32_t any = 0;
+    for (int i = 0; i < LANES; i++)
+        any |= where[i];
+    return any;
+}
+#define ROOT TIER(root)
+#define IS_ANY TIER(is_any)
 #endif
 
 /* The result is not used for numbers beyond 2^22. */
@@ -184,38 +201,129 @@ INLINE packet TIER(sign)(packet x) {
         sum;                                                                                       \
     })
 
-/* Computes x times a quotient of polynomials of x^2. */
-INLINE packet TIER(erf)(packet given) {
-    const packet x = GREATER(LESSER(given, EVERY(ERF_HIGHEST)), EVERY(-ERF_HIGHEST)), z = x * x;
-    const packet p = POLYNOMIAL(z, 2.0496486e-06f, 2.8486081e-04f, 3.7658627e-03f, 0.052749366f,
-                                0.19041589f, 1.1283791f);
-    const packet q =
-        POLYNOMIAL(z, 3.808604e-05f, 1.1625446e-03f, 0.014969721f, 0.11411246f, 0.50208443f, 1.0f);
-    return GREATER(LESSER(x * (p / q), EVERY(1)), EVERY(-1));
+/* A sum of Chebyshev polynomials. The first coefficient belongs to the highest degree. */
+#define CHEBYSHEV(x, ...)                                                                          \
+    ({                                                                                             \
+        static const float coefficients[] = {__VA_ARGS__};                                         \
+        packet sum = EVERY(coefficients[0]), before = EVERY(0), last = EVERY(0);                   \
+        for (size_t n = 1; n < sizeof coefficients / sizeof *coefficients; n++) {                  \
+            last = before, before = sum;                                                           \
+            sum = ((x) * before + coefficients[n]) - last;                                         \
+        }                                                                                          \
+        0.5f * (sum - last);                                                                       \
+    })
+
+INLINE packet TIER(with_sign)(packet size, packet x) {
+    return (packet)((integers)size ^ ((integers)x & INT32_MIN));
 }
 
-/* From 1/2 on, computes exp(-x^2) times a quotient of polynomials. x^2 is split into two exact
-   parts. */
+INLINE packet TIER(acos)(packet x) {
+    const packet size = MAGNITUDE(x), z = x * x;
+    const packet even = POLYNOMIAL(z, 0.00236423197f, 0.0271784347f, 0.0888040885f, 1.57079637f);
+    const packet odd = POLYNOMIAL(z, -0.0113686444f, -0.0489695445f, -0.214591205f);
+    const packet found = ROOT(1 - size) * (odd * size + even);
+    return CHOOSE((integers)x < 0, (float)PI - found, found);
+}
+
+INLINE packet TIER(asin)(packet x) {
+    const packet size = MAGNITUDE(x);
+    const integers large = size > 0.5f;
+    const packet y = CHOOSE(large, ROOT(0.5f - 0.5f * size), size);
+    const packet p =
+        POLYNOMIAL(y * y, 0.0508838855f, 0.0395139866f, 0.0755022019f, 0.166649178f, 1.00000012f);
+    const packet part = p * y;
+    return TIER(with_sign)(CHOOSE(large, (float)HALF_PI - 2 * part, part), x);
+}
+
+INLINE packet TIER(atan)(packet x) {
+    const packet size = MAGNITUDE(x);
+    const integers large = size > 1;
+    const packet y = CHOOSE(large, 1 / size, size), z = y * y;
+    const packet p = POLYNOMIAL(z, 0.112026982f, 0.729669571f, 0.810995102f);
+    const packet q = POLYNOMIAL(z, 0.0100917108f, 0.283185601f, 1, 0.810995102f);
+    const packet part = y * (p / q);
+    return TIER(with_sign)(CHOOSE(large, (float)HALF_PI - part, part), x);
+}
+
+INLINE packet TIER(atanh)(packet x) {
+    const packet z = x * x;
+    const packet p =
+        POLYNOMIAL(z, 0.181928128f, 0.0823111162f, 0.146721318f, 0.199779242f, 0.333337396f);
+    const packet far = 0.5f * TIER(log)((1 + x) / (1 - x));
+    return CHOOSE(MAGNITUDE(x) >= 0.5f, far, (x * z) * p + x);
+}
+
+/* Computes modified Bessel functions of the first kind, times exp(-|x|). */
+INLINE packet TIER(i0e)(packet x) {
+    const packet size = MAGNITUDE(x), half = 0.5f * size - 2;
+    const packet near =
+        CHEBYSHEV(half, -1.30002498e-08f, 6.04699508e-08f, -2.67079372e-07f, 1.11738757e-06f,
+                  -4.41673819e-06f, 1.64484482e-05f, -5.75419508e-05f, 0.000188502891f,
+                  -0.000576375576f, 0.00163947558f, -0.00432430999f, 0.0105464607f, -0.0237374157f,
+                  0.0493052825f, -0.0949010998f, 0.171620905f, -0.304682672f, 0.676795304f);
+    const integers is_far = size > 8;
+    if (!IS_ANY(is_far)) return near;
+    const packet far = CHEBYSHEV(32 / size - 2, 3.39623196e-09f, 2.26666899e-08f, 2.04891862e-07f,
+                                 2.89137051e-06f, 6.88975852e-05f, 0.00336911646f, 0.804490387f);
+    return CHOOSE(is_far, far * (1 / ROOT(size)), near);
+}
+
+INLINE packet TIER(i1e)(packet x) {
+    const packet size = MAGNITUDE(x), half = 0.5f * size - 2;
+    const packet near =
+        size * CHEBYSHEV(half, 9.38153732e-09f, -4.44505908e-08f, 2.00329481e-07f, -8.5687202e-07f,
+                         3.47025139e-06f, -1.32731639e-05f, 4.78156508e-05f, -0.000161760821f,
+                         0.000512285973f, -0.00151357241f, 0.0041564228f, -0.0105640851f,
+                         0.0247264486f, -0.0529459827f, 0.102643661f, -0.176416516f, 0.252587199f);
+    const packet far =
+        CHEBYSHEV(32 / size - 2, -3.83538046e-09f, -2.63146891e-08f, -2.51223611e-07f,
+                  -3.88256467e-06f, -0.000110588939f, -0.00976109784f, 0.778576255f);
+    return TIER(with_sign)(CHOOSE(size > 8, far * (1 / ROOT(size)), near), x);
+}
+
+INLINE packet TIER(i0)(packet x) {
+    return TIER(exp)(MAGNITUDE(x)) * TIER(i0e)(x);
+}
+
+INLINE packet TIER(i1)(packet x) {
+    return TIER(exp)(MAGNITUDE(x)) * TIER(i1e)(x);
+}
+
+INLINE packet TIER(erf)(packet x) {
+    const packet z = LESSER(x * x, EVERY(16));
+    const packet p = POLYNOMIAL(z, 2.12373220e-06f, 2.86197959e-04f, 3.65804834e-03f,
+                                5.24330214e-02f, 1.87416077e-01f, 1.12837911f);
+    const packet q = POLYNOMIAL(z, 3.89185734e-05f, 1.14329602e-03f, 1.47520881e-02f,
+                                1.12945676e-01f, 4.99425799e-01f, 1);
+    return GREATER(LESSER(x * p / q, EVERY(1)), EVERY(-1));
+}
+
+/* From 1 on, computes exp(-x^2) times a quotient of polynomials of 1 / x^2. The rounding error of
+   x^2 is computed from two parts of x. */
 INLINE packet TIER(erfc)(packet given) {
-    const packet x = LESSER(MAGNITUDE(given), EVERY(ERFC_HIGHEST));
-    const packet front = (packet)((integers)x & ~0xfff), rest = (x - front) * (x + front);
-    const packet less = POLYNOMIAL(rest, 1 / 24.0f, -1 / 6.0f, 0.5f, -1.0f, 1.0f);
-    const packet p = POLYNOMIAL(x, 0.041393328f, 0.26471108f, 0.80134082f, 1.2998153f, 1.000005f);
+    const packet x = GREATER(LESSER(given, EVERY(ERFC_HIGHEST)), EVERY(-ERFC_HIGHEST)), z = x * x;
+    const packet near = x * POLYNOMIAL(z, 5.61802299e-04f, -4.91381669e-03f, 2.67075151e-02f,
+                                       -1.12800106e-01f, 3.76122952e-01f, -1.12837911f) +
+                        1;
+    const integers is_far = z > 1;
+    if (!IS_ANY(is_far)) return near;
+    const packet front = (packet)((integers)x & ~0xfff), rest = x - front;
+    const packet error = ((front * front - z) + 2 * front * rest) + rest * rest;
+    const packet power = TIER(exp)(-z), less = power * error, y = 1 / z;
+    const packet scale = CHOOSE(less == 0, power * (1 - error), power - less); /* 0 if subnormal */
+    const packet p =
+        POLYNOMIAL(y, 1.02081165e-01f, 4.29206669e-01f, 3.23790789e-01f, 5.39719760e-02f);
     const packet q =
-        POLYNOMIAL(x, 0.073367424f, 0.46920207f, 1.4567736f, 2.5410619f, 2.4282486f, 1.0f);
-    const packet far = TIER(exp)(-(front * front)) * less * (p / q);
-    const packet tail = CHOOSE(given < 0, 2 - far, far);
-    return CHOOSE(x < 0.5f, 1 - TIER(erf)(given), tail);
+        POLYNOMIAL(y, 1.72516778e-02f, 3.91371638e-01f, 1, 6.21732414e-01f, 9.56628621e-02f);
+    const packet far = scale * (p / (x * q)) + CHOOSE(x < 0, EVERY(2), EVERY(0));
+    return CHOOSE(is_far, far, near);
 }
 
 /* Computes the inverse of erf at `x`, by M. Giles' polynomials and, outside their range, by a
    quotient of polynomials. `product` is (1 - x) * (1 + x). */
 INLINE packet TIER(inverse)(packet x, packet product) {
     const packet w = -TIER(log)(product), near = w - 2.5f;
-    packet root = LESSER(w, EVERY(100));
-    for (int i = 0; i < LANES; i++)
-        root[i] = sqrtf(root[i]);
-    const packet middle = root - 3, far = root - 6;
+    const packet root = ROOT(LESSER(w, EVERY(100))), middle = root - 3, far = root - 6;
     const packet a =
         POLYNOMIAL(near, 2.81022636e-08f, 3.43273939e-07f, -3.5233877e-06f, -4.39150654e-06f,
                    0.00021858087f, -0.00125372503f, -0.00417768164f, 0.246640727f, 1.50140941f);
@@ -261,15 +369,15 @@ INLINE packet TIER(silu)(packet x) {
 }
 
 INLINE packet TIER(elu)(packet x) {
-    return CHOOSE(x > 0, x, TIER(expm1)(x));
+    return CHOOSE(x < 0, TIER(exp)(x) - 1, x);
 }
 
 INLINE packet TIER(selu)(packet x) {
-    return CHOOSE(x > 0, x * SELU_SCALE, TIER(expm1)(x) * (SELU_SCALE * SELU_ALPHA));
+    return CHOOSE(x < 0, (TIER(exp)(x) - 1) * (SELU_SCALE * SELU_ALPHA), x * SELU_SCALE);
 }
 
 INLINE packet TIER(gelu)(packet x) {
-    return (x * 0.5f) * (1 + TIER(erf)(x * (1 / ROOT_2)));
+    return (x * 0.5f) * (1 + TIER(erf)(x / ROOT_2));
 }
 
 INLINE packet TIER(gelu_tanh)(packet x) {
@@ -336,6 +444,22 @@ TARGET static void TIER(apply)(fr_elementwise function, const float *x, size_t c
             EACH(gelu);
         case FR_ELEMENTWISE_GELU_TANH:
             EACH(gelu_tanh);
+        case FR_ELEMENTWISE_ACOS:
+            EACH(acos);
+        case FR_ELEMENTWISE_ASIN:
+            EACH(asin);
+        case FR_ELEMENTWISE_ATAN:
+            EACH(atan);
+        case FR_ELEMENTWISE_ATANH:
+            EACH(atanh);
+        case FR_ELEMENTWISE_I0:
+            EACH(i0);
+        case FR_ELEMENTWISE_I0E:
+            EACH(i0e);
+        case FR_ELEMENTWISE_I1:
+            EACH(i1);
+        case FR_ELEMENTWISE_I1E:
+            EACH(i1e);
         default:
             break;
     }
@@ -355,5 +479,8 @@ TARGET static void TIER(apply)(fr_elementwise function, const float *x, size_t c
 #undef ROUNDED_DOWN
 #undef SCALED
 #undef GUESSED_ROOT
+#undef ROOT
+#undef IS_ANY
 #undef EACH
 #undef POLYNOMIAL
+#undef CHEBYSHEV

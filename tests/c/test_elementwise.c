@@ -5,6 +5,7 @@
 #include <float.h>
 #include <math.h>
 
+#include "tensor/special.h"
 #include "test.h"
 
 enum { MOST = 700, TRIALS = 8000 };
@@ -61,12 +62,30 @@ static double softsign(double x) {
     return isinf(x) ? NAN : x / (1 + fabs(x));
 }
 
-static double elu(double x) {
-    return x > 0 ? x : expm1(x);
+static double bessel(double x, int order, bool scaled) {
+    const fr_special_operand operand = {&x, 0};
+    const fr_special plain = order ? FR_SPECIAL_I1 : FR_SPECIAL_I0;
+    if (!scaled && isinf(expf((float)fabs(x)))) /* the power overflows, as in TensorFlow */
+        return isinf(x) ? NAN : order ? copysign(INFINITY, x) : INFINITY;
+    if (isinf(x)) return order ? copysign(0, x) : 0;
+    fr_special_apply(scaled ? plain + 1 : plain, false, &operand, 1, &x);
+    return x;
 }
 
-static double selu(double x) {
-    return 1.0507009873554805 * (x > 0 ? x : 1.6732632423543772 * expm1(x));
+static double i0(double x) {
+    return bessel(x, 0, false);
+}
+
+static double i0e(double x) {
+    return bessel(x, 0, true);
+}
+
+static double i1(double x) {
+    return bessel(x, 1, false);
+}
+
+static double i1e(double x) {
+    return bessel(x, 1, true);
 }
 
 /* And how many floats the approximation may be beside the nearest. */
@@ -79,10 +98,12 @@ static const struct {
                                      {sign, 0},     {erf, 8},         {erfc, 8},
                                      {erfinv, 8},   {erfcinv, 8},     {ndtri, 8},
                                      {softplus, 8}, {log_sigmoid, 8}, {softsign, 2},
-                                     {NULL, 0},     {elu, 8},         {selu, 8},
-                                     {NULL, 0},     {NULL, 0},        {acosh, 2},
-                                     {asinh, 2},    {cosh, 2},        {sinh, 2},
-                                     {tan, 2}};
+                                     {NULL, 0},     {NULL, 0},        {NULL, 0},
+                                     {NULL, 0},     {NULL, 0},        {acos, 4},
+                                     {asin, 4},     {atan, 4},        {atanh, 4},
+                                     {i0, 16},      {i0e, 16},        {i1, 16},
+                                     {i1e, 16},     {acosh, 2},       {asinh, 2},
+                                     {cosh, 2},     {sinh, 2},        {tan, 2}};
 
 /* Subnormal numbers are zeros on x86 and themselves elsewhere, so that both are taken here. */
 static float flushed(float x) {
@@ -149,6 +170,27 @@ static void numbers_do_not_depend_on_other_rows(void) {
     }
 }
 
+/* TensorFlow's functions are no more exact near zero. */
+static void units_are_powers_less_one(void) {
+    uint64_t random = 3;
+    float x[MOST], powers[MOST], found[MOST];
+    for (size_t i = 0; i < MOST; i++)
+        x[i] = test_random_float(&random);
+    fr_elementwise_apply(FR_ELEMENTWISE_EXP, x, MOST, 50, powers);
+    for (size_t i = 0; i < MOST; i++)
+        powers[i] = x[i] < 0 ? powers[i] - 1 : flushed(x[i]);
+    fr_elementwise_apply(FR_ELEMENTWISE_ELU, x, MOST, 50, found);
+    for (size_t i = 0; i < MOST; i++)
+        CHECK_CASE(flushed(found[i]) == powers[i] || x[i] != x[i], "%a gives %a", (double)x[i],
+                   (double)found[i]);
+    fr_elementwise_apply(FR_ELEMENTWISE_SELU, x, MOST, 50, found);
+    for (size_t i = 0; i < MOST; i++) {
+        const double expected = 1.0507009873554805 * (x[i] < 0 ? 1.6732632423543772 : 1);
+        CHECK_CASE(is_near(found[i], expected * (double)powers[i], 2), "%a gives %a", (double)x[i],
+                   (double)found[i]);
+    }
+}
+
 static void subnormals_of_the_caller_stay(void) {
     volatile float tiny = FLT_MIN;
     float x[64] = {1};
@@ -159,6 +201,7 @@ static void subnormals_of_the_caller_stay(void) {
 int main(void) {
     functions_are_near_those_of_libm();
     numbers_do_not_depend_on_other_rows();
+    units_are_powers_less_one();
     subnormals_of_the_caller_stay();
     puts("elementwise: ok");
     return 0;

@@ -98,17 +98,17 @@ def _inverse_or_zero(x: Array) -> Array:
 
 
 UNARY = {
-    "bessel_i0": unary("BesselI0", special("i0"), "f"),
-    "bessel_i0e": unary("BesselI0e", special("i0e"), "f"),
-    "bessel_i1": unary("BesselI1", special("i1"), "f"),
-    "bessel_i1e": unary("BesselI1e", special("i1e"), "f"),
+    "bessel_i0": float_function("BesselI0", special("i0"), "f"),
+    "bessel_i0e": float_function("BesselI0e", special("i0e"), "f"),
+    "bessel_i1": float_function("BesselI1", special("i1"), "f"),
+    "bessel_i1e": float_function("BesselI1e", special("i1e"), "f"),
     "digamma": unary("Digamma", special("digamma"), "f"),
     "erfcinv": float_function("Erfcinv", erfcinv, "f"),
     "erfinv": float_function("Erfinv", erfinv, "f"),
     "ndtri": float_function("Ndtri", ndtri, "f"),
     "acosh": float_function("Acosh", np.arccosh),
     "asinh": float_function("Asinh", np.arcsinh),
-    "atanh": unary("Atanh", np.arctanh, "fc"),
+    "atanh": float_function("Atanh", np.arctanh),
     "elu": float_function("Elu", lambda x: np.where(x > 0, x, np.expm1(np.minimum(x, 0))), "f"),
     "erfc": float_function("Erfc", special("erfc"), "f"),
     "lgamma": unary("Lgamma", special("lgamma"), "f"),

@@ -4,6 +4,7 @@ cdef tuple ELEMENTWISE = (
     "exp", "log", "log1p", "expm1", "tanh", "sigmoid", "sin", "cos", "rsqrt", "sign",
     "erf", "erfc", "erfinv", "erfcinv", "ndtri", "softplus", "logsigmoid", "softsign", "silu",
     "elu", "selu", "gelu", "gelutanh",
+    "acos", "asin", "atan", "atanh", "besseli0", "besseli0e", "besseli1", "besseli1e",
     "acosh", "asinh", "cosh", "sinh", "tan",
 )
 
@@ -15,8 +16,8 @@ def elementwise(str function, x, Py_ssize_t row=0):
     ----------
     function : str
         One of ``exp log log1p expm1 tanh sigmoid sin cos rsqrt sign``, of ``erf erfc erfinv erfcinv
-        ndtri softplus logsigmoid softsign silu elu selu gelu gelutanh``, or of ``acosh asinh cosh
-        sinh tan``.
+        ndtri softplus logsigmoid softsign silu elu selu gelu gelutanh``, of ``acos asin atan atanh
+        besseli0 besseli0e besseli1 besseli1e``, or of ``acosh asinh cosh sinh tan``.
     x : ndarray of float32
     row : int, optional
         The size of each tensor, if `x` has several concatenated tensors.

@@ -29,11 +29,24 @@ def _product_no_nan(x: Any, y: Any) -> Any:
     return rows.selected(y == 0, x.dtype.type(0), np.multiply(x, y))
 
 
+def _angle(y: Any, x: Any) -> Any:
+    if y.dtype != np.float32:
+        return np.arctan2(y, x)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        quotient = np.asarray(np.true_divide(y, x))
+    angle = _tensor.elementwise("atan", quotient)
+    if np.signbit(x).any():  # the other half of the plane
+        angle += np.copysign(np.where(np.signbit(x), np.float32(np.pi), np.float32(0)), y)
+    if np.isnan(quotient).any():  # of two zeros, infinities, or NaN
+        angle = np.where(np.isnan(quotient), np.arctan2(y, x), angle)
+    return angle
+
+
 _UNARY = {
     "abs": rows.ABS,
-    "acos": unary("Acos", np.arccos, "fc"),
-    "asin": unary("Asin", np.arcsin, "fc"),
-    "atan": unary("Atan", np.arctan, "fc"),
+    "acos": rows.float_function("Acos", np.arccos),
+    "asin": rows.float_function("Asin", np.arcsin),
+    "atan": rows.float_function("Atan", np.arctan),
     "ceil": rows.CEIL,
     "cos": rows.COS,
     "cosh": rows.float_function("Cosh", np.cosh),
@@ -64,7 +77,7 @@ _UNARY = {
 }
 _BINARY = {
     "add": rows.ADD,
-    "atan2": binary("Atan2", np.arctan2, "f"),
+    "atan2": binary("Atan2", _angle, "f"),
     "divide_no_nan": binary("DivNoNan", _no_nan, "f"),
     "equal": rows.EQUAL,
     "floordiv": rows.FLOOR_DIV,
