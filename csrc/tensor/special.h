@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Elementwise special functions in double precision: gamma, beta and related functions, zeta
+ * Elementwise special functions, as exact as the type of the results: gamma, beta and related functions, zeta
  * functions, and modified Bessel functions.
  */
 #ifndef FASTREC_SPECIAL_H

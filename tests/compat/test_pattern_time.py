@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fastrec.compat.v2 as tf
-from fastrec.compat._tf.patterns import Pattern, bound_of
+from fastrec.compat._tf.patterns import Pattern
 
 EXPONENTIAL = ["(a|aa)+$|(a+)+c", "(a|a)*$", "(a*)*c", "(?:a+b?)+c", "(x+x+)+y"]
 POLYNOMIAL = ["(a|b)*c", "a*a*a*c", r"\s+$"]
@@ -50,10 +50,28 @@ def test_a_polynomial_pattern_needs_re2_for_long_texts_alone(
 @pytest.mark.parametrize("pattern", LINEAR)
 def test_a_linear_pattern_needs_no_re2(pattern: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "re2", None)
-    bound = bound_of(pattern, re.ASCII, True)
+    bound = Pattern(pattern)._in_search
     assert bound is not None
     assert bound.degree == 0
     assert Pattern(pattern).replaced([b"q" * 1_000_000], b"") == [b"q" * 1_000_000]
+
+
+# Each repetition ends where the next part begins, except in the last ones.
+DECIDED = [r"^((?:\S+\s){30})(they)", "a+bc", "([^,]*,){20}x", r"\d+?[^\d]z"]
+UNDECIDED = [r"(?i)([A-Z]+a){6}b", "([a-z]+é|[^b]+b){6}c", r"(\w+\d){6}x", "(?:a+b?){6}c"]
+
+
+@pytest.mark.parametrize("pattern", [*DECIDED, *UNDECIDED])
+def test_a_repetition_that_ends_where_the_next_part_begins_is_fast(
+    pattern: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "re2", None)
+    text = b"ab1 " * 500
+    if pattern in DECIDED:
+        assert Pattern(pattern).replaced([text], b"") == [re.sub(pattern.encode(), b"", text)]
+    else:
+        with pytest.raises(ImportError, match="google-re2"):
+            Pattern(pattern).replaced([text], b"")
 
 
 def test_a_repeated_part_that_may_be_empty_is_matched_by_re2() -> None:

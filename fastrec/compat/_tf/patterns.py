@@ -46,7 +46,7 @@ _PIECES = re.compile(
     r"|\\(?P<escaped>.)"
     r"|\[:(?P<class_not>\^?)(?P<class>\w+):\]"
     r"|\((?P<group>\?(?:P?<\w+>|P?=|!|<=|<!|>|\#))"
-    r"|(?P<other>.)",
+    r"|(?P<other>[0-9A-Za-z ]+|.)",
     re.DOTALL,
 )
 
@@ -150,17 +150,25 @@ class Pattern:
             piece in _EDGES and (piece, before) != ("^", "[")
             for before, piece in itertools.pairwise(["", *pieces])
         )
+        plain = known.isascii() and "\\U" not in known
+        # The flag L is valid for bytes only.
+        has_text = not plain or re.search(r"\(\?[a-z]*L", known) is not None
         try:
-            plain = known.isascii() and "\\U" not in known
-            self._bytes = re.compile(known.encode()) if plain else None
-            # The flag L is valid for bytes only.
-            if self._bytes is None or re.search(r"\(\?[a-z]*L", known):
+            tree = parser.parse(known.encode() if plain else known, 0 if plain else re.ASCII)
+            self._bytes = compiler.compile(tree) if plain else None
+            if has_text:
                 self._text = re.compile(known, re.ASCII)
         except (re.error, OverflowError, RecursionError) as error:
             raise _error(pattern, error) from error
-        self._known, self._pattern = known, pattern
-        self._in_search = bound_of(known, re.ASCII, True)
-        self._in_full = bound_of(known, re.ASCII, False)
+        self._known, self._pattern, self._tree = known, pattern, tree
+
+    @functools.cached_property
+    def _in_search(self) -> Bound | None:
+        return bound_of(self._tree, True)
+
+    @functools.cached_property
+    def _in_full(self) -> Bound | None:
+        return bound_of(self._tree, False)
 
     @functools.cached_property
     def _text(self) -> re.Pattern[str]:
@@ -216,7 +224,7 @@ class Pattern:
         self, compiled: re.Pattern[Any], texts: Sequence[Any], parts: Any, everywhere: bool
     ) -> list[Any]:
         # Only a word boundary can match an empty string but not an empty text.
-        empty = compiled.pattern[:0]
+        empty = texts[0][:0] if texts else b""
         if re.search(r"\\[bB]", self._known) or compiled.fullmatch(empty):
             return [empty.join(_changed(compiled, text, parts, everywhere)) for text in texts]
         change, instead, most = compiled.sub, _instead(parts, empty), 0 if everywhere else 1
@@ -305,9 +313,11 @@ def compiled(pattern: bytes) -> Pattern:
 
 
 if sys.version_info >= (3, 11):
+    from re import _compiler as compiler  # type: ignore[attr-defined]
     from re import _constants as sre  # type: ignore[attr-defined]
     from re import _parser as parser  # type: ignore[attr-defined]
 else:
+    import sre_compile as compiler
     import sre_constants as sre
     import sre_parse as parser
 
@@ -316,24 +326,28 @@ MOST_STEPS = 100_000_000
 
 
 class Bound(NamedTuple):
-    """Number of ways to match a text of `n` bytes from one position: ``ways * n ** degree``."""
+    """Number of ways to match a text of `n` bytes from one position: ``ways * n ** degree``.
+
+    If `scans` is true, each way may read all of the text.
+    """
 
     ways: int
     degree: int
+    scans: bool = False
 
     def steps(self, size: int, starts: int) -> int:
         """Return the most steps for a text of `size` bytes and that many first positions."""
-        steps: int = self.ways * size**self.degree * starts
+        steps: int = self.ways * size ** (self.degree + self.scans) * starts
         return steps
 
 
-def bound_of(pattern: str, flags: int, is_search: bool) -> Bound | None:
-    """Return the bound of a valid pattern; None if it is exponential in the size of a text.
+def bound_of(tree: Any, is_search: bool) -> Bound | None:
+    """Return the bound of a parsed pattern; None if it is exponential in the size of a text.
 
     A search succeeds as soon as the last part has matched, so a repetition at the end is not
     divided again.
     """
-    parts = list(parser.parse(pattern, flags))
+    parts = list(tree)
     if is_search and parts and parts[-1][0] is sre.MAX_REPEAT and parts[-1][1][1] is sre.MAXREPEAT:
         last = _of_repeat(*parts.pop()[1])
         if last is None:
@@ -341,14 +355,58 @@ def bound_of(pattern: str, flags: int, is_search: bool) -> Bound | None:
     return _of_sequence(parts)
 
 
+_SINGLE = (sre.LITERAL, sre.IN, sre.ANY)
+
+
 def _of_sequence(parts: Sequence[Any]) -> Bound | None:
-    ways, degree = 1, 0
-    for op, argument in parts:
+    ways, degree, scans = 1, 0, False
+    for place, (op, argument) in enumerate(parts):
+        if op in _SINGLE:
+            continue
         bound = _of_part(op, argument)
         if bound is None:
             return None
+        is_repeat = op in (sre.MAX_REPEAT, sre.MIN_REPEAT) and place + 1 < len(parts)
+        if is_repeat and bound == (1, 1, False) and _ends_at(argument, parts[place + 1]):
+            bound = Bound(1, 0, True)  # as in \S+\s
         ways, degree = ways * bound.ways, degree + bound.degree
-    return Bound(ways, degree)
+        scans = scans or bound.scans
+    return Bound(ways, degree, scans)
+
+
+def _ends_at(repeat: Sequence[Any], following: Any) -> bool:
+    """Return whether a repetition of characters must end where `following` begins."""
+    one, other = (_letters(parts) for parts in (list(repeat[-1]), [following]))
+    return one is not None and other is not None and not one & other
+
+
+_EVERY = (1 << 257) - 1
+_ALPHABET = (1 << 26) - 1
+
+
+def _letters(parts: Sequence[Any]) -> int | None:
+    """Return the characters that a single part matches, as bits; None if that is unknown.
+
+    Bit 256 stands for all characters beyond Latin-1. Letters include the ones of the other case.
+    """
+    if len(parts) != 1:
+        return None
+    op, argument = parts[0]
+    if op in (sre.LITERAL, sre.NOT_LITERAL):
+        argument = [(sre.NEGATE, None)] * (op is sre.NOT_LITERAL) + [(sre.LITERAL, argument)]
+    elif op is not sre.IN or any(kind is sre.CATEGORY for kind, _ in argument):
+        return None
+    bits, is_negated = 0, argument[0][0] is sre.NEGATE
+    for kind, value in argument[is_negated:]:
+        low, high = value if kind is sre.RANGE else (value, value)
+        if is_negated and high >= 256:
+            high = 255  # Other characters beyond Latin-1 still match.
+        if low <= high:
+            bits |= (2 << min(high, 256)) - (1 << min(low, 256))
+    if is_negated:
+        bits = _EVERY & ~bits
+    both = (bits >> ord("A") | bits >> ord("a")) & _ALPHABET
+    return bits | both << ord("A") | both << ord("a")
 
 
 def _of_part(op: Any, argument: Any) -> Bound | None:
@@ -366,7 +424,7 @@ def _of_part(op: Any, argument: Any) -> Bound | None:
     first = [branch[0][1] for branch in branches if branch and branch[0][0] is sre.LITERAL]
     is_decided = len(set(first)) == len(branches)  # The next character chooses the branch.
     ways = (max if is_decided else sum)(bound.ways for bound in known)
-    return Bound(ways, max(bound.degree for bound in known))
+    return Bound(ways, max(bound.degree for bound in known), any(bound.scans for bound in known))
 
 
 def _of_repeat(least: int, most: Any, body: Any) -> Bound | None:
@@ -374,8 +432,8 @@ def _of_repeat(least: int, most: Any, body: Any) -> Bound | None:
     if bound is None:
         return None
     if most is sre.MAXREPEAT:
-        return Bound(1, 1) if bound == (1, 0) else None
-    return Bound((most - least + 1) * bound.ways**most, bound.degree * most)
+        return Bound(1, 1, bound.scans) if bound[:2] == (1, 0) else None
+    return Bound((most - least + 1) * bound.ways**most, bound.degree * most, bound.scans)
 
 
 def linear(pattern: bytes) -> Any:

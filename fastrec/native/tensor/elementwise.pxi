@@ -134,12 +134,12 @@ def select(conditions, x, y):
 
 
 cdef dict EXTREMES = {
-    "float32": c.FR_EXTREME_FLOAT32,
-    "float64": c.FR_EXTREME_FLOAT64,
-    "int32": c.FR_EXTREME_INT32,
-    "int64": c.FR_EXTREME_INT64,
-    "uint8": c.FR_EXTREME_UINT8,
-    "bool": c.FR_EXTREME_UINT8,
+    np.dtype("float32"): c.FR_EXTREME_FLOAT32,
+    np.dtype("float64"): c.FR_EXTREME_FLOAT64,
+    np.dtype("int32"): c.FR_EXTREME_INT32,
+    np.dtype("int64"): c.FR_EXTREME_INT64,
+    np.dtype("uint8"): c.FR_EXTREME_UINT8,
+    np.dtype("bool"): c.FR_EXTREME_UINT8,
 }
 
 
@@ -164,7 +164,7 @@ def extremes(x, Py_ssize_t begin, Py_ssize_t end, *, bint greatest, bint places=
     cdef list keep = []
     cdef size_t size
     cdef uint8_t[::1] out
-    code = EXTREMES.get(x.dtype.name) if x.dtype.isnative else None
+    code = EXTREMES.get(x.dtype)
     if code is None:
         raise TypeError(f"extremes of {x.dtype}")
     if not 0 <= begin < end <= x.ndim:
@@ -207,7 +207,7 @@ def largest(x, size_t most):
     cdef size_t size
     cdef uint8_t[::1] out
     cdef int32_t[::1] at
-    code = EXTREMES.get(x.dtype.name) if x.dtype.isnative else None
+    code = EXTREMES.get(x.dtype)
     if code is None:
         raise TypeError(f"largest numbers of {x.dtype}")
     if not 0 < most <= x.shape[x.ndim - 1] < 1 << 31:

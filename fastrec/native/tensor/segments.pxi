@@ -2,17 +2,17 @@
 
 cdef tuple SEGMENT_KINDS = ("Sum", "Prod", "Max", "Min")
 cdef dict SEGMENT_TYPES = {
-    "float32": c.FR_SEGMENT_FLOAT32,
-    "float64": c.FR_SEGMENT_FLOAT64,
-    "int32": c.FR_SEGMENT_INT32,
-    "int64": c.FR_SEGMENT_INT64,
+    np.dtype("float32"): c.FR_SEGMENT_FLOAT32,
+    np.dtype("float64"): c.FR_SEGMENT_FLOAT64,
+    np.dtype("int32"): c.FR_SEGMENT_INT32,
+    np.dtype("int64"): c.FR_SEGMENT_INT64,
 }
 
 
 cdef int segment_type(x) except -1:
-    if not x.dtype.isnative or x.dtype.name not in SEGMENT_TYPES:
+    if x.dtype not in SEGMENT_TYPES:
         raise TypeError(f"numbers must be float32, float64, int32 or int64, got {x.dtype}")
-    return SEGMENT_TYPES[x.dtype.name]
+    return SEGMENT_TYPES[x.dtype]
 
 
 cdef c.fr_segment_ids segment_ids(ids, size_t limit, list keep) except *:

@@ -22,7 +22,9 @@ from . import Array, Block, Op, constant_of, of_type, same_spec
 
 _LINE = 64  # the minimum length of a loop that justifies a call
 _WORTH = 1 << 9  # the minimum number of elements for native code
-_NATIVE = {"float32", "float64", "int32", "int64", "uint8", "bool"}
+# Types; their names are slow to look up.
+_SORTED_NATIVELY = set(map(np.dtype, ("float32", "float64", "int32", "int64", "uint8")))
+_NATIVE = {*_SORTED_NATIVELY, np.dtype("bool")}
 
 
 def one_number(value: Any, parameter: str) -> int:
@@ -147,7 +149,7 @@ def _are_native(x: Array, begin: int, end: int) -> bool:
     Native code is used if NumPy's loops would be short.
     """
     count = math.prod(x.shape[begin:end])
-    if x.size < _WORTH or x.dtype.name not in _NATIVE or not 0 < count < 1 << 31:
+    if x.size < _WORTH or x.dtype not in _NATIVE or not 0 < count < 1 << 31:
         return False
     return count < _LINE or bool(math.prod(x.shape[end:]) > 1)
 
@@ -312,7 +314,6 @@ SORT = Op("Sort", _sorted, same_spec, kinds="fiu")
 
 
 _LISTED = 32  # up to this number, inserting into a list is faster
-_SORTED_NATIVELY = ("float32", "float64", "int32", "int64", "uint8")
 _FEW = 8  # a partition is faster with over 8 times more elements than results
 
 
@@ -333,7 +334,7 @@ def _top(x: Array, *, k: int) -> tuple[Array, Array]:
     columns = x.shape[-1] if x.ndim else 0
     if columns < k or not x.ndim:
         raise invalid(f"input must have at least k columns. Had {columns}, needed {k}")
-    if 0 < k <= _LISTED and x.dtype.name in _SORTED_NATIVELY:
+    if 0 < k <= _LISTED and x.dtype in _SORTED_NATIVELY:
         return _tensor.largest(x, k)
     where = _largest(x, k)
     return np.take_along_axis(x, where, -1), where.astype(np.int32)

@@ -36,7 +36,7 @@ def _least(dtype: np.dtype[Any], greatest: bool) -> Any:
 
 
 _KINDS = ("Sum", "Prod", "Max", "Min", "Mean")
-_NATIVE = ("float32", "float64", "int32", "int64")
+_NATIVE = set(map(np.dtype, ("float32", "float64", "int32", "int64")))
 _UFUNCS: dict[str, Any] = {
     "Sum": np.add,
     "Prod": np.multiply,
@@ -65,7 +65,7 @@ def combined(kind: str, data: Array, ids: Array, count: int) -> Array:
     """
     rows = data.reshape(ids.size, *data.shape[ids.ndim :])
     flat, combined = ids.reshape(-1), "Sum" if kind == "Mean" else kind
-    if data.dtype.name in _NATIVE:
+    if data.dtype in _NATIVE:
         try:
             result = _tensor.combine_segments(combined, rows, flat, count)
         except IndexError as error:
@@ -291,7 +291,7 @@ BINCOUNT = Op("Bincount", _bin_counts, _bin_specs)
 
 
 def _histogram(values: Array, limits: Array, *, nbins: int, dtype: DType) -> Array:
-    numbers = values if values.dtype.name in _NATIVE else values.astype(np.float64)
+    numbers = values if values.dtype in _NATIVE else values.astype(np.float64)
     low, high = limits.tolist()
     return _tensor.histogram(numbers, low, high, nbins).astype(dtype.numpy)
 
