@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Elementwise special functions, as exact as the type of the results: gamma, beta and related functions, zeta
- * functions, and modified Bessel functions.
+ * Elementwise special functions, as exact as the type of the results: gamma, beta and related
+ * functions, zeta functions, and modified Bessel functions.
  */
 #ifndef FASTREC_SPECIAL_H
 #define FASTREC_SPECIAL_H
