@@ -384,82 +384,54 @@ INLINE packet TIER(gelu_tanh)(packet x) {
     return (x * 0.5f) * (1 + TIER(tanh)((x + x * x * x * 0.044715f) * 0.79788456f));
 }
 
-#define EACH(function)                                                                             \
-    for (size_t i = 0; i < count; i += LANES) {                                                    \
-        packet a;                                                                                  \
-        memcpy(&a, x + i, sizeof a);                                                               \
-        a = TIER(function)(a);                                                                     \
-        memcpy(out + i, &a, sizeof a);                                                             \
-    }                                                                                              \
-    break
+#define EACH(code, function)                                                                       \
+    case FR_ELEMENTWISE_##code:                                                                    \
+        for (size_t i = 0; i < count; i += LANES) {                                                \
+            packet a;                                                                              \
+            memcpy(&a, x + i, sizeof a);                                                           \
+            a = TIER(function)(a);                                                                 \
+            memcpy(out + i, &a, sizeof a);                                                         \
+        }                                                                                          \
+        break
 
 /* REQUIRES: `count` is a multiple of LANES. */
 TARGET static void TIER(apply)(fr_elementwise function, const float *x, size_t count, float *out) {
     switch (function) {
-        case FR_ELEMENTWISE_EXP:
-            EACH(exp);
-        case FR_ELEMENTWISE_LOG:
-            EACH(log);
-        case FR_ELEMENTWISE_LOG1P:
-            EACH(log1p);
-        case FR_ELEMENTWISE_EXPM1:
-            EACH(expm1);
-        case FR_ELEMENTWISE_TANH:
-            EACH(tanh);
-        case FR_ELEMENTWISE_SIGMOID:
-            EACH(sigmoid);
+        EACH(EXP, exp);
+        EACH(LOG, log);
+        EACH(LOG1P, log1p);
+        EACH(EXPM1, expm1);
+        EACH(TANH, tanh);
+        EACH(SIGMOID, sigmoid);
+        EACH(RSQRT, rsqrt);
+        EACH(SIGN, sign);
+        EACH(ERF, erf);
+        EACH(ERFC, erfc);
+        EACH(ERFINV, erfinv);
+        EACH(ERFCINV, erfcinv);
+        EACH(NDTRI, ndtri);
+        EACH(SOFTPLUS, softplus);
+        EACH(LOG_SIGMOID, log_sigmoid);
+        EACH(SOFTSIGN, softsign);
+        EACH(SILU, silu);
+        EACH(ELU, elu);
+        EACH(SELU, selu);
+        EACH(GELU, gelu);
+        EACH(GELU_TANH, gelu_tanh);
+        EACH(ACOS, acos);
+        EACH(ASIN, asin);
+        EACH(ATAN, atan);
+        EACH(ATANH, atanh);
+        EACH(I0, i0);
+        EACH(I0E, i0e);
+        EACH(I1, i1);
+        EACH(I1E, i1e);
         case FR_ELEMENTWISE_SIN:
             TIER(waves)(x, count, false, 25966, out);
             break;
         case FR_ELEMENTWISE_COS:
             TIER(waves)(x, count, true, 18838, out);
             break;
-        case FR_ELEMENTWISE_RSQRT:
-            EACH(rsqrt);
-        case FR_ELEMENTWISE_SIGN:
-            EACH(sign);
-        case FR_ELEMENTWISE_ERF:
-            EACH(erf);
-        case FR_ELEMENTWISE_ERFC:
-            EACH(erfc);
-        case FR_ELEMENTWISE_ERFINV:
-            EACH(erfinv);
-        case FR_ELEMENTWISE_ERFCINV:
-            EACH(erfcinv);
-        case FR_ELEMENTWISE_NDTRI:
-            EACH(ndtri);
-        case FR_ELEMENTWISE_SOFTPLUS:
-            EACH(softplus);
-        case FR_ELEMENTWISE_LOG_SIGMOID:
-            EACH(log_sigmoid);
-        case FR_ELEMENTWISE_SOFTSIGN:
-            EACH(softsign);
-        case FR_ELEMENTWISE_SILU:
-            EACH(silu);
-        case FR_ELEMENTWISE_ELU:
-            EACH(elu);
-        case FR_ELEMENTWISE_SELU:
-            EACH(selu);
-        case FR_ELEMENTWISE_GELU:
-            EACH(gelu);
-        case FR_ELEMENTWISE_GELU_TANH:
-            EACH(gelu_tanh);
-        case FR_ELEMENTWISE_ACOS:
-            EACH(acos);
-        case FR_ELEMENTWISE_ASIN:
-            EACH(asin);
-        case FR_ELEMENTWISE_ATAN:
-            EACH(atan);
-        case FR_ELEMENTWISE_ATANH:
-            EACH(atanh);
-        case FR_ELEMENTWISE_I0:
-            EACH(i0);
-        case FR_ELEMENTWISE_I0E:
-            EACH(i0e);
-        case FR_ELEMENTWISE_I1:
-            EACH(i1);
-        case FR_ELEMENTWISE_I1E:
-            EACH(i1e);
         default:
             break;
     }
