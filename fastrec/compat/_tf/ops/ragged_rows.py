@@ -338,20 +338,16 @@ RANGE = Op("RaggedRange", _ranges, _ranges_spec)
 # Reductions.
 
 
-def _lowest(dtype: Any) -> Any:
-    return np.finfo(dtype).min if dtype.kind == "f" else np.iinfo(dtype).min
-
-
-def _highest(dtype: Any) -> Any:
-    return np.finfo(dtype).max if dtype.kind == "f" else np.iinfo(dtype).max
+def _limits(dtype: Any) -> Any:
+    return np.finfo(dtype) if dtype.kind == "f" else np.iinfo(dtype)
 
 
 # The function that combines values, and the result for empty rows.
 _REDUCTIONS: dict[str, tuple[Any, Callable[[Any], Any]]] = {
     "Sum": (np.add, lambda dtype: 0),
     "Prod": (np.multiply, lambda dtype: 1),
-    "Max": (np.maximum, _lowest),
-    "Min": (np.minimum, _highest),
+    "Max": (np.maximum, lambda dtype: _limits(dtype).min),
+    "Min": (np.minimum, lambda dtype: _limits(dtype).max),
     "All": (np.logical_and, lambda dtype: True),
     "Any": (np.logical_or, lambda dtype: False),
 }
