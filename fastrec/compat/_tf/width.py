@@ -18,6 +18,9 @@ PARSED = 16  # records to parse together that may hold encoded images
 READ = 1024  # most records to read together, and most rows to request for a batch
 READ_BYTES = 1 << 25  # most bytes of records to read together in a random order
 DRAWS = 1 << 16  # most random numbers to draw ahead of time
+TOGETHER = 4  # fewest elements of a loop to run together
+SOURCE, SOURCE_BYTES = 512, 1 << 21  # records of a reader to read together, and their bytes
+LARGE_PIXELS, LARGE = 1 << 14, 1 << 16  # pixels and numbers of elements that run one by one
 _CACHE = 1 << 20  # bytes of the results of a block that is requested for batches
 _LIMIT = 1 << 22  # bytes of the results of a block that is larger than expected
 

@@ -14,12 +14,11 @@ import fastrec
 
 from .._tf.errors import UnimplementedError, invalid
 from .._tf.tensor_proto import field, fields, signed, varint
+from .._tf.width import SOURCE_BYTES
 from ._attempts import Cancellation, held
 from ._queueing import Queue
 from ._rows import Array, Row
 from ._sources import Block, Source, strings
-
-_BLOCK_BYTES = 1 << 21  # bytes of records that are work items themselves
 
 
 class ReaderState:
@@ -159,7 +158,7 @@ class ReaderState:
             if (item := next(ahead, None)) is None:
                 return pairs
             try:
-                if size <= _BLOCK_BYTES:
+                if size <= SOURCE_BYTES:
                     source = self._begun(item)
                     continue
             except Exception:  # the next read raises it again

@@ -15,14 +15,13 @@ from fastrec.records.inflated import Inflated
 
 from .._tf.errors import DataLossError, translated
 from .._tf.record_errors import data_error
+from .._tf.width import SOURCE, SOURCE_BYTES
 from ._rows import Array
 
 if TYPE_CHECKING:
     from fastrec.records.compression import Codec
 
 _HEADER, _FRAMING = 12, 16  # bytes of a record's header, and of its whole frame
-_BLOCK_RECORDS = 512
-_BLOCK_BYTES = 1 << 21
 _CHUNK = 1 << 18
 
 
@@ -106,7 +105,7 @@ class Records:
         with opened(path) as file:
             head = b"" if self._compressed else file.read(_HEADER)
         size = int.from_bytes(head[:8], "little") + _FRAMING
-        count = max(1, min(_BLOCK_RECORDS, _BLOCK_BYTES // size))
+        count = max(1, min(SOURCE, SOURCE_BYTES // size))
         reader = fastrec.Reader(os.fsdecode(path), compression=compression, index=False)
         self._blocks = reader.blocks(count)
         self._block: fastrec.Bytes | None = None
@@ -262,7 +261,7 @@ class Fixed:
         return b"%b:%d" % (self._path, self._number - 1), block.values[0]
 
     def block(self, count: int) -> Block | None:
-        count = max(1, min(count, _BLOCK_BYTES // max(self._hop, self._record, 1)))
+        count = max(1, min(count, SOURCE_BYTES // max(self._hop, self._record, 1)))
         rows = self._take(count)
         if rows is None:
             return None

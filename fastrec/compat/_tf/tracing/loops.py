@@ -18,14 +18,12 @@ from ..ops.joining import PACK
 from ..shape import in_messages
 from ..specs import TensorArraySpec, TensorSpec, TypeSpec, batched, common, unbatched
 from ..tensor import as_array, convert_to_tensor
-from ..width import limited_rows
+from ..width import TOGETHER, limited_rows
 from .calls import Unfit
 from .parts import Part, noted, tracing
 from .recording import Symbol, raw_of, run, spec_of, wrap
 from .running import as_column, part_of
 from .trace import Trace
-
-_FEW = 4  # minimum number of elements to run at once
 
 
 def _stacked(rows: Sequence[Any], spec: Any) -> Any:
@@ -311,7 +309,7 @@ class _While:
 
     def block(self, count: int, *blocks: Block) -> tuple[Block, ...] | None:
         """Run each round at once for all elements that are still in the loop."""
-        if count < _FEW or self._alone:
+        if count < TOGETHER or self._alone:
             return None
         width, test, body = len(self._specs), self._test.trace, self._body.trace
         rows, left, of_body = np.arange(count), list(blocks), 1 + len(test.given)
@@ -417,7 +415,7 @@ class _Fold:
         Return None if elements differ in their number of rows.
         """
         part, columns = self._part.trace, [block.value for block in blocks[: self._rows]]
-        if count < _FEW or part.is_large or not part.is_pure:
+        if count < TOGETHER or part.is_large or not part.is_pure:
             return None
         if not all(block.many for block in blocks[: self._rows]):
             return None

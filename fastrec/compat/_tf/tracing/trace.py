@@ -12,13 +12,12 @@ import numpy as np
 from ..columns import size_of
 from ..ops import Block, Draw, Parsing
 from ..specs import TypeSpec
+from ..width import LARGE, LARGE_PIXELS
 from .calls import CALLERS, DrawOfPart, Unfit, calling
 from .recording import Node, Recording, raw_of, reference, spec_of
 from .rules import enabled
 from .running import as_column, blocks_of, columns_of, live, needed_of, run_node, with_last_uses
 
-_LARGE_PIXELS = 1 << 14
-_LARGE = 1 << 16  # elements
 _PARTS = {"CentralCrop", "CropToBoundingBox", "RandomCrop", "Slice", "StridedSlice"}  # of images
 _MOST_QUESTIONS = 64  # with constant answers; more mean a loop
 
@@ -344,7 +343,7 @@ class Trace:
 
 def _is_large(spec: TypeSpec) -> bool:
     count = None if spec.dtype.name == "string" else spec.shape.num_elements()
-    return _is_image(spec) or (count is not None and count >= _LARGE)
+    return _is_image(spec) or (count is not None and count >= LARGE)
 
 
 def _is_image(spec: TypeSpec) -> bool:
@@ -352,7 +351,7 @@ def _is_image(spec: TypeSpec) -> bool:
     if sizes is None or len(sizes) != 3 or spec.dtype.name == "string":
         return False
     rows, columns, _ = sizes
-    return rows is None or columns is None or rows * columns >= _LARGE_PIXELS
+    return rows is None or columns is None or rows * columns >= LARGE_PIXELS
 
 
 def traced(
