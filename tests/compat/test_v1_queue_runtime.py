@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -14,11 +15,24 @@ from waiting import Started, until
 
 import fastrec.compat.v1 as tf
 from fastrec.compat.v1 import _queueing
-from fastrec.compat.v1._attempts import Never
 from fastrec.compat.v1._queueing import FifoQueue, PaddingQueue, PriorityQueue, Queue, ShuffleQueue
 from fastrec.compat.v1._runtime import Cancellation
 
 INT = np.dtype(np.int64)
+
+
+class Never:
+    """A cancellation that never happens."""
+
+    cancelled = False
+
+    def register(self, callback: Callable[[], None]) -> None:
+        """Do nothing."""
+
+    def deregister(self, handle: Any) -> None:
+        """Do nothing."""
+
+
 ALWAYS = Never()
 KINDS = ("fifo", "shuffle", "padding", "priority")
 

@@ -32,18 +32,6 @@ class Cancellation(Protocol):
     def deregister(self, handle: Any) -> None: ...
 
 
-class Never:
-    """A cancellation that never happens."""
-
-    cancelled = False
-
-    def register(self, callback: Callable[[], None]) -> None:
-        """Do nothing."""
-
-    def deregister(self, handle: Any) -> None:
-        """Do nothing."""
-
-
 BLOCKED, MOVED, DONE = range(3)
 
 
