@@ -51,6 +51,7 @@ def resize(
     mirror: bool = False,
     changes: bytes = b"",
     values: npt.NDArray[np.float32] | None = None,
+    out: npt.NDArray[np.float32] | None = None,
 ) -> npt.NDArray[np.float32]: ...
 
 PIXEL_CHANGES: tuple[str, ...]
@@ -69,7 +70,10 @@ class Formula:
         steps: Sequence[tuple[Any, ...]],
         results: Sequence[tuple[int, bool]],
     ) -> Self: ...
-    def __call__(self, arrays: list[npt.NDArray[Any]]) -> tuple[npt.NDArray[Any], ...] | None: ...
+    def shape_of(self, arrays: list[npt.NDArray[Any]]) -> tuple[int, ...] | None: ...
+    def __call__(
+        self, arrays: list[npt.NDArray[Any]], into: npt.NDArray[Any] | None = None
+    ) -> tuple[npt.NDArray[Any], ...] | None: ...
 
 FORMULA_STEPS: dict[str, int]
 
@@ -79,6 +83,7 @@ def change_pixels(
     values: npt.NDArray[np.float32] | None,
     *,
     mirror: bool = False,
+    out: npt.NDArray[np.float32] | None = None,
 ) -> npt.NDArray[np.float32]: ...
 def elementwise(
     function: str, x: npt.NDArray[np.float32], row: int = 0

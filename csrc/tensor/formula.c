@@ -183,11 +183,26 @@ static reading reading_of(const fr_formula *self, const fr_formula_input *input,
     return DENSE;
 }
 
-/* Stores a register of masks to the booleans of the result from position `begin`. */
+/* Stores numbers of a register to the result from position `begin`. */
 INLINE void store(const fr_formula_result *result, size_t begin, size_t count, const void *from) {
-    uint8_t *to = (uint8_t *)result->data + begin;
-    for (size_t i = 0; i < count; i++)
-        to[i] = ((const lane *)from)[i] & 1;
+    if (result->type == FR_FORMULA_BOOL) {
+        uint8_t *to = (uint8_t *)result->data + begin;
+        for (size_t i = 0; i < count; i++)
+            to[i] = ((const lane *)from)[i] & 1;
+        return;
+    }
+    const size_t width = result->width;
+    size_t column = begin % width, done;
+    uint8_t *to = (uint8_t *)result->data + (ptrdiff_t)(begin / width) * result->pitch;
+    for (const number *at = from; count; at += done, count -= done) {
+        done = width - column < count ? width - column : count;
+        memcpy((number *)to + column, at, done * sizeof *at);
+        to += result->pitch, column = 0;
+    }
+}
+
+static bool is_dense(const fr_formula_result *result) {
+    return result->type == FR_FORMULA_FLOAT32 && !result->width;
 }
 
 INLINE void run(const fr_formula *self, registers *found) {
@@ -209,7 +224,7 @@ INLINE void run(const fr_formula *self, registers *found) {
                 load(self, &self->inputs[i], begin, count, found->at[i]);
         }
         for (size_t i = 0; i < self->result_count; i++)
-            if (self->results[i].type == FR_FORMULA_FLOAT32)
+            if (is_dense(&self->results[i]))
                 found->at[self->results[i].place] = (number *)self->results[i].data + begin;
         for (size_t i = 0; i < self->step_count; i++) {
             const fr_formula_step *step = &self->steps[i];
@@ -217,7 +232,7 @@ INLINE void run(const fr_formula *self, registers *found) {
                       found->at[step->out]);
         }
         for (size_t i = 0; i < self->result_count; i++)
-            if (self->results[i].type == FR_FORMULA_BOOL)
+            if (!is_dense(&self->results[i]))
                 store(&self->results[i], begin, count, found->at[self->results[i].place]);
     }
 }

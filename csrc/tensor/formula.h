@@ -53,11 +53,15 @@ typedef struct {
     ptrdiff_t strides[FR_FORMULA_RANK];
 } fr_formula_input;
 
-/* The dense array to store the register at `place` in; no other step writes to that register. */
+/* The array to store the register at `place` in; no other step writes to that register. The
+   array is dense, except that if `width` is not 0, floats are in rows of `width` that are
+   `pitch` bytes apart. */
 typedef struct {
     void *data;
     fr_formula_type type;
     uint8_t place;
+    size_t width;
+    ptrdiff_t pitch;
 } fr_formula_result;
 
 typedef struct {

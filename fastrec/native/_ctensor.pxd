@@ -197,6 +197,8 @@ cdef extern from "tensor/formula.h" nogil:
         void *data
         fr_formula_type type
         uint8_t place
+        size_t width
+        ptrdiff_t pitch
 
     ctypedef struct fr_formula:
         const fr_formula_step *steps

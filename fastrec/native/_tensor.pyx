@@ -7,7 +7,7 @@ import math
 
 cimport cython
 from cpython.buffer cimport (
-    PyBUF_C_CONTIGUOUS, PyBUF_FORMAT, PyBuffer_Release,
+    PyBUF_C_CONTIGUOUS, PyBUF_FORMAT, PyBUF_STRIDED, PyBUF_WRITABLE, PyBuffer_Release,
     PyObject_GetBuffer)
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t

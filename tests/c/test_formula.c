@@ -101,7 +101,16 @@ static void one_formula(uint64_t *random, test_guarded *from, test_guarded *to) 
         inputs[i].data = data, inputs[i].type = TYPES[i];
     }
     uint8_t *const out = to[0].end - total * (gives_truths(code) ? 1 : sizeof(float));
-    float *const selected = (float *)to[1].end - total;
+    size_t width = total, gap = 0; /* rows of the other result, and what is between them */
+    if (test_random(random) % 2) {
+        gap = test_random(random) % 5;
+        width = formula.sizes[formula.rank - 1];
+        results[1].width = width, results[1].pitch = (ptrdiff_t)((width + gap) * sizeof(float));
+    }
+    const size_t last = (total / width - 1) * (width + gap) + width;
+    float *const selected = (float *)to[1].end - last;
+    for (size_t i = 0; i < last; i++)
+        selected[i] = 123.0f;
     results[0].data = out, results[1].data = selected;
     CHECK(fr_formula_check(&formula, NULL) == FR_OK);
     CHECK(fr_formula_run(&formula, NULL) == FR_OK);
@@ -122,7 +131,11 @@ static void one_formula(uint64_t *random, test_guarded *from, test_guarded *to) 
         found[5].truth = found[0].number < found[1].number;
         const value wanted = calculated(code, found[a], found[b], found[0]);
         const float chosen = found[5].truth ? found[1].number : found[3].number;
-        CHECK(memcmp(&selected[place], &chosen, sizeof chosen) == 0);
+        const float *const got = &selected[place / width * (width + gap) + place % width];
+        CHECK(memcmp(got, &chosen, sizeof chosen) == 0);
+        if (place % width == width - 1 && place + 1 < total)
+            for (size_t i = 1; i <= gap; i++)
+                CHECK(got[i] == 123.0f);
         if (gives_truths(code)) {
             CHECK(out[place] == wanted.truth);
         } else {

@@ -181,7 +181,7 @@ over("largest", lambda x: _tensor.largest(x, 5), lambda: np.ones((40, 50), np.fl
 over("special", lambda x: _tensor.special("lgamma", x), lambda: np.ones(COUNT))
 
 
-@race("Formula.__call__")
+@race("Formula.__call__", "Formula.shape_of")
 def _formula(_: Path) -> Race:
     formula = _tensor.Formula(("float32", "float32"), [("add", 0, 1, 2)], [(2, False)])
     own = [np.ones(COUNT, np.float32), np.ones(COUNT, np.float32)]

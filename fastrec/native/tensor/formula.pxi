@@ -29,6 +29,34 @@ cdef const void *formula_memory(array, int type, list kept) except NULL:
         PyBuffer_Release(&view)
 
 
+cdef bint formula_rows(into, c.fr_formula_result *result) except -1:
+    """Set the rows of an array as the result; return False unless they have equal distances."""
+    cdef Py_buffer view
+    cdef ptrdiff_t pitch = sizeof(float)
+    cdef int d
+    PyObject_GetBuffer(into, &view, PyBUF_STRIDED | PyBUF_FORMAT | PyBUF_WRITABLE)
+    try:
+        if view.format[0] != b"f" or not into.flags.aligned:
+            raise TypeError(f"array must be float32, got {into.dtype}")
+        result.data = view.buf
+        result.width = 1
+        for d in range(view.ndim - 1, -1, -1):
+            if view.shape[d] == 1:
+                continue
+            if view.strides[d] != pitch:
+                if result.pitch:
+                    return False
+                result.pitch = view.strides[d]
+            elif not result.pitch:
+                result.width *= view.shape[d]
+            pitch = view.strides[d] * view.shape[d]
+        if not result.pitch:
+            result.width = 0
+        return True
+    finally:
+        PyBuffer_Release(&view)
+
+
 @cython.final
 cdef class _Spread:
     """How arrays of several shapes are broadcast to one."""
@@ -131,6 +159,11 @@ cdef class Formula:
             found.sizes[j] = spread[j][0]
         return found
 
+    def shape_of(self, list arrays):
+        """Return the shape of the results for arrays of these types; None if steps have several."""
+        cdef _Spread spread = self.spread_of(arrays)
+        return None if spread is None else spread.shape
+
     cdef _Spread spread_of(self, list arrays):
         if len(arrays) != len(self.types):
             raise ValueError(f"{len(arrays)} arrays, for {len(self.types)}")
@@ -143,8 +176,12 @@ cdef class Formula:
             found = self.plans[shapes] = self.plan(shapes)
             return found
 
-    def __call__(self, list arrays):
-        """Return results for arrays of these types; None unless all steps have one shape."""
+    def __call__(self, list arrays, into=None):
+        """Return results for arrays of these types; None unless all steps have one shape.
+
+        If there is only one result, of floats, it may be written to `into`. Return None if the rows
+        of `into` do not have equal distances in memory.
+        """
         cdef c.fr_formula formula
         cdef c.fr_formula_input inputs[c.FR_FORMULA_REGISTERS]
         cdef c.fr_formula_result outs[c.FR_FORMULA_REGISTERS]
@@ -169,13 +206,20 @@ cdef class Formula:
         results = []
         for i in range(formula.result_count):
             register, truth = self.results[i]
-            if spread.large:
+            if into is not None:
+                if truth or formula.result_count != 1 or into.shape != spread.shape:
+                    raise ValueError(f"there is no one result of floats of shape {into.shape}")
+                if not formula_rows(into, &outs[i]):
+                    return None
+                result = into
+            elif spread.large:
                 result = empty(spread.shape, np.bool_ if truth else np.float32)
             else:
                 result = np.empty(spread.shape, np.bool_ if truth else np.float32)
             results.append(result)
             outs[i].type = c.FR_FORMULA_BOOL if truth else c.FR_FORMULA_FLOAT32
-            outs[i].data = <void *>formula_memory(result, outs[i].type, kept)
+            if into is None:
+                outs[i].data = <void *>formula_memory(result, outs[i].type, kept)
             outs[i].place = register
         with nogil:
             status = c.fr_formula_run(&formula, &err)

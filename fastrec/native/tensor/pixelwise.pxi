@@ -35,7 +35,17 @@ cdef class PixelSteps:
         check(c.fr_pixel_steps_check(&self.steps, &err), &err)
 
 
-def change_pixels(image, bytes changes, values, *, bint mirror=False):
+cdef object result_or(out, shape):
+    """Return `out`, which must be floats of this shape, or a new array if it is None."""
+    if out is None:
+        return empty(shape, np.float32)
+    if out.dtype != np.float32 or out.shape != shape or not out.flags.c_contiguous:
+        raise ValueError(f"out must be C-contiguous float32 of shape {shape}, "
+                         f"got {out.dtype} of shape {out.shape}")
+    return out
+
+
+def change_pixels(image, bytes changes, values, *, bint mirror=False, out=None):
     """Change the pixels of an image.
 
     Parameters
@@ -48,6 +58,8 @@ def change_pixels(image, bytes changes, values, *, bint mirror=False):
         first value; the first two require three channels.
     mirror : bool
         Reverse the columns.
+    out : ndarray, optional
+        Array for the result, C-contiguous, with its type and shape.
 
     Returns
     -------
@@ -65,7 +77,7 @@ def change_pixels(image, bytes changes, values, *, bint mirror=False):
         raise TypeError("image must be uint8 or float32 of shape (height, width, channels), "
                         f"got {image.dtype} of shape {image.shape}")
     how = PixelSteps(changes, values, image.shape[2])
-    result = empty(image.shape, np.float32)
+    result = result_or(out, image.shape)
     if not result.size:
         return result
     if image.strides[1:] != (image.shape[2] * image.itemsize, image.itemsize) \

@@ -2,7 +2,7 @@
 
 def resize(images, size_t height, size_t width, str method="bilinear", *, bint antialias=False,
            bint align_corners=False, bint half_pixel_centers=True, float scale=1,
-           bint mirror=False, bytes changes=b"", values=None):
+           bint mirror=False, bytes changes=b"", values=None, out=None):
     """Resize images by the formulas of TensorFlow's kernels, in float32.
 
     Parameters
@@ -23,6 +23,8 @@ def resize(images, size_t height, size_t width, str method="bilinear", *, bint a
         Reverse the columns.
     changes, values
         Changes of the results, as in :func:`change_pixels`.
+    out : ndarray, optional
+        Array for the result, C-contiguous, with its type and shape.
 
     Returns
     -------
@@ -56,7 +58,7 @@ def resize(images, size_t height, size_t width, str method="bilinear", *, bint a
         check(status, &err)
         resampler.scale = scale
         then = PixelSteps(changes, values, channels)
-        result = empty((count, height, width, channels), np.float32)
+        result = result_or(out, (count, height, width, channels))
         if count:
             raw = np.ascontiguousarray(images).reshape(-1).view(np.uint8)
             target = result

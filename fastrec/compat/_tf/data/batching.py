@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import itertools
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
 
 import fastrec
+from fastrec import _core
 
 from .. import errors as _errors
 from ..columns import batch_of, column_of, rows_of, shape_of
@@ -30,6 +31,7 @@ from ..tracing.trace import Trace
 from ..width import batched_rows
 from .mapping import EagerMap, Map
 from .pipeline import UNKNOWN, Node, in_columns
+from .rooms import Padded, block_of
 from .sources import parsed_batches, with_fallback
 from .streams import Block, Blocks, Value, Values, flattened, in_blocks, rechunked, steps, taken
 
@@ -58,6 +60,7 @@ class Grouped(Node):
         if size < 1:
             raise invalid("Batch size must be greater than zero.")
         self._size, self._drop = size, drop_remainder
+        self._spares: dict[int, _core.Spares] = {}
 
     @property
     def _known_size(self) -> int | None:
@@ -69,6 +72,11 @@ class Grouped(Node):
             total if total < 0 else total // self._size if self._drop else -(-total // self._size)
         )
 
+    @property
+    def _padded(self) -> Mapping[int, Padded]:
+        """Return the padded shape of each part whose shape is known in advance, by part number."""
+        return {}
+
     def _chunks(self) -> Blocks | None:
         """Return the elements as columns, or None if they must be made one at a time."""
         node = self.inputs[0]
@@ -77,7 +85,14 @@ class Grouped(Node):
         blocks = node.blocks(batched_rows(node.specs, self._size))
         if blocks is not None or not isinstance(node, (Map, EagerMap)):
             return blocks
+        if isinstance(node, Map) and node.trace.is_large:
+            return self._placed(node)
         return node.gathered(self._size, exact=True)
+
+    def _placed(self, node: Map) -> Blocks | None:
+        """Return columns of large elements, which were written to their rows one by one."""
+        stream = node.placed(self._size, self._spares, self._padded)
+        return None if stream is None else _chunked(stream, self._size, block_of)
 
     def _wanted(self, block: Block) -> bool:
         return block[0] == self._size or not self._drop

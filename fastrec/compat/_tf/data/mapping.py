@@ -19,10 +19,11 @@ from ..seeds import kept_for_run, looking_ahead
 from ..specs import TypeSpec
 from ..structure import LEAF, pack
 from ..tracing.calls import Called, drawing
-from ..tracing.trace import Trace
+from ..tracing.trace import Into, Trace
 from ..width import AHEAD, DRAWS, PARSED, limited_rows
 from .functions import Function, failed
 from .pipeline import INFINITE, UNKNOWN, Node, in_columns, loose_spec, lowering
+from .rooms import Place, Row, places
 from .sources import with_fallback
 from .streams import (
     Block,
@@ -281,15 +282,30 @@ class Map(Node):
             return zip(itertools.repeat(False), elements(block))
         return zip(itertools.repeat(True), done)
 
-    def _run(self, row: _Row) -> Value:
+    def _run(self, row: _Row, into: Into | None = None) -> Value:
         """Return the result for an element after the column segment, or for the whole function."""
         is_parsed, value = row
         try:
             if is_parsed:
-                return self.trace.late(value)
-            return self.trace(value, together=lowering())
+                return self.trace.late(value, into)
+            return self.trace(value, together=lowering(), into=into)
         except OpError as error:
             raise failed(error, self._name) from error.__cause__
+
+    def placed(self, size: int, *room: Any) -> Iterator[Place] | None:
+        """Write each element to its row of a batch of `size`; return None for small elements.
+
+        The other arguments are those of :func:`.rooms.places`.
+        """
+        if not lowering() or not self.trace.is_large:
+            return None
+        following = places(size, *room)
+        jobs = zip(self._rows(), following, strict=False)  # an element that raises takes no row
+        return in_order(self._put, jobs, self._workers())
+
+    def _put(self, job: tuple[_Row, Row]) -> Place:
+        row, place = job
+        return place, place.put(self._run(row, place.part))
 
     def _of_one(self, value: Value) -> Value:
         return self._run((False, value))

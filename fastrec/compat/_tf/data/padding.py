@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -19,9 +20,9 @@ from ..specs import TensorSpec, TypeSpec
 from ..tensor import as_array
 from .batching import Grouped
 from .pipeline import Node
+from .rooms import SPARE, Padded
 from .streams import Block, Value, Values, rechunked
 
-_SPARE = 2  # number of released batches to keep for reuse
 _SMALL = 1 << 14  # arrays up to this size in bytes are copied natively in a second step
 
 
@@ -47,7 +48,8 @@ class PaddedBatch(Grouped):
     ) -> None:
         super().__init__(node, size, drop_remainder)
         self._shapes, self._padding = list(shapes), list(padding)
-        self._spares = [_core.Spares(_SPARE) for _ in self._shapes]
+        for number in range(len(self._shapes)):
+            self._spares[number] = _core.Spares(SPARE)
 
     @property
     def specs(self) -> list[TypeSpec]:
@@ -58,6 +60,19 @@ class PaddedBatch(Grouped):
                 sizes = tuple(None if d in (None, -1) else int(d) for d in shape)
             rows = None if sizes is None else (self._known_size, *sizes)
             found.append(TensorSpec(rows, spec.dtype))
+        return found
+
+    @functools.cached_property
+    def _padded(self) -> dict[int, Padded]:
+        found: dict[int, Padded] = {}
+        options = zip(self.inputs[0].specs, self._shapes, self._padding, strict=True)
+        for number, (spec, wanted, filler) in enumerate(options):
+            sizes = spec.shape.sizes
+            if isinstance(spec, TensorSpec) and sizes is not None and spec.dtype.name != "string":
+                pairs = zip(sizes, sizes if wanted is None else wanted, strict=False)
+                known = [size if d in (None, -1) else int(d) for size, d in pairs]
+                if None not in known and (wanted is None or len(wanted) == len(sizes)):
+                    found[number] = cast("tuple[int, ...]", tuple(known)), filler or 0
         return found
 
     def values(self) -> Values:
@@ -73,7 +88,7 @@ class PaddedBatch(Grouped):
         return self._filled(list(zip(*chunk, strict=True)))
 
     def _filled(self, columns: Sequence[Any]) -> Value:
-        options = zip(columns, self._shapes, self._padding, self._spares, strict=True)
+        options = zip(columns, self._shapes, self._padding, self._spares.values(), strict=True)
         return tuple(itertools.starmap(_padded, options))
 
 

@@ -65,6 +65,9 @@ class Op:
         indices of its inputs.
     kinds : str
         The accepted kinds of types, as NumPy's letters. An empty string accepts all types.
+    into : callable, optional
+        The kernel with an additional first argument: a function that returns memory for an array of
+        a shape and type, or None.
     """
 
     def __init__(
@@ -80,6 +83,7 @@ class Op:
         draws: Choosing | None = None,
         only: Callable[[Sequence[int]], tuple[Op, list[int]]] | None = None,
         kinds: str = "",
+        into: Callable[..., Any] | None = None,
     ) -> None:
         self.name: str = name
         self.kernel: Final = kernel
@@ -92,6 +96,7 @@ class Op:
         self.large: bool = large
         self.draws: Final = draws
         self.kinds: str = kinds
+        self.into = into
 
     def but(self: Self, **changes: Any) -> Self:
         """Return the same operation with other attributes."""

@@ -129,7 +129,10 @@ class _Formula:
         """Return the fused operation."""
         self._formula = _tensor.Formula(self._types, *self._parts)
         name = "+".join(node.op.name for node in self.nodes)
+        alone = len(self.specs) == 1 and self.specs[0].dtype.name == "float32"
         op = Op(name, self._one, known_specs(self.specs), self._block)
+        if alone:
+            op = op.but(into=self._into)
         return Node(op, tuple(self.inputs), {}, self.slots, self.specs)
 
     def _one(self, *values: Any) -> Any:
@@ -139,6 +142,15 @@ class _Formula:
         if found is None:
             found = self._apart(values, _kernel_of)
         return found if len(found) > 1 else found[0]
+
+    def _into(self, room: Callable[..., Any], *values: Any) -> Any:
+        """Return the result, written to memory from `room` if it offers any."""
+        known = all(type(value) is np.ndarray for value in values)
+        shape = self._formula.shape_of(list(values)) if known else None
+        out = None if shape is None else room(shape, np.dtype(np.float32))
+        if out is None or self._formula(list(values), out) is None:
+            return self._one(*values)
+        return out
 
     def _block(self, count: int, *blocks: Block) -> Any:
         arrays = aligned(blocks)

@@ -257,10 +257,14 @@ class _OneOfPixels(_One):
         self._dtype = np.dtype(np.uint8) if chain.scale is not None else _SINGLE
 
     def __call__(self, *values: Any) -> Any:
-        found = self._natively(values)
+        return self.into(None, *values)
+
+    def into(self, room: Callable[..., Any] | None, *values: Any) -> Any:
+        """Return the image, written to memory from `room` if it offers any."""
+        found = self._natively(values, room)
         return super().__call__(*values) if found is None else found
 
-    def _natively(self, values: Sequence[Any]) -> Any:
+    def _natively(self, values: Sequence[Any], room: Callable[..., Any] | None) -> Any:
         """Return the result of the native pass; None if values differ from their specs."""
         chain, image = self._chain, values[0]
         if type(image) is not np.ndarray or image.dtype != self._dtype or image.ndim != chain.rank:
@@ -278,8 +282,12 @@ class _OneOfPixels(_One):
         mirror = False
         for node in chain.flips:
             mirror ^= bool(values[self._places[id(node), 1]] < 0.5)
+        out, how = None, chain.resize
+        if room is not None and chain.rank == 3 and not chain.stacked:
+            size = image.shape[:2] if how is None else (how["height"], how["width"])
+            out = room((*size, image.shape[2]), _SINGLE)
         if chain.resize is None:
-            found = _tensor.change_pixels(image, self._changes, numbers, mirror=mirror)
+            found = _tensor.change_pixels(image, self._changes, numbers, mirror=mirror, out=out)
         else:
             found = _tensor.resize(
                 image[np.newaxis],
@@ -288,7 +296,10 @@ class _OneOfPixels(_One):
                 mirror=mirror,
                 changes=self._changes,
                 values=numbers,
+                out=None if out is None else out[np.newaxis],
             )[0]
+        if out is not None:
+            return out
         if chain.rank == 4:
             return found.reshape(shape)
         return found[np.newaxis] if chain.stacked else found
@@ -437,7 +448,8 @@ def fused(
         if (chain := last.get(id(node))) is not None:
             one = chain.joined()
             name = "+".join(each.op.name for each in chain.nodes)
-            op = Op(name, one, known_specs(node.specs), getattr(one, "block", None))
+            block, into = getattr(one, "block", None), getattr(one, "into", None)
+            op = Op(name, one, known_specs(node.specs), block, into=into)
             found.append(node._replace(op=op, inputs=tuple(one.inputs), attributes={}))
         elif id(node) not in gone:
             found.append(node)

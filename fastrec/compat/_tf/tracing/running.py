@@ -6,7 +6,7 @@ An operation with a block kernel processes all elements of a column at once.
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,11 +16,17 @@ from ..ops import Block, refused
 from .recording import Node
 
 
-def run_node(node: Node, slots: list[Any]) -> None:
-    """Run an operation on the slots of one element and store the result in its slots."""
+def run_node(node: Node, slots: list[Any], room: Callable[..., Any] | None = None) -> None:
+    """Run an operation on the slots of one element and store the result in its slots.
+
+    `room` may provide memory for a result of a given shape and type.
+    """
     arguments = [slots[ref] if is_slot else ref for is_slot, ref in node.inputs]
     try:
-        result = node.op.kernel(*arguments, **node.attributes)
+        if room is not None and node.op.into is not None:
+            result = node.op.into(room, *arguments, **node.attributes)
+        else:
+            result = node.op.kernel(*arguments, **node.attributes)
     except (IndexError, ValueError) as error:
         raise refused(error) from error
     if isinstance(result, tuple):

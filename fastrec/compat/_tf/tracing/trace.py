@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,11 +16,14 @@ from ..specs import TypeSpec
 from ..width import LARGE, LARGE_PIXELS
 from .calls import CALLERS, DrawOfPart, Unfit, calling
 from .recording import Node, Recording, raw_of, reference, spec_of
-from .rules import enabled
+from .rules import enabled, moved_to_front
 from .running import as_column, blocks_of, columns_of, live, needed_of, run_node, with_last_uses
 
 _PARTS = {"CentralCrop", "CropToBoundingBox", "RandomCrop", "Slice", "StridedSlice"}  # of images
 _MOST_QUESTIONS = 64  # with constant answers; more mean a loop
+
+
+Into = Callable[[int, tuple[int, ...], np.dtype[Any]], Any]
 
 
 class Trace:
@@ -68,7 +72,10 @@ class Trace:
             node._replace(specs=tuple([specs[slot] for slot in node.slots]))
             for node in recording.nodes
         ]
+        self._recorded = len(specs)
         self.nodes = live(known, self.outputs)
+        if enabled("shapes first"):
+            self.nodes = live(moved_to_front(self.nodes, self.outputs, specs), self.outputs)
         self._count = len(specs)
         references = [ref for node in self.nodes for ref in node.inputs] + self.outputs
         self._find_draws(recording, {slot for is_slot, slot in references if is_slot})
@@ -102,6 +109,7 @@ class Trace:
         from .formulas import with_formulas
 
         specs = self._specs
+        self._numbers = {slot: at for at, (is_slot, slot) in enumerate(self.outputs) if is_slot}
         self._steps = self._fused = self._columns = with_last_uses(self.nodes, self.outputs)
         self._early, self._late = with_last_uses([], []), with_last_uses([], [])
 
@@ -224,9 +232,9 @@ class Trace:
         found = self._run_blocks(self._early, self.given, wanted, count, blocks)
         return [as_column(block, count) for block in found]
 
-    def late(self, values: Sequence[Any]) -> tuple[Any, ...]:
-        """Run the row segment on the values of one element."""
-        return self._run(self._late, self._carried, values)
+    def late(self, values: Sequence[Any], into: Into | None = None) -> tuple[Any, ...]:
+        """Run the row segment on the values of one element; see :meth:`__call__` for `into`."""
+        return self._run(self._late, self._carried, values, into)
 
     @property
     def is_pure(self) -> bool:
@@ -262,29 +270,38 @@ class Trace:
         return first.op.parsing if alone else None
 
     def __call__(
-        self, values: Sequence[Any], parsed: bool = False, together: bool = False
+        self,
+        values: Sequence[Any],
+        parsed: bool = False,
+        together: bool = False,
+        into: Into | None = None,
     ) -> tuple[Any, ...]:
         """Run the trace on the values of one element, or on parsed values if `parsed`.
 
-        Consecutive image operations are fused if `together`.
+        Consecutive image operations are fused if `together`. `into` may provide memory for a
+        result, by result number, shape and type.
         """
         steps = self._fused if together else self._steps
         if parsed:
             return self._run(steps[1:], self.nodes[0].slots, values)
-        return self._run(steps, self.given, values)
+        return self._run(steps, self.given, values, into)
 
     def _run(
         self,
         steps: Sequence[tuple[Node, list[int]]],
         given: Sequence[int],
         values: Sequence[Any],
+        into: Into | None = None,
     ) -> tuple[Any, ...]:
         slots: list[Any] = [None] * self._count
         for slot, value in zip(given, values, strict=True):
             slots[slot] = value
         with np.errstate(all="ignore"):
             for node, done in steps:
-                run_node(node, slots)
+                room = None
+                if into is not None and len(node.slots) == 1 and node.slots[0] in self._numbers:
+                    room = partial(into, self._numbers[node.slots[0]])
+                run_node(node, slots, room)
                 for slot in done:  # frees memory that is in cache for the next operation
                     slots[slot] = None
         return tuple(slots[ref] if is_slot else ref for is_slot, ref in self.outputs)
@@ -301,6 +318,7 @@ class Trace:
             for node, _ in self._fused:
                 if any(slots[slot] is None for slot in node.slots):
                     run_node(node, slots)
+        del slots[self._recorded :]  # these slots differ between traces
         return tuple(slots[ref] if is_slot else ref for is_slot, ref in self.outputs)
 
     def run_block(self, count: int, columns: Sequence[Any], parsed: bool = False) -> list[Any]:
