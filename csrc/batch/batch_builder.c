@@ -17,19 +17,23 @@ static bool has_blocks(const fr_order *order) {
     return order->shuffle == FR_SHUFFLE_BLOCKS && !order->selected;
 }
 
-/* Calls `about` with the records of each block. */
-static void advise(const fr_batch_builder *builder, fr_sampler_list list,
-                   void (*about)(const fr_dataset *dataset, uint64_t number, uint64_t count)) {
-    const fr_blocks blocks = fr_order_blocks(builder->order);
-    for (uint64_t i = 0; i < list.count; i++) {
-        const uint64_t first = fr_blocks_begin(&blocks, list.blocks[i]);
-        const uint64_t end = fr_blocks_begin(&blocks, list.blocks[i] + 1);
-        if (first < end) about(builder->dataset, first, end - first);
-    }
+/* Announces the records that the sampler begins to use. */
+static void announce_entered(fr_batch_builder *builder) {
+    const fr_sampler_ranges entered = fr_sampler_take_entered(&builder->sampler);
+    for (uint64_t i = 0; i < entered.count; i++)
+        fr_dataset_announce(builder->dataset, entered.ranges[i].begin,
+                            entered.ranges[i].end - entered.ranges[i].begin, FR_ANNOUNCE_EXACT);
 }
 
-static void announce_block(const fr_dataset *dataset, uint64_t number, uint64_t count) {
-    fr_dataset_announce(dataset, number, count, FR_ANNOUNCE_EXACT);
+/* Retires the blocks that the sampler does not use any more. */
+static void retire_left(fr_batch_builder *builder) {
+    const fr_blocks blocks = fr_order_blocks(builder->order);
+    const fr_sampler_list left = fr_sampler_take_left(&builder->sampler);
+    for (uint64_t i = 0; i < left.count; i++) {
+        const uint64_t first = fr_blocks_begin(&blocks, left.blocks[i]);
+        const uint64_t end = fr_blocks_begin(&blocks, left.blocks[i] + 1);
+        if (first < end) fr_dataset_retire(builder->dataset, first, end - first);
+    }
 }
 
 /* Before a batch is read, announces the batch that this builder probably makes next. */
@@ -41,7 +45,7 @@ static void announce_next(fr_batch_builder *builder, uint64_t serial) {
         return;
     fr_sampler_numbers(&builder->sampler, &slice, builder->next_numbers);
     if (has_blocks(builder->order))
-        advise(builder, fr_sampler_take_entered(&builder->sampler), announce_block);
+        announce_entered(builder);
     else
         fr_readahead_announce(&builder->ahead, builder->dataset, builder->next_numbers, slice.rows);
     builder->next = serial + builder->stride;
@@ -79,7 +83,7 @@ int fr_batch_builder_init(fr_batch_builder *builder, const fr_dataset *dataset,
 static void retire(fr_batch_builder *builder, const uint64_t *numbers, uint64_t rows) {
     const fr_order *order = builder->order;
     if (has_blocks(order))
-        advise(builder, fr_sampler_take_left(&builder->sampler), fr_dataset_retire);
+        retire_left(builder);
     else
         fr_readahead_retire(builder->dataset, numbers, rows);
 }
@@ -94,7 +98,7 @@ int fr_batch_builder_make(fr_batch_builder *builder, uint64_t serial, const fr_s
     bool announced = builder->next != 0 && builder->next == serial;
     /* Check residency first, because the system reports announced pages as resident. */
     if (has_blocks(builder->order) && builder->ahead.asked && !builder->ahead.warm) {
-        advise(builder, fr_sampler_take_entered(&builder->sampler), announce_block);
+        announce_entered(builder);
         announced = true;
     }
     fr_readahead_begin(&builder->ahead, builder->dataset, numbers, slice->rows, announced);

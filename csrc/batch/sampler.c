@@ -105,20 +105,18 @@ void fr_sampler_numbers(fr_sampler *sampler, const fr_slice *slice, uint64_t *nu
     }
 }
 
-static fr_sampler_list take(fr_sampler_list *list) {
-    const fr_sampler_list taken = *list;
-    list->count = 0;
+fr_sampler_list fr_sampler_take_left(fr_sampler *sampler) {
+    if (sampler->strategy != FR_SAMPLER_BLOCKS) return (fr_sampler_list){0};
+    const fr_sampler_list taken = sampler->as.blocks.left;
+    sampler->as.blocks.left.count = 0;
     return taken;
 }
 
-fr_sampler_list fr_sampler_take_left(fr_sampler *sampler) {
-    if (sampler->strategy != FR_SAMPLER_BLOCKS) return (fr_sampler_list){0};
-    return take(&sampler->as.blocks.left);
-}
-
-fr_sampler_list fr_sampler_take_entered(fr_sampler *sampler) {
-    if (sampler->strategy != FR_SAMPLER_BLOCKS) return (fr_sampler_list){0};
-    return take(&sampler->as.blocks.entered);
+fr_sampler_ranges fr_sampler_take_entered(fr_sampler *sampler) {
+    if (sampler->strategy != FR_SAMPLER_BLOCKS) return (fr_sampler_ranges){0};
+    const fr_sampler_ranges taken = sampler->as.blocks.entered;
+    sampler->as.blocks.entered.count = 0;
+    return taken;
 }
 
 int fr_sampler_passes(const fr_order *order, const fr_slice *slice, uint64_t *passes,

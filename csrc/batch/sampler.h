@@ -22,21 +22,42 @@ typedef struct {
     bool known; /* whether `pass` is set */
 } fr_sampler_pass;
 
-/* FR_SHUFFLE_BLOCKS: the current window of a virtual shard, and the permutation of its records. */
+/* FR_SHUFFLE_BLOCKS: the current window of a virtual shard. */
 typedef struct {
     uint64_t begin, count; /* the window's places of the virtual shard; count 0: not set */
     uint64_t number;       /* number of the window in the virtual shard */
     uint64_t row, rows;    /* range of the window's blocks, numbered in the virtual shard */
     uint64_t larger;       /* number of larger blocks among them */
     uint64_t shift;        /* moves the rows with larger blocks; changes with the epoch */
-    fr_permutation within;
 } fr_sampler_window;
+
+/* FR_SHUFFLE_BLOCKS: the part of a window that a lane shuffles. */
+typedef struct {
+    uint64_t begin;        /* first record, numbered in the window */
+    bool known;            /* whether the other fields and the list are set */
+    fr_permutation within; /* if there is no list */
+} fr_sampler_part;
+
+/* FR_SHUFFLE_BLOCKS: places of a lane, numbered in the lane. */
+typedef struct {
+    uint64_t begin, end;
+} fr_sampler_turns;
 
 /* Numbers of blocks (fr_order_blocks). Some blocks may be empty. */
 typedef struct {
     uint64_t *blocks;
     uint64_t count;
 } fr_sampler_list;
+
+/* Records from `begin` to `end` - 1. */
+typedef struct {
+    uint64_t begin, end;
+} fr_sampler_range;
+
+typedef struct {
+    fr_sampler_range *ranges;
+    uint64_t count;
+} fr_sampler_ranges;
 
 /* FR_SHUFFLE_BLOCKS: the order of the blocks in an epoch, and the state of each virtual shard. */
 typedef struct {
@@ -48,10 +69,17 @@ typedef struct {
     uint64_t span;              /* greatest number of blocks in a window */
     fr_sampler_window *windows; /* one for each virtual shard */
     uint64_t *blocks;           /* numbers of the blocks of each window */
+    uint64_t lanes;             /* number of lanes of each virtual shard */
+    bool whole;                 /* this shard has whole virtual shards */
+    fr_sampler_part *parts;     /* `lanes` for each virtual shard */
+    uint64_t most;              /* number of records in the longest part */
+    uint16_t *shuffled;         /* `most` numbers for each part; NULL if parts are longer */
     uint64_t *ranked;           /* virtual shards in the order in which shards divide a step */
-    uint64_t *next, *end;       /* for each virtual shard, its places in the current step */
+    uint64_t *ranked_lanes;     /* lanes of a virtual shard in the same order */
+    uint64_t *next, *end;       /* places of each virtual shard in the current step */
+    fr_sampler_turns *own;      /* those of each lane that belong to this shard */
     fr_sampler_list left;       /* blocks of earlier windows that were not taken yet */
-    fr_sampler_list entered;    /* blocks of new windows that were not taken yet */
+    fr_sampler_ranges entered;  /* records of new windows that were not taken yet */
 } fr_sampler_blocks;
 
 /* A place of a mixture's round. */
@@ -118,11 +146,12 @@ void fr_sampler_numbers(fr_sampler *sampler, const fr_slice *slice, uint64_t *nu
 
 /*
  * For FR_SHUFFLE_BLOCKS. The first returns the blocks that no later numbers will use. The second
- * returns the blocks that numbers now begin to use. Each block is returned once. The list is valid
- * until the next call.
+ * returns the records that numbers now begin to use; a shard that shares a virtual shard does not
+ * use all records of a block. Each block, or record, is returned once. The list is valid until the
+ * next call.
  */
 fr_sampler_list fr_sampler_take_left(fr_sampler *sampler);
-fr_sampler_list fr_sampler_take_entered(fr_sampler *sampler);
+fr_sampler_ranges fr_sampler_take_entered(fr_sampler *sampler);
 
 /*
  * Gets the pass over its source of each record: the epoch, or for a mixture, whose sources restart

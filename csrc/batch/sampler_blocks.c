@@ -10,11 +10,14 @@
  * rows of a virtual shard have one block each. The larger blocks are in rows at regular distances,
  * from a random row on, so that they come as early and as late as the others.
  *
- * The blocks of a virtual shard are divided into windows, and each window has its own permutation
- * of records. The first windows have different sizes, so that the virtual shards do not all enter a
- * new window at the same time.
+ * The blocks of a virtual shard are divided into windows. The first windows have different sizes,
+ * so that the virtual shards do not all enter a new window at the same time. The lanes of a virtual
+ * shard take its places in turn. A lane has as many adjacent records of each window, its part, and
+ * shuffles them. There are as many lanes as blocks in a window, so that a part is one block, except
+ * in shorter windows at the start and the end of an epoch.
  *
- * Shards divide a step by virtual shard. Virtual shards and shards are sorted by their numbers with
+ * Shards divide a step by virtual shard, and then by lane, so that shards that share a virtual
+ * shard read different blocks. Virtual shards, lanes and shards are sorted by their numbers with
  * the bits reversed, so that adjacent numbers are far apart. Any part of a round of all virtual
  * shards then has about the same number of places for each shard, and a shard reads its own virtual
  * shards even if steps are short. If the number of shards divides that of virtual shards, shard i
@@ -24,30 +27,38 @@
 
 #include "batch/sampler_internal.h"
 
+#define MOST_LANES 16 /* of a virtual shard; longer windows have parts of several blocks */
+/* Longest parts that are shuffled as a list. fr_permutation takes several steps for each record of
+   a short part, and little memory for a long one. */
+#define MOST_LISTED 4096
+
 static uint64_t least(uint64_t a, uint64_t b) {
     return a < b ? a : b;
 }
 
-/* Returns how many places of a virtual shard come before a place of the epoch. */
-static uint64_t count_before(const fr_sampler_blocks *blocks, uint64_t shard, uint64_t place) {
-    return place / blocks->shards + (shard < place % blocks->shards);
+/* Returns how many of the places before `place` belong to `turn`, if `turns` take them in turn. */
+static uint64_t count_before(uint64_t place, uint64_t turns, uint64_t turn) {
+    return place / turns + (turn < place % turns);
 }
 
 /* --- Windows ---------------------------------------------------------------------------------- */
 
-/* Adds the blocks of a virtual shard's window to a list. Empties the list first if it is full. */
-static void add_blocks(const fr_sampler_blocks *blocks, fr_sampler_list *list, uint64_t shard) {
+/* Adds the blocks of a virtual shard's window to the list of blocks that were left. Empties the
+   list first if it is full. */
+static void leave_window(fr_sampler_blocks *blocks, uint64_t shard) {
+    fr_sampler_list *left = &blocks->left;
     const uint64_t rows = blocks->windows[shard].rows;
-    if (list->count + rows > blocks->shards * blocks->span) list->count = 0;
-    memcpy(list->blocks + list->count, blocks->blocks + shard * blocks->span,
-           rows * sizeof *list->blocks);
-    list->count += rows;
+    if (left->count + rows > blocks->shards * blocks->span) left->count = 0;
+    memcpy(left->blocks + left->count, blocks->blocks + shard * blocks->span,
+           rows * sizeof *left->blocks);
+    left->count += rows;
 }
 
 /* Returns the number of larger blocks in the rows of a virtual shard before `row`. */
 static uint64_t larger_before(const fr_sampler_blocks *blocks, uint64_t shard, uint64_t row) {
     const fr_blocks *sizes = &blocks->sizes;
-    return (row * count_before(blocks, shard, sizes->larger) + blocks->windows[shard].shift) /
+    return (row * count_before(sizes->larger, blocks->shards, shard) +
+            blocks->windows[shard].shift) /
            sizes->rows;
 }
 
@@ -103,35 +114,99 @@ static void list_blocks(const fr_sampler_blocks *blocks, const fr_sampler_window
     }
 }
 
+/* Returns the row of a window that has record `within` of the window, which becomes its number in
+   the block. */
+static uint64_t find_row(const fr_sampler_blocks *blocks, const fr_sampler_window *window,
+                         uint64_t *within) {
+    const uint64_t size = blocks->sizes.size, larger = window->larger * (size + 1);
+    if (*within < larger) {
+        const uint64_t row = *within / (size + 1);
+        *within %= size + 1;
+        return row;
+    }
+    const uint64_t row = window->larger + (*within - larger) / size;
+    *within = (*within - larger) % size;
+    return row;
+}
+
+/* Adds records of a window to the list of records that were entered. Empties the list first if it
+   is full. */
+static void enter_records(fr_sampler_blocks *blocks, uint64_t shard, uint64_t first,
+                          uint64_t count) {
+    const fr_sampler_window *window = &blocks->windows[shard];
+    fr_sampler_ranges *entered = &blocks->entered;
+    if (entered->count + blocks->span > blocks->shards * (blocks->span + blocks->lanes))
+        entered->count = 0;
+    while (count) {
+        uint64_t within = first;
+        const uint64_t row = find_row(blocks, window, &within);
+        const uint64_t size = blocks->sizes.size + (row < window->larger);
+        const uint64_t own = least(count, size - within);
+        const uint64_t begin =
+            fr_blocks_begin(&blocks->sizes, blocks->blocks[shard * blocks->span + row]) + within;
+        entered->ranges[entered->count++] = (fr_sampler_range){begin, begin + own};
+        first += own;
+        count -= own;
+    }
+}
+
 static void enter_window(fr_sampler_blocks *blocks, const fr_order *order, uint64_t shard,
                          uint64_t at) {
     fr_sampler_window *window = &blocks->windows[shard];
-    if (window->count) add_blocks(blocks, &blocks->left, shard);
+    if (window->count) leave_window(blocks, shard);
     choose_rows(blocks, window, order, shard, row_at(blocks, shard, at));
     const uint64_t end = window->row + window->rows;
     window->begin = place_of(blocks, shard, window->row);
     window->count = place_of(blocks, shard, end) - window->begin;
     window->larger = larger_before(blocks, shard, end) - larger_before(blocks, shard, window->row);
-    uint64_t state = order->seed ^ (window->number * blocks->shards + shard);
-    fr_permutation_init(&window->within, window->count, fr_splitmix(&state), blocks->epoch);
     list_blocks(blocks, window, shard);
-    add_blocks(blocks, &blocks->entered, shard);
+    for (uint64_t lane = 0; lane < blocks->lanes; lane++)
+        blocks->parts[shard * blocks->lanes + lane].known = false;
+    if (blocks->whole) enter_records(blocks, shard, 0, window->count);
+}
+
+/* --- Records ---------------------------------------------------------------------------------- */
+
+/* Shuffles the part of a window that a lane has. */
+static void begin_part(fr_sampler_blocks *blocks, const fr_order *order, uint64_t shard,
+                       uint64_t lane) {
+    const fr_sampler_window *window = &blocks->windows[shard];
+    const uint64_t each = window->count / blocks->lanes, left = window->count % blocks->lanes;
+    const uint64_t number = shard * blocks->lanes + lane;
+    fr_sampler_part *part = &blocks->parts[number];
+    part->begin = each * lane + least(lane, left);
+    part->known = true;
+    const uint64_t count = each + (lane < left);
+    uint64_t state = order->seed ^ (window->number * blocks->shards * blocks->lanes + number);
+    uint64_t seed = fr_splitmix(&state);
+    if (blocks->shuffled) {
+        uint16_t *shuffled = blocks->shuffled + number * blocks->most;
+        seed ^= blocks->epoch;
+        for (uint64_t i = 0; i < count; i++) {
+            const uint64_t other = (fr_splitmix(&seed) >> 32) * (i + 1) >> 32;
+            shuffled[i] = shuffled[other];
+            shuffled[other] = (uint16_t)i;
+        }
+    } else {
+        fr_permutation_init(&part->within, count, seed, blocks->epoch);
+    }
+    if (!blocks->whole) enter_records(blocks, shard, part->begin, count);
 }
 
 /* Returns the record at a place of a virtual shard. */
 static uint64_t number_at(fr_sampler_blocks *blocks, const fr_order *order, uint64_t shard,
                           uint64_t at) {
-    fr_sampler_window *window = &blocks->windows[shard];
+    const fr_sampler_window *window = &blocks->windows[shard];
     if (at - window->begin >= window->count) enter_window(blocks, order, shard, at);
-    const uint64_t size = blocks->sizes.size, larger = window->larger;
-    uint64_t within = fr_permutation_at(&window->within, at - window->begin), row;
-    if (within < larger * (size + 1)) {
-        row = within / (size + 1);
-        within %= size + 1;
-    } else {
-        row = larger + (within - larger * (size + 1)) / size;
-        within = (within - larger * (size + 1)) % size;
-    }
+    const uint64_t turn = (at - window->begin) / blocks->lanes;
+    const uint64_t lane = (at - window->begin) % blocks->lanes;
+    const uint64_t number = shard * blocks->lanes + lane;
+    const fr_sampler_part *part = &blocks->parts[number];
+    if (!part->known) begin_part(blocks, order, shard, lane);
+    uint64_t within = part->begin;
+    within += blocks->shuffled ? blocks->shuffled[number * blocks->most + turn]
+                               : fr_permutation_at(&part->within, turn);
+    const uint64_t row = find_row(blocks, window, &within);
     return fr_blocks_begin(&blocks->sizes, blocks->blocks[shard * blocks->span + row]) + within;
 }
 
@@ -143,7 +218,7 @@ static void begin_epoch(fr_sampler_blocks *blocks, const fr_order *order, uint64
     fr_sampler_pass_get(&blocks->smaller, smaller, order->seed, epoch);
     for (uint64_t shard = 0; shard < blocks->shards; shard++) {
         fr_sampler_window *window = &blocks->windows[shard];
-        if (window->count) add_blocks(blocks, &blocks->left, shard);
+        if (window->count) leave_window(blocks, shard);
         window->count = 0;
         uint64_t each = fr_splitmix(&state) ^ epoch;
         window->shift = fr_splitmix(&each) % blocks->sizes.rows;
@@ -163,6 +238,23 @@ static void in_turn(fr_sampler_blocks *blocks, const fr_order *order, uint64_t p
     }
 }
 
+/* Selects the places from `begin` to `end` of a virtual shard that belong to a part of a step. They
+   are sorted by lane, and `before` places of the step come before them. */
+static void choose_lanes(fr_sampler_blocks *blocks, uint64_t rank, uint64_t before,
+                         const fr_share *share) {
+    const uint64_t begin = blocks->next[rank], end = blocks->end[rank], lanes = blocks->lanes;
+    const uint64_t stop = share->first + share->rows;
+    for (uint64_t i = 0; i < lanes; i++) {
+        const uint64_t lane = blocks->ranked_lanes[i];
+        const uint64_t from = count_before(begin, lanes, lane);
+        const uint64_t to = count_before(end, lanes, lane), after = before + (to - from);
+        fr_sampler_turns *own = &blocks->own[rank * lanes + lane];
+        own->begin = from + (before < share->first ? least(share->first - before, to - from) : 0);
+        own->end = after > stop ? to - least(after - stop, to - from) : to;
+        before = after;
+    }
+}
+
 /* Selects this shard's part of the step that begins at `place`: the virtual shards with ranks
    from the return value to *last, and the places of each that belong to the part. */
 static uint64_t choose_places(fr_sampler_blocks *blocks, uint64_t place, const fr_share *share,
@@ -171,18 +263,29 @@ static uint64_t choose_places(fr_sampler_blocks *blocks, uint64_t place, const f
     const uint64_t stop = share->first + share->rows;
     for (uint64_t rank = 0; before < stop && rank < blocks->shards; rank++) {
         const uint64_t shard = blocks->ranked[rank];
-        const uint64_t begin = count_before(blocks, shard, place);
-        const uint64_t end = count_before(blocks, shard, place + share->size);
-        const uint64_t after = before + (end - begin);
+        blocks->next[rank] = count_before(place, blocks->shards, shard);
+        blocks->end[rank] = count_before(place + share->size, blocks->shards, shard);
+        const uint64_t after = before + (blocks->end[rank] - blocks->next[rank]);
         if (after > share->first) {
-            blocks->next[shard] = begin + (before < share->first ? share->first - before : 0);
-            blocks->end[shard] = after > stop ? end - (after - stop) : end;
+            choose_lanes(blocks, rank, before, share);
             if (first == UINT64_MAX) first = rank;
             *last = rank;
         }
         before = after;
     }
     return first;
+}
+
+/* Gets the next place of a virtual shard that belongs to the part. Returns false if there is none.
+ */
+static bool take_place(fr_sampler_blocks *blocks, uint64_t rank, uint64_t *at) {
+    const uint64_t lanes = blocks->lanes;
+    while (blocks->next[rank] < blocks->end[rank]) {
+        *at = blocks->next[rank]++;
+        const fr_sampler_turns *own = &blocks->own[rank * lanes + *at % lanes];
+        if (*at / lanes >= own->begin && *at / lanes < own->end) return true;
+    }
+    return false;
 }
 
 /* Returns how many numbers below `count` come before `number` if numbers are sorted by their bits
@@ -220,10 +323,9 @@ static uint64_t part_of_step(fr_sampler_blocks *blocks, const fr_order *order, u
     const uint64_t first = share->done < own.rows ? choose_places(blocks, begin, &own, &last) : 0;
     while (row < own.rows && row < stop) {
         for (uint64_t rank = first; rank <= last && row < stop; rank++) {
-            const uint64_t shard = blocks->ranked[rank];
-            if (blocks->next[shard] >= blocks->end[shard]) continue;
-            const uint64_t at = blocks->next[shard]++;
-            if (row >= share->done) *numbers++ = number_at(blocks, order, shard, at);
+            uint64_t at;
+            if (!take_place(blocks, rank, &at)) continue;
+            if (row >= share->done) *numbers++ = number_at(blocks, order, blocks->ranked[rank], at);
             row++;
         }
     }
@@ -244,32 +346,55 @@ void fr_sampler_blocks_numbers(fr_sampler_blocks *blocks, const fr_order *order,
     }
 }
 
+/* Sets the numbers of lanes, and of records in their longest part. */
+static void plan_lanes(fr_sampler_blocks *blocks, const fr_order *order) {
+    blocks->span = least(order->window, blocks->sizes.rows);
+    blocks->lanes = least(order->window, MOST_LANES);
+    blocks->whole = blocks->shards % order->shard_count == 0;
+    blocks->most = blocks->span * (blocks->sizes.size + 1) / blocks->lanes + 1;
+}
+
 int fr_sampler_blocks_init(fr_sampler_blocks *blocks, const fr_order *order, fr_error *err) {
     const uint64_t shards = order->virtual_shards ? order->virtual_shards : 1;
     *blocks = (fr_sampler_blocks){.shards = shards, .sizes = fr_order_blocks(order)};
-    blocks->span = least(order->window, blocks->sizes.rows);
-    const uint64_t most = shards * blocks->span;
+    plan_lanes(blocks, order);
+    const uint64_t parts = shards * blocks->lanes, most = shards * blocks->span;
     int status = fr_sampler_allocate(&blocks->windows, shards, sizeof *blocks->windows, err);
     if (status == FR_OK)
-        status = fr_sampler_allocate(&blocks->next, 3 * shards, sizeof *blocks->next, err);
+        status = fr_sampler_allocate(&blocks->parts, parts, sizeof *blocks->parts, err);
     if (status == FR_OK)
-        status = fr_sampler_allocate(&blocks->blocks, most, sizeof *blocks->blocks, err);
+        status = fr_sampler_allocate(&blocks->next, 3 * shards + blocks->lanes,
+                                     sizeof *blocks->next, err);
     if (status == FR_OK)
-        status = fr_sampler_allocate(&blocks->left.blocks, 2 * most, sizeof *blocks->blocks, err);
+        status = fr_sampler_allocate(&blocks->own, parts, sizeof *blocks->own, err);
+    if (status == FR_OK)
+        status = fr_sampler_allocate(&blocks->blocks, 2 * most, sizeof *blocks->blocks, err);
+    if (status == FR_OK)
+        status = fr_sampler_allocate(&blocks->entered.ranges, most + parts,
+                                     sizeof *blocks->entered.ranges, err);
+    if (status == FR_OK && blocks->most <= MOST_LISTED)
+        status = fr_sampler_allocate(&blocks->shuffled, parts * blocks->most,
+                                     sizeof *blocks->shuffled, err);
     if (status != FR_OK) fr_sampler_blocks_free(blocks);
     if (status != FR_OK) return status;
     blocks->end = blocks->next + shards;
     blocks->ranked = blocks->end + shards;
+    blocks->ranked_lanes = blocks->ranked + shards;
     for (uint64_t shard = 0; shard < shards; shard++)
         blocks->ranked[count_reversed(shard, shards)] = shard;
-    blocks->entered.blocks = blocks->left.blocks + most;
+    for (uint64_t lane = 0; lane < blocks->lanes; lane++)
+        blocks->ranked_lanes[count_reversed(lane, blocks->lanes)] = lane;
+    blocks->left.blocks = blocks->blocks + most;
     return FR_OK;
 }
 
 void fr_sampler_blocks_free(fr_sampler_blocks *blocks) {
     free(blocks->windows);
+    free(blocks->parts);
     free(blocks->next);
+    free(blocks->own);
     free(blocks->blocks);
-    free(blocks->left.blocks);
+    free(blocks->entered.ranges);
+    free(blocks->shuffled);
     *blocks = (fr_sampler_blocks){0};
 }

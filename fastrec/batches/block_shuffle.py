@@ -10,7 +10,7 @@ import numpy as np
 
 from ..arguments import check_fields, check_int
 
-__all__ = ["BLOCK_BYTES", "BlockShuffle", "Shuffle", "order_fields", "plan_blocks"]
+__all__ = ["BLOCK_BYTES", "BlockShuffle", "Shuffle", "order_fields", "plan_blocks", "plan_tail"]
 
 BLOCK_BYTES = 1 << 20  # least bytes of a block whose size is not given
 _FEWEST, _MOST = 64, 1024  # range of the number of virtual shards, if the dataset has enough blocks
@@ -86,6 +86,16 @@ def plan_blocks(
     # With slightly smaller blocks, 64 readers of 64 MB have a virtual shard each.
     shards = _power_of_two(min(blocks * 16 // 15, count, most))
     return max(1, -(-count // (shards * max(1, blocks // shards)))), shards
+
+
+def plan_tail(block: int, window: int, virtual_shards: int, shards: int) -> int:
+    """Return the number of records that one of several shards knows in advance.
+
+    They are one block of each virtual shard of the shard. Other shards may need records of these
+    blocks too. If several shards share each virtual shard, they are the shard's part of a window.
+    """
+    blocks = virtual_shards * (window if shards > virtual_shards else 1)
+    return -(-block * blocks // shards)
 
 
 def _power_of_two(number: int) -> int:

@@ -113,9 +113,9 @@ class FetchPlanner:
     entries : Entries, optional
         The records that enter a shuffle buffer.
     tail : int, optional
-        For ``"blocks"``: number of records at the end of an epoch that are planned together, so
-        that only the needed records of a block are fetched if they are few. With 0, all blocks are
-        fetched as a whole, which batches that cross epochs require. None for other orders.
+        For ``"blocks"``: number of records that are known in advance, so that only the needed
+        records of a block are fetched if they are few. With 0, all blocks are fetched as a whole,
+        which batches that cross epochs require. None for other orders.
     """
 
     def __init__(
@@ -250,7 +250,11 @@ class FetchPlanner:
                 ]
                 group = self._group(np.concatenate(runs or [step.numbers[:0]]), [])
             found = [owners[each] if each in owners else cut[each] for each in blocks.tolist()]
-            ended = [owners.pop(block) for block in step.left if block in owners]
+            ended = [
+                (owners if block in owners else cut).pop(block)
+                for block in step.left
+                if block in owners or block in cut
+            ]
             if step.is_last:
                 ended += cut.values()
                 cut.clear()
@@ -270,21 +274,28 @@ class FetchPlanner:
 
         If the number of shards does not divide that of virtual shards, several shards need records
         of one block. Whole blocks take fewer requests, so they are fetched as long as at most a
-        tenth of all fetched records is unused. That is known only at the end of an epoch.
+        tenth of all fetched records is unused. That is known when the batches that are known
+        already end with the epoch, or leave the block.
         """
         self._planned += sum(end - begin for begin, end in bounds)
-        if not step.is_near_end:
+        if not self._tail:
+            return {}
+        left = {block for each in (step, *self._ahead) for block in each.left}
+        known = {
+            block: limits
+            for block, limits in zip(fresh, bounds, strict=True)
+            if step.is_near_end or block in left
+        }
+        if not known:
             return {}
         later = [each.numbers for each in self._ahead if each.epoch == step.epoch]
         needed = np.unique(np.concatenate([step.numbers, *later]))
-        limits = np.array(bounds, np.uint64).reshape(-1, 2)
-        begins, ends = np.searchsorted(needed, limits).T.tolist()
-        sizes = {block: end - begin for block, (begin, end) in zip(fresh, bounds, strict=True)}
+        begins, ends = np.searchsorted(needed, np.array([*known.values()], np.uint64)).T.tolist()
         parts = {}
         for begin, end, block in sorted(
-            zip(begins, ends, fresh, strict=True), key=lambda each: each[0] - each[1]
+            zip(begins, ends, known, strict=True), key=lambda each: each[0] - each[1]
         ):
-            unused = sizes[block] - (end - begin)
+            unused = known[block][1] - known[block][0] - (end - begin)
             if _MOST_UNUSED * (self._unused + unused) <= self._planned:
                 self._unused += unused
             else:

@@ -20,7 +20,7 @@ from ..records.record_files import RecordFiles, Source
 from ..records.recovery import samples, skips_records, spread
 from ..records.remote_dataset import RemoteDataset
 from ..storage.options import StorageOptions
-from .block_shuffle import BLOCK_BYTES, plan_blocks
+from .block_shuffle import BLOCK_BYTES, plan_blocks, plan_tail
 from .buckets import Buckets
 from .checkpoint import Start, make_state, read_state, source_identity
 from .late_order import LateOrder
@@ -35,6 +35,7 @@ __all__ = ["OrderSpec", "Ordering"]
 
 _MANY = 32  # minimum number of index requests that cause a warning
 _FEW_BYTES = 16 << 20  # bytes of a dataset that every shard may read
+_MOST_LANES = 16  # of a virtual shard, as in csrc/batch/sampler_blocks.c
 
 
 @dataclass(frozen=True)
@@ -240,27 +241,24 @@ class Ordering:
             self.dataset.block_bytes if isinstance(self.dataset, InflatedDataset) else BLOCK_BYTES
         )
         block, shards = plan_blocks(spec.block, spec.window, count, size, least)
-        if spec.shard[1] > shards and size > _FEW_BYTES and not self._has_warned:
+        lanes = shards * min(spec.window, _MOST_LANES)
+        if spec.shard[1] > lanes and size > _FEW_BYTES and not self._has_warned:
             self._has_warned = True
             warn_caller(
-                f"{spec.shard[1]} shards share {shards} virtual shards of shuffle='blocks', so "
+                f"{spec.shard[1]} shards share {lanes} lanes of shuffle='blocks', so "
                 "several of them read the same blocks; use fewer shards or smaller blocks: "
                 f"BlockShuffle(block=...) below {block} records"
             )
         return replace(spec, block=block, virtual_shards=shards)
 
     def tail_of(self, spec: OrderSpec) -> int | None:
-        """Return the records at the end of an epoch that are planned together, None without blocks.
-
-        They are one block of each virtual shard of this shard. Other shards may need records of
-        these blocks too.
-        """
+        """Return the number of records that are known in advance, None without blocks."""
         if self.selection or spec.shuffle != "blocks":
             return None
         spec = self._planned(spec, self.record_count)
         if spec.batch_across_epochs or spec.shard[1] == 1:
             return 0
-        return -(-spec.block * spec.virtual_shards // spec.shard[1])
+        return plan_tail(spec.block, spec.window, spec.virtual_shards, spec.shard[1])
 
     def native(self, spec: OrderSpec, epoch: int = 0, used: int = 0) -> _core.Order:
         """Return the native order over the files' index, starting at a position of an epoch."""

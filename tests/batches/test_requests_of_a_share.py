@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from fastrec import _core
-from fastrec.batches.block_shuffle import order_fields, plan_blocks
+from fastrec.batches.block_shuffle import order_fields, plan_blocks, plan_tail
 from fastrec.batches.fetch_plans import Entries, FetchPlanner
 from fastrec.batches.order import OrderSpec
 from fastrec.records.remote_dataset import IndexList, RemoteDataset
@@ -79,7 +79,9 @@ def requests_of(
         entries = Entries(
             spec.buffer, _core.Order(dataset.file_counts(), in_order), np.empty(0, np.uint64)
         )
-    tail = spec.block * spec.virtual_shards // ranks if order == "blocks" else None
+    tail = None
+    if order == "blocks":
+        tail = plan_tail(spec.block, spec.window, spec.virtual_shards, ranks)
     for group in FetchPlanner(dataset, native, entries, tail):
         count += len(group.plan.ranges)
         size += group.plan.size
@@ -146,3 +148,31 @@ def test_one_of_64_ranks_of_a_small_dataset_needs_no_records_of_other_virtual_sh
         assert fetched.size <= 1.06 * len(fetched.records) * record_bytes
         # One block continues in the next object.
         assert fetched.requests <= fetched.size / (1.05 * MIB) + 1
+
+
+@pytest.mark.parametrize("batch_size", [16, 128])
+@pytest.mark.parametrize(
+    ("records", "record_bytes"), [(32_496, 8000), (75_000, 8000), (16_248, 8000)]
+)
+def test_one_of_256_readers_shares_a_virtual_shard_but_no_bytes(
+    records: int, record_bytes: int, batch_size: int
+) -> None:
+    # 64 ranks with 4 workers each. Shorter windows have parts of less than a block.
+    for rank in (0, 64, 130):
+        fetched = requests_of("blocks", batch_size, rank, 256, records, record_bytes)
+        assert len(fetched.records) in (records // 256, records // 256 + 1)
+        size = len(fetched.records) * record_bytes
+        assert fetched.size <= 1.15 * size
+        # A part of the first window and of the last one is in at most two blocks, and one block
+        # continues in the next object.
+        assert fetched.requests <= size / MIB + 5
+
+
+@pytest.mark.parametrize(("ranks", "most"), [(12, 1.1), (24, 1.2)])
+def test_ranks_that_do_not_divide_the_virtual_shards_share_few_blocks(
+    ranks: int, most: float
+) -> None:
+    for rank in (1, ranks // 2):
+        fetched = requests_of("blocks", 16, rank, ranks, 250_000, 8000)
+        assert fetched.size <= most * len(fetched.records) * 8000
+        assert fetched.size >= 0.95 * MIB * fetched.requests

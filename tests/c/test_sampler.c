@@ -141,6 +141,54 @@ static void virtual_shards_have_the_same_size(uint64_t count, uint64_t block) {
     }
 }
 
+/* Shards that share a virtual shard have lanes of their own. The records that a sampler reports as
+   entered are exactly those that the shard takes, in few ranges: its parts of the windows. */
+static void a_lane_has_adjacent_records(uint64_t shards, uint64_t count, fr_uneven uneven) {
+    enum { VIRTUAL_SHARDS = 8, WINDOW = 4 };
+    bool entered[MOST] = {false};
+    uint64_t numbers[64];
+    for (uint64_t shard = 0; shard < shards; shard++) {
+        fr_order order = {.count = count,
+                          .shuffle = FR_SHUFFLE_BLOCKS,
+                          .seed = 3,
+                          .epochs = 1,
+                          .uneven = uneven,
+                          .shard_index = shard,
+                          .shard_count = shards,
+                          .batch_size = 64 / shards,
+                          .block = 10,
+                          .window = WINDOW,
+                          .virtual_shards = VIRTUAL_SHARDS};
+        fr_sampler sampler;
+        fr_slice slice;
+        uint64_t ranges = 0, left = 0;
+        const fr_blocks blocks = fr_order_blocks(&order);
+        CHECK(fr_sampler_init(&sampler, &order, NULL) == FR_OK);
+        for (uint64_t serial = 0; fr_order_slice(&order, serial, &slice) == FR_OK; serial++) {
+            fr_sampler_numbers(&sampler, &slice, numbers);
+            const fr_sampler_ranges list = fr_sampler_take_entered(&sampler);
+            ranges += list.count;
+            for (uint64_t i = 0; i < list.count; i++)
+                for (uint64_t n = list.ranges[i].begin; n < list.ranges[i].end; n++, left++) {
+                    CHECK(!entered[n]);
+                    entered[n] = true;
+                }
+            for (uint64_t row = 0; row < slice.rows; row++)
+                CHECK(entered[numbers[row]]);
+            CHECK(left >= slice.rows);
+            left -= slice.rows;
+        }
+        CHECK(left == 0 || uneven == FR_UNEVEN_DROP);
+        if (shards <= VIRTUAL_SHARDS) {
+            CHECK(ranges == blocks.rows * (VIRTUAL_SHARDS / shards));
+        } else { /* A part of a shorter window is in at most two blocks. */
+            const uint64_t windows = blocks.rows / WINDOW + 2;
+            CHECK(ranges <= VIRTUAL_SHARDS * WINDOW / shards * 2 * windows);
+        }
+        fr_sampler_free(&sampler);
+    }
+}
+
 /* Blocks with one record more are no different from the others: over many seeds the first record,
    which is in one of them, and the last record come equally early. */
 static void a_larger_block_may_come_anywhere(void) {
@@ -161,6 +209,26 @@ static void a_larger_block_may_come_anywhere(void) {
         }
     }
     CHECK(early[0] > 900 && early[0] < 1100 && early[1] > 900 && early[1] < 1100);
+}
+
+/* Over many seeds, each record of a block comes equally often at each of its places. */
+static void a_block_is_shuffled_evenly(void) {
+    uint64_t numbers[MOST], found[10][10] = {{0}};
+    for (uint64_t seed = 0; seed < 2000; seed++) {
+        fr_order order = {.count = 10,
+                          .shuffle = FR_SHUFFLE_BLOCKS,
+                          .seed = seed,
+                          .epochs = 1,
+                          .shard_count = 1,
+                          .batch_size = 10,
+                          .block = 10,
+                          .window = 1};
+        CHECK(read_all(&order, numbers) == 10);
+        for (int i = 0; i < 10; i++)
+            found[numbers[i]][i]++;
+    }
+    for (int i = 0; i < 100; i++)
+        CHECK(found[i / 10][i % 10] > 140 && found[i / 10][i % 10] < 260);
 }
 
 static void a_buffer_keeps_records_near_their_place(uint64_t buffer) {
@@ -340,7 +408,13 @@ int main(void) {
             for (uint64_t window = 1; window < 5; window++)
                 blocks_stay_together_and_records_in_their_window(count, block, window);
     a_larger_block_may_come_anywhere();
+    a_block_is_shuffled_evenly();
     blocks_differ_by_one_record();
+    for (uint64_t shards = 1; shards <= 32; shards *= 2)
+        for (uint64_t count = 600; count <= 1000; count += 20 + shards) {
+            a_lane_has_adjacent_records(shards, count, FR_UNEVEN_LONGER);
+            a_lane_has_adjacent_records(shards, count, FR_UNEVEN_DROP);
+        }
     for (uint64_t count = 8; count < MOST / 2; count += 5)
         for (uint64_t block = 1; block < 12; block += 3)
             virtual_shards_have_the_same_size(count, block);
