@@ -96,7 +96,7 @@ static inline uint64_t fr_order_records(const fr_order *order) {
 }
 
 /* The blocks of FR_SHUFFLE_BLOCKS. Each virtual shard has the same number of blocks, and sizes
-   differ by at most one record. The larger blocks are those at the start of the source. */
+   differ by at most one record. The larger blocks are at regular distances in the source. */
 typedef struct {
     uint64_t rows;   /* blocks of each virtual shard */
     uint64_t count;  /* number of all blocks; some are empty if there are fewer records */
@@ -109,7 +109,8 @@ fr_blocks fr_order_blocks(const fr_order *order);
 
 /* Returns the first record of a block, or the end of the last block if `block` is `count`. */
 static inline uint64_t fr_blocks_begin(const fr_blocks *blocks, uint64_t block) {
-    return block * blocks->size + (block < blocks->larger ? block : blocks->larger);
+    const unsigned __int128 larger = (unsigned __int128)block * blocks->larger / blocks->count;
+    return block * blocks->size + (uint64_t)larger;
 }
 
 /* The places of one step that this shard takes. Places are counted from the first place of the

@@ -94,11 +94,16 @@ static void choose_rows(const fr_sampler_blocks *blocks, fr_sampler_window *wind
 /* Returns the block in a row of a virtual shard that has `before` larger blocks in earlier rows. */
 static uint64_t block_of_row(const fr_sampler_blocks *blocks, uint64_t shard, uint64_t row,
                              uint64_t before, bool is_larger) {
-    if (is_larger)
-        return fr_permutation_at(&blocks->larger.permutation, before * blocks->shards + shard);
+    const uint64_t count = blocks->sizes.count, larger = blocks->sizes.larger;
+    unsigned __int128 number;
+    if (is_larger) {
+        number = fr_permutation_at(&blocks->larger.permutation, before * blocks->shards + shard);
+        return (uint64_t)(((number + 1) * count - 1) / larger);
+    }
     const uint64_t turn = blocks->shards - 1 - shard; /* the last ones have one more */
-    return blocks->sizes.larger +
-           fr_permutation_at(&blocks->smaller.permutation, (row - before) * blocks->shards + turn);
+    number =
+        fr_permutation_at(&blocks->smaller.permutation, (row - before) * blocks->shards + turn);
+    return (uint64_t)(number * count / (count - larger));
 }
 
 /* Lists the blocks of a window, the larger ones first. */

@@ -68,20 +68,19 @@ class _Step(NamedTuple):
 
 
 class Blocks(NamedTuple):
-    """The blocks of an order: the first `larger` blocks have ``size + 1`` records each."""
+    """The blocks of an order, which divide the records evenly."""
 
-    size: int
-    larger: int
+    records: int
+    count: int
 
     def of(self, numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
         """Return the block of each record."""
-        end = self.begin(self.larger)
-        rest = self.larger + (numbers - end) // max(1, self.size)
-        return np.where(numbers < end, numbers // (self.size + 1), rest)
+        exact = numbers if self.records * self.count < 2**64 else numbers.astype(object)
+        return (((exact + 1) * self.count - 1) // self.records).astype(np.uint64)
 
     def begin(self, block: int) -> int:
         """Return the first record of a block."""
-        return block * self.size + min(block, self.larger)
+        return block * self.records // self.count
 
 
 class Group(NamedTuple):

@@ -180,12 +180,12 @@ cdef class Order:
 
     @property
     def blocks(self):
-        """Records of a block, and how many blocks at the start of the source have one more.
+        """Number of records, and of the blocks that divide them evenly.
 
         Requires an order of blocks.
         """
         cdef c.fr_blocks blocks = c.fr_order_blocks(&self.order)
-        return blocks.size, blocks.larger
+        return self.order.count, blocks.count
 
     def numbers(self, uint64_t serial):
         """Return the epoch and record numbers of a batch; None after the last batch."""
