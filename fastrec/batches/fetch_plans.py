@@ -71,16 +71,16 @@ class Blocks(NamedTuple):
     """The blocks of an order, which divide the records evenly."""
 
     records: int
-    count: int
+    total: int
 
     def of(self, numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
         """Return the block of each record."""
-        exact = numbers if self.records * self.count < 2**64 else numbers.astype(object)
-        return (((exact + 1) * self.count - 1) // self.records).astype(np.uint64)
+        exact = numbers if self.records * self.total < 2**64 else numbers.astype(object)
+        return (((exact + 1) * self.total - 1) // self.records).astype(np.uint64)
 
     def begin(self, block: int) -> int:
         """Return the first record of a block."""
-        return block * self.records // self.count
+        return block * self.records // self.total
 
 
 class Group(NamedTuple):
