@@ -16,7 +16,7 @@ from ..storage.remote import RemoteFile
 
 __all__ = ["Position", "Start", "make_state", "read_state", "source_identity"]
 
-FORMAT = "fastrec.Batcher/2"
+FORMAT = "fastrec.Batcher/3"
 _TAIL = 16  # last bytes of a file, which contain the checksum of its last record
 
 

@@ -21,7 +21,7 @@ import fastrec
 from fastrec import Batcher
 
 NUMBER = {"i": fastrec.FixedLenFeature((), np.int64)}
-STATE = {"format": "fastrec.Batcher/1", "begin": 0, "epoch": 0, "used": 0, "item": 0}
+STATE = {"format": "fastrec.Batcher/3", "begin": 0, "epoch": 0, "used": 0, "item": 0}
 STATE |= {"in_step": True}
 SHUFFLES = [False, True, "blocks", fastrec.BlockShuffle(3, 2), 7, 1000]
 
@@ -254,6 +254,7 @@ def test_a_state_of_other_files_is_refused_with_the_reason(
         {"format": 3},
         {"format": "fastrec.Batcher/99"},
         {"format": "fastrec.Batcher/1"},
+        {**STATE, "format": "fastrec.Batcher/2"},  # whose blocks had other orders
         {**STATE, "epoch": -1},
         {**STATE, "used": True},
         {**STATE, "item": 2**70},
