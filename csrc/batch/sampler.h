@@ -35,7 +35,7 @@ typedef struct {
 typedef struct {
     uint64_t begin;        /* first record, numbered in the window */
     bool known;            /* whether the other fields and the list are set */
-    fr_permutation within; /* if there is no list */
+    fr_permutation within; /* used without a list */
 } fr_sampler_part;
 
 /* FR_SHUFFLE_BLOCKS: places of a lane, numbered in the lane. */

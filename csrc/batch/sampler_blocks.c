@@ -12,9 +12,10 @@
  *
  * The blocks of a virtual shard are divided into windows. The first windows have different sizes,
  * so that the virtual shards do not all enter a new window at the same time. The lanes of a virtual
- * shard take its places in turn. A lane has as many adjacent records of each window, its part, and
- * shuffles them. There are as many lanes as blocks in a window, so that a part is one block, except
- * in shorter windows at the start and the end of an epoch.
+ * shard take its places in turn. A window is cut into equal parts, one for each lane, and a lane
+ * shuffles the adjacent records of its part. The number of lanes is the number of blocks in a
+ * window, so that a part is one block, except in shorter windows at the start and the end of an
+ * epoch.
  *
  * Shards divide a step by virtual shard, and then by lane, so that shards that share a virtual
  * shard read different blocks. Virtual shards, lanes and shards are sorted by their numbers with
@@ -281,8 +282,7 @@ static uint64_t choose_places(fr_sampler_blocks *blocks, uint64_t place, const f
     return first;
 }
 
-/* Gets the next place of a virtual shard that belongs to the part. Returns false if there is none.
- */
+/* Gets the next place of a virtual shard that belongs to the part. Returns false at the end. */
 static bool take_place(fr_sampler_blocks *blocks, uint64_t rank, uint64_t *at) {
     const uint64_t lanes = blocks->lanes;
     while (blocks->next[rank] < blocks->end[rank]) {

@@ -11,7 +11,7 @@
 
 #include "base/bytes.h"
 
-/* Positions are those of the file. */
+/* Positions are in the file. */
 typedef struct {
     uint64_t begin, end;
     uint64_t records; /* number of its records */

@@ -47,7 +47,7 @@ static bool states_another_size(fr_span frame, uint64_t size) {
     uint8_t stated[8] = {0};
     if (frame.size < 5) return false;
     const uint8_t flags = frame.data[4];
-    const bool is_single = flags & 0x20; /* it has no size of a window, and a size of its content */
+    const bool is_single = flags & 0x20; /* states the size of its content, not of a window */
     const size_t begin = 5 + !is_single + id_sizes[flags & 3];
     const size_t digits = flags >> 6 ? stated_sizes[flags >> 6] : is_single;
     if (!digits || frame.size < begin + digits) return false;

@@ -9,7 +9,7 @@
 
 #include "base/bytes.h"
 
-#define FR_RIEGELI_ZSTD 'z' /* a compression; 0 is none */
+#define FR_RIEGELI_ZSTD 'z' /* a compression; 0 means uncompressed */
 
 /* Takes a number of at most `most` from the front of `*rest`. `what` names it in messages. */
 FR_NODISCARD int fr_riegeli_number(fr_span *rest, uint64_t most, const char *what, uint64_t *value,
@@ -23,7 +23,7 @@ FR_NODISCARD int fr_riegeli_take(fr_span *rest, uint64_t size, const char *what,
  * Takes a stored buffer apart. Returns FR_OK if `*content` is its content, which is true of zstd,
  * too, for a frame of one block that is not compressed. Returns FR_AGAIN if `*content` has to be
  * decompressed to `*size` bytes, at most `most`. A zstd frame that states another size is refused,
- * because libraries make room for the size that it states.
+ * because libraries allocate the size that it states.
  */
 FR_NODISCARD int fr_riegeli_open(uint8_t compression, fr_span stored, uint64_t most,
                                  fr_span *content, size_t *size, fr_error *err);

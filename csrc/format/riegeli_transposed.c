@@ -7,7 +7,7 @@
 #include "format/riegeli_records.h"
 #include "format/wire.h"
 
-/* What nodes do. The first four are their tags, too. */
+/* The actions of nodes. The first four are also tags. */
 enum {
     NOTHING,
     NO_MESSAGE,
@@ -20,7 +20,7 @@ enum {
     MESSAGE_ENDS
 };
 
-/* The lowest three bits of a tag, in addition to those of the wire format. */
+/* A value of the lowest three bits of a tag that the wire format does not have. */
 #define WIRE_MESSAGE_ENDS 6
 #define LEAST_TAG 8
 #define DIGITS 10 /* subtypes of a varint that state its size less one; later ones its value */
@@ -127,7 +127,7 @@ static int check_loops(const program *p, uint32_t *seen, fr_error *err) {
     return FR_OK;
 }
 
-/* Reads the nodes. `tags` has room for the tag of each. */
+/* Reads the nodes. `tags` is an array of one number per node. */
 static int read_nodes(program *p, uint32_t *tags, fr_error *err) {
     const size_t count = p->node_count;
     size_t varints = 0;

@@ -14,7 +14,7 @@
 
 #include "base/bytes.h"
 
-/* What a chunk has after decompression. The spans belong to the caller. */
+/* The parts of a decompressed chunk. The spans belong to the caller. */
 typedef struct {
     fr_span header;         /* from the sizes of the buffers on */
     const fr_span *buckets; /* buffers that were compressed together */

@@ -31,7 +31,7 @@ static const double OVER_FACTORIAL[] = {
 };
 enum { BERNOULLIS = sizeof OVER_INDEX / sizeof *OVER_INDEX };
 
-/* What the type of the results needs. */
+/* Limits that depend on the type of the results. */
 typedef struct {
     double unit;  /* smaller changes end a series or fraction */
     double large; /* from here on, asymptotic series are accurate */

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Riegeli files. Positions are those of the file.
+# Riegeli files. Positions are in the file.
 
 
 cdef enum:
@@ -26,7 +26,7 @@ def riegeli_hash(data):
 def riegeli_chunks(
         uint8_t[::1] window not None, uint64_t begin, uint64_t file_size, uint64_t most,
         bint headers=False):
-    """Read chunks from a window of a file, at whose beginning is a chunk, and verify them.
+    """Read and verify the chunks in a window of a file, which begins with a chunk.
 
     The data of each chunk is moved into one piece, within the window. With `headers`, data is
     neither read nor verified.
@@ -48,10 +48,10 @@ def riegeli_chunks(
         The chunks that the window holds: position, position after it, type, number of records,
         their size, and where its data begins and ends in the window.
     wanted : int
-        Bytes of a window that the first chunk needs, if there are no chunks.
+        Size of a window that holds the first chunk, in bytes, if `chunks` is empty.
     fault : tuple or None
-        The damage after the chunks: name of the status, and cause. The window is then of no more
-        use.
+        The damage after the chunks: name of the status, and cause. The content of the window is
+        then undefined.
     """
     cdef c.fr_riegeli_chunk chunks[CHUNKS]
     cdef c.fr_riegeli_options options

@@ -101,7 +101,7 @@ class ChunkReader:
     def _read(self, begin: int, wanted: int, piece: int) -> memoryview:
         """Return bytes of the file, which the next call may replace; fewer only at its end.
 
-        At least `wanted` bytes are returned. If there is none at hand, `piece` bytes are read.
+        At least `wanted` bytes are returned. If no byte is in memory yet, `piece` bytes are read.
         """
         left = self._left if begin == self._start else self._left[:0]
         if len(left) < max(wanted, 1):

@@ -328,7 +328,7 @@ MOST_STEPS = 100_000_000
 class Bound(NamedTuple):
     """Number of ways to match a text of `n` bytes from one position: ``ways * n ** degree``.
 
-    If `scans` is true, each way may read all of the text.
+    If `scans` is true, each way may read the whole text.
     """
 
     ways: int
@@ -387,7 +387,7 @@ _ALPHABET = (1 << 26) - 1
 def _letters(parts: Sequence[Any]) -> int | None:
     """Return the characters that a single part matches, as bits; None if that is unknown.
 
-    Bit 256 stands for all characters beyond Latin-1. Letters include the ones of the other case.
+    Bit 256 means any character beyond Latin-1. A letter sets the bits of both cases.
     """
     if len(parts) != 1:
         return None

@@ -22,7 +22,7 @@ from . import Array, Block, Op, constant_of, of_type, same_spec
 
 _LINE = 64  # the minimum length of a loop that justifies a call
 _WORTH = 1 << 9  # the minimum number of elements for native code
-# Types; their names are slow to look up.
+# Types are compared, because NumPy computes the name of a type each time.
 _SORTED_NATIVELY = set(map(np.dtype, ("float32", "float64", "int32", "int64", "uint8")))
 _NATIVE = {*_SORTED_NATIVELY, np.dtype("bool")}
 
