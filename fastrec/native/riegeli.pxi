@@ -20,7 +20,7 @@ cdef int decoded(int status, c.fr_error *err) except -1:
 
 def riegeli_hash(data):
     """Compute the checksum that a Riegeli file stores: HighwayHash, 64 bits, with Riegeli's key."""
-    return c.fr_riegeli_hash(Contents(data).span)
+    return c.fr_riegeli_hash(_Contents(data).span)
 
 
 def riegeli_chunks(
@@ -87,7 +87,7 @@ def riegeli_chunk(int kind, uint64_t records, uint64_t size, data, uint64_t begi
     data : bytes-like
     begin : int
     """
-    cdef Contents content = Contents(data)
+    cdef _Contents content = _Contents(data)
     cdef c.fr_riegeli_chunk chunk
     cdef uint8_t *out
     if records >= <uint64_t>1 << 32 or begin >= <uint64_t>1 << 62:
@@ -103,7 +103,7 @@ def riegeli_chunk(int kind, uint64_t records, uint64_t size, data, uint64_t begi
 
 
 @cython.final
-cdef class Contents:
+cdef class _Contents:
     """The bytes of an object, which is held."""
 
     cdef Py_buffer view
@@ -118,11 +118,11 @@ cdef class Contents:
 
 
 @cython.final
-cdef class StoredChunk:
+cdef class _StoredChunk:
     """The data of a chunk, whose buffers `expand` decompresses."""
 
     cdef object source
-    cdef Contents data
+    cdef _Contents data
     cdef c.fr_span rest  # what was not taken yet
     cdef object expand
     cdef uint8_t compression
@@ -130,7 +130,7 @@ cdef class StoredChunk:
 
     def __cinit__(self, data, expand):
         cdef c.fr_span head
-        self.source, self.data, self.expand = data, Contents(data), expand
+        self.source, self.data, self.expand = data, _Contents(data), expand
         self.rest = self.data.span
         if not self.rest.size:
             raise errors.CorruptRecordError("it is empty")
@@ -153,14 +153,14 @@ cdef class StoredChunk:
         """Set `content` to the content of a stored buffer; return what holds it."""
         cdef size_t size
         cdef Py_ssize_t at
-        cdef Contents made
+        cdef _Contents made
         if decoded(c.fr_riegeli_open(self.compression, stored, most, content, &size, &self.err),
                    &self.err) == c.FR_OK:
             return self.data
         at = content.data - self.data.span.data
         packed = memoryview(self.source)[at:at + <Py_ssize_t>content.size]
         found = self.expand(self.compression, packed, size)
-        made = Contents(found)
+        made = _Contents(found)
         if made.span.size != size:
             raise errors.CorruptRecordError(
                 f"a buffer states {size} bytes and has {made.span.size}")
@@ -197,13 +197,13 @@ def riegeli_records(
     if not count:
         return []
     if kind == SIMPLE_CHUNK:
-        return _simple(StoredChunk(data, expand), count, size, first)
+        return _simple(_StoredChunk(data, expand), count, size, first)
     if kind == TRANSPOSED_CHUNK:
-        return _transposed(StoredChunk(data, expand), count, size)
+        return _transposed(_StoredChunk(data, expand), count, size)
     raise errors.CorruptRecordError(f"{bytes([kind & 0xFF])!a} is no known type of a chunk")
 
 
-cdef list _simple(StoredChunk chunk, uint64_t count, size_t size, bint first):
+cdef list _simple(_StoredChunk chunk, uint64_t count, size_t size, bint first):
     cdef c.fr_span part, sizes, values
     cdef uint64_t stated
     cdef size_t *offsets = NULL
@@ -231,7 +231,7 @@ cdef list _simple(StoredChunk chunk, uint64_t count, size_t size, bint first):
         free(offsets)
 
 
-cdef list _transposed(StoredChunk chunk, uint64_t count, size_t size):
+cdef list _transposed(_StoredChunk chunk, uint64_t count, size_t size):
     cdef OwnedBuffer spans = OwnedBuffer(), made = OwnedBuffer(), offsets = OwnedBuffer()
     cdef c.fr_riegeli_transposed parts
     cdef c.fr_span part
