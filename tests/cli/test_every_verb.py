@@ -157,6 +157,7 @@ def test_functions_about_features_name_events(tmp_path: Path) -> None:
             function(path)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="shells of POSIX")
 @pytest.mark.parametrize("verb", [verb for verb in WORDS if verb in VERBS])
 def test_every_verb_reports_closed_standard_streams(verb: str, tmp_path: Path) -> None:

@@ -136,6 +136,7 @@ def outcome(call: Any) -> Any:
         return error
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", EXPRESSIONS)
 def test_an_expression_gives_the_same_under_both_versions(text: str) -> None:
     if text in OTHERWISE:

@@ -145,6 +145,7 @@ def test_a_manifest_comes_back_as_it_was(tmp_path: Path) -> None:
     assert list(Manifest.load(tmp_path / "manifest")) == files
 
 
+@pytest.mark.slow
 def test_the_command_line_writes_manifests_and_holds_files_against_them(folder: Path) -> None:
     def run(*arguments: object) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "fastrec", "verify", *map(str, arguments)]

@@ -250,6 +250,7 @@ def test_a_batcher_takes_a_compression(folder: Path, kind: Any) -> None:
         fastrec.Batcher("x", None, 64, compression="lz4")  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verb", [verb for verb in VERBS if verb != "extract"])
 @pytest.mark.parametrize("pack", [bytes, gzipped])
 def test_every_command_reads_standard_input(
