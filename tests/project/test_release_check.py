@@ -82,7 +82,9 @@ def test_wrong_metadata_is_named(tmp_path: Path, release_check: ModuleType) -> N
 def test_a_module_that_was_not_tested_is_named(tmp_path: Path, release_check: ModuleType) -> None:
     (tmp_path / "tested").mkdir()
     tested = wheel(tmp_path / "tested", release_check, more=("fastrec/old.py",))
-    built = wheel(tmp_path, release_check, more=("fastrec/new.py", "fastrec_io.libs/liba.so.1"))
+    built = wheel(
+        tmp_path, release_check, more=("fastrec/new.py", "fastrec/", "fastrec_io.libs/liba.so.1")
+    )
     assert list(release_check.check_same(built, built)) == []
     assert list(release_check.check_same(built, tested)) == [
         "fastrec/new.py differs from that in some.whl",

@@ -109,7 +109,7 @@ def content_of(path: Path) -> dict[str, int]:
         return {
             member.filename: member.CRC
             for member in archive.infolist()
-            if not re.search(r"\.(libs|dylibs|dist-info)/|\.so$", member.filename)
+            if not re.search(r"\.(libs|dylibs|dist-info)/|\.so$|/$", member.filename)
         }
 
 
