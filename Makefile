@@ -150,11 +150,12 @@ build/sanitize/built: $(SOURCES) | .venv/installed-test
 ## make lint         formats, types, warnings and layers
 lint: lint-python lint-c
 
+# stubtest replaces the cache of mypy, which a test uses, so mypy runs after it.
 lint-python: .venv/installed-test .venv/installed-lint
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	$(BIN)/mypy
 	$(BIN)/stubtest --mypy-config-file pyproject.toml fastrec._core fastrec._tensor
+	$(BIN)/mypy
 	$(BIN)/python tests/tools/type_completeness.py
 	$(BIN)/pytest -q tests/project/test_layering.py tests/project/test_declarations.py \
 	    tests/project/test_language.py
