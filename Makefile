@@ -317,8 +317,7 @@ wheel-check: dist build/wheel/built
 	$(BIN)/python tests/tools/release_check.py --tested build/wheel/*.whl dist/*
 	$(BIN)/cibuildwheel --print-build-identifiers --platform linux --archs x86_64,aarch64
 	$(BIN)/cibuildwheel --print-build-identifiers --platform macos --archs x86_64,arm64
-	$(PYTHON) -m venv .venv-wheel
-	wheel=$$(ls wheelhouse/*.whl) && .venv-wheel/bin/python -m pip install --quiet "$$wheel[test-minimal]"
+	$(ENVIRONMENT) .venv-wheel "$$(ls wheelhouse/*.whl)[test-minimal]"
 	.venv-wheel/bin/python -m pip uninstall --quiet --yes isal
 	HYPOTHESIS_PROFILE=short .venv-wheel/$(PYTEST) -p no:cacheprovider tests/project \
 	    $(sort $(foreach name,$(WITHOUT),$(WITHOUT_$(name))))

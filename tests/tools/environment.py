@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes a virtual environment, or adds to one.
+"""Make a virtual environment, or add to one.
 
     python tests/tools/environment.py FOLDER [--group NAME] [--extra NAME] [PACKAGE ...]
 
 --group adds the packages of a dependency group in pyproject.toml, --extra the wheel in build/wheel
-with the packages of one of its extras.
+with the packages of one of its extras. uv installs packages in a fifth of pip's processor time, so it
+comes first, into build/uv; pip is used if uv fails.
 """
 
 from __future__ import annotations
 
 import argparse
+import ast
 import contextlib
 import os
 import shutil
@@ -19,12 +21,19 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+PIP = ("-m", "pip", "--disable-pip-version-check", "install", "--quiet")
+UV_OPTIONS = {  # and the settings of pip that they stand for
+    "index-url": "--default-index",
+    "extra-index-url": "--index",
+    "find-links": "--find-links",
+    "constraint": "--constraints",
+}
 
 
 @contextlib.contextmanager
 def locked(folder: Path) -> Iterator[None]:
     """Hold the environment's lock, because targets that share it may run at the same time."""
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     with open(folder / "lock", "w") as lock:
         if os.name == "posix":
             import fcntl
@@ -42,29 +51,72 @@ def group_packages(name: str) -> list[str]:
     return list(tomllib.loads(text)["dependency-groups"][name])
 
 
-def complete(folder: Path, packages: list[str], extra: str | None) -> None:
-    python = folder / "bin" / "python"
-    pip: list[str | Path] = [
-        python,
-        "-m",
-        "pip",
-        "--disable-pip-version-check",
-        "install",
-        "--quiet",
+def pip_sources(python: Path) -> list[str]:
+    """Return uv's options for the package indexes and constraints in pip's configuration."""
+    command = [python, "-m", "pip", "config", "list"]
+    listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    configured: dict[str, list[str]] = {}
+    for line in sorted(listed.splitlines()):  # ":env:", which precedes files in pip, is first
+        key, _, value = line.partition("=")
+        configured.setdefault(key.rpartition(".")[2], ast.literal_eval(value).split())
+    return ["--index-strategy", "unsafe-best-match"] + [  # as pip does
+        part
+        for key, option in UV_OPTIONS.items()
+        for value in configured.get(key, ())
+        for part in (option, value)
     ]
-    if not python.exists():
-        subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+
+
+def uv() -> Path | None:
+    """Return uv, which installs packages in a quarter of pip's time; None if it is unavailable."""
+    folder = ROOT / "build" / "uv"
+    program = folder / "bin" / "uv"
+    with locked(folder):
+        if not program.exists():
+            subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+            subprocess.run([folder / "bin" / "python", *PIP, "uv>=0.9"], check=False)
+    return program if program.exists() else None
+
+
+class Environment:
+    """A virtual environment that uv makes and fills, or pip where uv cannot."""
+
+    def __init__(self, folder: Path) -> None:
+        self.python = folder / "bin" / "python"
+        self._uv = uv()
+        if self.python.exists():
+            return
+        if self._uv is None:
+            subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+        else:
+            made = [self._uv, "venv", "--quiet", "--seed", "--allow-existing", "--python"]
+            subprocess.run([*made, sys.executable, folder], check=True)
+
+    def install(self, *packages: str | Path, again: bool = False) -> None:
+        """Install packages; with `again`, replace one of the same version, and nothing else."""
+        if self._uv is not None:
+            force = ("--reinstall", "--no-deps") if again else ()
+            sources = pip_sources(self._uv.with_name("python"))
+            command = [self._uv, "pip", "install", "--quiet", "--python", self.python, *sources]
+            if subprocess.run([*command, *force, *packages], check=False).returncode == 0:
+                return
+            print("uv failed, so pip installs the packages", file=sys.stderr)
+        force = ("--force-reinstall", "--no-deps") if again else ()
+        subprocess.run([self.python, *PIP, *force, *packages], check=True)
+
+
+def complete(folder: Path, packages: list[str], extra: str | None) -> None:
+    environment = Environment(folder)
     if packages:
-        subprocess.run([*pip, *packages], check=True)
+        environment.install(*packages)
     if extra is None:
         return
     (wheel,) = (ROOT / "build" / "wheel").glob("*.whl")
     stamp = folder / "wheel"
-    # A wheel of the version that is installed already replaces it only by force.
     if not stamp.exists() or stamp.stat().st_mtime < wheel.stat().st_mtime:
-        subprocess.run([*pip, "--no-deps", "--force-reinstall", wheel], check=True)
+        environment.install(wheel, again=True)
         stamp.touch()
-    subprocess.run([*pip, f"{wheel}[{extra}]"], check=True)
+    environment.install(f"{wheel}[{extra}]")
 
 
 def main() -> None:
