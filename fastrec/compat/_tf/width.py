@@ -14,7 +14,7 @@ from fastrec.threads.cpus import usable_cpus
 from .specs import TensorSpec, TypeSpec
 
 AHEAD = 64  # elements to have ready where no batches are requested
-PARSED = 16  # records to parse together that may hold encoded images
+BEFORE_LARGE = 16  # rows whose small values are computed together; they may hold images
 READ = 1024  # most records to read together, and most rows to request for a batch
 READ_BYTES = 1 << 25  # most bytes of records to read together in a random order
 DRAWS = 1 << 16  # most random numbers to draw ahead of time

@@ -20,7 +20,7 @@ from ..specs import TypeSpec
 from ..structure import LEAF, pack
 from ..tracing.calls import Called, drawing
 from ..tracing.trace import Into, Trace
-from ..width import AHEAD, DRAWS, PARSED, limited_rows
+from ..width import AHEAD, BEFORE_LARGE, DRAWS, limited_rows
 from .functions import Function, failed
 from .pipeline import INFINITE, UNKNOWN, Node, in_columns, loose_spec, lowering
 from .rooms import Place, Row, places
@@ -267,10 +267,10 @@ class Map(Node):
         return in_order(self._run, self._rows(), self._workers())
 
     def _rows(self) -> Iterator[_Row]:
-        """Return the elements, parsed in blocks if they are parsed records."""
+        """Return the elements, with small values computed in blocks if the input has blocks."""
         blocks = None
         if in_columns() and self.trace.is_divided:
-            blocks = self.inputs[0].blocks(PARSED)
+            blocks = self.inputs[0].blocks(BEFORE_LARGE)
         if blocks is None:
             return zip(itertools.repeat(False), self.inputs[0].stream())
         return flattened(map(self._early, blocks))
@@ -284,9 +284,9 @@ class Map(Node):
 
     def _run(self, row: _Row, into: Into | None = None) -> Value:
         """Return the result for an element after the column segment, or for the whole function."""
-        is_parsed, value = row
+        is_begun, value = row
         try:
-            if is_parsed:
+            if is_begun:
                 return self.trace.late(value, into)
             return self.trace(value, together=lowering(), into=into)
         except OpError as error:

@@ -28,7 +28,7 @@ RULES = {
     "pixels": "run operations on an image in one pass over its pixels",
     "formulas": "run arithmetic in one pass over memory",
     "raw images": "parse the bytes of raw images as images",
-    "parse together": "parse many records before each large row runs alone",
+    "small together": "compute small values of many rows before each large row runs alone",
     "shuffle first": "shuffle the operands of a map instead of its results",
 }
 

@@ -142,7 +142,8 @@ class Trace:
         self._columns = steps(chained(imaged, Distortion))
         if self.is_pure:
             self._fused = alone(self.nodes)
-        if self.is_large and self.parsing is not None and enabled("parse together"):
+        few = not any(_is_large(specs[slot]) for slot in self.given)  # bytes, if rows are gathered
+        if self.is_large and self.is_pure and few and enabled("small together"):
             self._late = alone(self._divide(imaged))
 
     def _find_draws(self, recording: Recording, needed: set[int]) -> None:
@@ -222,7 +223,7 @@ class Trace:
 
     @property
     def is_divided(self) -> bool:
-        """Whether a segment over columns parses records before each row runs alone."""
+        """Whether a segment over columns computes small values before each row runs alone."""
         return bool(self._early)
 
     def early(self, count: int, columns: Sequence[Any]) -> list[Any]:
