@@ -150,7 +150,6 @@ build/sanitize/built: $(SOURCES) | .venv/installed-test
 ## make lint         formats, types, warnings and layers
 lint: lint-python lint-c
 
-# stubtest replaces the cache of mypy, which a test uses, so mypy runs after it.
 lint-python: .venv/installed-test .venv/installed-lint
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check

@@ -5,16 +5,13 @@ from __future__ import annotations
 
 import importlib
 import inspect
-import os
 import pydoc
 import re
 import runpy
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import FunctionType, MethodType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -141,31 +138,15 @@ def test_parameters_have_the_names_of_tensorflow() -> None:
             tf.math.igamma(a=[2.0], x=[1.0])
 
 
-@pytest.mark.slow
-def test_a_type_checker_knows_names_and_parameters(tmp_path: Path) -> None:
-    pytest.importorskip("mypy")
-    program = tmp_path / "program.py"
-    program.write_text(
-        "import fastrec.compat.v1 as tf1\n"
-        "import fastrec.compat.v2 as tf\n"
-        "dataset: tf.data.Dataset = tf.data.Dataset.range(3)\n"
-        "tf.reshape([1, 2], [2, 1], name='x')\n"
-        "tf.math.exp(x=1.0)\n"
-        "tf1.image.crop_and_resize([], [], box_ind=[0], crop_size=[1, 1])\n"
-        "tf.reshape(1, 2, 3, bogus=1)\n"
-        "tf.math.exq(1.0)\n"
-        "tf.image.crop_and_resize([], [], box_ind=[0], crop_size=[1, 1])\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-m", "mypy", str(program)],
-        cwd=ROOT,
-        env={**os.environ, "MYPYPATH": "."},  # the checkout, whose types `make lint` caches
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    lines = {line.split(":")[1] for line in done.stdout.splitlines() if ": error:" in line}
-    assert lines == {"7", "8", "9"}, done.stdout
+if TYPE_CHECKING:
+    # `make lint` fails if mypy accepts a line with a comment, or refuses another.
+    DATASET: v2.data.Dataset = v2.data.Dataset.range(3)
+    v2.reshape([1, 2], [2, 1], name="x")
+    v2.math.exp(x=1.0)
+    v1.image.crop_and_resize([], [], box_ind=[0], crop_size=[1, 1])
+    v2.reshape(1, 2, bogus=1)  # type: ignore[call-arg]
+    v2.math.exq(1.0)  # type: ignore[attr-defined]
+    v2.image.crop_and_resize([], [], box_ind=[0], crop_size=[1, 1])  # type: ignore[call-arg]
 
 
 def test_the_page_about_the_architecture_names_files_that_exist() -> None:

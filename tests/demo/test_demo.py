@@ -23,11 +23,15 @@ from fastrec.demo import stages, training
 from fastrec.demo.classifier import Classifier, area_mean, scaled
 
 pytest.importorskip("PIL")
-pytest.importorskip("sklearn")
 from PIL import Image
 
 BROKEN = ["blue/cut.png", "bomb.ppm", "red/text.png"]
 DEMO = [sys.executable, "-m", "fastrec", "demo"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _scikit_learn() -> None:
+    pytest.importorskip("sklearn")  # here, because each worker collects the tests, and it is slow
 
 
 def demo(*words: object, **how: Any) -> subprocess.CompletedProcess[str]:

@@ -8,6 +8,7 @@ asked for.
 from __future__ import annotations
 
 import errno
+import functools
 import os
 import shutil
 import subprocess
@@ -33,7 +34,6 @@ pytestmark = [
 
 RECORDS = [bytes([i]) * 300_000 for i in range(10)]
 OLD = reference.write_frames(number_records(3))
-NEW = reference.write_frames(RECORDS)
 
 
 @pytest.fixture(scope="module")
@@ -86,6 +86,12 @@ for error in errors:
 """
 
 
+@functools.cache
+def frames() -> bytes:
+    """The frames of RECORDS, computed on use because each worker imports this module."""
+    return reference.write_frames(RECORDS)
+
+
 def expected() -> str:
     import zlib
 
@@ -96,7 +102,7 @@ def expected() -> str:
 def folder(tmp_path: Path) -> Path:
     folder = tmp_path / "under"
     folder.mkdir()
-    (folder / "file").write_bytes(NEW)
+    (folder / "file").write_bytes(frames())
     return folder
 
 
@@ -392,7 +398,7 @@ def test_short_and_interrupted_writes_are_gone_on_from(
     (folder / "file").write_bytes(OLD)
     code = WRITE.format(options=", overwrite=True")
     run(shim, folder, code, limit=limit, call="write", errno=errno.EINTR, at=-3)
-    assert (folder / "file").read_bytes() == NEW
+    assert (folder / "file").read_bytes() == frames()
 
 
 @pytest.mark.parametrize(
@@ -433,7 +439,7 @@ def test_what_is_appended_leaves_what_was_there_alone(
 ) -> None:
     states, new = states_of(shim, tmp_path / "under", ", append=True", "file", there)
     old = OLD if there else b""
-    assert new == old + NEW
+    assert new == old + frames()
     for found in states:
         assert all(content is None or content.startswith(old) for content in found)
     assert states[-1] == {new}

@@ -227,8 +227,9 @@ def test_frames_of_every_kind_in_every_order_are_one_stream(data: Any) -> None:
     assert list(fastrec.Reader(io.BytesIO(stored))) == records
 
 
-@pytest.mark.parametrize("content", [FRAMES, reference.write_frames(number_records(60_000))])
-def test_an_ordinary_frame_is_read_and_has_random_access(tmp_path: Path, content: bytes) -> None:
+@pytest.mark.parametrize("count", [5, 60_000])
+def test_an_ordinary_frame_is_read_and_has_random_access(tmp_path: Path, count: int) -> None:
+    content = reference.write_frames(number_records(count))
     path = put(tmp_path / "a.zst", COMPRESS(content))
     expected = [*fastrec.Reader(io.BytesIO(content))]
     reader = fastrec.Reader(path)

@@ -4,8 +4,8 @@
     python tests/tools/environment.py FOLDER [--group NAME] [--extra NAME] [PACKAGE ...]
 
 --group adds the packages of a dependency group in pyproject.toml, --extra the wheel in build/wheel
-with the packages of one of its extras. uv installs packages in a fifth of pip's processor time, so it
-comes first, into build/uv; pip is used if uv fails.
+with the packages of one of its extras. uv, in build/uv, installs packages in a fifth of pip's
+processor time; pip is used if uv fails.
 """
 
 from __future__ import annotations
