@@ -152,7 +152,8 @@ class Batch(Grouped):
         node = self.inputs[0]
         if not isinstance(node, Map) or node.trace.is_large:
             return None
-        blocks = parsed_batches(node.inputs[0], node.trace, self._size)
+        rows = batched_rows(node.specs, self._size)
+        blocks = parsed_batches(node.inputs[0], node.trace, rows)
         if blocks is None:
             return None
         return ((n, node.trace.run_block(n, columns, parsed=True)) for n, columns in blocks)
