@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -22,10 +22,26 @@ from .tensor import OPERATORS, TensorShape, as_array, convert_to_tensor
 from .tracing.recording import SYMBOL_WRAPPERS, WRAPPERS, Symbol, run, wrap
 
 
+def _kept(method: Callable[[Any], Any]) -> property:
+    """Return a property that computes a part of an eager tensor once, as the same object."""
+
+    def part(self: Any) -> Any:
+        name = method.__name__
+        found = self._parts.get(name)
+        if found is None:
+            found = method(self)
+            if not isinstance(self._raw, Symbol):
+                self._parts[name] = found
+        return found
+
+    return property(part, doc=method.__doc__)
+
+
 class Composite(ABC):
     """A value that consists of several arrays, or the symbol for one."""
 
-    __slots__ = ("_raw",)
+    __slots__ = ("_parts", "_raw")
+    _parts: dict[str, Any]
     _raw: Any
     _operators = OPERATORS
     _tensor = staticmethod(convert_to_tensor)
@@ -37,7 +53,7 @@ class Composite(ABC):
     @classmethod
     def _from(cls, raw: Any) -> Any:
         made = cls.__new__(cls)
-        made._raw = raw
+        made._raw, made._parts = raw, {}
         return made
 
     @property
@@ -82,7 +98,7 @@ class SparseTensor(Composite, SparseMethods):
 
     def __init__(self, indices: Any, values: Any, dense_shape: Any) -> None:
         parts = [convert_to_tensor(each) for each in (indices, values, dense_shape)]
-        self._raw = run(of_sparse.MAKE, parts)._raw
+        self._raw, self._parts = run(of_sparse.MAKE, parts)._raw, {}
 
     @property
     def _spec(self) -> TypeSpec:
@@ -90,17 +106,17 @@ class SparseTensor(Composite, SparseMethods):
             return self._raw.spec
         return SparseTensorSpec(self._raw.dense_shape, _dtype_of(self._raw.values))
 
-    @property
+    @_kept
     def indices(self) -> Any:
         """The indices of the values, of shape (n, rank)."""
         return run(of_sparse.INDICES, [self])
 
-    @property
+    @_kept
     def values(self) -> Any:
         """The values."""
         return run(of_sparse.VALUES, [self])
 
-    @property
+    @_kept
     def dense_shape(self) -> Any:
         """The shape, as a tensor."""
         return run(of_sparse.DENSE_SHAPE, [self])
@@ -138,15 +154,23 @@ class RaggedTensor(Composite, RaggedMethods):
         found: int = self._spec.ragged_rank  # type: ignore[attr-defined]
         return found
 
-    @property
+    @_kept
     def values(self) -> Any:
         """The concatenated rows."""
         return run(of_ragged.VALUES, [self])
 
-    @property
+    @_kept
     def row_splits(self) -> Any:
         """The start of each row, and the end of the last."""
         return run(of_ragged.ROW_SPLITS, [self])
+
+    @_kept
+    def _lengths(self) -> Any:
+        return super().row_lengths()
+
+    def row_lengths(self, axis: int = 1, name: str | None = None) -> Any:
+        """Return the number of values in each row."""
+        return self._lengths if axis == 1 else super().row_lengths(axis)
 
     def to_list(self) -> list[Any]:
         """Return nested lists."""
