@@ -16,7 +16,7 @@ import fastrec.compat.v2 as tf
 from fastrec import encode_example
 from fastrec.compat._tf.data.streams import to_values
 from fastrec.compat._tf.seeds import running
-from fastrec.compat._tf.tracing.rules import RULES, without
+from fastrec.compat._tf.tracing.rules import RULES, enabled, without
 
 Stage = Callable[[Any], Any]
 
@@ -132,8 +132,14 @@ def image(record: Any) -> Any:
     return pixels, tf.sparse.to_dense(found["x"]) * 2.0 + 1.0, tf.shape(pixels)
 
 
+def drawn_image(record: Any) -> Any:
+    pixels, *others = image(record)
+    return (tf.image.random_brightness(pixels, 0.3, seed=5), *others)
+
+
+@pytest.mark.parametrize("function", [image, drawn_image])
 @pytest.mark.parametrize("rule", RULES)
-def test_images_are_the_same_without_a_rule(rule: str) -> None:
+def test_images_are_the_same_without_a_rule(rule: str, function: Any) -> None:
     rows = np.random.default_rng(2).integers(0, 256, (20, 7, 6, 3), np.uint8)
     records = [
         encode_example({"image": [tf.io.encode_png(row).numpy()], "x": [0.5] * (number % 3)})
@@ -141,7 +147,8 @@ def test_images_are_the_same_without_a_rule(rule: str) -> None:
     ]
 
     def batches() -> list[Any]:
-        data = tf.data.Dataset.from_tensor_slices(records).shuffle(7, seed=3).map(image)
+        data = tf.data.Dataset.from_tensor_slices(records).shuffle(7, seed=3).map(function)
+        assert data._node.trace.is_divided == enabled("small together")
         return list(data.padded_batch(6).as_numpy_iterator())
 
     expected = batches()
