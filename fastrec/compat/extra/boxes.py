@@ -350,10 +350,14 @@ def _glimpses(
     corners = np.trunc(places - window / np.float32(2)).astype(np.int64)
     shape = (len(images), *size.tolist(), images.shape[3])
     result = np.zeros(shape, np.float32)
-    if noise == "uniform" and images.size:
-        result[...] = np.random.default_rng().uniform(images.min(), images.max(), shape)
-    elif noise == "gaussian":
-        result[...] = np.random.default_rng().standard_normal(shape)
+    cut = ((corners < 0) | (corners + size > images.shape[1:3])).any(axis=1)
+    if noise == "uniform" and images.size and cut.any():
+        low, high = images.min(), images.max()
+        noises = np.random.default_rng().random((cut.sum(), *shape[1:]), np.float32)
+        result[cut] = low + (high - low) * noises
+    elif noise == "gaussian" and cut.any():
+        noises = np.random.default_rng().standard_normal((cut.sum(), *shape[1:]), np.float32)
+        result[cut] = noises
     for image, glimpse, corner in zip(images, result, corners, strict=True):
         begins, ends = np.maximum(corner, 0), np.minimum(corner + size, images.shape[1:3])
         if (begins < ends).all():

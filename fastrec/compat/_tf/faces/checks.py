@@ -131,6 +131,8 @@ class Checks(Faces):
             data: Any = None,
         ) -> Any:
             first, second = self._version.pair(op.name, x, y)
+            if x is y and sign == "==":  # TensorFlow compares nothing, so that NaN passes as well
+                return self.Assert(True, [], name=name)
             text = f"Condition x {sign} y did not hold element-wise:"
             shown = data or [text, *_named("x", first), *_named("y", second)]
             shown = shown if message is None else [message, *shown]

@@ -348,22 +348,22 @@ SERIALIZE_TENSOR = Op(
 PARSE_TENSOR = Op("ParseTensor", _parsed, lambda *_, out_type: [TensorSpec(None, out_type)])
 
 
-def _three(places: Array, values: Array, sizes: Sequence[int]) -> list[bytes]:
+def _serialized_parts(
+    places: Array, values: Array, sizes: Sequence[int], ends: Sequence[int]
+) -> Array:
+    """Return the indices, the values and the shape of each part between two `ends`."""
     dtype = as_dtype("string" if values.dtype == object else values.dtype)
-    return [
-        tensor_proto.content_of(places, int64),
-        tensor_proto.content_of(values, dtype),
-        _sizes_content(tuple(sizes)),
-    ]
-
-
-@functools.lru_cache(64)
-def _sizes_content(sizes: tuple[int, ...]) -> bytes:
-    return tensor_proto.content_of(np.array(sizes, np.int64), int64)
+    rows = np.empty((len(ends) - 1, 3), object)
+    rows[:, 0] = tensor_proto.contents_of(places, int64, ends)
+    rows[:, 1] = tensor_proto.contents_of(values, dtype, ends)
+    rows[:, 2] = tensor_proto.content_of(np.array(sizes, np.int64), int64)
+    return rows
 
 
 def _serialized(sparse: fastrec.Sparse) -> Array:
-    return np.array(_three(sparse.indices, as_array(sparse.values), sparse.dense_shape), object)
+    places, values = sparse.indices, as_array(sparse.values)
+    (found,) = _serialized_parts(places, values, sparse.dense_shape, [0, len(values)])
+    return np.asarray(found)
 
 
 def _many_serialized(sparse: fastrec.Sparse) -> Array:
@@ -373,13 +373,12 @@ def _many_serialized(sparse: fastrec.Sparse) -> Array:
     if places.size:
         flat_places(places, np.array(sizes), True)
     ends = np.searchsorted(places[:, 0], np.arange(sizes[0] + 1)).tolist()
-    rows = [_three(places[a:b, 1:], values[a:b], sizes[1:]) for a, b in itertools.pairwise(ends)]
-    return np.array(rows, object).reshape(-1, 3)
+    return _serialized_parts(places[:, 1:], values, sizes[1:], ends)
 
 
 def _of_three(number: int, parts: Sequence[bytes], dtype: DType) -> fastrec.Sparse:
     try:
-        places, values, sizes = map(tensor_proto.decode, parts)
+        places, values, sizes = map(tensor_proto.decode_alike, parts)
         places = places.reshape(-1, len(sizes))
     except tensor_proto.UNREADABLE:
         raise invalid("Could not parse serialized proto") from None
@@ -403,7 +402,7 @@ def _deserialized(serialized: Any, *, dtype: DType, rank: int | None) -> fastrec
             "Serialized sparse should have at least 1 serialized tensor, but has a zero dimension "
             f"{shape}"
         )
-    rows = [_of_three(i, parts, dtype) for i, parts in enumerate(texts.reshape(-1, 3).tolist())]
+    rows = [_of_three(i, parts, dtype) for i, parts in enumerate(texts.tolist())]
     ranks = [len(row.dense_shape) for row in rows]
     if other := next((i for i, rank in enumerate(ranks) if rank != ranks[0]), None):
         raise invalid(

@@ -317,6 +317,13 @@ def _ranges(starts: Array, limits: Array, deltas: Array, *, dtype: DType) -> Rag
         raise invalid("Requires delta != 0")
     three: list[Any] = [np.atleast_1d(each) for each in (starts, limits, deltas)]
     a, b, d = np.broadcast_arrays(*three)
+    if a.dtype == np.int32:
+        a, b, d = (each.astype(np.int64) for each in (a, b, d))
+        sizes_of = np.maximum((b - a + d - np.sign(d)) // d, 0)
+        splits = splits_of(sizes_of, np.int64)
+        begins, steps = np.repeat(a - splits[:-1] * d, sizes_of), np.repeat(d, sizes_of)
+        values = (begins + np.arange(splits[-1]) * steps).astype(np.int32)
+        return Ragged(values, splits.astype(dtype.numpy, copy=False))
     numbers: Any = np.arange
     rows: list[Any] = [
         numbers(x, y, z, dtype=a.dtype) for x, y, z in zip(a, b, d, strict=True)

@@ -304,11 +304,12 @@ HISTOGRAM = Op(
 
 
 def _inverted(x: Array) -> Array:
-    counts = _tensor.count_segments(x, len(x))
-    if not (counts == 1).all():
+    places = x.astype(np.intp, copy=False)
+    inverse = np.full_like(x, -1)
+    if len(x) and places.min() >= 0 and places.max() < len(x):
+        inverse[places] = np.arange(len(x), dtype=x.dtype)
+    if (inverse < 0).any():
         raise invalid("x is not a permutation of 0 to its size")
-    inverse = np.empty_like(x)
-    inverse[x] = np.arange(len(x), dtype=x.dtype)
     return inverse
 
 

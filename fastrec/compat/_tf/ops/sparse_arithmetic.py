@@ -14,6 +14,7 @@ from ..shape import in_messages
 from ..specs import SparseTensorSpec, TensorSpec, TypeSpec
 from ..tensor import as_array
 from . import Array, Op, constant_of, same_spec
+from .picking import numbered
 from .segments import combined
 from .sparse import Sparse, dense_array, picked
 
@@ -180,34 +181,77 @@ def _reduce_spec(
 REDUCE = Op("SparseReduce", _reduce, _reduce_spec)
 
 
-def _distance(one: list[Any], other: list[Any]) -> int:
-    """Return the least number of insertions, deletions and replacements (Levenshtein)."""
-    before = list(range(len(other) + 1))
-    for number, value in enumerate(one, 1):
-        row = [number]
-        for at, wanted in enumerate(other):
-            row.append(min(before[at] + (value != wanted), before[at + 1] + 1, row[at] + 1))
-        before = row
-    return before[-1]
+def _distances(one: Array, other: Array, sizes: Array) -> Array:
+    """Return the least numbers of insertions, deletions and replacements (Levenshtein).
+
+    Parameters
+    ----------
+    one, other : ndarray of shape (rows, most)
+        Sequences of numbers that are at least 0, and -1 and -2 after their ends.
+    sizes : ndarray of shape (2, rows)
+        The lengths of the sequences.
+    """
+    steps = np.arange(other.shape[1] + 1)
+    before = np.repeat(steps[np.newaxis], len(one), axis=0)
+    result: Array = sizes[1].copy()
+    for number in range(1, one.shape[1] + 1):
+        row = np.empty_like(before)
+        row[:, 0] = number
+        replaced = before[:, :-1] + (other != one[:, number - 1 : number])
+        np.minimum(replaced, before[:, 1:] + 1, out=row[:, 1:])
+        row -= steps  # then an insertion is the value to the left
+        before = np.minimum.accumulate(row, axis=1) + steps
+        ends = np.flatnonzero(sizes[0] == number)
+        result[ends] = before[ends, sizes[1, ends]]
+    return result
 
 
-def _sequences(sparse: Sparse) -> dict[tuple[int, ...], list[Any]]:
-    rows: dict[tuple[int, ...], list[Any]] = {}
-    for place, value in zip(sparse.indices.tolist(), as_array(sparse.values).tolist(), strict=True):
-        rows.setdefault(tuple(place[:-1]), []).append(value)
-    return rows
+def _rows_of(sparse: Sparse, shape: Sequence[int]) -> Array:
+    """Return the number of the row that each value belongs to, in an array of rows."""
+    places = sparse.indices[:, :-1]
+    if not shape:
+        return np.zeros(len(places), np.int64)
+    return np.asarray(np.ravel_multi_index(tuple(places.T), shape))
+
+
+def _padded_rows(codes: Array, rows: Array, wanted: Array, sizes: Array, padding: int) -> Array:
+    """Return the codes of the wanted rows, which are in ascending order, padded to one length."""
+    whole = np.full((len(wanted), int(sizes.max(initial=0))), padding)
+    number = np.searchsorted(wanted, rows)
+    number[number == len(wanted)] = 0
+    kept = np.flatnonzero(wanted[number] == rows)
+    kept = kept[np.argsort(rows[kept], kind="stable")]
+    begins = np.cumsum(sizes) - sizes
+    number = number[kept]
+    whole[number, np.arange(len(kept)) - begins[number]] = codes[kept]
+    return whole
 
 
 def _edit_distances(hypothesis: Sparse, truth: Sparse, *, normalize: bool) -> Array:
     shapes = hypothesis.dense_shape, truth.dense_shape
     if len(shapes[0]) != len(shapes[1]):
         raise invalid(f"hypothesis_shape and truth_shape must have one rank, got {shapes}")
-    ones, others = _sequences(hypothesis), _sequences(truth)
-    result = np.zeros([max(pair) for pair in zip(*shapes, strict=True)][:-1], np.float32)
-    for place in {*ones, *others}:
-        one, other = ones.get(place, []), others.get(place, [])
-        distance = np.float32(_distance(one, other))
-        result[place] = distance / np.float32(len(other)) if normalize else distance
+    shape = [max(pair) for pair in zip(*shapes, strict=True)][:-1]
+    pair = hypothesis, truth
+    _, codes = numbered(np.concatenate([as_array(each.values) for each in pair]))
+    coded = codes[: len(hypothesis.indices)], codes[len(hypothesis.indices) :]
+    rows = [_rows_of(each, shape) for each in pair]
+    present, place = np.unique(np.concatenate(rows), return_inverse=True)
+    rows = [place[: len(rows[0])], place[len(rows[0]) :]]
+    sizes = np.stack([np.bincount(each, minlength=len(present)) for each in rows])
+    distances = np.zeros(len(present), np.float32)
+    scales = np.frexp(sizes.max(axis=0, initial=0))[1]
+    for scale in np.unique(scales):  # rows of similar lengths, so that little is padded
+        wanted = np.flatnonzero(scales == scale)
+        one, other = (
+            _padded_rows(coded[n], rows[n], wanted, sizes[n, wanted], -1 - n) for n in range(2)
+        )
+        distances[wanted] = _distances(one, other, sizes[:, wanted])
+    result = np.zeros(shape, np.float32)
+    if normalize:
+        with np.errstate(divide="ignore"):  # an empty truth is infinitely far
+            distances /= sizes[1].astype(np.float32)
+    result.reshape(-1)[present] = distances
     return result
 
 

@@ -276,7 +276,12 @@ def _as_string(
         return bytes((spec % value).encode())
 
     result = np.empty(array.size, object)
-    result[:] = [spelled(value) for value in array.reshape(-1).tolist()]
+    values = array.reshape(-1).tolist()
+    if kind == "f" and not (fill == "0" and not np.isfinite(array).all()):
+        whole = "\n".join([spec] * len(values)) % tuple(values)  # one call formats all
+        result[:] = whole.encode().split(b"\n")[: len(values)]
+    else:
+        result[:] = [spelled(value) for value in values]
     return result.reshape(array.shape)
 
 
