@@ -16,7 +16,7 @@ SOURCES := $(wildcard pyproject.toml setup.py tools/*.py pyspark_fastrec.py) \
 C_SOURCES := $(wildcard csrc/*/*.c)
 C_FILES := $(C_SOURCES) $(wildcard csrc/*/*.h tests/c/*.[ch] tests/fuzz/*.[ch] benchmarks/*.c)
 
-.PHONY: help test without lowest quick coverage demo sanitize sanitize-c sanitize-python lint lint-c lint-python \
+.PHONY: help test without lowest quick coverage demo sanitize sanitize-c sanitize-python lint lint-c lint-layers lint-python \
         format arm64 windows fuzz mutants races properties soak faults verdicts oracle integrations environments bench \
         release-objects bench-smoke guard guard-update docs diagrams dist release-check wheel-check clean
 .DELETE_ON_ERROR:
@@ -55,16 +55,16 @@ test: .venv/installed-test
 	.venv/$(PYTEST) --doctest-modules --pyargs tests fastrec
 
 ## make without      the tests that a package concerns, in .venv without that package
+# These packages can take each other's place. wheel-check has none of them, nor the others.
 WITHOUT_isal = tests/records/test_inflater_libraries.py tests/records/test_inflate.py \
     tests/records/test_checkpoints.py tests/records/test_compression.py
-WITHOUT_zstandard = tests/records/test_zstd.py tests/records/test_output_rules.py
 WITHOUT_pyarrow = tests/arrow tests/tables tests/cli/test_hostile_files.py
 WITHOUT_obstore = tests/project/test_mistakes.py tests/storage
 WITHOUT_PIL = tests/images tests/demo tests/cli/test_command_line_page.py tests/project/test_mistakes.py
-WITHOUT_rich = tests/cli/test_in_a_shell.py tests/cli/test_cli.py
 WITHOUT_fsspec = tests/storage/test_store_errors.py tests/storage/test_remote_libraries.py
-WITHOUT_sklearn = tests/demo tests/project/test_layering.py
-WITHOUT = $(patsubst WITHOUT_%,%,$(filter WITHOUT_%,$(.VARIABLES)))
+WITHOUT_OTHERS = tests/records/test_zstd.py tests/records/test_output_rules.py tests/cli/test_in_a_shell.py \
+    tests/cli/test_cli.py
+WITHOUT = $(patsubst WITHOUT_%,%,$(filter-out %_OTHERS,$(filter WITHOUT_%,$(.VARIABLES))))
 without: $(WITHOUT:%=without-%)
 without-%: .venv/installed-test
 	FASTREC_TEST_WITHOUT=$* $(BIN)/pytest -q -m 'not slow' $(WITHOUT_$*)
@@ -122,16 +122,19 @@ sanitize-c:
 	$(DRIVERS) run replay VARIANT=asan
 	$(DRIVERS) run VARIANT=tsan
 
-# The interpreter is not sanitized, so the runtimes are loaded first and cannot find leaks. The tests
-# of the project read sources and pages. Short stacks of allocations, and memory that is kept for the
-# next allocation, save an eighth of the time and hide no error.
+# The interpreter is not sanitized, so the runtimes are loaded first and cannot find leaks. Short stacks
+# of allocations, and memory that is kept for the next allocation, save an eighth of the time and hide no
+# error.
 ASAN_SPEED = malloc_context_size=2:allocator_release_to_os_interval_ms=-1
 # With Python's own allocator, tests take 0.6 of the time, but errors at the ends of short byte strings
-# stay unnoticed. It serves tests of commands, stores and pipelines: others test what they call.
-OWN_ALLOCATOR = $(addprefix tests/,bench cli demo storage tfds viewer) $(wildcard tests/compat/test_v[12]_*.py)
+# stay unnoticed. It serves tests of stores and pipelines: others test what they call.
+# The tests of the project read sources and pages, and those of commands start processes, most of whose
+# time Python takes to start; the functions in C that they call have tests elsewhere.
+UNSANITIZED = $(addprefix tests/,bench cli demo project tfds viewer)
+OWN_ALLOCATOR = tests/storage $(wildcard tests/compat/test_v[12]_*.py)
 sanitize-python: build/sanitize/built
 	@rm -f build/report.*
-	$(call SANITIZED,malloc) tests --ignore=tests/project $(OWN_ALLOCATOR:%=--ignore=%) $(REPORTED)
+	$(call SANITIZED,malloc) tests $(patsubst %,--ignore=%,$(UNSANITIZED) $(OWN_ALLOCATOR)) $(REPORTED)
 	$(call SANITIZED,pymalloc) $(OWN_ALLOCATOR) $(REPORTED)
 SANITIZED = LD_PRELOAD="$$($(CC) -print-file-name=libasan.so) $$($(CC) -print-file-name=libubsan.so)" \
 	ASAN_OPTIONS=detect_leaks=0:$(ASAN_SPEED):log_path=$(CURDIR)/build/report \
@@ -148,7 +151,7 @@ build/sanitize/built: $(SOURCES) | .venv/installed-test
 	@touch $@
 
 ## make lint         formats, types, warnings and layers
-lint: lint-python lint-c
+lint: lint-python lint-c lint-layers
 
 lint-python: .venv/installed-test .venv/installed-lint
 	$(BIN)/ruff check
@@ -156,6 +159,9 @@ lint-python: .venv/installed-test .venv/installed-lint
 	$(BIN)/stubtest --mypy-config-file pyproject.toml fastrec._core fastrec._tensor
 	$(BIN)/mypy
 	$(BIN)/python tests/tools/type_completeness.py
+
+# `make test` runs these, too.
+lint-layers: .venv/installed-test
 	$(BIN)/pytest -q tests/project/test_layering.py tests/project/test_declarations.py \
 	    tests/project/test_language.py
 
@@ -319,7 +325,7 @@ wheel-check: dist build/wheel/built
 	$(ENVIRONMENT) .venv-wheel "$$(ls wheelhouse/*.whl)[test-minimal]"
 	.venv-wheel/bin/python -m pip uninstall --quiet --yes isal
 	HYPOTHESIS_PROFILE=short .venv-wheel/$(PYTEST) -p no:cacheprovider tests/project \
-	    $(sort $(foreach name,$(WITHOUT),$(WITHOUT_$(name))))
+	    $(sort $(foreach name,$(WITHOUT) OTHERS,$(WITHOUT_$(name))))
 
 ## make clean        remove everything that the above made
 clean:
