@@ -24,8 +24,9 @@ FLAGS_coverage = -O0 -g --coverage -fprofile-update=atomic
 CC_release = $(CC)
 FLAGS_release = -O3 -g
 
+# Only for its warnings, which do not depend on optimization.
 CC_clang = clang
-FLAGS_clang = -O2
+FLAGS_clang = -O0
 
 CC_fuzz = clang
 FLAGS_fuzz = $(FLAGS_asan) -fsanitize=fuzzer-no-link
