@@ -88,6 +88,14 @@ def flipped_before_scaling(x: Any) -> Any:
     return tf.image.resize(tf.image.random_flip_left_right(scaled(x), seed=3) * 2.0, [77, 130])
 
 
+def half_as_large(x: Any) -> Any:
+    return tf.image.resize(as_float(x), tf.shape(x)[:2] // 2 + 1) / 255.0
+
+
+def within_a_limit(x: Any) -> Any:
+    return tf.image.resize(x, [100, 61], preserve_aspect_ratio=True) * 0.5
+
+
 def two_views(x: Any) -> Any:
     x = scaled(x)
     return tf.concat([tf.image.adjust_hue(x, 0.1) * 0.5, tf.image.adjust_saturation(x, 2.0)], -1)
@@ -107,9 +115,21 @@ FUNCTIONS: list[Function] = [
     flipped_late,
     flipped_and_scaled,
     flipped_before_scaling,
+    half_as_large,
+    within_a_limit,
     two_views,
     not_a_number,
 ]
+
+
+def test_a_size_of_nothing_is_refused_by_the_operation() -> None:
+    sizes = tf.data.Dataset.from_tensor_slices([[3, 4], [0, 2]])
+    image = tf.constant(photos()[0])
+    made = sizes.map(lambda size: tf.image.resize(as_float(image), size) / 2.0)
+    elements = iter(made)
+    assert next(elements).shape == (3, 4, 3)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="must be positive"):
+        next(elements)
 
 
 def both(make: Callable[[], Any]) -> Iterator[list[Any]]:

@@ -19,6 +19,7 @@ import numpy as np
 from fastrec import _tensor
 from fastrec.images.augment import distort
 
+from ..kernels.pixels import within
 from ..ops import Block, Op, known_specs
 from ..ops.draws import crop_begins
 from ..specs import TypeSpec
@@ -87,12 +88,7 @@ def _resizing(node: Node) -> dict[str, Any] | None:
     how = node.attributes
     if node.op.name != "Resize" or how.get("method", "nearest") == "nearest":
         return None
-    height, width = (node.specs[0].shape.sizes or (None,) * 3)[-3:-1]
-    if not height or not width:
-        return None
     return {
-        "height": height,
-        "width": width,
         "method": how["method"],
         "antialias": how.get("antialias", False),
         "align_corners": how.get("align", False),
@@ -128,7 +124,8 @@ class Pixels(Chain):
     cuts: list[Node] = field(default_factory=list)
     rank: int = 3
     scale: float | None = None  # scale of uint8 input
-    resize: dict[str, Any] | None = None
+    resized: Node | None = None
+    resize: dict[str, Any] | None = None  # the arguments of `resized`, other than the size
     stacked: bool = False  # a leading dimension of 1 was added
     flips: list[Node] = field(default_factory=list)
     changes: list[tuple[str, Node, int]] = field(default_factory=list)  # with operand
@@ -176,7 +173,7 @@ class Pixels(Chain):
         if self.nodes:
             return False
         if self.rank == 3 and (how := _resizing(node)) is not None:
-            self.scale, self.resize = 1.0, how
+            self.scale, self.resized, self.resize = 1.0, node, how
         elif node.op.name in _BYTES and not others:
             self.scale = _BYTES[node.op.name]
         else:
@@ -205,7 +202,7 @@ class Pixels(Chain):
         elif (how := _resizing(node)) is not None:
             if self.resize is not None or self.changes or self.flips:
                 return False
-            self.resize = how
+            self.resized, self.resize = node, how
         else:
             return False
         return True
@@ -282,15 +279,19 @@ class _OneOfPixels(_One):
         mirror = False
         for node in chain.flips:
             mirror ^= bool(values[self._places[id(node), 1]] < 0.5)
-        out, how = None, chain.resize
+        size = self._size(image.shape[:2], values)
+        if size is None:
+            return None
+        out = None
         if room is not None and chain.rank == 3 and not chain.stacked:
-            size = image.shape[:2] if how is None else (how["height"], how["width"])
             out = room((*size, image.shape[2]), _SINGLE)
         if chain.resize is None:
             found = _tensor.change_pixels(image, self._changes, numbers, mirror=mirror, out=out)
         else:
             found = _tensor.resize(
                 image[np.newaxis],
+                size[0],
+                size[1],
                 **chain.resize,
                 scale=chain.scale or 1.0,
                 mirror=mirror,
@@ -303,6 +304,19 @@ class _OneOfPixels(_One):
         if chain.rank == 4:
             return found.reshape(shape)
         return found[np.newaxis] if chain.stacked else found
+
+    def _size(self, size: Sequence[int], values: Sequence[Any]) -> Sequence[int] | None:
+        """Return the height and width of the result; None if the operation refuses them."""
+        node = self._chain.resized
+        if node is None:
+            return size
+        found = np.asarray(values[self._places[id(node), 1]])
+        if found.shape != (2,):
+            return None
+        wanted: list[int] = found.tolist()
+        if node.attributes["keep"]:
+            wanted = within(size, wanted)
+        return wanted if min(wanted) > 0 else None
 
     def _values(self, values: Sequence[Any], channels: int) -> Array | None:
         """Return the operand of each change for each channel."""
