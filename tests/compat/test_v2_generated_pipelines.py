@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import fastrec.compat.v2 as tf
 from fastrec import encode_example
+from fastrec.compat._tf.data.mapping import Map
 from fastrec.compat._tf.data.streams import to_values
 from fastrec.compat._tf.seeds import running
 from fastrec.compat._tf.tracing.rules import RULES, enabled, without
@@ -148,6 +149,7 @@ def test_images_are_the_same_without_a_rule(rule: str, function: Any) -> None:
 
     def batches() -> list[Any]:
         data = tf.data.Dataset.from_tensor_slices(records).shuffle(7, seed=3).map(function)
+        assert isinstance(data._node, Map)
         assert data._node.trace.is_divided == enabled("small together")
         return list(data.padded_batch(6).as_numpy_iterator())
 
