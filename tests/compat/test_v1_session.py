@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import collections
 import threading
+import weakref
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -298,3 +299,19 @@ def test_values_that_are_known_before_a_graph_runs() -> None:
     assert tf.get_static_value(sizes).tolist() == [2, 3]
     assert tf.get_static_value(tf.placeholder(tf.int32)) is None
     assert tf.get_static_value([4]) == [4]
+
+
+def test_a_run_holds_no_value_after_its_last_use() -> None:
+    made: list[weakref.ref[Any]] = []
+
+    def make() -> Any:
+        array = np.ones(8, np.float32)
+        made.append(weakref.ref(array))
+        return array
+
+    whole = tf.py_func(make, [], tf.float32)
+    total = tf.reduce_sum(whole)
+    is_held = tf.py_func(lambda _: made[-1]() is not None, [total], tf.bool)
+    with tf.Session() as session:
+        assert session.run([total, is_held]) == [8, False]
+        assert session.run([whole, is_held])[1]

@@ -54,8 +54,8 @@ def in_one_after_all(x: Any) -> Any:
 def test_elements_have_the_same_bits(function: Callable[..., Any], sizes: Any) -> None:
     made = rows(*sizes).map(function)
     assert isinstance(made._node, Map)
-    assert any("+" in node.op.name for node, _ in made._node.trace._fused)
-    assert any("+" in node.op.name for node, _ in made._node.trace._columns)
+    assert any("+" in node.op.name for node in made._node.trace.fused)
+    assert any("+" in node.op.name for node in made._node.trace.columns)
     compare(lambda: rows(*sizes).map(function))
     compare(lambda: rows(*sizes).map(function, num_parallel_calls=2).batch(4))
     compare(lambda: rows(*sizes).batch(4).map(function))
@@ -110,7 +110,7 @@ def test_numbers_and_vectors_are_calculated_so_too() -> None:
     data = tf.data.Dataset.from_tensor_slices((ROWS[:, 0, :, 0], np.arange(6)))
     made = data.map(function)
     assert isinstance(made._node, Map)
-    assert any("+" in node.op.name for node, _ in made._node.trace._columns)
+    assert any("+" in node.op.name for node in made._node.trace.columns)
     compare(lambda: data.map(function))
     compare(lambda: data.shuffle(3, seed=1).map(function).batch(4))
 
@@ -124,7 +124,7 @@ def test_long_formulas_are_run_in_parts() -> None:
 
     made = rows(8, 9, 3).map(function)
     assert isinstance(made._node, Map)
-    assert 10 < len(made._node.trace._columns) < 40
+    assert 10 < len(made._node.trace.columns) < 40
     compare(lambda: rows(8, 9, 3).map(function))
 
 

@@ -143,7 +143,7 @@ def both(make: Callable[[], Any]) -> Iterator[list[Any]]:
 
 def is_fused(made: Any) -> bool:
     assert isinstance(made._node, Map)
-    return any("+" in node.op.name for node, _ in made._node.trace._fused)
+    return any("+" in node.op.name for node in made._node.trace.fused)
 
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)

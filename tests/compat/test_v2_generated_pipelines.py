@@ -150,7 +150,7 @@ def test_images_are_the_same_without_a_rule(rule: str, function: Any) -> None:
     def batches() -> list[Any]:
         data = tf.data.Dataset.from_tensor_slices(records).shuffle(7, seed=3).map(function)
         assert isinstance(data._node, Map)
-        assert data._node.trace.is_divided == enabled("small together")
+        assert (data._node.trace.divided is not None) == enabled("small together")
         return list(data.padded_batch(6).as_numpy_iterator())
 
     expected = batches()

@@ -13,7 +13,7 @@ from .._tf.dtypes import DType, as_dtype
 from .._tf.errors import invalid
 from .._tf.shape import TensorShape, as_shape
 from ._nodes import Tensor, operators
-from ._plan import frozen, needed
+from ._plan import Plan, frozen, needed
 from .graph import create_op
 
 _Array = np.ndarray[Any, Any]
@@ -141,15 +141,11 @@ def constant_value(tensor: Any) -> _Array | None:
     ops = needed([tensor.op], frozenset())
     if any(op.stateful or op.blocking or op.type == "PlaceholderWithDefault" for op in ops):
         return None
-    values: dict[Tensor, Any] = {}
-    for op in ops:
-        try:
-            with np.errstate(all="ignore"):
-                outputs = op.kernel(None, *[values[tensor] for tensor in op.inputs])
-        except Exception:  # a session raises it
-            return None
-        values.update(zip(op.outputs, outputs, strict=True))
-    value = values[tensor]
+    try:
+        with np.errstate(all="ignore"):
+            (value,) = Plan([tensor], ()).run(None, ())
+    except Exception:  # a session raises it
+        return None
     return value if isinstance(value, np.ndarray) else None
 
 

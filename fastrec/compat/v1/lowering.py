@@ -202,7 +202,7 @@ class BlockPlan:
 
     def _row_by_row(self, count: int, columns: list[Any], threads: bool) -> list[Any]:
         """Return the components of rows, each run alone; in threads if allowed and worthwhile."""
-        width, run = self._width, functools.partial(self._trace, together=True)
+        width, run = self._width, self._trace
         parts = [[None] * count if column is None else rows_of(column) for column in columns]
         values = zip(*parts, strict=True)
         rows: list[tuple[Any, ...]] = []

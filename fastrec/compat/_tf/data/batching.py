@@ -156,7 +156,8 @@ class Batch(Grouped):
         blocks = parsed_batches(node.inputs[0], node.trace, rows)
         if blocks is None:
             return None
-        return ((n, node.trace.run_block(n, columns, parsed=True)) for n, columns in blocks)
+        trace = node.trace.after_parsing
+        return ((n, trace.run_block(n, columns)) for n, columns in blocks)
 
     def parsed(self, trace: Trace) -> Values | None:
         """Return the batches as `trace` parses them."""

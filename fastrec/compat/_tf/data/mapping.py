@@ -207,7 +207,7 @@ class Drawn(Node):
             raise failed(error, "Map") if isinstance(error, OpError) else error from error.__cause__
 
 
-_Row = tuple[bool, Value]  # whether the column segment has run, and the values after it
+_Row = tuple[Trace, Value]  # the trace that has not run yet, and its values
 
 
 def mapped(node: Node, function: Callable[..., Any], parallel: int | None) -> Node:
@@ -261,34 +261,30 @@ class Map(Node):
         parsed = self.inputs[0].parsed(self.trace)
         if parsed is None:
             return self._values()
-        return with_fallback((self.trace(value, parsed=True) for value in parsed), self._values)
+        return with_fallback(map(self.trace.after_parsing, parsed), self._values)
 
     def _values(self) -> Values:
         return in_order(self._run, self._rows(), self._workers())
 
     def _rows(self) -> Iterator[_Row]:
         """Return the elements, with small values computed in blocks if the input has blocks."""
-        blocks = None
-        if in_columns() and self.trace.is_divided:
-            blocks = self.inputs[0].blocks(BEFORE_LARGE)
-        if blocks is None:
-            return zip(itertools.repeat(False), self.inputs[0].stream())
-        return flattened(map(self._early, blocks))
+        parts = self.trace.divided
+        if in_columns() and parts and (blocks := self.inputs[0].blocks(BEFORE_LARGE)) is not None:
+            return flattened(map(functools.partial(self._early, *parts), blocks))
+        return zip(itertools.repeat(self.trace), self.inputs[0].stream())
 
-    def _early(self, block: Block) -> Iterator[_Row]:
+    def _early(self, early: Trace, late: Trace, block: Block) -> Iterator[_Row]:
         try:
-            done = elements((block[0], self.trace.early(*block)))
+            done = elements((block[0], early.run_block(*block)))
         except Exception:  # each row then raises its own error
-            return zip(itertools.repeat(False), elements(block))
-        return zip(itertools.repeat(True), done)
+            return zip(itertools.repeat(self.trace), elements(block))
+        return zip(itertools.repeat(late), done)
 
     def _run(self, row: _Row, into: Into | None = None) -> Value:
         """Return the result for an element after the column segment, or for the whole function."""
-        is_begun, value = row
+        trace, value = row
         try:
-            if is_begun:
-                return self.trace.late(value, into)
-            return self.trace(value, together=lowering(), into=into)
+            return trace(value, into, plain=not lowering())
         except OpError as error:
             raise failed(error, self._name) from error.__cause__
 
@@ -308,7 +304,7 @@ class Map(Node):
         return place, place.put(self._run(row, place.part))
 
     def _of_one(self, value: Value) -> Value:
-        return self._run((False, value))
+        return self._run((self.trace, value))
 
     def blocks(self, count: int) -> Blocks | None:
         return self._columns(count, False) if self.pure else None

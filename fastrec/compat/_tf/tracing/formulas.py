@@ -21,7 +21,7 @@ from ..ops import Block, Op, known_specs
 from ..ops.arithmetic import aligned, of_rows
 from ..specs import TypeSpec
 from .recording import Node
-from .running import columns_of
+from .running import Program, column_program, row_program
 
 _NUMBERS = {
     "Add": "add",
@@ -128,6 +128,10 @@ class _Formula:
     def joined(self) -> Node:
         """Return the fused operation."""
         self._formula = _tensor.Formula(self._types, *self._parts)
+        given = [value if is_slot else None for is_slot, value in self.inputs]
+        wanted = [(True, slot) for slot in self.slots]
+        self._rows = row_program(self.nodes, given, wanted)
+        self._columns = column_program(self.nodes, given, wanted)
         name = "+".join(node.op.name for node in self.nodes)
         alone = len(self.specs) == 1 and self.specs[0].dtype.name == "float32"
         op = Op(name, self._one, known_specs(self.specs), self._block)
@@ -140,7 +144,7 @@ class _Formula:
         if all(type(value) is np.ndarray for value in values):
             found = self._formula(list(values))
         if found is None:
-            found = self._apart(values, _kernel_of)
+            found = self._apart(self._rows, None, values)
         return found if len(found) > 1 else found[0]
 
     def _into(self, room: Callable[..., Any], *values: Any) -> Any:
@@ -156,26 +160,12 @@ class _Formula:
         arrays = aligned(blocks)
         found = of_rows(self._formula, blocks) if arrays is None else self._formula(arrays)
         if found is None:
-            return self._apart(blocks, lambda node, given: columns_of(node, count, given)[0])
+            return self._apart(self._columns, count, blocks)
         return found
 
-    def _apart(
-        self, values: Sequence[Any], run: Callable[[Node, Sequence[Any]], Any]
-    ) -> tuple[Any, ...]:
+    def _apart(self, program: Program, context: Any, values: Sequence[Any]) -> tuple[Any, ...]:
         """Run the operations one by one, for inputs that are not of one shape."""
-        known = {
-            (late, each if late else id(each)): value
-            for (late, each), value in zip(self.inputs, values, strict=True)
-        }
-        for node in self.nodes:
-            given = [known[late, each if late else id(each)] for late, each in node.inputs]
-            known[True, node.slots[0]] = run(node, given)
-        return tuple([known[True, slot] for slot in self.slots])
-
-
-def _kernel_of(node: Node, given: Sequence[Any]) -> Any:
-    found = node.op.kernel(*given, **node.attributes)
-    return found[0] if isinstance(found, tuple) else found
+        return tuple(program.run(context, values))
 
 
 def _users(nodes: Sequence[Node], outputs: Sequence[Reference]) -> dict[int, list[Node | None]]:

@@ -23,7 +23,7 @@ from ..kernels.pixels import within
 from ..ops import Block, Op, known_specs
 from ..ops.draws import crop_begins
 from ..specs import TypeSpec
-from .running import columns_of
+from .running import column_program, row_program
 
 if TYPE_CHECKING:
     from .recording import Node
@@ -223,11 +223,12 @@ class _One:
                     self.inputs.append(reference)
             before = (True, node.slots[0])
 
+        given = [value if is_slot else None for is_slot, value in self.inputs]
+        self._given = given, [before]
+        self._rows = row_program(self._nodes, *self._given)
+
     def __call__(self, *values: Any) -> Any:
-        image = values[0]
-        for node in self._nodes:
-            image = self._run(node, image, values)
-        return image
+        return self._rows.run(None, values)[0]
 
     def others(self, node: Node, image: Any, values: Sequence[Any]) -> list[Any]:
         """Return the inputs of a member."""
@@ -361,12 +362,10 @@ class _OneOfMany(_One):
 
     def block(self, count: int, *blocks: Block) -> Any:
         """Return the changed images."""
-        image, steps = blocks[0], self._steps(count, blocks)
+        steps = self._steps(count, blocks)
         if steps is not None:
-            return distort(image.value, **steps)
-        for node in self._nodes:
-            (image,) = columns_of(node, count, self.others(node, image, blocks))
-        return image
+            return distort(blocks[0].value, **steps)
+        return column_program(self._nodes, *self._given).run(count, blocks)[0]
 
     def _steps(self, count: int, blocks: Sequence[Block]) -> dict[str, Any] | None:
         """Return the arguments of :func:`distort`; None if it does not support these values."""

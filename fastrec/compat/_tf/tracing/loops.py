@@ -235,7 +235,7 @@ class _Rows:
         count, specs = _length(columns), self._part.specs
         if self._alone or not count:
             rows = zip(*map(rows_of, columns), strict=False)
-            return stacked([self._part([*row, *outer], together=True) for row in rows], specs)
+            return stacked([self._part([*row, *outer]) for row in rows], specs)
         given = [Block(each[:count], True) for each in columns]
         given.extend(Block(value, False) for value in outer)
         found = [as_column(each, count) for each in self._part.run_blocks(count, given)]
@@ -302,7 +302,7 @@ class _While:
         before, inside = values[count:of_test], values[of_test:]
         return turned(
             lambda state: test([*state, *before])[0],
-            lambda state: body([*state, *inside], together=True),
+            lambda state: body([*state, *inside]),
             values[:count],
             int(most),
         )
@@ -402,7 +402,7 @@ class _Fold:
         state, outer = values[self._rows : begins], values[begins:]
         _length(columns)
         return folded(
-            lambda state, row: part([*state, *row, *outer], together=True),
+            lambda state, row: part([*state, *row, *outer]),
             list(zip(*map(rows_of, columns), strict=False)),
             state,
             self._reverse,

@@ -170,7 +170,7 @@ class _Choice:
             raise invalid(f"pred must be a scalar, but it has shape {list(np.shape(value))}")
         at = self._at(value)
         given = [inputs[place - 1] for place in self._places[at]]
-        return self._parts[at](given, together=True)
+        return self._parts[at](given)
 
     def _at(self, value: Any) -> int:
         return self._numbers.get(int(value), len(self._parts) - 1)
@@ -384,13 +384,13 @@ class Branches:
         """Return the structure and the parts of the function's result for one element."""
         path: Path = ()
         drawn: list[Any] = []
-        slots: list[Any] = []
+        known: dict[int, Any] = {}
         while True:
             trace, structure = self._way(path)
             for at in range(len(drawn), len(trace.draws)):
                 draw: Draw = trace.draws[at]
                 drawn.append(draw.one(called.state(draw.start, trace.places[at])))
-            found = trace.resumed((*values, *drawn), slots)
+            found = trace.resumed((*values, *drawn), known)
             if structure is not _Question:
                 return structure, list(found)
             path = (*path, bool(found[0]))

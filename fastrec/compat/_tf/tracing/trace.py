@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,16 @@ from ..width import LARGE, LARGE_PIXELS
 from .calls import CALLERS, DrawOfPart, Unfit, calling
 from .recording import Node, Recording, raw_of, reference, spec_of
 from .rules import enabled, moved_to_front
-from .running import as_column, blocks_of, columns_of, live, needed_of, run_node, with_last_uses
+from .running import (
+    Program,
+    as_column,
+    blocks_of,
+    column_program,
+    columns_of,
+    live,
+    needed_of,
+    row_program,
+)
 
 _PARTS = {"CentralCrop", "CropToBoundingBox", "RandomCrop", "Slice", "StridedSlice"}  # of images
 _MOST_QUESTIONS = 64  # with constant answers; more mean a loop
@@ -76,7 +85,6 @@ class Trace:
         self.nodes = live(known, self.outputs)
         if enabled("shapes first"):
             self.nodes = live(moved_to_front(self.nodes, self.outputs, specs), self.outputs)
-        self._count = len(specs)
         references = [ref for node in self.nodes for ref in node.inputs] + self.outputs
         self._find_draws(recording, {slot for is_slot, slot in references if is_slot})
         self.is_large = self._makes_large(specs)
@@ -88,6 +96,8 @@ class Trace:
     ) -> Trace:
         """Return a trace of some operations without draws, with other inputs and outputs."""
         found = copy.copy(self)
+        for name in ("after_parsing", "divided"):
+            vars(found).pop(name, None)
         found.nodes, found.given, found.outputs = list(nodes), list(given), list(outputs)
         found.specs = [self._specs[ref] if is_slot else spec_of(ref) for is_slot, ref in outputs]
         found._fuse()
@@ -109,42 +119,35 @@ class Trace:
         from .formulas import with_formulas
 
         specs = self._specs
-        self._numbers = {slot: at for at, (is_slot, slot) in enumerate(self.outputs) if is_slot}
-        self._steps = self._fused = self._columns = with_last_uses(self.nodes, self.outputs)
-        self._early, self._late = with_last_uses([], []), with_last_uses([], [])
+        self._programs: dict[Any, Program] = {}
+        self.fused = self.columns = self.nodes
+        self._rest: tuple[list[int], list[int], Program] | None = None
 
         def joined(nodes: Sequence[Node]) -> list[Node]:
             if not enabled("formulas"):
                 return list(nodes)
             return with_formulas(nodes, self.outputs, specs, spec_of)
 
-        def steps(nodes: Sequence[Node]) -> list[tuple[Node, list[int]]]:
-            return with_last_uses(nodes, self.outputs)
-
         if not self.is_large and all(spec.shape.ndims not in (3, 4) for spec in specs):
             if self.is_pure and len(self.nodes) > 1:
-                self._fused = self._columns = steps(joined(self.nodes))
+                self.fused = self.columns = joined(self.nodes)
             return
         from .fusing import Distortion, Pixels, fused  # rarely needed
-        from .rules import with_images
 
         def chained(nodes: Sequence[Node], kind: type[Any]) -> list[Node]:
             if not enabled("pixels"):
                 return joined(nodes)
             return joined(fused(nodes, self.outputs, specs, spec_of, kind))
 
-        def alone(nodes: Sequence[Node]) -> list[tuple[Node, list[int]]]:
-            return steps(chained(nodes, Pixels))
-
-        imaged = self.nodes
-        if enabled("raw images"):
-            imaged = with_images(self.nodes, self.outputs)
-        self._columns = steps(chained(imaged, Distortion))
+        self.columns = chained(self._with_images(), Distortion)
         if self.is_pure:
-            self._fused = alone(self.nodes)
-        few = not any(_is_large(specs[slot]) for slot in self.given)  # bytes, if rows are gathered
-        if self.is_large and self.is_pure and few and enabled("small together"):
-            self._late = alone(self._divide(imaged))
+            self.fused = chained(self.nodes, Pixels)
+
+    def _with_images(self) -> list[Node]:
+        """Return the operations, with raw images read as such."""
+        from .rules import with_images
+
+        return with_images(self.nodes, self.outputs) if enabled("raw images") else self.nodes
 
     def _find_draws(self, recording: Recording, needed: set[int]) -> None:
         """Find the operations that decide which parts of the function draw numbers."""
@@ -184,9 +187,7 @@ class Trace:
         states : dict
             Random state of each draw, kept between calls.
         """
-        slots: list[Any] = [None] * self._count
-        for slot, block in zip(self.values, columns, strict=True):
-            slots[slot] = block
+        slots: dict[int, Any] = dict(zip(self.values, columns, strict=True))
         for draw, own in self._own_draws.values():
             if (state := states.get(id(draw))) is None:
                 state = states[id(draw)] = draw.start()
@@ -200,42 +201,36 @@ class Trace:
                     for at, column in drawn.items():
                         slots[node.inputs[at][1]] = Block(column, True)
                 if runs is not None:
-                    found = columns_of(runs, count, blocks_of(runs, slots))
-                    for slot, block in zip(runs.slots, found, strict=True):
-                        slots[slot] = block
+                    found = columns_of(runs, count, *blocks_of(runs, slots))
+                    slots.update(zip(runs.slots, found, strict=True))
         return [slots[slot].value for slot in self.drawn]
 
-    def _divide(self, nodes: Sequence[Node]) -> list[Node]:
-        """Make the column segment of the operations on small values; return the others."""
-        ready, early = set(self.given), []
-        for node in nodes:
+    @cached_property
+    def divided(self) -> tuple[Trace, Trace] | None:
+        """The traces of operations on small values, for columns, and of the others; or None."""
+        few = not any(_is_large(self._specs[slot]) for slot in self.given)
+        if not (self.is_large and self.is_pure and few and enabled("small together")):
+            return None  # columns of large values would be many bytes
+        ready, early, late = set(self.given), [], []
+        for node in self._with_images():
             needs = {slot for is_slot, slot in node.inputs if is_slot}
             specs = [*node.specs, *(self._specs[slot] for slot in needs)]
             if node.op.block is not None and needs <= ready and not any(map(_is_large, specs)):
                 early.append(node)
                 ready.update(node.slots)
-        done = {id(node) for node in early}
-        late = [node for node in nodes if id(node) not in done]
+            else:
+                late.append(node)
+        if not early:
+            return None
         references = [ref for node in late for ref in node.inputs] + self.outputs
-        self._carried = sorted(ready.intersection(slot for is_slot, slot in references if is_slot))
-        self._early = with_last_uses(early, [(True, slot) for slot in self._carried])
-        return late
+        carried = sorted(ready.intersection(slot for is_slot, slot in references if is_slot))
+        first = self.over(early, self.given, [(True, slot) for slot in carried])
+        return first, self.over(late, carried, self.outputs)
 
-    @property
-    def is_divided(self) -> bool:
-        """Whether a segment over columns computes small values before each row runs alone."""
-        return bool(self._early)
-
-    def early(self, count: int, columns: Sequence[Any]) -> list[Any]:
-        """Run the column segment on `count` elements; return what :meth:`late` takes."""
-        wanted = [(True, slot) for slot in self._carried]
-        blocks = [Block(column, True) for column in columns]
-        found = self._run_blocks(self._early, self.given, wanted, count, blocks)
-        return [as_column(block, count) for block in found]
-
-    def late(self, values: Sequence[Any], into: Into | None = None) -> tuple[Any, ...]:
-        """Run the row segment on the values of one element; see :meth:`__call__` for `into`."""
-        return self._run(self._late, self._carried, values, into)
+    @cached_property
+    def after_parsing(self) -> Trace:
+        """The trace without its first operation, which parses."""
+        return self.over(self.nodes[1:], self.nodes[0].slots, self.outputs)
 
     @property
     def is_pure(self) -> bool:
@@ -271,93 +266,65 @@ class Trace:
         return first.op.parsing if alone else None
 
     def __call__(
-        self,
-        values: Sequence[Any],
-        parsed: bool = False,
-        together: bool = False,
-        into: Into | None = None,
+        self, values: Sequence[Any], into: Into | None = None, plain: bool = False
     ) -> tuple[Any, ...]:
-        """Run the trace on the values of one element, or on parsed values if `parsed`.
+        """Run the trace on the values of one element.
 
-        Consecutive image operations are fused if `together`. `into` may provide memory for a
-        result, by result number, shape and type.
+        `into` may provide memory for a result, by result number, shape and type. Operations are
+        not fused if `plain`.
         """
-        steps = self._fused if together else self._steps
-        if parsed:
-            return self._run(steps[1:], self.nodes[0].slots, values)
-        return self._run(steps, self.given, values, into)
-
-    def _run(
-        self,
-        steps: Sequence[tuple[Node, list[int]]],
-        given: Sequence[int],
-        values: Sequence[Any],
-        into: Into | None = None,
-    ) -> tuple[Any, ...]:
-        slots: list[Any] = [None] * self._count
-        for slot, value in zip(given, values, strict=True):
-            slots[slot] = value
         with np.errstate(all="ignore"):
-            for node, done in steps:
-                room = None
-                if into is not None and len(node.slots) == 1 and node.slots[0] in self._numbers:
-                    room = partial(into, self._numbers[node.slots[0]])
-                run_node(node, slots, room)
-                for slot in done:  # frees memory that is in cache for the next operation
-                    slots[slot] = None
-        return tuple(slots[ref] if is_slot else ref for is_slot, ref in self.outputs)
+            return tuple(self._program("plain" if plain else "fused").run(into, values))
 
-    def resumed(self, values: Sequence[Any], slots: list[Any]) -> tuple[Any, ...]:
-        """Run the trace on one element, skipping operations whose results are in `slots`.
+    def _program(self, which: str) -> Program:
+        """Return a program of this trace, compiled when it is first used."""
+        found = self._programs.get(which)
+        if found is None:
+            given, wanted = self.given, self.outputs
+            if which == "columns":
+                found = column_program(self.columns, given, wanted, self._columns_of)
+            else:
+                found = row_program(self.nodes if which == "plain" else self.fused, given, wanted)
+            self._programs[which] = found
+        return found
 
-        `slots` come from a trace that begins with the same operations; new results are added.
+    def _columns_of(self, node: Node, count: int, *blocks: Block) -> list[Block]:
+        """Run an operation on columns, and count the bytes of its results."""
+        found = columns_of(node, count, *blocks)
+        if self.made is not None and not node.op.cheap:
+            self.made += sum(size_of(each.value) for each in found)
+        return found
+
+    def resumed(self, values: Sequence[Any], known: dict[int, Any]) -> tuple[Any, ...]:
+        """Run the trace on one element, except for operations whose results are in `known`.
+
+        Parameters
+        ----------
+        values : sequence
+        known : dict
+            Results by slot, of traces that begin with the same operations; new ones are added.
         """
-        slots.extend([None] * (self._count - len(slots)))
-        for slot, value in zip(self.given, values, strict=True):
-            slots[slot] = value
+        known.update(zip(self.given, values, strict=True))
+        if self._rest is None:  # the traces before this one are always the same
+            nodes = [node for node in self.fused if not known.keys() >= {*node.slots}]
+            more = [slot for node in nodes for slot in node.slots if slot < self._recorded]
+            wanted = [*self.outputs, *((True, slot) for slot in more)]
+            self._rest = list(known), more, row_program(nodes, list(known), wanted)
+        slots, more, program = self._rest
         with np.errstate(all="ignore"):
-            for node, _ in self._fused:
-                if any(slots[slot] is None for slot in node.slots):
-                    run_node(node, slots)
-        del slots[self._recorded :]  # these slots differ between traces
-        return tuple(slots[ref] if is_slot else ref for is_slot, ref in self.outputs)
+            found = tuple(program.run(None, [known[slot] for slot in slots]))
+        known.update(zip(more, found[len(self.outputs) :], strict=True))
+        return found[: len(self.outputs)]
 
-    def run_block(self, count: int, columns: Sequence[Any], parsed: bool = False) -> list[Any]:
-        """Run the trace on columns of `count` elements, or on parsed columns if `parsed`."""
-        if parsed:
-            steps, given = self._steps[1:], self.nodes[0].slots
-        else:
-            steps, given = self._columns, tuple(self.given)
-        blocks = [Block(column, True) for column in columns]
-        found = self._run_blocks(steps, given, self.outputs, count, blocks)
+    def run_block(self, count: int, columns: Sequence[Any]) -> list[Any]:
+        """Run the trace on columns of `count` elements."""
+        found = self.run_blocks(count, [Block(column, True) for column in columns])
         return [as_column(block, count) for block in found]
 
     def run_blocks(self, count: int, given: Sequence[Block]) -> list[Block]:
         """Run the trace on Blocks; return Blocks."""
-        return self._run_blocks(self._columns, self.given, self.outputs, count, given)
-
-    def _run_blocks(
-        self,
-        steps: Sequence[tuple[Node, list[int]]],
-        given: Sequence[int],
-        wanted: Sequence[tuple[bool, Any]],
-        count: int,
-        blocks: Sequence[Block],
-    ) -> list[Block]:
-        slots: list[Any] = [None] * self._count
-        for slot, block in zip(given, blocks, strict=True):
-            slots[slot] = block
         with np.errstate(all="ignore"):
-            for node, done in steps:
-                found = columns_of(node, count, blocks_of(node, slots))
-                for slot, each in zip(node.slots, found, strict=True):
-                    slots[slot] = each
-                if self.made is not None and not node.op.cheap:
-                    self.made += sum(size_of(each.value) for each in found)
-                for slot in done:
-                    slots[slot] = None
-                del found
-        return [slots[ref] if is_slot else Block(ref, False) for is_slot, ref in wanted]
+            return self._program("columns").run(count, given)
 
 
 def _is_large(spec: TypeSpec) -> bool:
