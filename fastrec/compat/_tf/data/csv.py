@@ -11,6 +11,7 @@ import glob
 import io
 import itertools
 import re
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from typing import IO, Any
 
@@ -441,7 +442,7 @@ class CsvPlan:
 
     def element(self, *columns: Any) -> Any:
         """Convert a row to a dict, or to a (dict, label) pair if a label was chosen."""
-        features = dict(zip(self.names, columns, strict=True))
+        features = OrderedDict(zip(self.names, columns, strict=True))
         return features if self.label is None else (features, features.pop(self.label))
 
     def _rows(self, path: str) -> Iterator[list[str]]:

@@ -71,6 +71,44 @@ class Zip(Node):
 
         return steps(step)
 
+    def blocks(self, count: int) -> Blocks | None:
+        streams = []
+        for node in self.inputs:
+            if (stream := node.gathered(count)) is None:
+                return None
+            streams.append(stream)
+        return _side_by_side(streams)
+
+
+def _side_by_side(streams: Sequence[Blocks]) -> Blocks:
+    """Yield blocks of the columns of all streams, as :meth:`Zip.values` yields elements."""
+    waiting: list[Block] = [(0, []) for _ in streams]
+
+    def step() -> Block:
+        failed: Exception | None = None
+        ended = False
+        for number, stream in enumerate(streams):
+            try:
+                while not waiting[number][0]:
+                    waiting[number] = next(stream)
+            except StopIteration:
+                ended = True
+            except Exception as error:
+                failed = failed or error
+        size = 1 if failed or ended else min(block[0] for block in waiting)
+        parts = [cut(block, slice(size)) for block in waiting]
+        waiting[:] = [cut(block, slice(size, None)) for block in waiting]
+        if failed is not None:
+            try:
+                raise failed
+            finally:
+                del failed  # otherwise the error and this frame would keep each other alive
+        if ended:
+            raise StopIteration
+        return size, [column for _, columns in parts for column in columns]
+
+    return steps(step)
+
 
 class Enumerate(Node):
     """Node that pairs each element with its number."""
@@ -256,8 +294,7 @@ class Sample(Node):
 
     def cardinality(self) -> int:
         totals = [node.cardinality() for node in self.inputs]
-        endless = all if self._stop else any
-        return INFINITE if endless(total == INFINITE for total in totals) else UNKNOWN
+        return INFINITE if INFINITE in totals else UNKNOWN
 
     def values(self) -> Values:
         streams: list[Values | None] = [node.stream() for node in self.inputs]

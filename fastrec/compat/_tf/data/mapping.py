@@ -184,7 +184,14 @@ class Drawn(Node):
         return flattened(steps(some))
 
     def blocks(self, count: int) -> Blocks | None:
-        if (blocks := self.inputs[0].blocks(count)) is None:
+        return self._columns(self.inputs[0].blocks(count))
+
+    def gathered(self, count: int, exact: bool = False) -> Blocks | None:
+        return self._columns(self.inputs[0].gathered(count, exact))
+
+    def _columns(self, blocks: Blocks | None) -> Blocks | None:
+        """Return the blocks of the input with random numbers."""
+        if blocks is None:
             return None
         states: dict[Any, Any] = kept_for_run((self, "columns"), dict)
         each = functools.partial(self._of_one, states)
