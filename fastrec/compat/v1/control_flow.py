@@ -12,6 +12,7 @@ from .._tf.errors import invalid
 from .._tf.faces.checks import Checks, summary
 from .._tf.faces.control_flow import Choosing
 from .._tf.shape import TensorShape, common_shape, in_messages
+from .._tf.specs import TensorSpec
 from .._tf.structure import LEAF, flatten
 from .._tf.tensor import as_array
 from .._tf.tracing.loops import in_arrays, in_lists, stacked
@@ -356,6 +357,8 @@ def _of_type(result: Any, kind: Any) -> Any:
         tensors.append(part if isinstance(part, Tensor) else convert_to_tensor(part, dtype))
         if tensors[-1].dtype is not dtype:
             raise invalid(f"fn must return values of type {dtype.name}, got {part.dtype.name}")
+        if isinstance(each, TensorSpec):
+            tensors[-1].set_shape(each.shape)
     return _as_given(result, tensors)
 
 

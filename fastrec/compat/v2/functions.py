@@ -210,9 +210,16 @@ def map_fn(
     made = [flatten(_of_type(fn(row), wanted), lists=True) for row in rows]
     if not made:
         kinds = flatten(wanted, lists=True) if wanted is not None else (structure, leaves)
-        types = [as_dtype(getattr(kind, "dtype", kind)) for kind in kinds[1]]
-        return pack(kinds[0], [EagerTensor(np.zeros(0, each.numpy)) for each in types])
+        return pack(kinds[0], list(map(_no_rows, kinds[1])))
     return _stacked([each[1] for each in made], made[0][0])
+
+
+def _no_rows(kind: Any) -> EagerTensor:
+    """Return the result of a function for no rows, from its declared type."""
+    sizes = kind.shape.as_list() if isinstance(kind, TensorSpec) and kind.shape.sizes else []
+    return EagerTensor(
+        np.zeros([0, *(size or 0 for size in sizes)], as_dtype(getattr(kind, "dtype", kind)).numpy)
+    )
 
 
 def _of_type(value: Any, wanted: Any) -> Any:
@@ -231,6 +238,8 @@ def _of_type(value: Any, wanted: Any) -> Any:
         if isinstance(leaf, Tensor) and leaf.dtype != dtype:
             raise invalid(f"fn must return values of type {dtype.name}, got {leaf.dtype.name}")
         tensors.append(leaf if hasattr(leaf, "_raw") else convert_to_tensor(leaf, dtype))
+        if isinstance(kind, TensorSpec) and isinstance(tensors[-1], Symbol):
+            tensors[-1].set_shape(kind.shape)
     return nest.pack_sequence_as(value, tensors)
 
 

@@ -57,6 +57,8 @@ class Grouped(Node):
 
     def __init__(self, node: Node, size: int, drop_remainder: bool) -> None:
         super().__init__(node)
+        if drop_remainder and size < 0:
+            raise ValueError(f"Dimension {size} must be >= 0")
         if size < 1:
             raise invalid("Batch size must be greater than zero.")
         self._size, self._drop = size, drop_remainder

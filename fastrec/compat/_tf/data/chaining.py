@@ -94,7 +94,10 @@ class Chain(ABC):
         operations. These then run on many elements at once. A function that needs to see
         values, for example in an ``if``, is called with each element instead.
         """
-        return self._of(mapped(self._node, map_func, _parallel(num_parallel_calls)))
+        parallel = _parallel(num_parallel_calls)
+        if parallel is not None and parallel < 1 and parallel != AUTOTUNE:
+            raise invalid("num_parallel_calls must be greater than zero.")
+        return self._of(mapped(self._node, map_func, parallel))
 
     def filter(self, predicate: Callable[..., Any], name: str | None = None) -> Dataset:
         """Drop the elements if `predicate` returns False for them."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..columns import size_of
 from ..ops import Block, Draw, Parsing
-from ..specs import TypeSpec
+from ..specs import TensorSpec, TypeSpec
 from ..width import LARGE, LARGE_PIXELS
 from .calls import CALLERS, DrawOfPart, Unfit, calling
 from .recording import Node, Recording, raw_of, reference, spec_of
@@ -328,7 +328,8 @@ class Trace:
 
 
 def _is_large(spec: TypeSpec) -> bool:
-    count = None if spec.dtype.name == "string" else spec.shape.num_elements()
+    is_stored = isinstance(spec, TensorSpec) and spec.dtype.name != "string"
+    count = spec.shape.num_elements() if is_stored else None  # a sparse tensor stores few of them
     return _is_image(spec) or (count is not None and count >= LARGE)
 
 
