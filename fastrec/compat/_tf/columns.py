@@ -26,6 +26,8 @@ from .errors import invalid
 from .shape import in_messages
 from .tensor import as_array
 
+_SMALL = 1 << 12  # bytes of an array that are copied faster than an operation is called
+
 
 class VarLen:
     """A column of sparse vectors with consecutive indices from 0; only values are stored."""
@@ -169,19 +171,33 @@ def column_of(values: Sequence[Any]) -> Any:
             if all(isinstance(v, bytes) for v in values)
             else list(values)
         )
-    if isinstance(first, fastrec.Bytes) or any(
-        not isinstance(v, (np.ndarray, np.generic)) for v in values
-    ):
+    if isinstance(first, fastrec.Bytes):
+        same = all(isinstance(v, fastrec.Bytes) for v in values)
+        return _in_line(values) if same else list(values)
+    if any(not isinstance(v, (np.ndarray, np.generic)) for v in values):
         return list(values)
     shape = first.shape if first is not None else ()
     if any(v.shape != shape for v in values):
-        return list(values)
+        same = all(isinstance(v, np.ndarray) for v in values)
+        return _in_line(values) if same else list(values)
     if first is not None and first.dtype == object:
         stacked = np.empty((len(values), *shape), object)
         for i, value in enumerate(values):
             stacked[i] = value[()] if value.ndim == 0 else value
         return stacked
     return np.stack(values) if values else []
+
+
+def _in_line(values: Sequence[Any]) -> Any:
+    """Return small arrays of varying shape as rows of one array; a list of other values."""
+    rank, dtype = len(values[0].shape), getattr(values[0], "dtype", None)
+    alike = all(len(v.shape) == rank and getattr(v, "dtype", None) == dtype for v in values)
+    if not rank or not alike or (rank > 1 and dtype in (None, object)):
+        return list(values)
+    if sum(v.nbytes for v in values) > _SMALL * len(values):
+        return list(values)
+    flat = joined([v if rank == 1 else v.reshape(-1) for v in values])
+    return rows_of_shapes(flat, np.array([v.shape for v in values]))
 
 
 def taken(column: Any, rows: np.ndarray[Any, Any]) -> Any:

@@ -18,7 +18,7 @@ from .._tf.data.dataset import Dataset
 from .._tf.errors import invalid
 from .._tf.faces import lookup as _mutable
 from .._tf.faces import lookup as _tables
-from .._tf.ops import Op
+from .._tf.ops import Block, Op
 from .._tf.ops.cutting import SPLIT_ONE, Cut
 from .._tf.records import TFRecordWriter as _Writer
 from .._tf.records import as_path
@@ -156,7 +156,22 @@ def _parts_spec(specs: Any, *_: Any, **__: Any) -> list[TypeSpec]:
     return [RaggedTensorSpec([*sizes[:1], *[None] * len(sizes)], "string", len(sizes))]
 
 
-_SPLIT = Op("StringSplitV2", _rows_of_parts, _parts_spec)
+def _many_rows_of_parts(_: int, texts: Block, *, sep: bytes, cut: Cut) -> Any:
+    column = texts.value
+    if not isinstance(column, (np.ndarray, fastrec.Bytes)) or len(column.shape) != 2:
+        return None
+    size = column.shape[1]
+    if isinstance(column, fastrec.Bytes):
+        strings: Any = fastrec.Bytes(column.data, column.offsets)
+    else:
+        strings = column.reshape(-1)
+    flat, splits = cut.many(strings, sep)
+    begins = range(0, len(column) * size, size)
+    own = [splits[at : at + size + 1] for at in begins]
+    return [fastrec.Ragged(flat[rows[0] : rows[-1]], rows - rows[0]) for rows in own]
+
+
+_SPLIT = Op("StringSplitV2", _rows_of_parts, _parts_spec, _many_rows_of_parts)
 
 
 def split(input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = None) -> Any:

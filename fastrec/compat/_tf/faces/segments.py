@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from ..composite import RaggedTensor, SparseTensor
 from ..dtypes import as_dtype
 from ..ops import Op, segments
 from . import Faces, Version, one_of
@@ -147,14 +148,30 @@ class Segments(Faces):
                 f"Unsupported value for argument axis={axis}. Only 0 and -1 are currently "
                 "supported."
             )
-        inputs = [self._tensor(arr)] + ([] if weights is None else [self._tensor(weights)])
         how = {"least": minlength or 0, "most": maxlength, "dtype": as_dtype(dtype)}
-        ways = {"by_row": axis == -1, "binary": bool(binary_output)}
-        return self._apply(segments.BINCOUNT, inputs, name, **how, **ways)
+        how["binary"] = bool(binary_output)
+        rows = _numbers_of_rows(arr)
+        if rows is not None:
+            arr, weights = (getattr(each, "values", each) for each in (arr, weights))
+        given = [] if weights is None else [self._tensor(weights)]
+        if rows is None or axis != -1:
+            inputs, by_row = [self._tensor(arr), *given], axis == -1
+            return self._apply(segments.BINCOUNT, inputs, name, by_row=by_row, **how)
+        inputs = [self._tensor(each) for each in (arr, *rows)]
+        return self._apply(segments.BINCOUNT_OF_ROWS, [*inputs, *given], name, **how)
 
     def invert_permutation(self, x: Any, name: str | None = None) -> Any:
         """Return the inverse of a permutation."""
         return self._apply(segments.INVERT_PERMUTATION, [self._tensor(x)], name)
+
+
+def _numbers_of_rows(value: Any) -> tuple[Any, Any] | None:
+    """Return the row of each value of a ragged or sparse tensor, and the number of rows."""
+    if isinstance(value, RaggedTensor):
+        return value.value_rowids(), value.nrows()
+    if isinstance(value, SparseTensor):
+        return value.indices[:, 0], value.dense_shape[0]
+    return None
 
 
 class Pixels(Faces):

@@ -92,12 +92,17 @@ def aligned(blocks: Sequence[Block]) -> list[Array] | None:
     ]
 
 
+def _is_number(block: Block) -> bool:
+    """Return whether a column has one number for each element."""
+    return block.many and type(block.value) is np.ndarray and block.value.ndim == 1
+
+
 def of_rows(function: Callable[[list[Any]], Any], blocks: Sequence[Block]) -> Any:
     """Apply an elementwise function to arrays of varying shape and to numbers.
 
     Return columns of arrays with the same shapes, or None if that is not possible.
     """
-    rows = [b.value for b in blocks if b.many]
+    rows = [b.value for b in blocks if b.many and not _is_number(b)]
     if not are_alike(rows):
         return None
     first = rows[0]
@@ -105,9 +110,17 @@ def of_rows(function: Callable[[list[Any]], Any], blocks: Sequence[Block]) -> An
     inner = common_size(first) if most and isinstance(first, Arrays) else ()
     if inner is None or most > len(inner):
         return None
-    values = [flat_values(b.value).reshape(-1, *inner) if b.many else b.value for b in blocks]
+    sizes = np.diff(first.row_splits)
+    values = [
+        b.value
+        if not b.many
+        else (np.repeat(b.value, sizes) if _is_number(b) else flat_values(b.value)).reshape(
+            -1, *inner
+        )
+        for b in blocks
+    ]
     found = function(values)
-    shape = values[[b.many for b in blocks].index(True)].shape
+    shape = (len(flat_values(first)) // max(math.prod(inner), 1), *inner)
     if found is None or any(each.shape != shape for each in found):
         return None  # the result of broadcasting is larger than the inputs
     return tuple([refilled(first, each.reshape(-1)) for each in found])

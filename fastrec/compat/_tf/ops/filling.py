@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ..columns import are_numbers, rows_of_shapes, shapes_of
+import fastrec
+
+from ..columns import are_numbers, flat_values, refilled, rows_of_shapes, shapes_of
 from ..dtypes import DType
 from ..errors import invalid
 from ..shape import in_messages
@@ -58,8 +60,19 @@ def _like(x: Any, *, value: Any, dtype: DType) -> Array:
     return np.full(as_array(x).shape, value, dtype.numpy)
 
 
+def _like_block(_: int, x: Block, *, value: Any, dtype: DType) -> Any:
+    if is_column(x):
+        return _like(x.value, value=value, dtype=dtype)
+    if not x.many or not are_numbers(x.value):
+        return None
+    return refilled(x.value, _like(flat_values(x.value), value=value, dtype=dtype))
+
+
 FILLED_LIKE = Op(
-    "FilledLike", _like, lambda specs, *_, value, dtype: [TensorSpec(specs[0].shape, dtype)]
+    "FilledLike",
+    _like,
+    lambda specs, *_, value, dtype: [TensorSpec(specs[0].shape, dtype)],
+    _like_block,
 )
 
 
@@ -192,8 +205,19 @@ def _pad_block(count: int, x: Block, paddings: Block, *filler: Block, mode: str)
     return _pad(x.value, np.vstack([[[0, 0]], around]), *[f.value for f in filler], mode=mode)
 
 
-def _padded_alike(count: int, x: Block, paddings: Block, filler: Any) -> Array | None:
-    """Pad arrays that may differ in shape to one common shape; return None if they still differ."""
+def _padded_rows(rows: Any, before: Any, sizes: Array, filler: Any) -> fastrec.Ragged:
+    """Pad vectors to `sizes`, with `before` values in front of each."""
+    splits = np.zeros(len(sizes) + 1, np.int64)
+    np.cumsum(sizes, out=splits[1:])
+    values = np.full(splits[-1], filler, rows.values.dtype)
+    begins = splits[:-1] + before - (rows.row_splits[:-1] - rows.row_splits[0])
+    flat = flat_values(rows)
+    values[np.arange(len(flat)) + np.repeat(begins, rows.row_lengths)] = flat
+    return fastrec.Ragged(values, splits)
+
+
+def _padded_alike(count: int, x: Block, paddings: Block, filler: Any) -> Any:
+    """Pad arrays that may differ in shape; return None for matrices that still differ."""
     column, around = x.value, paddings.value
     if is_column(x) and column.ndim > 1:
         shapes, kind = np.tile(column.shape[1:], (count, 1)), column.dtype
@@ -204,8 +228,12 @@ def _padded_alike(count: int, x: Block, paddings: Block, filler: Any) -> Array |
     if not isinstance(around, np.ndarray) or around.shape[paddings.many :] != (shapes.shape[1], 2):
         return None
     sizes = shapes + around.sum(-1)
-    if (around < 0).any() or (sizes != sizes[0]).any():
+    if (around < 0).any():
         return None
+    if (sizes != sizes[0]).any():
+        if sizes.shape[1] > 1:
+            return None
+        return _padded_rows(column, around[..., 0, 0], sizes[:, 0], as_array(filler)[()])
     value, whole = as_array(filler)[()], (count, *sizes[0].tolist())
     # Np.zeros gets cleared memory.
     result = np.full(whole, value, kind) if value else np.zeros(whole, kind)

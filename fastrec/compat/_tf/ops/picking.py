@@ -12,7 +12,7 @@ import fastrec
 from fastrec import _tensor
 from fastrec.columns import Arrays
 
-from ..columns import rows_of_shapes
+from ..columns import are_alike, flat_values, rows_of_shapes
 from ..dtypes import DType
 from ..errors import invalid
 from ..kernels import shaping as slicing
@@ -223,14 +223,18 @@ def _one_of_rows(rows: Any, parts: Sequence[Any]) -> Any:
 
 
 def _part_of_rows(rows: Any, part: slice) -> Any:
-    """Slice each row from its start, or from a later position, to a limit."""
+    """Slice each row, in steps of 1."""
     begin, end = 0 if part.start is None else part.start, part.stop
-    if part.step not in (None, 1) or np.any(begin < 0) or (end is not None and np.any(end < 0)):
+    if part.step not in (None, 1):
         return None
     if not isinstance(rows.values, (np.ndarray, fastrec.Bytes)):
         return None
     arrays = isinstance(rows, Arrays)
     lengths = rows.shapes[:, 0] if arrays else rows.row_lengths
+    if np.any(begin < 0):
+        begin = np.where(begin < 0, np.maximum(begin + lengths, 0), begin)
+    if end is not None and np.any(end < 0):
+        end = np.where(end < 0, np.maximum(end + lengths, 0), end)
     kept = np.maximum((lengths if end is None else np.minimum(lengths, end)) - begin, 0)
     if (kept == lengths).all():
         return rows
@@ -437,7 +441,19 @@ def _mask_spec(specs: Sequence[Any], *_: Any, axis: int) -> list[TypeSpec]:
     return [TensorSpec([*sizes[:axis], None, *sizes[axis + rank :]], specs[0].dtype)]
 
 
-BOOLEAN_MASK = Op("BooleanMask", _boolean_mask, _mask_spec)
+def _mask_block(_: int, x: Block, mask: Block, *, axis: int) -> Any:
+    if axis or not all(b.many and isinstance(b.value, fastrec.Ragged) for b in (x, mask)):
+        return None
+    if not are_alike([x.value, mask.value]):
+        return None
+    kept = flat_values(mask.value)
+    before = np.zeros(len(kept) + 1, np.int64)
+    np.cumsum(kept, out=before[1:])
+    splits = before[mask.value.row_splits - mask.value.row_splits[0]]
+    return fastrec.Ragged(flat_values(x.value)[kept], splits)
+
+
+BOOLEAN_MASK = Op("BooleanMask", _boolean_mask, _mask_spec, _mask_block)
 
 
 def numbered(values: Any) -> tuple[Any, Array]:

@@ -225,10 +225,10 @@ SAME_ROWS = Op("AssertSameRows", _same_rows, lambda specs, _: [specs[1]])
 def _aligned(ragged: Ragged, dense: Any) -> Any:
     """Return the element of a dense value for each of the flat values."""
     array, whole = as_array(dense), normal(ragged)
-    if isinstance(whole.values, Ragged) or as_array(whole.values).ndim > 1 or array.ndim > 2:
-        raise Mismatch("a dense tensor goes with a ragged one of two dimensions")
+    if isinstance(whole.values, Ragged) or array.ndim > (rank := as_array(whole.values).ndim + 1):
+        raise Mismatch("a dense tensor goes with a ragged one of one ragged dimension")
     count, lengths = len(whole), whole.row_lengths
-    array = array.reshape(-1, array.shape[-1])
+    array = array.reshape((1,) * (rank - array.ndim) + array.shape)
     width = array.shape[1]
     if len(array) not in (1, count) or (width != 1 and not (lengths == width).all()):
         raise invalid("Condition x == y did not hold.")
@@ -237,7 +237,15 @@ def _aligned(ragged: Ragged, dense: Any) -> Any:
     return array[rows, places if width > 1 else 0]
 
 
-ALIGNED = Op("RaggedBroadcast", _aligned, lambda specs, _: [TensorSpec([None], specs[1].dtype)])
+def _aligned_spec(specs: Sequence[Any], _: Any) -> list[TypeSpec]:
+    sizes, _, rank, _ = spec_parts(specs[0])
+    inner = 0 if sizes is None else len(sizes) - rank - 1
+    dense = specs[1].shape.sizes
+    known = [None] * inner if dense is None else [*(1,) * inner, *dense][len(dense) :]
+    return [TensorSpec([None, *known], specs[1].dtype)]
+
+
+ALIGNED = Op("RaggedBroadcast", _aligned, _aligned_spec)
 
 
 # Values and their row partitions.

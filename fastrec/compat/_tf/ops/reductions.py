@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 
+import fastrec
 from fastrec import _tensor
 
+from ..columns import flat_values
 from ..dtypes import DType
 from ..errors import invalid
 from ..kernels.shaping import reduced as along
@@ -285,7 +287,25 @@ def accumulating(name: str, along: Callable[[Array, int], Array], first: float, 
             result = np.concatenate([before, result], a).take(range(x.shape[a]), a)
         return np.flip(result, a) if reverse else result
 
-    return Op(name, kernel, same_spec, kinds=kinds)
+    def block(_: int, x: Block, axis: Block, *, exclusive: bool, reverse: bool) -> Any:
+        """Sum integers, whose rounding does not depend on the numbers before a row."""
+        if name != "Cumsum" or axis.many or one_number(axis.value, "axis") not in (0, -1):
+            return None
+        if not x.many or not isinstance(x.value, fastrec.Ragged):
+            return None
+        if not isinstance(x.value.values, np.ndarray) or x.value.values.dtype.kind not in "iu":
+            return None
+        rows, splits = flat_values(x.value), x.value.row_splits - x.value.row_splits[0]
+        sums = np.zeros(len(rows) + 1, rows.dtype)
+        np.cumsum(rows, out=sums[1:])
+        lengths = np.diff(splits)
+        if reverse:
+            found = np.repeat(sums[splits[1:]], lengths) - (sums[1:] if exclusive else sums[:-1])
+        else:
+            found = (sums[:-1] if exclusive else sums[1:]) - np.repeat(sums[splits[:-1]], lengths)
+        return fastrec.Ragged(found, splits)
+
+    return Op(name, kernel, same_spec, block, kinds=kinds)
 
 
 CUMSUM = accumulating("Cumsum", _sums_along, 0, "fiuc")

@@ -9,14 +9,16 @@ from typing import Any
 
 import numpy as np
 
+import fastrec
 from fastrec import _tensor
 
+from ..columns import are_alike, flat_values
 from ..dtypes import DType
 from ..errors import invalid
 from ..shape import in_messages
 from ..specs import TensorSpec, TypeSpec
 from ..tensor import as_array
-from . import Array, Op, constant_of, same_spec
+from . import Array, Block, Op, constant_of, same_spec
 from .picking import numbered
 
 
@@ -97,19 +99,70 @@ def _segment(kind: str) -> Op:
                 "segment ids are not increasing" if len(ids) else "segment ids must be >= 0"
             )
         count = int(ids[-1]) + 1 if len(ids) else 0
+        return of_all(data, ids, count)
+
+    def of_all(data: Array, ids: Array, count: int) -> Array:
         found = combined(kind, data, ids, count)
         if kind in ("Max", "Min"):  # the result of an empty segment is 0
             found[_tensor.count_segments(ids, count) == 0] = 0
         return found
 
-    return Op(f"Segment{kind}", kernel, lambda specs, *_: _with_first(None, specs[0]))
+    def block(_: int, data: Block, ids: Block) -> Any:
+        if not _are_vectors(data, ids):
+            return None
+        splits, flat = _starting_at_0(ids.value)
+        ends = splits[1:] - 1
+        filled = np.diff(splits) > 0
+        begins, last = flat[splits[:-1][filled]], flat[ends[filled]]
+        falls = np.flatnonzero(flat[1:] < flat[:-1]) + 1
+        if (begins < 0).any() or not np.isin(falls, splits).all():
+            return None  # processing the elements one by one finds the error
+        counts = np.zeros(len(splits) - 1, np.int64)
+        counts[filled] = last + 1
+        return _of_rows(of_all, data.value, flat, splits, counts)
+
+    return Op(f"Segment{kind}", kernel, lambda specs, *_: _with_first(None, specs[0]), block)
+
+
+def _are_vectors(data: Block, ids: Block) -> bool:
+    """Return whether both are columns of vectors of numbers with the same lengths."""
+    columns = [each.value for each in (data, ids) if each.many]
+    rows = len(columns) == 2 and all(isinstance(each, fastrec.Ragged) for each in columns)
+    return rows and are_alike(columns)
+
+
+def _starting_at_0(rows: fastrec.Ragged) -> tuple[Array, Array]:
+    """Return the row splits and the values of a column of vectors."""
+    return rows.row_splits - rows.row_splits[0], flat_values(rows)
+
+
+def _of_rows(
+    combine: Callable[..., Array], data: Any, ids: Array, splits: Array, counts: Array
+) -> fastrec.Ragged:
+    """Combine the segments of many rows, where row i has `counts[i]` segments."""
+    ends = np.zeros(len(counts) + 1, np.int64)
+    np.cumsum(counts, out=ends[1:])
+    moved = ids.astype(np.int64) + np.repeat(ends[:-1], np.diff(splits))
+    moved[ids < 0] = -1
+    return fastrec.Ragged(combine(flat_values(data), moved, ends[-1]), ends)
 
 
 def _unsorted(kind: str) -> Op:
     def kernel(data: Array, ids: Array, count: Array) -> Array:
         if data.shape[: ids.ndim] != ids.shape:
             raise invalid("data.shape must start with segment_ids.shape")
+        if count < 0:
+            raise invalid(f"Input num_segments == {int(count)} must not be negative.")
         return combined(kind, data, ids, int(count))
+
+    def block(rows: int, data: Block, ids: Block, count: Block) -> Any:
+        if not _are_vectors(data, ids) or np.ndim(count.value) != count.many:
+            return None
+        splits, flat = _starting_at_0(ids.value)
+        counts = np.broadcast_to(count.value, rows).astype(np.int64)
+        if (counts < 0).any() or (flat >= np.repeat(counts, np.diff(splits))).any():
+            return None  # processing the elements one by one finds the error
+        return _of_rows(kernel, data.value, flat, splits, counts)
 
     def infer(specs: Sequence[Any], raws: Sequence[Any]) -> list[TypeSpec]:
         count, rank = constant_of(raws[2]), specs[1].shape.ndims
@@ -117,7 +170,7 @@ def _unsorted(kind: str) -> Op:
             return [TensorSpec(None, specs[0].dtype)]
         return _with_first(None if count is None else int(count), specs[0], rank)
 
-    return Op(f"UnsortedSegment{kind}", kernel, infer)
+    return Op(f"UnsortedSegment{kind}", kernel, infer, block)
 
 
 SEGMENT = {kind: _segment(kind) for kind in _KINDS}
@@ -288,6 +341,34 @@ def _bin_specs(specs: Sequence[Any], *_: Any, dtype: DType, by_row: bool, **__: 
 
 
 BINCOUNT = Op("Bincount", _bin_counts, _bin_specs)
+
+
+def _counts_of_rows(
+    x: Array,
+    ids: Array,
+    rows: Array,
+    *weights: Array,
+    least: int,
+    most: int | None,
+    dtype: DType,
+    binary: bool,
+) -> Array:
+    if x.size and x.min() < 0:
+        raise invalid("Input must be non-negative")
+    size = max(int(x.max()) + 1 if x.size else 0, least)
+    size = size if most is None else min(size, most)
+    kept, count = x < size, int(rows)
+    given = weights[0][kept] if weights else None
+    found = np.bincount(ids[kept] * size + x[kept], given, count * size).reshape(count, size)
+    return (found > 0 if binary else found).astype(weights[0].dtype if weights else dtype.numpy)
+
+
+# Counts the integers of each row, where each integer comes with the number of its row.
+BINCOUNT_OF_ROWS = Op(
+    "RaggedBincount",
+    _counts_of_rows,
+    lambda specs, *_, dtype, **__: [TensorSpec(None, specs[3].dtype if len(specs) > 3 else dtype)],
+)
 
 
 def _histogram(values: Array, limits: Array, *, nbins: int, dtype: DType) -> Array:

@@ -14,6 +14,7 @@ import numpy as np
 import fastrec
 from fastrec import _tensor
 
+from ..columns import rows_of_shapes, shape_of
 from ..dtypes import DType, as_dtype, string
 from ..errors import OutOfRangeError, UnimplementedError, invalid
 from ..kernels.csv import NotANumber, number_of, numbers_of
@@ -32,6 +33,8 @@ _LONG = 1 << 12  # the minimum size of a string in bytes for native kernels
 
 def of_rows(kernel: Callable[..., Any], x: Block, attributes: dict[str, Any]) -> Any:
     """Apply a kernel for arrays of strings to a column; return None if the column is unsuitable."""
+    if x.many and isinstance(x.value, list):
+        return _of_arrays(kernel, x.value, attributes)
     if not x.many or not isinstance(x.value, (np.ndarray, fastrec.Bytes, fastrec.Ragged)):
         return None
     if not isinstance(x.value, fastrec.Ragged):
@@ -39,6 +42,18 @@ def of_rows(kernel: Callable[..., Any], x: Block, attributes: dict[str, Any]) ->
     begin, end = x.value.row_splits[[0, -1]]
     found = kernel(x.value.values[begin:end], **attributes)
     return fastrec.Ragged(found, x.value.row_splits - begin)
+
+
+def _of_arrays(kernel: Callable[..., Any], rows: list[Any], attributes: dict[str, Any]) -> Any:
+    """Apply a kernel to arrays of strings that differ in shape, if its results are numbers."""
+    shapes = [shape_of(row) for row in rows]
+    if not all(shapes) or len({len(shape) for shape in shapes}) > 1:
+        return None
+    if "out_type" not in attributes:
+        return None
+    texts = [text for row in rows for text in as_array(row).reshape(-1).tolist()]
+    found = kernel(fastrec.Bytes.from_list(texts), **attributes)
+    return rows_of_shapes(np.asarray(found), np.array(shapes, np.int64))
 
 
 def _each(x: Any, function: Callable[[list[bytes]], Any], numpy: np.dtype[Any]) -> Any:
