@@ -18,7 +18,8 @@ Dataset = tf.data.Dataset
 
 def elements(dataset: Any) -> list[Any]:
     """Return elements, with the class of an error in the place of an element that fails."""
-    found, stream = [], iter(dataset)
+    found: list[Any] = []
+    stream = iter(dataset)
     while True:
         try:
             element = next(stream)
