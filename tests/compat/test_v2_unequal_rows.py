@@ -170,3 +170,8 @@ def test_numbers_of_threads_and_rows_are_positive() -> None:
         Dataset.range(3).batch(-1, drop_remainder=True)
     with pytest.raises(tf.errors.InvalidArgumentError, match="num_segments"):
         tf.math.unsorted_segment_sum([1, 2], [0, 0], -1)
+
+
+def test_parts_of_elements_have_as_many_rows() -> None:
+    dataset = Dataset.range(3).map(lambda n: (tf.range(n), tf.range(1))).unbatch()
+    assert elements(dataset) == ["InvalidArgumentError", [0, 0], "InvalidArgumentError"]

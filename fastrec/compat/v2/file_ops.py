@@ -22,6 +22,7 @@ from .._tf.ops import Block, Op
 from .._tf.ops.cutting import SPLIT_ONE, Cut
 from .._tf.records import TFRecordWriter as _Writer
 from .._tf.records import as_path
+from .._tf.shape import in_messages
 from .._tf.specs import RaggedTensorSpec, TensorSpec, TypeSpec
 from .._tf.tensor import EagerTensor, as_array, convert_to_tensor
 from .._tf.tracing.recording import run
@@ -178,7 +179,10 @@ def split(input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = No
     """Split strings at separators; several strings become a ragged tensor."""
     if isinstance(input, RaggedTensor):
         return _of_values(split(input.flat_values, sep, maxsplit), input)
-    between = b"" if sep is None else as_array(convert_to_tensor(sep, "string").array).item()
+    mark = as_array(b"" if sep is None else convert_to_tensor(sep, "string").array)
+    if mark.ndim:
+        raise invalid(f"sep must be a scalar, got shape: {in_messages(mark.shape)}")
+    between = mark.item()
     tensor = convert_to_tensor(input, "string")
     rank = tensor.shape.ndims
     if rank is None:

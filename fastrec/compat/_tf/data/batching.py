@@ -276,7 +276,15 @@ def _rows_of_block(count: int, columns: list[Any]) -> Block:
 
 
 def _split_all(value: Value) -> Values:
-    return zip(*[_split(part) for part in value], strict=True)
+    rows = [_split(part) for part in value]
+    sizes = [len(p) if isinstance(p, fastrec.Ragged) else shape_of(p)[0] for p in value]
+    for number, size in enumerate(sizes):
+        if size != sizes[0]:
+            raise invalid(
+                "Input element must have the same batch size in each component. Component 0 had "
+                f"size {sizes[0]} but component {number} had size {size}."
+            )
+    return zip(*rows, strict=True)
 
 
 def _split(part: Any) -> Any:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..columns import Variants
-from ..errors import OpError, OutOfRangeError, invalid
+from ..errors import InvalidArgumentError, OpError, OutOfRangeError, invalid
 from ..seeds import kept_for_run, looking_ahead, running
 from ..specs import DatasetSpec, TypeSpec, common
 from ..structure import LEAF, flatten, pack
@@ -148,7 +148,7 @@ class Function:
         except Exception as error:
             if _is_mistake(error):
                 raise
-            self.refusal = str(error) if isinstance(error, OpError) else None
+            self.refusal = str(error) if isinstance(error, InvalidArgumentError) else None
             return self._rewritten(specs, error)
 
     def _rewritten(self, specs: Sequence[TypeSpec], error: Exception) -> tuple[Trace, Any] | None:

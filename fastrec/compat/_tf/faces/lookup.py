@@ -13,7 +13,7 @@ import numpy as np
 from fastrec import _tensor
 
 from ..dtypes import DType, as_dtype, int64
-from ..errors import FailedPreconditionError, invalid
+from ..errors import FailedPreconditionError, invalid, translated
 from ..methods import Methods, of_values
 from ..ops import Array, Block, Op, of_type
 from ..ops.strings import of_rows
@@ -31,8 +31,11 @@ class TextFileIndex:
 
 def lines_of(path: str, vocab_size: int | None) -> list[bytes]:
     """Return the first lines of a file."""
-    with open(path, "rb") as file:
-        return file.read().splitlines()[:vocab_size]
+    try:
+        with open(path, "rb") as file:
+            return file.read().splitlines()[:vocab_size]
+    except OSError as error:
+        raise translated(error) from None
 
 
 def column_of(lines: list[bytes], index: int, dtype: Any, delimiter: str = "\t") -> Array:

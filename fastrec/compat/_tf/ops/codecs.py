@@ -122,9 +122,12 @@ def _any_image(data: bytes, *, channels: int, dtype: DType, expand_animations: b
     # Samples of 16 bits are kept, unless the result has 8 bits.
     deep = dtype != uint8 and (dtype != float32 or data[:4] == b"\x89PNG")
     stored = np.uint16 if deep else np.uint8
-    image = _decode(data, channels, stored, animated=expand_animations)
-    if dtype == float32:  # divide here, because only convert_image_dtype multiplies
-        return np.asarray(image / dtype.numpy.type(np.iinfo(stored).max), dtype.numpy)
+    if deep and data[:4] != b"\x89PNG":  # only PNGs have 16 bits; others are multiplied by 256
+        image = _decode(data, channels, animated=expand_animations).astype(np.uint16) << 8
+    else:
+        image = _decode(data, channels, stored, animated=expand_animations)
+    if dtype == float32:
+        return np.asarray(image * np.float32(1 / np.iinfo(stored).max), np.float32)
     from ..kernels import pixels
 
     return pixels.convert(image, dtype.numpy)
