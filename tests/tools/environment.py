@@ -53,7 +53,7 @@ def group_packages(name: str) -> list[str]:
 
 def pip_sources(python: Path) -> list[str]:
     """Return uv's options for the package indexes and constraints in pip's configuration."""
-    command = [python, "-m", "pip", "config", "list"]
+    command: list[str | Path] = [python, "-m", "pip", "config", "list"]
     listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     configured: dict[str, list[str]] = {}
     for line in sorted(listed.splitlines()):  # ":env:", which precedes files in pip, is first
@@ -67,14 +67,19 @@ def pip_sources(python: Path) -> list[str]:
     ]
 
 
+def run(*command: str | Path, check: bool = True) -> bool:
+    """Run a command; return whether it succeeded, or raise CalledProcessError if `check`."""
+    return subprocess.run(command, check=check).returncode == 0
+
+
 def uv() -> Path | None:
     """Return uv, which installs packages in a quarter of pip's time; None if it is unavailable."""
     folder = ROOT / "build" / "uv"
     program = folder / "bin" / "uv"
     with locked(folder):
         if not program.exists():
-            subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-            subprocess.run([folder / "bin" / "python", *PIP, "uv>=0.9"], check=False)
+            run(sys.executable, "-m", "venv", folder)
+            run(folder / "bin" / "python", *PIP, "uv>=0.9", check=False)
     return program if program.exists() else None
 
 
@@ -87,22 +92,22 @@ class Environment:
         if self.python.exists():
             return
         if self._uv is None:
-            subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+            run(sys.executable, "-m", "venv", folder)
         else:
-            made = [self._uv, "venv", "--quiet", "--seed", "--allow-existing", "--python"]
-            subprocess.run([*made, sys.executable, folder], check=True)
+            made = ("--quiet", "--seed", "--allow-existing", "--python", sys.executable, folder)
+            run(self._uv, "venv", *made)
 
     def install(self, *packages: str | Path, again: bool = False) -> None:
         """Install packages; with `again`, replace one of the same version, and nothing else."""
         if self._uv is not None:
             force = ("--reinstall", "--no-deps") if again else ()
-            sources = pip_sources(self._uv.with_name("python"))
-            command = [self._uv, "pip", "install", "--quiet", "--python", self.python, *sources]
-            if subprocess.run([*command, *force, *packages], check=False).returncode == 0:
+            options = (*pip_sources(self._uv.with_name("python")), *force)
+            python = ("--quiet", "--python", self.python)
+            if run(self._uv, "pip", "install", *python, *options, *packages, check=False):
                 return
             print("uv failed, so pip installs the packages", file=sys.stderr)
         force = ("--force-reinstall", "--no-deps") if again else ()
-        subprocess.run([self.python, *PIP, *force, *packages], check=True)
+        run(self.python, *PIP, *force, *packages)
 
 
 def complete(folder: Path, packages: list[str], extra: str | None) -> None:
