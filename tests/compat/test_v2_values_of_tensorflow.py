@@ -187,6 +187,9 @@ def test_rows_are_put_in_batches_of_several_sizes() -> None:
     assert elements(dataset.take(1).rebatch([2, 0])) == [[0, 1], [], [2, 3], []]
     with pytest.raises(tf.errors.InvalidArgumentError):
         dataset.rebatch([2, -1])
+    for size in (0, [0, 0]):  # without this error, empty batches without end
+        with pytest.raises(tf.errors.InvalidArgumentError, match="must be positive"):
+            dataset.rebatch(size)
 
 
 def test_dense_elements_in_sparse_batches() -> None:

@@ -304,6 +304,8 @@ class Rebatch(Node):
         super().__init__(node)
         if not sizes or min(sizes) < 0:
             raise invalid(f"Batch sizes must not be negative, got {list(sizes)}.")
+        if not any(sizes):  # TensorFlow yields empty batches without end
+            raise invalid(f"One of the batch sizes must be positive, got {list(sizes)}.")
         self._rows, self._sizes, self._drop = Unbatch(node), list(sizes), drop_remainder
         self._alike = sizes[0] if len(set(sizes)) == 1 and sizes[0] else None
         self._plain = all(isinstance(spec, TensorSpec) for spec in node.specs)
