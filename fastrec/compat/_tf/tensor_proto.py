@@ -149,13 +149,15 @@ def decode(data: bytes) -> NDArray[Any]:
     return array if array.flags.writeable else array.astype(array.dtype.newbyteorder("="))
 
 
-# The beginning, type and shape of messages, by their first two bytes (the type) and their size.
+# The beginning, type and shape of a message, by its first two bytes (the type) and its size.
 _KNOWN: dict[tuple[bytes, int], tuple[bytes, np.dtype[Any], tuple[int, ...]]] = {}
 _MOST_KNOWN = 1024
 
 
 def decode_alike(data: bytes) -> NDArray[Any]:
-    """Decode a tensor, which may be read-only; faster if an earlier one of its size began alike.
+    """Decode a tensor, which may be read-only.
+
+    The type and shape are parsed only once for messages of one size that begin with the same bytes.
 
     Raises
     ------

@@ -77,7 +77,7 @@ class Program:
     ) -> None:
         """Add an instruction that reads places and writes values with new keys."""
         start = len(self.values)
-        for key in outputs:  # a value that is given replaces this output
+        for key in outputs:  # an output that the caller gives keeps its first place
             self.places.setdefault(key, self.constant(None))
         reads: Callable[[list[Any]], Iterable[Any]] = itemgetter(*inputs or (slice(0),))
         if len(inputs) == 1:
