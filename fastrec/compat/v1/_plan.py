@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The program of one fetch of a session: compiled once, run many times.
 
-The program contains the operations that the fetches depend on, in the order of their creation. Values
-that depend only on constants are computed when the program is compiled.
+The program contains the operations that the fetches depend on, in the order of their creation.
+Values that depend only on constants are computed when the program is compiled.
 """
 
 from __future__ import annotations
