@@ -12,6 +12,8 @@ import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 import fastrec
 
 from .._tf.dtypes import resource
@@ -38,7 +40,7 @@ from ._composites import (
     take_op,
 )
 from ._nodes import Inner, Operation, Tensor
-from ._plan import needed, raised
+from ._plan import Plan, needed, raised
 from .constants import convert_to_tensor as as_graph_tensor
 from .constants import of_array, placeholder
 from .draws import attributes_of, first_state
@@ -164,6 +166,7 @@ class GraphFunction:
         self._outer = get_default_graph()
         self.captures: dict[Tensor, None] = {}
         self._traced: tuple[Any, ...] | None = None
+        self._plan: Plan | None = None  # of the traced graph, for calls with values
         self.__qualname__ = getattr(function, "__qualname__", "function")
 
     def __call__(self, *arguments: Any) -> Any:
@@ -200,15 +203,13 @@ class GraphFunction:
     def _of_values(self, structure: Any, raws: Sequence[Any]) -> Any:
         if self._traced is not None and self._traced[0] == structure:
             _, graph, given, kind, found = self._traced
-            values: dict[Tensor, Any] = {}
-            for inner, raw in zip(given, raws, strict=True):
-                values.update(
-                    zip(pieces(inner), map(convert_to_tensor, parts_of(raw)), strict=True)
-                )
-            for outer, inner in graph.captures.items():
-                if inner.op.type == "Captured":
-                    values[inner] = convert_to_tensor(captured_values()[outer])
-            return pack(kind, _emitted(found, values))
+            captures = graph.captures.items()
+            inside = {outer: inner for outer, inner in captures if inner.op.type == "Captured"}
+            if self._plan is None:
+                self._plan = Plan(_pieces(found), [*_pieces(given), *inside.values()])
+            feeds = [as_array(part) for raw in raws for part in parts_of(raw)]
+            feeds.extend(as_array(captured_values()[outer]) for outer in inside)
+            return pack(kind, _evaluated(found, self._plan, feeds))
         graph = FunctionGraph(self._outer)
         graph.captures = {}
         with graph.as_default():
@@ -225,7 +226,7 @@ class GraphFunction:
             kind, found = self._called(graph, structure, leaves)
             if any(_is_dataset(leaf) for leaf in found):
                 return pack(kind, [self._built(leaf) for leaf in found])
-        return pack(kind, _emitted(found, {}))
+        return pack(kind, _evaluated(found, Plan(_pieces(found), ()), ()))
 
     def _of_symbols(self, structure: Any, leaves: Sequence[Any], specs: Sequence[TypeSpec]) -> Any:
         graph = FunctionGraph(self._outer)
@@ -246,7 +247,7 @@ class GraphFunction:
             ]
         self._note(graph)
         if make is None:
-            self._traced = structure, graph, given, kind, found
+            self._traced, self._plan = (structure, graph, given, kind, found), None
         values: dict[Tensor, Any] = {}
         for inner, leaf in zip(given, leaves, strict=True):
             if isinstance(inner, COMPOSITES):
@@ -278,13 +279,29 @@ def _captured(tensor: Tensor) -> Any:
     return call.add(op, [], {})
 
 
+def _pieces(found: Iterable[Any]) -> list[Tensor]:
+    """Return the tensors that values of any kind consist of."""
+    return [tensor for each in found for tensor in pieces(each)]
+
+
+def _evaluated(found: Sequence[Any], plan: Plan, given: Sequence[Any]) -> list[Any]:
+    """Return the results of a function whose tensors `plan` computes."""
+    with np.errstate(all="ignore"):
+        return _assembled(found, map(convert_to_tensor, plan.run(_step(), given)))
+
+
 def _emitted(found: Sequence[Any], values: dict[Tensor, Any]) -> list[Any]:
-    """Run or record the operations of a function one by one; return its results."""
-    wanted = [tensor for each in found for tensor in pieces(each)]
+    """Record the operations of a function one by one; return its results."""
+    wanted = _pieces(found)
     for op in needed([tensor.op for tensor in wanted if tensor not in values], frozenset(values)):
         if not all(out in values for out in op.outputs) or not op.outputs:
             emit(op, values, _OF_DATA_SET)
-    left = iter([values[tensor] for tensor in wanted])
+    return _assembled(found, [values[tensor] for tensor in wanted])
+
+
+def _assembled(found: Sequence[Any], parts: Iterable[Any]) -> list[Any]:
+    """Return tensors, and ragged and sparse tensors made of several `parts`."""
+    left = iter(parts)
     return [
         recording.run(make_op(each), [next(left) for _ in pieces(each)])
         if isinstance(each, COMPOSITES)
@@ -294,7 +311,9 @@ def _emitted(found: Sequence[Any], values: dict[Tensor, Any]) -> list[Any]:
 
 
 def emit(op: Operation, values: dict[Tensor, Any], way: Way, depth: int = 0) -> None:
-    """Run or record an operation, with inputs from `values`, and add its outputs to `values`.
+    """Record an operation with inputs from `values`, and add its outputs to `values`.
+
+    An operation without effects whose inputs are known is run instead.
 
     Operations behind more than `depth` switches are skipped; the merges run them.
     """
@@ -310,22 +329,21 @@ def emit(op: Operation, values: dict[Tensor, Any], way: Way, depth: int = 0) -> 
             merged_values(op, values, lambda each, own, depth: emit(each, own, way, depth))
         return
     inputs = [values[tensor] for tensor in op.inputs]
-    known = not any(isinstance(recording.raw_of(value), recording.Symbol) for value in inputs)
+    raws = [recording.raw_of(value) for value in inputs]
+    known = not any(isinstance(raw, recording.Symbol) for raw in raws)
     attributes = {} if op.row is None or isinstance(op.row, Drawing) else op.attrs
     call = current_call()
-    if isinstance(op.row, Drawing) and isinstance(call, recording.Recording):
+    assert isinstance(call, recording.Recording)
+    if isinstance(op.row, Drawing):
         made = _drawn(op, op.row, inputs, call, way)
-    elif (
-        isinstance(call, recording.Recording) and (found := _of_parts(op, values, way)) is not None
-    ):
+    elif (found := _of_parts(op, values, way)) is not None:
         made = tuple(found)
-    elif isinstance(call, recording.Recording) and way.refuses and dependent(op) is not None:
-        made = call.add(_refused(op), [recording.raw_of(value) for value in inputs], {})
-    elif known and isinstance(call, recording.Recording) and (op.stateful or op.blocking):
-        made = call.add(_as_op(op, way), [recording.raw_of(value) for value in inputs], attributes)
+    elif way.refuses and dependent(op) is not None:
+        made = call.add(_refused(op), raws, {})
+    elif known and (op.stateful or op.blocking):
+        made = call.add(_as_op(op, way), raws, attributes)
     elif known:
-        results = op.kernel(way.step(), *[as_array(recording.raw_of(value)) for value in inputs])
-        made = tuple(map(convert_to_tensor, results))
+        made = tuple(map(convert_to_tensor, op.kernel(way.step(), *map(as_array, raws))))
     else:
         made = recording.run(_as_op(op, way), inputs, **attributes)
     outputs = made if isinstance(made, tuple) else (made,)
