@@ -127,11 +127,12 @@ sanitize-c:
 # error.
 ASAN_SPEED = malloc_context_size=2:allocator_release_to_os_interval_ms=-1
 # With Python's own allocator, tests take 0.6 of the time, but errors at the ends of short byte strings
-# stay unnoticed. It serves tests of stores and pipelines: others test what they call.
+# stay unnoticed. (NumPy's arrays and the memory of C are not from it.) It serves the tests that parse,
+# encode and decode no bytes themselves.
 # The tests of the project read sources and pages, and those of commands start processes, most of whose
 # time Python takes to start; the functions in C that they call have tests elsewhere.
 UNSANITIZED = $(addprefix tests/,bench cli demo project tfds viewer)
-OWN_ALLOCATOR = tests/storage $(wildcard tests/compat/test_v[12]_*.py)
+OWN_ALLOCATOR = $(addprefix tests/,arrow batches features storage) $(wildcard tests/compat/test_v[12]_*.py)
 sanitize-python: build/sanitize/built
 	@rm -f build/report.*
 	$(call SANITIZED,malloc) tests $(patsubst %,--ignore=%,$(UNSANITIZED) $(OWN_ALLOCATOR)) $(REPORTED)
