@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 import os
-import resource
 from pathlib import Path
 
 import numpy as np
 import pytest
+from verbs import files_limited_to
 
 from fastrec.demo.contact_sheet import Tile, contact_sheet
 from fastrec.demo.contact_sheet import fitted as fitted_to
@@ -83,12 +83,7 @@ def test_labels_of_any_length_and_script_can_be_written(tmp_path: Path) -> None:
 
 
 def test_a_sheet_that_cannot_be_written_leaves_nothing_behind(tmp_path: Path) -> None:
-    limit = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (64, limit[1]))
-    try:
-        with pytest.raises(OSError, match="File too large") as caught:
-            contact_sheet(tmp_path / "sheet.png", [Tile(image(5, 5), "x")])
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+    with files_limited_to(64), pytest.raises(OSError, match="File too large") as caught:
+        contact_sheet(tmp_path / "sheet.png", [Tile(image(5, 5), "x")])
     assert caught.value.filename == tmp_path / "sheet.png"
     assert os.listdir(tmp_path) == []

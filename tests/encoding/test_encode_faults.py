@@ -77,6 +77,7 @@ def test_a_disk_that_fills_up_within_a_batch_publishes_nothing(tmp_path: Path, t
         + """
 import errno, resource, signal, sys
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+sys.dont_write_bytecode = True  # the limit would cut it off
 resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
 try:
     with fastrec.Writer(sys.argv[1], overwrite=True) as writer:

@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from verbs import number_records, read, run_python, write
+from verbs import files_limited_to, number_records, read, run_python, write
 
 import fastrec
 
@@ -188,6 +188,7 @@ FULL = """
 
     target, how = sys.argv[1:]
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    sys.dont_write_bytecode = True  # the limit would cut it off
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
     options = {"compression": "GZIP"} if how == "gzip" else {}
     import random
@@ -340,16 +341,10 @@ def test_the_shards_are_the_same_however_the_records_are_passed(
 
 
 def test_the_shard_that_cannot_be_written_is_named(tmp_path: Path) -> None:
-    resource = pytest.importorskip("resource")
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
     writer = fastrec.Writer(tmp_path / "a.tfrecord", shards=3)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, before[1]))
-    try:
-        with pytest.raises(OSError, match="a-00001-of-00003") as caught:
-            writer.write_many([b"", b"", b"", b"", bytes(3 << 20)])
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-        writer.abort()
+    with files_limited_to(1 << 20), pytest.raises(OSError, match="a-00001-of-00003") as caught:
+        writer.write_many([b"", b"", b"", b"", bytes(3 << 20)])
+    writer.abort()
     assert caught.value.errno == errno.EFBIG
     assert os.listdir(tmp_path) == []
 

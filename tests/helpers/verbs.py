@@ -13,7 +13,7 @@ import textwrap
 import threading
 import time
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,20 @@ def skip_without_package_of(verb: str) -> None:
     """Skip the test if the package that a command needs is not installed."""
     if verb in _PACKAGES:
         pytest.importorskip(_PACKAGES[verb])
+
+
+@contextlib.contextmanager
+def files_limited_to(size: int) -> Iterator[None]:
+    """Limit the size of files in bytes; skip the test on platforms without such a limit."""
+    resource = pytest.importorskip("resource")
+    before, cached = resource.getrlimit(resource.RLIMIT_FSIZE), sys.dont_write_bytecode
+    sys.dont_write_bytecode = True  # Python would keep bytecode that the limit cuts off
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        sys.dont_write_bytecode = cached
 
 
 # --- files and bytes ----------------------------------------------------------------------------

@@ -8,7 +8,6 @@ import gzip
 import multiprocessing
 import os
 import random
-import resource
 import subprocess
 import sys
 import time
@@ -19,6 +18,7 @@ from typing import Any
 import pytest
 from object_server import Fault, Link, Objects, ObjectServer
 from remote_reading import count_in_a_process
+from verbs import files_limited_to
 from waiting import DEADLINE
 
 import fastrec
@@ -75,14 +75,12 @@ def test_copies_of_compressed_objects_are_inflated(
 
 
 def test_a_copy_for_which_there_is_no_room_names_its_file(tmp_path: Path) -> None:
-    limit = resource.getrlimit(resource.RLIMIT_FSIZE)
     with ObjectServer(Objects({"b": DATA})) as server:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (len(DATA) // 2, limit[1]))
-        try:
-            with pytest.raises(OSError, match="File too large") as caught:
-                read(f"{server.url}/b", tmp_path)
-        finally:
-            resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+        with (
+            files_limited_to(len(DATA) // 2),
+            pytest.raises(OSError, match="File too large") as caught,
+        ):
+            read(f"{server.url}/b", tmp_path)
         assert str(caught.value.filename).endswith(".object")
         names = {each.suffix for each in (tmp_path / "objects").iterdir()}
         assert names <= {".lock"}
