@@ -101,7 +101,9 @@ class Environment:
         """Install packages; with `again`, replace one of the same version, and nothing else."""
         if self._uv is not None:
             force = ("--reinstall", "--no-deps") if again else ()
-            options = (*pip_sources(self._uv.with_name("python")), *force)
+            options = [*pip_sources(self._uv.with_name("python")), *force]
+            if not os.environ.get("PIP_NO_COMPILE"):  # as pip does
+                options.append("--compile-bytecode")
             python = ("--quiet", "--python", self.python)
             if run(self._uv, "pip", "install", *python, *options, *packages, check=False):
                 return
