@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -47,29 +48,8 @@ class Zip(Node):
         return UNKNOWN if UNKNOWN in totals else min(finite, default=INFINITE)
 
     def values(self) -> Values:
-        streams = [node.stream() for node in self.inputs]
-
-        def step() -> Value:
-            parts: list[Value] = []
-            failed: Exception | None = None
-            ended = False
-            for stream in streams:  # advance all inputs even if one raises
-                try:
-                    parts.append(next(stream))
-                except StopIteration:
-                    ended = True
-                except Exception as error:
-                    failed = failed or error
-            if failed is not None:
-                try:
-                    raise failed
-                finally:
-                    del failed  # otherwise the error and this frame would keep each other alive
-            if ended:
-                raise StopIteration
-            return tuple(itertools.chain.from_iterable(parts))
-
-        return steps(step)
+        pulls = [node.stream().__next__ for node in self.inputs]
+        return steps(lambda: tuple(itertools.chain.from_iterable(_advanced(pulls))))
 
     def blocks(self, count: int) -> Blocks | None:
         streams = []
@@ -80,31 +60,46 @@ class Zip(Node):
         return _side_by_side(streams)
 
 
+def _advanced(pulls: Sequence[Callable[[], Any]]) -> list[Any]:
+    """Return what all `pulls` return; call each of them, even if one raises or has ended."""
+    parts = []
+    failed: Exception | None = None
+    ended = False
+    for pull in pulls:
+        try:
+            parts.append(pull())
+        except StopIteration:
+            ended = True
+        except Exception as error:
+            failed = failed or error
+    if failed is not None:
+        try:
+            raise failed
+        finally:
+            del failed  # otherwise the error and this frame would keep each other alive
+    if ended:
+        raise StopIteration
+    return parts
+
+
 def _side_by_side(streams: Sequence[Blocks]) -> Blocks:
     """Yield blocks of the columns of all streams, as :meth:`Zip.values` yields elements."""
     waiting: list[Block] = [(0, []) for _ in streams]
 
+    def fill(number: int) -> None:
+        while not waiting[number][0]:
+            waiting[number] = next(streams[number])
+
+    pulls = [functools.partial(fill, number) for number in range(len(streams))]
+
     def step() -> Block:
-        failed: Exception | None = None
-        ended = False
-        for number, stream in enumerate(streams):
-            try:
-                while not waiting[number][0]:
-                    waiting[number] = next(stream)
-            except StopIteration:
-                ended = True
-            except Exception as error:
-                failed = failed or error
-        size = 1 if failed or ended else min(block[0] for block in waiting)
-        parts = [cut(block, slice(size)) for block in waiting]
-        waiting[:] = [cut(block, slice(size, None)) for block in waiting]
-        if failed is not None:
-            try:
-                raise failed
-            finally:
-                del failed  # otherwise the error and this frame would keep each other alive
-        if ended:
-            raise StopIteration
+        size = 1  # where an input fails or ends, the others lose one element
+        try:
+            _advanced(pulls)
+            size = min(block[0] for block in waiting)
+        finally:
+            parts = [cut(block, slice(size)) for block in waiting]
+            waiting[:] = [cut(block, slice(size, None)) for block in waiting]
         return size, [column for _, columns in parts for column in columns]
 
     return steps(step)
