@@ -465,3 +465,14 @@ def test_mirrored_edges_of_many_elements(mode: Any) -> None:
     with tf.Session() as session:
         expected = [np.pad(value, around, mode=mode).tolist() for value in values]
         assert session.run(row).tolist() == expected
+
+
+def test_a_function_of_two_values_sees_what_is_fed() -> None:
+    fed = tf.placeholder(tf.int64, [])
+    sums = tf.data.experimental.scan(np.int64(0), lambda s, x: (s + x + fed, s + x))
+    iterator = tf.data.make_initializable_iterator(Dataset.range(4).apply(sums))
+    row = iterator.get_next()
+    with tf.Session() as sess:
+        for value, expected in ((10, [0, 11, 23, 36]), (1, [0, 2, 5, 9])):
+            sess.run(iterator.initializer, {fed: value})
+            assert [sess.run(row) for _ in range(4)] == expected

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import fastrec.compat.v2 as tf
+from fastrec.compat._tf.columns import column_of
 
 Dataset = tf.data.Dataset
 
@@ -175,3 +176,17 @@ def test_numbers_of_threads_and_rows_are_positive() -> None:
 def test_parts_of_elements_have_as_many_rows() -> None:
     dataset = Dataset.range(3).map(lambda n: (tf.range(n), tf.range(1))).unbatch()
     assert elements(dataset) == ["InvalidArgumentError", [0, 0], "InvalidArgumentError"]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [np.zeros(2, np.int32), np.zeros((1, 1), np.int32)],
+        [np.zeros(2, np.int32), np.zeros(3, np.int64)],
+    ],
+    ids=["ranks", "types"],
+)
+def test_arrays_of_several_ranks_or_types_are_not_joined(values: list[Any]) -> None:
+    column = column_of(values)
+    assert isinstance(column, list)
+    assert [(each.shape, each.dtype) for each in column] == [(v.shape, v.dtype) for v in values]
