@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from dis import opmap
 from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
@@ -32,6 +33,9 @@ def interrupted(call: Callable[[], T], after: int) -> tuple[list[T], bool]:
 
     def trace(frame: Any, event: str, argument: Any) -> None:
         nonlocal left, was_raised
+        # A generator that is closed is entered at its yield, where Python looks for no signals.
+        if frame.f_code.co_code[max(frame.f_lasti, 0)] == opmap["YIELD_VALUE"]:
+            return
         left -= 1
         if left < 0 and not was_raised:
             was_raised = True
