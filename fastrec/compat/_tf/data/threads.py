@@ -26,7 +26,9 @@ S = TypeVar("S")
 T = TypeVar("T")
 
 _LONG_S = 2e-4  # seconds per call from which threads save time in spite of locks
-_TIMES = 2  # long calls in a row before threads start; the first call may include a setup
+_TIMES = 4  # long calls in a row before threads start; the first ones may include a setup
+_JUDGED = 16  # calls in threads whose median time shows whether the threads help
+_MOST_SHARE = 0.9  # of the time of calls one after the other; threads that need more are ended
 
 
 def workers(parallel: int | None, waiting: bool = True) -> int:
@@ -42,8 +44,17 @@ def workers(parallel: int | None, waiting: bool = True) -> int:
 
 
 def in_order(function: Callable[[S], T], values: Iterator[S], workers: int) -> Iterator[T]:
-    """Map `function` over values in order; start threads if calls take long."""
+    """Map `function` over values in order; use threads if calls take long and threads help."""
     return map(function, values) if workers < 2 else _InOrder(function, values, workers)
+
+
+def _timed(function: Callable[[S], T], times: collections.deque[float], value: S) -> T:
+    """Return the result of a call, and add its seconds to `times`."""
+    begin = time.perf_counter()
+    try:
+        return function(value)
+    finally:
+        times.append(time.perf_counter() - begin)
 
 
 class _InOrder(Generic[S, T]):
@@ -51,38 +62,51 @@ class _InOrder(Generic[S, T]):
         self._function, self._values, self._workers = function, values, workers
         self._pool: concurrent.futures.ThreadPoolExecutor | None = None
         self._pending: collections.deque[concurrent.futures.Future[T]] = collections.deque()
-        self._long = 0  # number of consecutive long calls
+        self._times: collections.deque[float] = collections.deque(maxlen=_TIMES)  # of last calls
+        self._alone: float | None = None  # seconds of a call before threads started
+        self._is_judged = False
         self._ended = False
 
     def __iter__(self) -> _InOrder[S, T]:
         return self
 
     def __next__(self) -> T:
-        if self._pool is None:
-            return self._called(next(self._values))
-        while not self._ended and len(self._pending) <= self._workers:
+        if self._pool is not None and not self._do_threads_help():
+            self._pool.shutdown(wait=False)
+            self._pool = None
+        while self._pool and not self._ended and len(self._pending) <= self._workers:
             self._submit(self._pool)
         if self._pending:
             return self._pending.popleft().result()
-        raise StopIteration
-
-    def _called(self, value: S) -> T:
-        begin = time.perf_counter()
+        if self._ended:
+            raise StopIteration
         try:
-            return self._function(value)
+            return _timed(self._function, self._times, next(self._values))
         finally:
-            self._long = self._long + 1 if time.perf_counter() - begin > _LONG_S else 0
-            if self._long == _TIMES:
-                import concurrent.futures  # slow to import
+            if self._alone is None and len(self._times) == _TIMES:
+                self._start_if_long(min(self._times))
 
-                self._pool = concurrent.futures.ThreadPoolExecutor(self._workers, "fastrec-map")
-                weakref.finalize(self, self._pool.shutdown, wait=False, cancel_futures=True)
+    def _start_if_long(self, seconds: float) -> None:
+        if seconds > _LONG_S:
+            import concurrent.futures  # slow to import
+
+            self._alone, self._times = seconds, collections.deque(maxlen=_JUDGED)
+            self._pool = concurrent.futures.ThreadPoolExecutor(self._workers, "fastrec-map")
+            weakref.finalize(self, self._pool.shutdown, wait=False, cancel_futures=True)
+
+    def _do_threads_help(self) -> bool:
+        """Return whether threads save time; they may wait for each other, as for Python's lock."""
+        if self._is_judged or len(self._times) < _JUDGED:
+            return True
+        self._is_judged = True
+        assert self._alone is not None
+        return sorted(self._times)[_JUDGED // 2] <= _MOST_SHARE * self._workers * self._alone
 
     def _submit(self, pool: concurrent.futures.ThreadPoolExecutor) -> None:
         try:
             value = next(self._values)  # iterated in this thread only
             call = contextvars.copy_context().run
-            self._pending.append(pool.submit(call, self._function, value))
+            self._pending.append(pool.submit(call, _timed, self._function, self._times, value))
         except StopIteration:
             self._ended = True
             pool.shutdown(wait=False)
