@@ -104,26 +104,25 @@ class ReaderState:
 
     def read_up_to(self, queue: Queue, count: int, step: Cancellation) -> tuple[Array, Array]:
         """Return up to `count` keys and values of one work item; raise as :meth:`read` does."""
-        keys: list[bytes] = []
-        values: list[bytes] = []
+        blocks: list[Block] = []
         with self._alone(step):
-            while self._returned and len(keys) < count:
-                key, value = self._returned.popleft()
-                keys.append(key)
-                values.append(value)
-                self.produced += 1
-            while len(keys) < count:
+            some = range(min(count, len(self._returned)))
+            if some:
+                blocks.append(self._of([self._returned.popleft() for _ in some]))
+            left = count - len(some)
+            while left > 0:
                 source = self._source or self._next_work(queue, step)
-                pair = source.read()
-                if pair is not None:
-                    self.produced += 1
-                    keys.append(pair[0])
-                    values.append(pair[1])
-                if pair is None or self._serializable:
+                block = source.block(left)
+                if block is not None:
+                    self.produced += len(block.values)
+                    left -= len(block.values)
+                    blocks.append(block)
+                if block is None or self._serializable:
                     self._finish()
-                    if keys:
+                    if blocks:
                         break
-        return strings(keys), strings(values)
+        keys = [key for block in blocks for key in block.keys()]
+        return strings(keys), strings([value for block in blocks for value in block.values])
 
     def read_block(self, queue: Queue, count: int, step: Cancellation) -> Block:
         """Return up to `count` available records, at least one; raise as :meth:`read` does."""
