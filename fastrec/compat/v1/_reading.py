@@ -121,8 +121,8 @@ class ReaderState:
                     self._finish()
                     if blocks:
                         break
-        keys = [key for block in blocks for key in block.keys()]
-        return strings(keys), strings([value for block in blocks for value in block.values])
+        values = [value for block in blocks for value in block.values]
+        return strings([key for _, keys in blocks for key in keys()]), strings(values)
 
     def read_block(self, queue: Queue, count: int, step: Cancellation) -> Block:
         """Return up to `count` available records, at least one; raise as :meth:`read` does."""

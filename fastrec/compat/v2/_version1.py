@@ -19,6 +19,7 @@ from types import ModuleType
 from typing import Any
 
 from .._tf.data.dataset import OF_VERSION_1
+from .._tf.naming import uncovered
 from .._tf.seeds import get_seed
 from .._tf.structure import flatten, pack
 from .._tf.tensor import Tensor
@@ -73,6 +74,7 @@ _EAGER = {
     "while_loop",
     *_RENAMED,
 }
+_VARIABLES = {"Variable", "get_local_variable", "get_variable"}
 # Names that the modules of version 1 have in both modes.
 _OF_GRAPHS = {
     "Graph",
@@ -139,13 +141,16 @@ def _building() -> bool:
 
 
 def _executed(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that executes the operations which `function` adds to a graph."""
+    """Return a function that executes the operations which `function` adds to a graph.
+
+    It returns None for an operation without outputs, and other objects than tensors unchanged.
+    """
 
     @functools.wraps(function)
     def called(*arguments: Any, **named: Any) -> Any:
         structure, leaves = flatten((arguments, named), lists=True)
         places = [i for i, leaf in enumerate(leaves) if _is_tensor(leaf)]
-        operations: list[Any] = []
+        others: list[Any] = []  # the result, unless it consists of tensors
 
         def in_graph(*tensors: Any) -> Any:
             given = list(leaves)
@@ -153,16 +158,17 @@ def _executed(function: Callable[..., Any]) -> Callable[..., Any]:
                 given[place] = tensor
             given_arguments, given_named = pack(structure, given)
             result = function(*given_arguments, **given_named)
-            if not isinstance(result, _v1("Operation")):
+            is_operation = isinstance(result, _v1("Operation"))
+            if not is_operation and any(map(_has_value, flatten(result, lists=True)[1])):
                 return result
-            operations.append(result)
-            with _v1("control_dependencies")([result]):
+            others.append(None if is_operation else result)
+            with _v1("control_dependencies")([result] if is_operation else []):
                 return _v1("constant")(0)
 
         graphs = importlib.import_module(f"{_GRAPHS}._functions")
         run = graphs.GraphFunction(in_graph, lambda dataset: dataset, lambda dataset: dataset)
         returned = run(*[leaves[place] for place in places])
-        return None if operations else returned  # An operation without outputs returns None.
+        return others[0] if others else returned
 
     return called
 
@@ -199,6 +205,12 @@ def _is_tensor(value: Any) -> bool:
     return isinstance(value, Tensor) or hasattr(value, "_raw")
 
 
+def _has_value(value: Any) -> bool:
+    """Return whether `value` is a tensor of a graph, or represents one, or is a dataset."""
+    kinds = (_v1("Tensor"), _v1("SparseTensor"), _v1("RaggedTensor"), _v1("data.Dataset"))
+    return isinstance(value, kinds) or hasattr(value, "_as_graph_element")
+
+
 class Version1(ModuleType):
     """The names of version 1, or of one of its modules.
 
@@ -215,17 +227,21 @@ class Version1(ModuleType):
         self._path = path
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
+        if name.startswith("__") and name != "__version__":
             raise AttributeError(name)
         path = f"{self._path}.{name}".lstrip(".")
         if path in ("disable_eager_execution", "disable_v2_behavior"):
             return self._disable
+        if path in ("enable_eager_execution", "enable_v2_behavior"):
+            return self._enable
         if path == "executing_eagerly":
             return lambda: not _building()
         if _building() or path.partition(".")[0] in _OF_GRAPHS:
             return _v1(path)
         if path in _ADAPTED:
             return _ADAPTED[path]
+        if path in _VARIABLES:
+            raise uncovered("v2", "compat.v1", path)
         found = self._of_version_2(path)
         if isinstance(found, ModuleType):
             return Version1(path)
@@ -249,6 +265,18 @@ class Version1(ModuleType):
     def _disable() -> None:
         """Build graphs from now on."""
         Version1.graphs = True
+
+    @staticmethod
+    def _enable(*settings: object, **named: object) -> None:
+        """Do nothing, because version 2 executes operations immediately.
+
+        Raises
+        ------
+        ValueError
+            After :meth:`_disable`.
+        """
+        if Version1.graphs:
+            raise ValueError("tf.enable_eager_execution must be called at program startup.")
 
 
 v1 = Version1()
