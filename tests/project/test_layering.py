@@ -381,6 +381,27 @@ def test_only_compat_uses_the_kernels_of_tensors() -> None:
         assert not kernels or package_of(module_of(file)) == "compat", file
 
 
+# Packages whose tests `make sanitize` leaves out, but for tests of what only these call in C.
+UNSANITIZED = {"bench", "cli", "demo", "tables", "tfds", "viewer"}
+SANITIZED = {
+    "__file__",
+    "crc32c_implementations",  # tests/records/test_crc32c.py
+    *("riegeli_chunk", "riegeli_chunks", "riegeli_records"),  # tests/tables/test_riegeli.py
+    *("PIECE", "find_pieces", "read_pieces"),  # tests/tfds/test_steps.py
+}
+
+
+def test_what_only_packages_without_sanitized_tests_call_in_c_has_such_tests() -> None:
+    called: dict[bool, set[str]] = {False: set(), True: set()}
+    for file in MODULES:
+        names = {name for name, _ in imported(file)}
+        found = {name.removeprefix("fastrec._core.") for name in names if "._core." in name}
+        if "fastrec._core" in names:
+            found.update(re.findall(r"\b_core\.(\w+)", file.read_text()))
+        called[package_of(module_of(file)) in UNSANITIZED] |= found
+    assert called[True] - called[False] == SANITIZED
+
+
 @functools.cache
 def loaded_by(statement: str) -> set[str]:
     names = "name for name, module in sys.modules.items() if module is not None"
