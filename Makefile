@@ -12,7 +12,8 @@ DRIVERS = +$(MAKE) --no-print-directory -f tests/c/drivers.mk \
 MARK ?=
 WERROR ?=
 PYTEST = bin/pytest -n auto --dist worksteal -m "$(MARK)"
-# Tests that only compute; each worker imports the libraries and collects the tests once more.
+# For targets that run beside others, and tests that only compute: each worker takes memory, imports
+# the libraries and collects the tests once more.
 COMPUTING = -n $(CPUS) --dist worksteal
 SOURCES := $(wildcard pyproject.toml setup.py tools/*.py pyspark_fastrec.py) \
            $(shell find csrc fastrec -type f ! -name '*.so' ! -name '*.pyc' ! -name '_*.c')
@@ -334,7 +335,8 @@ wheel-check: dist build/wheel/built
 	$(BIN)/cibuildwheel --print-build-identifiers --platform macos --archs x86_64,arm64
 	$(ENVIRONMENT) .venv-wheel "$$(ls wheelhouse/*.whl)[test-minimal]"
 	.venv-wheel/bin/python -m pip uninstall --quiet --yes isal
-	HYPOTHESIS_PROFILE=short .venv-wheel/$(PYTEST) -p no:cacheprovider tests/project \
+	HYPOTHESIS_PROFILE=short .venv-wheel/bin/pytest $(COMPUTING) -m "$(MARK)" -p no:cacheprovider \
+	    tests/project \
 	    $(sort $(foreach name,$(WITHOUT) OTHERS,$(WITHOUT_$(name))))
 
 ## make clean        remove everything that the above made
