@@ -126,6 +126,44 @@ def test_names_sizes_and_captured_tensors_are_fed(files: list[str]) -> None:
         assert every(session, following) == []
 
 
+@pytest.mark.parametrize("by_chance", [False, True])
+def test_captured_tensors_are_fed_to_branches(by_chance: bool) -> None:
+    more = tf.placeholder(tf.float32, [])
+
+    def numbers(count: Any) -> Any:  # how many numbers are drawn depends on the element
+        return tf.reduce_sum(tf.random_uniform([count], seed=1))
+
+    def of_branches(x: Any) -> Any:
+        large = (lambda: numbers(x) + more) if by_chance else (lambda: tf.to_float(x) * more)
+        return tf.cond(x > 2, large, lambda: tf.to_float(x) - more)
+
+    tf.set_random_seed(3)
+    iterator = Dataset.range(6).map(of_branches).batch(3).make_initializable_iterator()
+    following = iterator.get_next()
+    count = tf.placeholder(tf.int64, [])
+    drawn = numbers(count)
+    with tf.Session() as session:
+        session.run(iterator.initializer, {more: 10.0})
+        found = np.concatenate(every(session, following)).tolist()
+        expected = [session.run(drawn, {count: n}) + 10 if by_chance else n * 10 for n in (3, 4, 5)]
+    assert found == [-10, -9, -8, *expected]
+
+
+def test_errors_name_the_operation_of_a_fused_chain_that_fails() -> None:
+    def distorted(x: Any) -> Any:
+        image = tf.cast(tf.fill([100, 100, 3], x), tf.uint8)
+        image = tf.image.crop_to_bounding_box(image, x, 0, 60, 60)
+        image = tf.image.random_brightness(tf.image.convert_image_dtype(image, tf.float32), 0.1)
+        return tf.image.per_image_standardization(image)
+
+    following = Dataset.from_tensor_slices([10, 90]).map(distorted).make_one_shot_iterator()
+    image = following.get_next()
+    with tf.Session() as session:
+        assert session.run(image).shape == (60, 60, 3)
+        with pytest.raises(tf.errors.InvalidArgumentError, match="node crop_to_bounding_box"):
+            session.run(image)
+
+
 def test_arrays_are_fed() -> None:
     rows = tf.placeholder(tf.float32, [None, 2])
     iterator = Dataset.from_tensor_slices((rows, {"a": rows[:, 0]})).make_initializable_iterator()

@@ -153,3 +153,11 @@ def _bytes_of(item: Any) -> bytes:
     if isinstance(item, (bytes, bytearray, memoryview)):
         return bytes(item)
     raise TypeError(f"Expected string, but got {item!r} of type {type(item).__name__!r}.")
+
+
+def frozen(value: Any) -> Any:
+    """Return a read-only view of `value`."""
+    if isinstance(value, np.ndarray) and value.flags.writeable:
+        value = value.view()
+        value.flags.writeable = False
+    return value

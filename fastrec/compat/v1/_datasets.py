@@ -46,10 +46,10 @@ from ._composites import (
     put_together,
     spec_of,
 )
-from ._functions import GraphFunction, captured_values
+from ._functions import GraphFunction
 from ._nodes import Operation, Tensor
 from .constants import constant_value, convert_to_tensor
-from .graph import create_op, get_seed
+from .graph import captured_values, create_op, get_seed
 
 Captures = dict[Tensor, None]
 

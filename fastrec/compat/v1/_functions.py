@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Functions of version 1's datasets, which consist of operations of a graph.
 
-Such a function is called once, with placeholders, in a separate graph. Its operations are then
-passed one by one to the tracer of the dataset, which runs them on one element or on columns of
-many, like operations of version 2.
+Such a function is called once, with placeholders, in a separate graph. Its nodes are then copied
+into the recording of the dataset, which runs them on one element or on columns of many, like those
+of version 2. Errors name the operations that are views of the nodes.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ import fastrec
 
 from .._tf.dtypes import resource
 from .._tf.kernels.philox import Philox
-from .._tf.ops import Block, Op, known_specs
-from .._tf.ops.draws import Drawing, Starts
+from .._tf.ops import Op, known_specs
+from .._tf.ops.draws import Starts
 from .._tf.seeds import running
 from .._tf.specs import TensorSpec, TypeSpec
 from .._tf.structure import flatten, pack
 from .._tf.tensor import as_array, convert_to_tensor
 from .._tf.tracing import recording
-from .._tf.tracing.calls import Unfit, current_call
+from .._tf.tracing.calls import Unfit
 from .._tf.tracing.loops import IN_ARRAYS, folded_rows, looped, mapped_rows
-from .._tf.tracing.parts import chosen
+from .._tf.tracing.parts import chosen, tracing
 from ._composites import (
     COMPOSITES,
     SparseTensor,
@@ -39,21 +39,18 @@ from ._composites import (
     specs_of,
     take_op,
 )
-from ._nodes import Inner, Operation, Tensor
-from ._plan import Plan, needed, raised
+from ._nodes import Operation, SessionOp, Tensor
+from ._plan import Plan, needed
 from .constants import convert_to_tensor as as_graph_tensor
 from .constants import of_array, placeholder
+from .control_flow import Branch
 from .draws import attributes_of, first_state
-from .graph import FunctionGraph, get_default_graph
+from .graph import FunctionGraph, captured_values, get_default_graph
 
 # Besides draws, these stateful operations may process a block before the next operation runs.
-_INDEPENDENT = ("Assert", "LoopVariable", "MapElement", "Merge", "NoOp", "ReadFile", "Switch")
-
-
-def captured_values() -> dict[Tensor, Any]:
-    """Return the values of captured tensors in the current iteration."""
-    found: dict[Tensor, Any] = (running.get() or {}).get("captures", {})
-    return found
+_INDEPENDENT = (
+    "Assert", "Captured", "LoopVariable", "MapElement", "Merge", "NoOp", "ReadFile", "Switch"
+)  # fmt: skip
 
 
 def _step() -> Any:
@@ -69,15 +66,12 @@ class Way(NamedTuple):
         Returns the session step in which operations run.
     start : callable
         Takes an operation that draws; returns the random state at the start of a block.
-    names_errors : bool
-        Whether an error names the operation that raised it.
     refuses : bool
         Whether to raise :class:`Effects` for elements that reach a branch with side effects.
     """
 
     step: Callable[[], Any]
     start: Callable[[Operation], Philox]
-    names_errors: bool
     refuses: bool = False
 
 
@@ -85,7 +79,7 @@ class Effects(Exception):
     """Raised if an element reaches an operation whose side effects must happen per element."""
 
 
-_OF_DATA_SET = Way(_step, first_state, True)
+_OF_DATA_SET = Way(_step, first_state)
 
 
 def _within(ops: Iterable[Operation]) -> Iterator[Operation]:
@@ -106,7 +100,7 @@ def is_avoidable(op: Operation) -> bool:
     inside = list(_within([op]))[1:]
     controls = {each for one in inside for each in one.control_inputs}
     needed_for_values = all(_independent(e) or (e.outputs and e not in controls) for e in inside)
-    return _is_choice(op) and not op.blocking and needed_for_values
+    return _is_choice(op) and not op.node.op.blocking and needed_for_values
 
 
 def _is_choice(op: Operation) -> bool:
@@ -114,33 +108,40 @@ def _is_choice(op: Operation) -> bool:
 
 
 def _independent(op: Operation) -> bool:
-    known = op.inner or isinstance(op.row, Drawing) or op.type in _INDEPENDENT
-    return not op.blocking and (not op.stateful or bool(known))
+    known = op.inner or _drawing(op) is not None or op.type in _INDEPENDENT
+    return not op.node.op.blocking and (not op.stateful or bool(known))
+
+
+def _drawing(op: Operation) -> Any:
+    """Return the operation of the registry whose random numbers `op` draws, or None."""
+    return op.node.op.drawing if isinstance(op.node.op, SessionOp) else None
 
 
 def drawing(ops: Iterable[Operation]) -> list[Operation]:
     """Return the operations that draw random numbers, also inside others."""
-    return [op for op in _within(ops) if isinstance(op.row, Drawing)]
+    return [op for op in _within(ops) if _drawing(op) is not None]
 
 
-def _as_op(op: Operation, way: Way) -> Op:
-    """Convert a graph operation for the trace of a dataset or of a queue runner."""
+def _specs(op: Operation) -> list[TypeSpec]:
+    return [TensorSpec(out.shape.sizes, out.dtype) for out in op.outputs]
 
-    def kernel(*values: Any, **_: Any) -> tuple[Any, ...]:
-        try:
-            found = op.kernel(way.step(), *map(as_array, values))
-        except Exception as error:
-            changed = raised(error, op)
-            if changed is error:
-                raise
-            raise changed from error
-        return tuple(found)
 
-    infer = known_specs([TensorSpec(out.shape.sizes, out.dtype) for out in op.outputs])
-    if op.row is not None and not isinstance(op.row, Drawing):
-        named = {"kernel": kernel} if way.names_errors else {}
-        return op.row.but(name=op.type, infer=infer, **named)
-    return Op(op.type, kernel, infer, pure=dependent(op) is None and not drawing([op]))
+def _without_step(op: Operation, way: Way) -> Op:
+    """Return the operation of a node that runs outside of a session, in the step of `way`."""
+    found = op.node.op
+    if way.refuses and dependent(op) is not None:
+
+        def refusing(*_: Any, **__: Any) -> Any:
+            raise Effects(op.name)
+
+        return Op(found.name, refusing, known_specs(()))
+    if not isinstance(found, SessionOp):
+        return found
+
+    def kernel(*values: Any) -> tuple[Any, ...]:
+        return tuple(found.kernel(way.step(), *map(as_array, values)))
+
+    return Op(found.name, kernel, known_specs(()), pure=dependent(op) is None and not drawing([op]))
 
 
 class GraphFunction:
@@ -202,13 +203,10 @@ class GraphFunction:
 
     def _of_values(self, structure: Any, raws: Sequence[Any]) -> Any:
         if self._traced is not None and self._traced[0] == structure:
-            _, graph, given, kind, found = self._traced
-            captures = graph.captures.items()
-            inside = {outer: inner for outer, inner in captures if inner.op.type == "Captured"}
+            _, given, kind, found = self._traced
             if self._plan is None:
-                self._plan = Plan(_pieces(found), [*_pieces(given), *inside.values()])
+                self._plan = Plan(_pieces(found), _pieces(given))
             feeds = [as_array(part) for raw in raws for part in parts_of(raw)]
-            feeds.extend(as_array(captured_values()[outer]) for outer in inside)
             return pack(kind, _evaluated(found, self._plan, feeds))
         graph = FunctionGraph(self._outer)
         graph.captures = {}
@@ -247,7 +245,7 @@ class GraphFunction:
             ]
         self._note(graph)
         if make is None:
-            self._traced, self._plan = (structure, graph, given, kind, found), None
+            self._traced, self._plan = (structure, given, kind, found), None
         values: dict[Tensor, Any] = {}
         for inner, leaf in zip(given, leaves, strict=True):
             if isinstance(inner, COMPOSITES):
@@ -255,28 +253,12 @@ class GraphFunction:
                 values.update(zip(pieces(inner), parts, strict=True))
             else:
                 values[inner] = leaf
-        for outer, inner in graph.captures.items():
-            if inner.op.type == "Captured":
-                values[inner] = _captured(outer)
         whole = pack(kind, _emitted(found, values))
         return whole if make is None else make(whole)
 
 
 def _tensors(leaves: Iterable[Any]) -> list[Any]:
     return [leaf if isinstance(leaf, COMPOSITES) else as_graph_tensor(leaf) for leaf in leaves]
-
-
-def _captured(tensor: Tensor) -> Any:
-    call = current_call()
-    assert isinstance(call, recording.Recording)
-    spec = TensorSpec(tensor.shape.sizes, tensor.dtype)
-    op = Op(
-        "Captured",
-        lambda: captured_values()[tensor],
-        known_specs([spec]),
-        lambda count: Block(captured_values()[tensor], False),
-    )
-    return call.add(op, [], {})
 
 
 def _pieces(found: Iterable[Any]) -> list[Tensor]:
@@ -294,8 +276,7 @@ def _emitted(found: Sequence[Any], values: dict[Tensor, Any]) -> list[Any]:
     """Record the operations of a function one by one; return its results."""
     wanted = _pieces(found)
     for op in needed([tensor.op for tensor in wanted if tensor not in values], frozenset(values)):
-        if not all(out in values for out in op.outputs) or not op.outputs:
-            emit(op, values, _OF_DATA_SET)
+        emit(op, values, _OF_DATA_SET)
     return _assembled(found, [values[tensor] for tensor in wanted])
 
 
@@ -317,7 +298,8 @@ def emit(op: Operation, values: dict[Tensor, Any], way: Way, depth: int = 0) -> 
 
     Operations behind more than `depth` switches are skipped; the merges run them.
     """
-    if op.type == "NoOp" or op.switched > depth:
+    known = op.outputs and all(tensor in values for tensor in op.outputs)
+    if op.type == "NoOp" or op.switched > depth or known:
         return
     if op.type == "Switch":  # the side that is taken uses it
         values.update(dict.fromkeys(op.outputs, values[op.inputs[0]]))
@@ -325,43 +307,28 @@ def emit(op: Operation, values: dict[Tensor, Any], way: Way, depth: int = 0) -> 
     if op.type == "Merge":
         from .control_flow_ops import merged_values  # rarely needed
 
-        if op.outputs[0] not in values:
-            merged_values(op, values, lambda each, own, depth: emit(each, own, way, depth))
+        merged_values(op, values, lambda each, own, depth: emit(each, own, way, depth))
         return
-    inputs = [values[tensor] for tensor in op.inputs]
-    raws = [recording.raw_of(value) for value in inputs]
-    known = not any(isinstance(raw, recording.Symbol) for raw in raws)
-    attributes = {} if op.row is None or isinstance(op.row, Drawing) else op.attrs
-    call = current_call()
-    assert isinstance(call, recording.Recording)
-    if isinstance(op.row, Drawing):
-        made = _drawn(op, op.row, inputs, call, way)
-    elif (found := _of_parts(op, values, way)) is not None:
-        made = tuple(found)
-    elif way.refuses and dependent(op) is not None:
-        made = call.add(_refused(op), raws, {})
-    elif known and (op.stateful or op.blocking):
-        made = call.add(_as_op(op, way), raws, attributes)
-    elif known:
-        made = tuple(map(convert_to_tensor, op.kernel(way.step(), *map(as_array, raws))))
+    found = _drawn(op, values, way) if _drawing(op) is not None else _of_parts(op, values, way)
+    values.update(zip(op.outputs, _copied(op, values, way) if found is None else found))  # noqa: B905
+
+
+def _copied(op: Operation, values: dict[Tensor, Any], way: Way) -> Sequence[Any]:
+    """Copy a node into the recording, or run it if its inputs are known; return its results."""
+    made, inputs = _without_step(op, way), [values[tensor] for tensor in op.inputs]
+    how = {} if isinstance(op.node.op, SessionOp) else op.attrs
+    raws = list(map(recording.raw_of, inputs))
+    if any(isinstance(raw, recording.Symbol) for raw in raws) or op.stateful or op.node.op.blocking:
+        found = tracing().add(made, raws, how, _specs(op), op)
     else:
-        made = recording.run(_as_op(op, way), inputs, **attributes)
-    outputs = made if isinstance(made, tuple) else (made,)
-    values.update(zip(op.outputs, outputs, strict=False))
-
-
-def _refused(op: Operation) -> Op:
-    def kernel(*_: Any, **__: Any) -> Any:
-        raise Effects(op.name)
-
-    infer = known_specs([TensorSpec(out.shape.sizes, out.dtype) for out in op.outputs])
-    return Op(op.type, kernel, infer)
+        found = recording.run(made, inputs, **how)
+    return found if isinstance(found, tuple) else (found,)
 
 
 def _of_parts(op: Operation, values: dict[Tensor, Any], way: Way) -> list[Any] | None:
     """Record an operation with branches or loop bodies; return its results, or None."""
 
-    def made(part: Inner, *given: Any) -> list[Any]:
+    def made(part: Branch, *given: Any) -> list[Any]:
         own = {**values, **dict(zip(part.arguments, given, strict=True))}
         for each in part.inside:
             emit(each, own, way, op.switched)
@@ -412,16 +379,19 @@ def _recorded(
     )
 
 
-def _drawn(
-    op: Operation, row: Drawing, inputs: Sequence[Any], call: recording.Recording, way: Way
-) -> Any:
-    """Record the random numbers that an operation draws for each element."""
-    raws, how = [recording.raw_of(value) for value in inputs], attributes_of(op)
+def _drawn(op: Operation, values: dict[Tensor, Any], way: Way) -> list[Any] | None:
+    """Record the numbers that an operation draws for each element; return its results.
+
+    Return None if the amount of random numbers is not known before the operation runs.
+    """
+    row, call, how = _drawing(op), tracing(), attributes_of(op)
+    raws = [recording.raw_of(values[tensor]) for tensor in op.inputs]
     blocks = row.blocks(*raws, **how)
     if blocks is None:
-        return call.add(_as_op(op, way), raws, {})
+        return None
     start = call.draw(Starts(functools.partial(way.start, op), blocks))
-    return call.add(row, [start, *raws], how)
+    found = call.add(row, [start, *raws], how, None, op)
+    return list(found) if isinstance(found, tuple) else [found]
 
 
 def _is_dataset(value: Any) -> bool:

@@ -1,17 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The nodes of a graph, and the tensors between them."""
+"""Operations of a graph, which are named views of nodes, and the tensors between them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
+
+from fastrec.errors import FastrecError
 
 from .._tf.dtypes import DType
+from .._tf.errors import OpError, ResourceExhaustedError, invalid, translated
 from .._tf.ops import Op
 from .._tf.shape import TensorShape
 from .._tf.tensor import DenseOperators
+from .._tf.tracing.recording import Node
 
 if TYPE_CHECKING:
+    from .control_flow import Branch
     from .graph import Graph
 
 Kernel = Callable[..., "tuple[Any, ...]"]
@@ -28,64 +33,83 @@ DEAD: Any = type("Dead", (), {"__repr__": lambda self: "no value"})()
 operators: dict[str, Callable[..., Any]] = {}
 
 
-class Inner(Protocol):
-    """A part of a graph that the kernel of an operation runs.
+class SessionOp(Op):
+    """An operation that only a session can run: its kernel takes the step first.
+
+    The kernel knows the attributes of the node. Operations of the registry take them, and no step.
 
     Attributes
     ----------
-    inside : tuple of Operation
-        The operations, in an order in which they can run.
-    arguments : tuple of Tensor
-        The tensors that the kernel supplies.
-    captured : list of Tensor
-        The other tensors that the operations use.
-    tensors : list of Tensor or Operation
-        The results.
+    drawing : Drawing, optional
+        The operation of the registry that the kernel runs with random numbers of the session.
     """
 
-    inside: tuple[Operation, ...]
-    arguments: tuple[Tensor, ...]
-    captured: list[Tensor]
-    tensors: list[Any]
+    drawing: Any = None
+
+    def __init__(self, name: str, kernel: Kernel, pure: bool = True, blocking: bool = False):
+        # Only these attributes differ from those of the class: graphs have thousands of operations.
+        vars(self).update(name=name, kernel=kernel, pure=pure, blocking=blocking)
 
 
 class Operation:
-    """A node of the graph."""
+    """A named view of a node of a graph.
 
-    __slots__ = (
-        "_id",
-        "attrs",
-        "blocking",
-        "control_inputs",
-        "graph",
-        "inner",
-        "inputs",
-        "kernel",
-        "name",
-        "origin",
-        "outputs",
-        "row",
-        "stateful",
-        "switched",
-        "type",
-    )
+    Attributes
+    ----------
+    node : Node
+        Its slots are the tensors of the graph.
+    switched : int
+        The number of switches that decide whether it runs.
+    inner : tuple of Branch
+        The parts of the graph that its kernel runs.
+    """
 
-    def __init__(self, graph: Graph, type: str, name: str, inputs: tuple[Tensor, ...]) -> None:
+    __slots__ = ("_id", "control_inputs", "graph", "inner", "name", "node", "origin", "switched")
+
+    def __init__(self, graph: Graph, name: str, origin: tuple[str, int] | None) -> None:
         self.graph: Final = graph
-        self.type: str = type
         self.name: str = name
-        self.inputs: Final = inputs
+        self.node: Node
         self.control_inputs: tuple[Operation, ...] = ()
-        self.outputs: tuple[Tensor, ...] = ()
-        self.attrs: dict[str, Any] = {}
-        self.blocking: bool = False
-        self.stateful: bool = False
-        self.switched: int = 0  # number of switches that decide whether it runs
-        self.inner: tuple[Inner, ...] = ()  # parts of the graph that its kernel runs
-        self.row: Op | None = None  # operation of the registry, if it is one
-        self.kernel: Kernel
-        self.origin: tuple[str, int] | None = None
+        self.switched: int = 0
+        self.inner: tuple[Branch, ...] = ()
+        self.origin: tuple[str, int] | None = origin
         self._id = 0
+
+    @property
+    def type(self) -> str:
+        """The kind of operation."""
+        return self.node.op.name
+
+    @property
+    def inputs(self) -> tuple[Tensor, ...]:
+        """The input tensors."""
+        return tuple([tensor for _, tensor in self.node.inputs])
+
+    @property
+    def outputs(self) -> tuple[Tensor, ...]:
+        """The output tensors."""
+        return self.node.slots
+
+    @property
+    def attrs(self) -> dict[str, Any]:
+        """The attributes."""
+        return self.node.attributes
+
+    @property
+    def stateful(self) -> bool:
+        """Whether repeated runs may differ, or it has effects other than its outputs."""
+        return not (self.node.op.pure and self.node.slots)
+
+    def named(self, error: Exception) -> Exception:
+        """Return the error that a session raises if the kernel raised `error`."""
+        if isinstance(error, OpError):
+            return error.at(self)
+        if isinstance(error, (FastrecError, OSError)):
+            return translated(error).at(self)
+        if isinstance(error, MemoryError):
+            return ResourceExhaustedError(None, None, str(error) or "out of memory").at(self)
+        return invalid(str(error)).at(self) if type(error) is ValueError else error
 
     @property
     def node_def(self) -> Operation:

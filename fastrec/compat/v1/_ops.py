@@ -15,10 +15,9 @@ from .._tf.errors import InvalidArgumentError
 from .._tf.faces import Version
 from .._tf.ops import Op
 from .._tf.shape import TensorShape
-from .._tf.tensor import as_array
-from ._nodes import Kernel, Operation, Tensor
+from ._nodes import Operation, Tensor
 from .constants import convert_to_tensor, types_within
-from .graph import create_op
+from .graph import add_operation, create_op
 
 
 def pure(
@@ -38,21 +37,7 @@ def pure(
         result = function(*values)
         return (result if isinstance(result, np.ndarray) else np.asarray(result, numpy),)
 
-    known = shape if isinstance(shape, TensorShape) else TensorShape(shape)
-    op = create_op(type, inputs, [(dtype, known)], kernel, name=name, attrs=attrs)
-    return op.outputs[0]
-
-
-def _kernel_of(op: Op, attributes: dict[str, Any]) -> Kernel:
-    function = functools.partial(op.kernel, **attributes) if attributes else op.kernel
-
-    def kernel(step: Any, *values: Any) -> tuple[Any, ...]:
-        found = function(*values)
-        if type(found) is np.ndarray:
-            return (found,)
-        return tuple(map(as_array, found)) if isinstance(found, tuple) else (as_array(found),)
-
-    return kernel
+    return create_op(type, inputs, [(dtype, shape)], kernel, name=name, attrs=attrs).outputs[0]
 
 
 def recorded(
@@ -74,11 +59,9 @@ def recorded(
         specs = op.infer(inputs, inputs, **attributes)
     except InvalidArgumentError as error:  # a run would raise it
         raise ValueError(error.message) from None
+    known = op if type is None or type == op.name else op.but(name=type)
     outputs = [(spec.dtype, spec.shape) for spec in specs]
-    kernel = _kernel_of(op, attributes)
-    made = create_op(type or op.name, inputs, outputs, kernel, name=name, attrs=attributes)
-    made.row, made.stateful = op, not (op.pure and outputs)
-    return made
+    return add_operation(known, inputs, outputs, attributes, name)
 
 
 def record(*how: Any, **attributes: Any) -> Tensor:

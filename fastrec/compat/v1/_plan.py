@@ -8,6 +8,7 @@ Values that depend only on constants are computed when the program is compiled.
 from __future__ import annotations
 
 import contextlib
+import functools
 import threading
 from collections import deque
 from collections.abc import Iterable, Sequence
@@ -15,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fastrec.errors import FastrecError
-
-from .._tf.errors import OpError, ResourceExhaustedError, invalid, translated
+from .._tf.arrays import frozen
+from .._tf.tensor import as_array
+from .._tf.tracing.recording import Node
 from .._tf.tracing.running import Program
-from ._nodes import Operation, Tensor
+from ._nodes import DEAD, Kernel, Operation, SessionOp, Tensor
 
 if TYPE_CHECKING:
     from ._runtime import Step
@@ -33,8 +34,9 @@ def run_concurrently(plan: Plan, step: Step, slots: list[Any]) -> None:
 
     code, threads, failed = plan.code, list[threading.Thread](), list[BaseException]()
     ended: queue.SimpleQueue[tuple[int, Any, BaseException | None]] = queue.SimpleQueue()
-    numbers = {one.origin: number for number, one in enumerate(code)}
-    ahead = [_ahead(one.origin, numbers) for one in code]
+    ops: list[Operation] = [one.node.view for one in code]
+    numbers = {op: number for number, op in enumerate(ops)}
+    ahead = [_ahead(op, numbers) for op in ops]
     after: list[list[int]] = [[] for _ in code]
     for number, others in enumerate(ahead):
         for other in others:
@@ -53,8 +55,8 @@ def run_concurrently(plan: Plan, step: Step, slots: list[Any]) -> None:
         if failed:
             return
         if error is not None:
-            op = code[number].origin
-            failed.append(raised(error, op) if isinstance(error, Exception) else error)
+            op = ops[number]
+            failed.append(op.named(error) if isinstance(error, Exception) else error)
             if failed[0] is not error:
                 failed[0].__cause__ = error
             step.cancellation.cancel()
@@ -74,9 +76,9 @@ def run_concurrently(plan: Plan, step: Step, slots: list[Any]) -> None:
 
     def start(number: int) -> None:
         nonlocal running
-        op, values = code[number].origin, list(code[number].inputs(slots))
+        op, values = ops[number], list(code[number].inputs(slots))
         # If nothing else is running, all remaining operations depend on this one.
-        if not op.blocking or not (running or ready):
+        if not op.node.op.blocking or not (running or ready):
             finish(*call(number, values))
             return
         running += 1
@@ -111,14 +113,6 @@ def _ahead(op: Operation, numbers: dict[Operation, int]) -> set[int]:
 _FOLD_BYTES = 1 << 26
 
 
-def frozen(value: Any) -> Any:
-    """Return a read-only view of `value`."""
-    if isinstance(value, np.ndarray) and value.flags.writeable:
-        value = value.view()
-        value.flags.writeable = False
-    return value
-
-
 def needed(targets: Iterable[Operation], fed: frozenset[Tensor]) -> list[Operation]:
     """Return the operations that `targets` depend on, in an order in which they can run."""
     found: dict[Operation, None] = {}
@@ -128,22 +122,9 @@ def needed(targets: Iterable[Operation], fed: frozenset[Tensor]) -> list[Operati
         if op in found:
             continue
         found[op] = None
-        ahead.extend(tensor.op for tensor in op.inputs if tensor not in fed)
+        ahead.extend(tensor.op for _, tensor in op.node.inputs if tensor not in fed)
         ahead.extend(op.control_inputs)
     return sorted(found, key=lambda op: op._id)
-
-
-def raised(error: Exception, op: Operation) -> Exception:
-    """Return the error that a session raises if the kernel of `op` raised `error`."""
-    if isinstance(error, OpError):
-        return error.at(op)
-    if isinstance(error, (FastrecError, OSError)):
-        return translated(error).at(op)
-    if isinstance(error, MemoryError):
-        return ResourceExhaustedError(None, None, str(error) or "out of memory").at(op)
-    if type(error) is ValueError:
-        return invalid(str(error)).at(op)
-    return error
 
 
 class Plan(Program):
@@ -160,38 +141,54 @@ class Plan(Program):
     __slots__ = ()
 
     def __init__(self, fetches: Sequence[Tensor | Operation], feeds: Sequence[Tensor]) -> None:
-        super().__init__(feeds)
-        fed, places = frozenset(feeds), self.places
-        targets = [
-            fetch if isinstance(fetch, Operation) else fetch.op
-            for fetch in fetches
-            if isinstance(fetch, Operation) or fetch not in fed
-        ]
-        for op in needed(targets, fed):
-            inputs = [places[tensor] for tensor in op.inputs]
-            outputs = None
-            if not (op.stateful or op.blocking) and op.outputs and fed.isdisjoint(op.outputs):
-                outputs = _folded(op, [self.values[place] for place in inputs])
-            if outputs is None:
-                self.add(op.kernel, inputs, op.outputs, op)
-            else:
-                places.update(zip(op.outputs, map(self.constant, outputs), strict=True))
-        none = self.constant(None)  # the result of an operation
-        self.finish([none if isinstance(each, Operation) else places[each] for each in fetches])
-        if _may_wait_for_each_other([one.origin for one in self.code]):
+        fed = frozenset(feeds)
+        wanted = [(isinstance(each, Tensor), each) for each in fetches]
+        left = [each for each in fetches if each not in fed]
+        targets = [each if isinstance(each, Operation) else each.op for each in left]
+
+        def folded(node: Node, values: Sequence[Any]) -> list[Any] | None:
+            return _folded(node, values) if fed.isdisjoint(node.slots) else None
+
+        nodes = [op.node for op in needed(targets, fed)]
+        super().__init__(nodes, feeds, wanted, kernel_of, lambda operation: None, folded)
+        if _may_wait_for_each_other([one.node.view for one in self.code]):
             self.scheduler = run_concurrently
 
-    def _raised(self, error: Exception, origin: Operation) -> Exception:
-        return raised(error, origin)
+    def _raised(self, error: Exception, node: Node) -> Exception:
+        found: Exception = node.view.named(error)
+        return found
 
 
-def _folded(op: Operation, values: Sequence[Any]) -> list[Any] | None:
+def kernel_of(node: Node) -> Kernel:
+    """Return the kernel of a node as a function of the step and the inputs."""
+    op, count = node.op, len(node.slots)
+    if isinstance(op, SessionOp):
+        kernel = op.kernel
+    else:
+        function = functools.partial(op.kernel, **node.attributes) if node.attributes else op.kernel
+
+        def kernel(step: Any, *values: Any) -> tuple[Any, ...]:
+            found = function(*values)
+            if type(found) is np.ndarray:
+                return (found,)
+            return tuple(map(as_array, found)) if isinstance(found, tuple) else (as_array(found),)
+
+    if not node.view.switched or op.name == "Merge":
+        return kernel
+
+    def alive(step: Any, *values: Any) -> tuple[Any, ...]:
+        return (DEAD,) * count if any(each is DEAD for each in values) else kernel(step, *values)
+
+    return alive
+
+
+def _folded(node: Node, values: Sequence[Any]) -> list[Any] | None:
     """Return the outputs of an operation if all inputs are constants and it succeeds, or None."""
-    if any(value is None for value in values):
+    if node.view.stateful or node.op.blocking or any(value is None for value in values):
         return None
     try:
         with np.errstate(all="ignore"):
-            outputs = op.kernel(None, *values)
+            outputs = kernel_of(node)(None, *values)
     except Exception:  # each run raises it again
         return None
     if values and sum(getattr(value, "nbytes", 0) for value in outputs) > _FOLD_BYTES:
@@ -201,7 +198,7 @@ def _folded(op: Operation, values: Sequence[Any]) -> list[Any] | None:
 
 def _may_wait_for_each_other(ops: Sequence[Operation]) -> bool:
     """Return whether two operations may block, and neither depends on the other."""
-    if sum(op.blocking for op in ops) < 2:
+    if sum(op.node.op.blocking for op in ops) < 2:
         return False
     before: dict[Operation, int] = {}
     seen = 0
@@ -209,7 +206,7 @@ def _may_wait_for_each_other(ops: Sequence[Operation]) -> bool:
         ahead = 0
         for other in (*(tensor.op for tensor in op.inputs), *op.control_inputs):
             ahead |= before.get(other, 0)
-        if op.blocking:
+        if op.node.op.blocking:
             if ahead != seen:
                 return True
             bit = seen + 1

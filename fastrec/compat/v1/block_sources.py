@@ -10,7 +10,6 @@ from typing import Any, Protocol
 from .._tf.columns import column_of
 from ._attempts import held
 from ._nodes import Operation
-from ._plan import raised
 from ._queueing import Queue
 from ._reading import ReaderState
 from ._sources import Block
@@ -75,8 +74,8 @@ class Records:
         self._block: Block | None = None
 
     def take(self, step: Any, count: int) -> int:
-        self._state: ReaderState = self._reader.kernel(step)[0]
-        files = self._files.kernel(step)[0]
+        self._state: ReaderState = self._reader.node.op.kernel(step)[0]
+        files = self._files.node.op.kernel(step)[0]
         self._block = self._state.read_block(files, count, step.cancellation)
         return len(self._block.values)
 
@@ -115,7 +114,7 @@ class Elements:
         self._rows: list[tuple[Any, ...]] = []
 
     def take(self, step: Any, count: int) -> int:
-        self._state: Queue = self.handles[0].kernel(step)[0]
+        self._state: Queue = self.handles[0].node.op.kernel(step)[0]
         self._rows = self._state.dequeue_ready(count, step.cancellation)
         return len(self._rows)
 
@@ -168,7 +167,7 @@ class Several:
                 except Exception as error:
                     for other in self._parts[:number]:
                         other.give_back(0)
-                    raise raised(error, part.ops[0]) from error.__cause__
+                    raise part.ops[0].named(error) from error.__cause__
             for part in self._parts:
                 part.give_back(count)
         return count

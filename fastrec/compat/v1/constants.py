@@ -9,14 +9,15 @@ from typing import Any
 import numpy as np
 
 from .._tf.arrays import make_array
-from .._tf.dtypes import DType, as_dtype
+from .._tf.dtypes import DType, as_dtype, short_name
 from .._tf.errors import invalid
-from .._tf.shape import TensorShape, as_shape
+from .._tf.shape import TensorShape, as_shape, in_messages
 from ._nodes import Tensor, operators
-from ._plan import Plan, frozen, needed
-from .graph import create_op
+from ._plan import Plan, needed
+from .graph import CONST, add_operation, create_op
 
 _Array = np.ndarray[Any, Any]
+_FED = "PlaceholderWithDefault"
 
 
 def constant(
@@ -59,12 +60,8 @@ def of_nothing(sizes: tuple[Any, ...], dtype: np.dtype[Any]) -> _Array:
 def of_array(array: _Array, name: str | None = "Const") -> Tensor:
     """Return a constant for an array that already has one of TensorFlow's types."""
     kept = array.copy() if array.flags.writeable else array
-    value = (frozen(kept),)
-    dtype = as_dtype(array.dtype)
-    op = create_op(
-        "Const", (), [(dtype, array.shape)], lambda step: value, name=name, attrs={"value": kept}
-    )
-    return op.outputs[0]
+    outputs = [(as_dtype(array.dtype), array.shape)]
+    return add_operation(CONST, (), outputs, {"value": kept}, name).outputs[0]
 
 
 def convert_to_tensor(
@@ -139,7 +136,7 @@ def constant_value(tensor: Any) -> _Array | None:
         found: _Array = tensor.op.attrs["value"]
         return found
     ops = needed([tensor.op], frozenset())
-    if any(op.stateful or op.blocking or op.type == "PlaceholderWithDefault" for op in ops):
+    if any(op.stateful or op.node.op.blocking or op.type == _FED for op in ops):
         return None
     try:
         with np.errstate(all="ignore"):
@@ -203,26 +200,18 @@ def _sizes_or_unknown(tensor: Tensor) -> list[int | None] | None:
     return [None] * count if found is None and count is not None else found
 
 
-def _unfed(op_type: str, dtype: DType, shape: TensorShape, name: str) -> Any:
-    from .._tf.dtypes import short_name
-    from .._tf.shape import in_messages
-
-    known = "" if shape.sizes is None else f" and shape {in_messages(shape)}"
-
-    def kernel(step: Any) -> Any:
-        raise invalid(
-            f"You must feed a value for placeholder tensor '{name}' with dtype "
-            f"{short_name(dtype)}{known}"
-        )
-
-    return kernel
-
-
 def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tensor:
     """Return a tensor whose value is fed to each run."""
-    element, known = as_dtype(dtype), TensorShape(shape)
-    op = create_op("Placeholder", (), [(element, known)], lambda step: (), name=name, stateful=True)
-    op.kernel = _unfed(op.type, element, known, op.name)
+    element, size = as_dtype(dtype), TensorShape(shape)
+
+    def kernel(step: Any) -> Any:
+        known = "" if size.sizes is None else f" and shape {in_messages(size)}"
+        raise invalid(
+            f"You must feed a value for placeholder tensor '{op.name}' with dtype "
+            f"{short_name(element)}{known}"
+        )
+
+    op = create_op("Placeholder", (), [(element, size)], kernel, name=name, stateful=True)
     return op.outputs[0]
 
 
@@ -231,7 +220,7 @@ def placeholder_with_default(input: Any, shape: Any, name: str | None = None) ->
     tensor = convert_to_tensor(input)
     tensor.shape.assert_is_compatible_with(as_shape(shape))
     outputs = [(tensor.dtype, shape)]
-    op = create_op("PlaceholderWithDefault", (tensor,), outputs, lambda step, x: (x,), name=name)
+    op = create_op(_FED, (tensor,), outputs, lambda step, x: (x,), name=name)
     return op.outputs[0]
 
 

@@ -119,16 +119,28 @@ def print_v2(*inputs: Any, output_stream: Any = None, end: str = "\n", **ignored
 # Parts of the graph that a kernel runs.
 
 
-class _Branch:
-    """Graph operations of a function, to be run by the kernel of another operation."""
+class Branch:
+    """Operations of a function, to be run by the kernel of another operation.
+
+    Attributes
+    ----------
+    inside : tuple of Operation
+        The operations, in an order in which they can run.
+    arguments : tuple of Tensor
+        The tensors that the kernel supplies.
+    captured : list of Tensor
+        The other tensors that the operations use.
+    tensors : list of Tensor or Operation
+        The results.
+    """
 
     def __init__(self, function: Callable[..., Any], arguments: Sequence[Tensor] = ()) -> None:
         graph = get_default_graph()
         before = graph.last_op_id
         with graph.control_dependencies(None):
             result = function(*arguments)
-        self.result = result
-        self.tensors = [
+        self.result: Any = result
+        self.tensors: list[Any] = [
             r if isinstance(r, Operation) else convert_to_tensor(r) for r in _parts(result)
         ]
         roots = [t if isinstance(t, Operation) else t.op for t in self.tensors]
@@ -136,18 +148,21 @@ class _Branch:
         made = set(inside)
         outer = [t for op in inside for t in op.inputs if t.op not in made]
         outer += [t for t in self.tensors if isinstance(t, Tensor) and t.op not in made]
-        self.inside, self.arguments = tuple(inside), tuple(arguments)
-        self.captured = [t for t in dict.fromkeys(outer) if t not in arguments]
-        self.blocking = any(op.blocking for op in inside)
-        self.after = [op for one in inside for op in one.control_inputs if op not in made]
-        self.plan = Plan(self.tensors, [*arguments, *self.captured])
+        self.inside: tuple[Operation, ...] = tuple(inside)
+        self.arguments: tuple[Tensor, ...] = tuple(arguments)
+        self.captured: list[Tensor] = [t for t in dict.fromkeys(outer) if t not in arguments]
+        self.blocking: bool = any(op.node.op.blocking for op in inside)
+        self.after: list[Operation] = [
+            op for one in inside for op in one.control_inputs if op not in made
+        ]
+        self.plan: Plan = Plan(self.tensors, [*arguments, *self.captured])
 
     def types(self) -> list[DType]:
         return [t.dtype for t in self.tensors if isinstance(t, Tensor)]
 
 
 def branched_op(
-    branches: Sequence[_Branch],
+    branches: Sequence[Branch],
     type: str,
     inputs: Sequence[Tensor],
     outputs: Sequence[tuple[DType, Any]],
@@ -213,7 +228,7 @@ def cond(
             raise TypeError(f"Input 'pred' has type {chosen.dtype.name}, which is not bool.")
         if chosen.shape.ndims not in (0, None):
             raise ValueError(f"Shape must be rank 0 but is rank {chosen.shape.ndims} for 'Switch'")
-        yes, no = _Branch(on_true), _Branch(on_false)
+        yes, no = Branch(on_true), Branch(on_false)
         in_function = isinstance(get_default_graph(), FunctionGraph)
         strict = strict or in_function  # as in TensorFlow since version 2
         known = constant_value(chosen) if in_function else None
@@ -226,7 +241,7 @@ def cond(
         return _conditional(chosen, yes, no, strict)
 
 
-def _taken(holds: bool, yes: _Branch, no: _Branch) -> list[Tensor]:
+def _taken(holds: bool, yes: Branch, no: Branch) -> list[Tensor]:
     """Return the results of the branch taken, with the static shapes that both branches share."""
     found: list[Tensor] = []
     for a, b in zip(yes.tensors, no.tensors, strict=True):
@@ -236,7 +251,7 @@ def _taken(holds: bool, yes: _Branch, no: _Branch) -> list[Tensor]:
     return found
 
 
-def _check_alike(yes: _Branch, no: _Branch) -> None:
+def _check_alike(yes: Branch, no: Branch) -> None:
     if len(yes.tensors) != len(no.tensors):
         raise TypeError("true_fn and false_fn must return the same number of values")
     if _nesting(yes.result) != _nesting(no.result):
@@ -252,12 +267,12 @@ def _nesting(result: Any) -> Any:
     return LEAF if structure == (LEAF,) else structure
 
 
-def _in_structure(yes: _Branch, outputs: Sequence[Tensor], strict: bool) -> Any:
+def _in_structure(yes: Branch, outputs: Sequence[Tensor], strict: bool) -> Any:
     alone = type(yes.result) in (list, tuple) and len(outputs) == 1 and not strict
     return outputs[0] if alone else _as_given(yes.result, outputs)
 
 
-def _conditional(pred: Tensor, yes: _Branch, no: _Branch, strict: bool) -> Any:
+def _conditional(pred: Tensor, yes: Branch, no: Branch, strict: bool) -> Any:
     _check_alike(yes, no)
     captured = list(dict.fromkeys([*yes.captured, *no.captured]))
     at = {tensor: i for i, tensor in enumerate(captured)}
@@ -335,7 +350,7 @@ def map_fn(
             ).outputs[0]
             for t in given
         ]
-        branch = _Branch(lambda *parts: _of_type(fn(_as_given(elems, parts)), kind), inner)
+        branch = Branch(lambda *parts: _of_type(fn(_as_given(elems, parts)), kind), inner)
         assert graph is get_default_graph()
         return _mapping(given, branch, elems if kind is None else kind)
 
@@ -366,7 +381,7 @@ def _not_alone(step: Any) -> Any:
     raise invalid("an element of map_fn has no value outside of it")
 
 
-def _mapping(given: list[Tensor], branch: _Branch, like: Any) -> Any:
+def _mapping(given: list[Tensor], branch: Branch, like: Any) -> Any:
     count = given[0].shape.sizes[0] if given[0].shape.sizes else None
     tensors = [t for t in branch.tensors if isinstance(t, Tensor)]
     align = alignment(get_default_graph())

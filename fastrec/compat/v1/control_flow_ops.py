@@ -20,7 +20,7 @@ from .._tf.tensor import convert_to_tensor as as_eager
 from .._tf.tracing.calls import Unfit
 from .._tf.tracing.parts import chosen
 from .._tf.tracing.recording import Symbol, run
-from ._nodes import DEAD, Operation, Tensor
+from ._nodes import DEAD, Operation, SessionOp, Tensor
 from .constants import constant_value, convert_to_tensor
 from .control_flow import tuple_
 from .graph import create_op
@@ -70,7 +70,7 @@ def merge(inputs: Sequence[Any], name: str | None = None) -> MergeOutput:
     if not op.switched:
         raise ValueError("At least one of the inputs of a merge has to depend on a switch.")
     conditions = [_conditions(tensor, op.switched) for tensor in tensors]
-    op.kernel, op.switched = kernel, op.switched - 1
+    op.switched -= 1
     op.attrs["conditions"] = conditions
     return MergeOutput(*op.outputs)
 
@@ -100,9 +100,9 @@ def _computed(tensor: Tensor) -> Any:
     known, op = constant_value(tensor), tensor.op
     if known is not None:
         return known.dtype.str, known.shape, known.tobytes() if known.dtype != object else tensor
-    if op.stateful or op.row is None:
+    if op.stateful or isinstance(op.node.op, SessionOp):
         return tensor
-    return op.row, str(op.attrs), tensor.value_index, *map(_computed, op.inputs)
+    return op.type, op.node.op.kernel, str(op.attrs), tensor.value_index, *map(_computed, op.inputs)
 
 
 Emit = Callable[[Operation, dict[Tensor, Any], int], None]

@@ -12,10 +12,10 @@ from .._tf.faces.images import random_functions
 from .._tf.kernels import philox
 from .._tf.ops.draws import Drawing, Starts
 from .._tf.seeds import kept_for_run, running
-from ._nodes import Operation, Tensor
+from ._nodes import Operation, SessionOp, Tensor
 from ._ops import GRAPHS
 from .array_ops import _shape_tensor
-from .graph import create_op, get_seed, name_scope
+from .graph import add_operation, get_seed, name_scope
 
 
 def first_state(op: Operation) -> philox.Philox:
@@ -54,8 +54,9 @@ def drawn(
 
     outputs = [(spec.dtype, spec.shape) for spec in specs]
     attrs = {"seed": seeds[0], "seed2": seeds[1], **how}
-    made = create_op(op.name, inputs, outputs, kernel, name=name, stateful=True, attrs=attrs)
-    made.row = op
+    stateful = SessionOp(op.name, kernel, pure=False)
+    stateful.drawing = op
+    made = add_operation(stateful, inputs, outputs, attrs, name)
     return made.outputs[0] if len(made.outputs) == 1 else made.outputs
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The default graph, and the creation of operations.
 
-Nothing is computed here. An operation holds a *kernel*: a function of NumPy arrays that a session
-calls when the operation runs (``session.py``).
+Nothing is computed here. The node of an operation has a *kernel*: a function of NumPy arrays that a
+session calls when the operation runs (``session.py``).
 """
 
 from __future__ import annotations
@@ -13,11 +13,16 @@ import re
 import sys
 import threading
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import repeat
 from typing import Any, Final
 
+from .._tf.arrays import frozen
 from .._tf.dtypes import DType
+from .._tf.ops import Op, known_specs
+from .._tf.seeds import running
 from .._tf.shape import TensorShape
-from ._nodes import DEAD, Kernel, Operation, Tensor
+from .._tf.tracing.recording import Node
+from ._nodes import Kernel, Operation, SessionOp, Tensor
 
 
 class GraphKeys:
@@ -323,20 +328,18 @@ class FunctionGraph(Graph):
             return tensor
         if tensor not in self.captures:
             value = tensor.constant_value()
+            outputs = [(tensor.dtype, value.shape)]
             if value is tensor:
                 made = create_op(
-                    "Captured", (), [(tensor.dtype, tensor.shape)], _unknown, graph=self
-                )
-            else:
-                made = create_op(
-                    "Const",
+                    "Captured",
                     (),
-                    [(tensor.dtype, value.shape)],
-                    lambda step: (value,),
-                    attrs={"value": value},
+                    outputs,
+                    lambda step: (captured_values()[tensor],),
+                    stateful=True,
                     graph=self,
                 )
-            made.stateful = made.type == "Captured"
+            else:
+                made = add_operation(CONST, (), outputs, {"value": value}, graph=self)
             self.captures[tensor] = made.outputs[0]
         return self.captures[tensor]
 
@@ -349,8 +352,10 @@ class FunctionGraph(Graph):
             yield
 
 
-def _unknown(step: Any) -> Any:
-    raise TypeError("a captured tensor has no value outside of its session")
+def captured_values() -> dict[Tensor, Any]:
+    """Return the values of captured tensors in the current iteration."""
+    found: dict[Tensor, Any] = (running.get() or {}).get("captures", {})
+    return found
 
 
 def get_default_graph() -> Graph:
@@ -445,13 +450,33 @@ def _caller() -> tuple[str, int] | None:
     return None if frame is None else (frame.f_code.co_filename, frame.f_lineno)
 
 
-def _if_alive(kernel: Kernel, count: int) -> Kernel:
-    """Return a kernel that is not called if an input has no value."""
+CONST: Final = Op("Const", lambda *, value: frozen(value), known_specs(()))
 
-    def alive(step: Any, *values: Any) -> tuple[Any, ...]:
-        return (DEAD,) * count if any(each is DEAD for each in values) else kernel(step, *values)
 
-    return alive
+def add_operation(
+    op: Op,
+    inputs: Sequence[Tensor],
+    outputs: Iterable[tuple[DType, Any]],
+    attributes: dict[str, Any],
+    name: str | None = None,
+    graph: Graph | None = None,
+) -> Operation:
+    """Add a node to the graph of its inputs; see :func:`create_op`."""
+    where = graph or _graph_of(inputs)
+    if isinstance(where, FunctionGraph):
+        inputs = [where.captured(tensor) for tensor in inputs]
+    chosen = name or op.name
+    full = chosen[:-1] if chosen.endswith("/") else where.unique_name(chosen)
+    made = Operation(where, full, _caller())
+    made.switched = max([tensor.op.switched for tensor in inputs], default=0)
+    tensors = [
+        Tensor(made, i, dtype, shape if shape.__class__ is TensorShape else TensorShape(shape))
+        for i, (dtype, shape) in enumerate(outputs)
+    ]
+    pairs = tuple(zip(repeat(True), inputs))
+    made.node = Node(op, pairs, attributes, tuple(tensors), (), made)
+    where.add(made)
+    return made
 
 
 def create_op(
@@ -466,7 +491,7 @@ def create_op(
     stateful: bool = False,
     graph: Graph | None = None,
 ) -> Operation:
-    """Add an operation to the graph of its inputs, or to the default graph.
+    """Add an operation that only a session can run, to the graph of its inputs or the default one.
 
     Parameters
     ----------
@@ -489,21 +514,5 @@ def create_op(
     graph : Graph, optional
         The graph, if there are no inputs.
     """
-    where = graph or _graph_of(inputs)
-    if isinstance(where, FunctionGraph):
-        inputs = [where.captured(tensor) for tensor in inputs]
-    chosen = name or type
-    full = chosen[:-1] if chosen.endswith("/") else where.unique_name(chosen)
-    op = Operation(where, type, full, tuple(inputs))
-    op.kernel, op.blocking, op.stateful = kernel, blocking, stateful
-    op.switched = max([tensor.op.switched for tensor in op.inputs], default=0)
-    if op.switched:
-        op.kernel = _if_alive(kernel, len(outputs))
-    op.attrs = attrs or {}
-    op.origin = _caller()
-    op.outputs = tuple(
-        Tensor(op, i, dtype, shape if shape.__class__ is TensorShape else TensorShape(shape))
-        for i, (dtype, shape) in enumerate(outputs)
-    )
-    where.add(op)
-    return op
+    op = SessionOp(type, kernel, not stateful, blocking)
+    return add_operation(op, inputs, outputs, {} if attrs is None else attrs, name, graph)

@@ -18,7 +18,7 @@ from .._tf.tensor import as_array, boxed
 from .._tf.tracing.loops import folded, turned
 from ._nodes import Tensor
 from .constants import constant_value, convert_to_tensor
-from .control_flow import _Branch, _not_alone, alignment, branched_op, check_lengths, rows_of
+from .control_flow import Branch, _not_alone, alignment, branched_op, check_lengths, rows_of
 from .graph import create_op, get_default_graph, name_scope
 
 _List = list[Any]  # list of arrays; None for elements that are not written yet
@@ -343,7 +343,7 @@ def while_loop(
             shapes = [TensorShape(each) for each in wanted]
         inner = [_inner(t.dtype, shape) for t, shape in zip(given, shapes, strict=True)]
         shown = _shown(leaves)
-        test = _Branch(_called(lambda parts: cond(*parts), structure, shown), inner)
+        test = Branch(_called(lambda parts: cond(*parts), structure, shown), inner)
         kind: list[type] = []
 
         def once(parts: Any) -> Any:
@@ -351,7 +351,7 @@ def while_loop(
             kind[:] = [type(found)]
             return tuple(found) if isinstance(found, (list, tuple)) else (found,)
 
-        step = _Branch(_called(once, structure, shown), inner)
+        step = Branch(_called(once, structure, shown), inner)
         _check_body(inner, step.tensors)
         most = [] if maximum_iterations is None else [convert_to_tensor(maximum_iterations)]
         made = pack(structure, shown(_loop(given, shapes, test, step, most)))
@@ -383,8 +383,8 @@ def _check_body(before: Sequence[Tensor], after: Sequence[Any]) -> None:
 def _loop(
     given: Sequence[Tensor],
     shapes: Sequence[TensorShape],
-    test: _Branch,
-    step: _Branch,
+    test: Branch,
+    step: Branch,
     most: Sequence[Tensor],
 ) -> Sequence[Tensor]:
     size, of_test = len(given), len(test.captured)
@@ -422,7 +422,7 @@ def _folded(
             made = flatten(fn(pack(kind, before), pack(of_elements, now)), lists=True)[1]
             return [convert_to_tensor(part) for part in made]
 
-        branch = _Branch(body, [*state, *parts])
+        branch = Branch(body, [*state, *parts])
         _check_body(state, branch.tensors)
         first = [] if from_first else begin
         count, align = len(rows), alignment(get_default_graph())

@@ -32,7 +32,7 @@ from .._tf.tracing.trace import Trace
 from .._tf.width import RunnerWidth
 from ._functions import Effects, Way, dependent, drawing, emit, is_avoidable
 from ._nodes import Operation, Tensor
-from ._plan import needed, raised
+from ._plan import needed
 from ._queueing import Queue
 from ._runtime import Runtime
 from .block_sources import QUEUES, READS, Elements, Records, Several, Taken
@@ -125,7 +125,7 @@ class BlockPlan:
         self._width = RunnerWidth()
 
     def _traced(self, code: Sequence[Operation], answers: Any = None) -> Trace:
-        way = Way(lambda: self._step, lambda op: state_of(op, self._step), False, True)
+        way = Way(lambda: self._step, lambda op: state_of(op, self._step), True)
         specs = [TensorSpec(tensor.shape, tensor.dtype) for tensor in self.outputs]
         recording = Recording(specs, answers)
         values: dict[Tensor, Any] = dict(zip(self.outputs, recording.inputs, strict=True))
@@ -143,12 +143,12 @@ class BlockPlan:
 
     def run(self, step: Any, feeds: Any) -> list[Any]:
         """Take a block and enqueue its rows."""
-        queue: Queue = self._queue.kernel(step)[0]
+        queue: Queue = self._queue.node.op.kernel(step)[0]
         count = self._width.limited(queue.capacity)
         try:
             count = self.source.take(step, count)
         except Exception as error:
-            raise raised(error, self.source.ops[0]) from error.__cause__
+            raise self.source.ops[0].named(error) from error.__cause__
         states = [state_of(op, step) for op in self._drawing]
         positions = [state.position for state in states]
         try:
@@ -162,7 +162,7 @@ class BlockPlan:
             for part in parts:
                 put(part, step.cancellation, given=True)
         except Exception as error:
-            raise raised(error, self.enqueue) from error.__cause__
+            raise self.enqueue.named(error) from error.__cause__
         self.source.forget()
         return []
 

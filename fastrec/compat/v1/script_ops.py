@@ -24,7 +24,7 @@ from .._tf.errors import (
 from .._tf.faces import in_order
 from .._tf.ops import Array
 from ._nodes import Operation, Tensor
-from ._plan import needed
+from ._plan import kernel_of, needed
 from ._runtime import Runtime, Step, plain
 from .constants import convert_to_tensor
 from .graph import Graph, create_op
@@ -182,7 +182,8 @@ class _Valuing(Graph):
         values = self._values
         for op in needed([tensor.op], frozenset(values)) if tensor not in values else ():
             if not op.outputs or op.outputs[0] not in values:
-                results = op.kernel(self._step, *[values[each] for each in op.inputs])
+                kernel = kernel_of(op.node)
+                results = kernel(self._step, *[values[each] for each in op.inputs])
                 values.update(zip(op.outputs, results, strict=True))
         return np.asarray(values[tensor])
 

@@ -10,11 +10,11 @@ from typing import Any, Final
 
 import numpy as np
 
+from .._tf.arrays import frozen
 from .._tf.dtypes import DType, as_dtype, bool_, float32, string
 from .._tf.errors import FailedPreconditionError, OutOfRangeError, invalid
 from .._tf.shape import TensorShape, as_shape, in_messages
 from ._nodes import Operation, SymbolicOperators, Tensor
-from ._plan import frozen
 from .array_ops import arrays
 from .constants import constant, convert_to_tensor
 from .control_flow import group

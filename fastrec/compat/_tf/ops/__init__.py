@@ -68,7 +68,11 @@ class Op:
     into : callable, optional
         The kernel with an additional first argument: a function that returns memory for an array of
         a shape and type, or None.
+    blocking : bool
+        Whether it may wait for another operation of a session's step.
     """
+
+    blocking: bool = False
 
     def __init__(
         self,

@@ -23,7 +23,7 @@ from ..kernels.pixels import within
 from ..ops import Block, Op, known_specs
 from ..ops.draws import crop_begins
 from ..specs import TypeSpec
-from .running import column_program, row_program
+from .running import Program, column_program, row_program
 
 if TYPE_CHECKING:
     from .recording import Node
@@ -235,10 +235,6 @@ class _One:
         places = [self._places.get((id(node), at)) for at in range(len(node.inputs))]
         return [image if place is None else values[place] for place in places]
 
-    def _run(self, node: Node, image: Any, values: Sequence[Any]) -> Any:
-        found = node.op.kernel(*self.others(node, image, values), **node.attributes)
-        return found[0] if isinstance(found, tuple) else found
-
 
 class _OneOfPixels(_One):
     """Fused operation on an image, as one native pass."""
@@ -246,6 +242,10 @@ class _OneOfPixels(_One):
     def __init__(self, chain: Pixels) -> None:
         super().__init__(chain)
         self._chain = chain
+        self._cuts: list[tuple[Node, Program]] = []
+        for node in chain.cuts:
+            given = [value if is_slot else None for is_slot, value in node.inputs]
+            self._cuts.append((node, row_program([node], given, [(True, node.slots[0])])))
         scaled = chain.scale not in (None, 1.0) and chain.resize is None
         names = ["multiply"] * scaled + [name for name, *_ in chain.changes]
         self._changes = bytes(_CODES[name] for name in names)
@@ -270,8 +270,8 @@ class _OneOfPixels(_One):
         shape = image.shape
         if chain.rank == 4:  # treat all images as one
             image = image.reshape(-1, *shape[2:])
-        for node in chain.cuts:
-            image = self._run(node, image, values)
+        for node, program in self._cuts:
+            image = program.run(None, self.others(node, image, values))[0]
         if not image.size or image.shape[2] > _CHANNELS or (self._coloured and image.shape[2] != 3):
             return None
         numbers = self._values(values, image.shape[2])

@@ -130,13 +130,17 @@ class Undecided(TypeError):
 
 
 class Node(NamedTuple):
-    """Operation of a function; each input is a slot or a constant."""
+    """Operation of a graph or of a function; each input is a slot or a constant.
+
+    A slot identifies a value: a number in a recorded function, the tensor in a graph of version 1.
+    """
 
     op: Op
     inputs: tuple[tuple[bool, Any], ...]  # whether it is a slot; slot or value
     attributes: dict[str, Any]
-    slots: tuple[int, ...]
+    slots: tuple[Any, ...]
     specs: tuple[TypeSpec, ...] = ()
+    view: Any = None  # the operation of version 1 that errors name
 
 
 def raw_of(value: Any) -> Any:
@@ -312,14 +316,22 @@ class Recording(Draws):
             self.given.append(symbol.slot)
         return self.captures[outer.slot]
 
-    def add(self, op: Op, raws: Sequence[Any], attributes: dict[str, Any]) -> Any:
-        """Record an operation; return symbols of its results."""
+    def add(
+        self,
+        op: Op,
+        raws: Sequence[Any],
+        attributes: dict[str, Any],
+        specs: Sequence[TypeSpec] | None = None,
+        view: Any = None,
+    ) -> Any:
+        """Record an operation; return symbols of its results. Known `specs` are not inferred."""
         own = [self.own(raw) for raw in raws]
-        specs = op.infer([spec_of(raw) for raw in raws], raws, **attributes)
+        if specs is None:
+            specs = op.infer([spec_of(raw) for raw in raws], raws, **attributes)
         symbols = [self._symbol(spec) for spec in specs]
         inputs = tuple(reference(raw) for raw in own)
         slots = tuple(symbol.slot for symbol in symbols)
-        node = Node(op, inputs, attributes, slots, tuple(specs))
+        node = Node(op, inputs, attributes, slots, tuple(specs), view)
         self.nodes.append(node)
         self.makers.update(dict.fromkeys(node.slots, node))
         shown = [_wrap_symbol(symbol) for symbol in symbols]

@@ -25,7 +25,7 @@ class Instruction(NamedTuple):
     inputs: Callable[[list[Any]], Iterable[Any]]  # takes the list of values
     outputs: slice
     done: tuple[int, ...]  # places of values that are not needed after it
-    origin: Any  # the operation that errors name
+    node: Node
 
 
 class Program:
@@ -37,63 +37,74 @@ class Program:
 
     Parameters
     ----------
+    nodes : sequence of Node
+        The operations, in an order in which they can run.
     given : sequence
-        Keys of the values that :meth:`run` takes.
+        Slots of the values that :meth:`run` takes.
+    wanted : sequence
+        The results: for each, whether it is a slot, and the slot or value.
+    kernel_of : callable
+        Takes a node; returns a function of the context and the inputs that returns a sequence of
+        outputs.
+    constant : callable, optional
+        Converts a constant to a value of this program.
+    folded : callable, optional
+        Takes a node and its inputs, which are None unless they are constants. Returns its outputs
+        if they can be computed before the program runs, otherwise None.
 
     Attributes
     ----------
     code : list of Instruction
-    places : dict
-        The place of each value, by key.
     scheduler : callable, optional
         Takes the program, the context and the list of values, and runs the instructions.
     values : list
         The constants, and None in other places.
     """
 
-    __slots__ = ("_given", "_results", "_steps", "_uses", "code", "places", "scheduler", "values")
+    __slots__ = ("_given", "_results", "_steps", "code", "scheduler", "values")
 
-    def __init__(self, given: Sequence[Hashable]) -> None:
-        self._given = len(given)
-        self._results: tuple[int, ...] = ()
-        self._steps: list[tuple[Any, ...]] = []  # plain tuples are faster to unpack
-        self._uses: list[set[int]] = []
-        self.code: list[Instruction] = []
-        self.scheduler: Callable[[Any, Any, list[Any]], None] | None = None
-        self.places: dict[Any, int] = {key: place for place, key in enumerate(given)}
-        self.values: list[Any] = [None] * len(given)
-
-    def constant(self, value: Any) -> int:
-        """Add a constant; return its place."""
-        self.values.append(value)
-        return len(self.values) - 1
-
-    def add(
+    def __init__(
         self,
-        kernel: Callable[..., Any],
-        inputs: Sequence[int],
-        outputs: Iterable[Hashable],
-        origin: Any,
+        nodes: Iterable[Node],
+        given: Sequence[Hashable],
+        wanted: Iterable[tuple[bool, Any]],
+        kernel_of: Callable[[Node], Callable[..., Any]],
+        constant: Callable[[Any], Any] = lambda value: value,
+        folded: Callable[[Node, Sequence[Any]], Sequence[Any] | None] = lambda *_: None,
     ) -> None:
-        """Add an instruction that reads places and writes values with new keys."""
-        start = len(self.values)
-        for key in outputs:  # an output that the caller gives keeps its first place
-            self.places.setdefault(key, self.constant(None))
-        reads: Callable[[list[Any]], Iterable[Any]] = itemgetter(*inputs or (slice(0),))
-        if len(inputs) == 1:
-            reads = itemgetter(slice(inputs[0], inputs[0] + 1))
-        self.code.append(Instruction(kernel, reads, slice(start, len(self.values)), (), origin))
-        self._uses.append({*inputs, *range(start, len(self.values))})
+        self._given = len(given)
+        self.scheduler: Callable[[Any, Any, list[Any]], None] | None = None
+        self.values: list[Any] = [None] * len(given)
+        places: dict[Any, int] = {slot: place for place, slot in enumerate(given)}
+        values, code, uses = self.values, list[Instruction](), list[set[int]]()
 
-    def finish(self, results: Sequence[int]) -> None:
-        """Set the places of the results."""
-        self._results = tuple(results)
-        kept = {at for at, value in enumerate(self.values) if value is not None}.union(results)
-        for at in reversed(range(len(self.code))):
-            self.code[at] = self.code[at]._replace(done=tuple(self._uses[at] - kept))
-            kept |= self._uses[at]
-        self._uses.clear()
-        self._steps = list(map(tuple, self.code))
+        def place(reference: tuple[bool, Any]) -> int:
+            is_slot, value = reference
+            if is_slot:
+                return places[value]
+            values.append(constant(value))
+            return len(values) - 1
+
+        for node in nodes:
+            inputs, start = list(map(place, node.inputs)), len(values)
+            outputs = folded(node, [values[at] for at in inputs])
+            values.extend([None] * len(node.slots) if outputs is None else outputs)
+            for at, slot in enumerate(node.slots, start):
+                places.setdefault(slot, at)  # a result that the caller gives keeps its first place
+            if outputs is None:
+                reads: Callable[[list[Any]], Iterable[Any]] = itemgetter(*inputs or (slice(0),))
+                if len(inputs) == 1:
+                    reads = itemgetter(slice(inputs[0], inputs[0] + 1))
+                writes = slice(start, len(values))
+                code.append(Instruction(kernel_of(node), reads, writes, (), node))
+                uses.append({*inputs, *range(start, len(values))})
+        self._results = tuple(map(place, wanted))
+        kept = {at for at, value in enumerate(values) if value is not None}.union(self._results)
+        for number in reversed(range(len(code))):
+            code[number] = code[number]._replace(done=tuple(uses[number] - kept))
+            kept |= uses[number]
+        self.code = code
+        self._steps: list[tuple[Any, ...]] = list(map(tuple, code))  # faster to unpack
 
     def run(self, context: Any, given: Iterable[Any]) -> list[Any]:
         """Return the results for given values; every kernel receives `context`."""
@@ -102,43 +113,24 @@ class Program:
         if self.scheduler is not None:
             self.scheduler(self, context, slots)
             return [slots[place] for place in self._results]
-        origin = None
+        node: Any = None
         try:
-            for kernel, inputs, outputs, done, origin in self._steps:  # noqa: B007
+            for kernel, inputs, outputs, done, node in self._steps:  # noqa: B007
                 slots[outputs] = kernel(context, *inputs(slots))
                 for place in done:  # frees memory that is in cache for the next operation
                     slots[place] = None
         except Exception as error:
-            changed = self._raised(error, origin)
+            changed = self._raised(error, node)
             if changed is error:
                 raise
             raise changed from error
         assert len(slots) == len(self.values), "each kernel must return all of its outputs"
         return [slots[place] for place in self._results]
 
-    def _raised(self, error: Exception, origin: Any) -> Exception:
-        """Return the error to raise if the kernel of `origin` raised `error`."""
-        return refused(error) if isinstance(error, (IndexError, ValueError)) else error
-
-
-def _program_of(
-    nodes: Sequence[Node],
-    given: Sequence[Hashable],
-    wanted: Sequence[tuple[bool, Any]],
-    kernel_of: Callable[[Node], Callable[..., Any]],
-    constant: Callable[[Any], Any],
-) -> Program:
-    """Return the program that computes slots or values from given slots."""
-    program = Program(given)
-
-    def place(reference: tuple[bool, Any]) -> int:
-        is_slot, value = reference
-        return program.places[value] if is_slot else program.constant(constant(value))
-
-    for node in nodes:
-        program.add(kernel_of(node), list(map(place, node.inputs)), node.slots, node)
-    program.finish(list(map(place, wanted)))
-    return program
+    def _raised(self, error: Exception, node: Node) -> Exception:
+        """Return the error to raise if the kernel of `node` raised `error`."""
+        named = error if node.view is None else node.view.named(error)
+        return refused(named) if isinstance(named, (IndexError, ValueError)) else named
 
 
 def _row_kernel(node: Node, number: int | None) -> Callable[..., tuple[Any, ...]]:
@@ -163,7 +155,7 @@ def blocks_of(node: Node, slots: Mapping[int, Any]) -> list[Any]:
 
 def columns_of(node: Node, count: int, *blocks: Block) -> list[Block]:
     """Return the results of an operation for `count` elements; the kernel of a column program."""
-    if blocks and node.op.pure and not any(block.many for block in blocks):
+    if node.op.pure and not any(block.many for block in blocks):
         once = node.op.kernel(*[block.value for block in blocks], **node.attributes)
         return [Block(each, False) for each in (once if isinstance(once, tuple) else (once,))]
     result = None
@@ -194,7 +186,7 @@ def column_program(
     def constant(value: Any) -> Block:
         return Block(value, False)
 
-    return _program_of(nodes, given, wanted, lambda node: partial(kernel, node), constant)
+    return Program(nodes, given, wanted, lambda node: partial(kernel, node), constant)
 
 
 def row_program(
@@ -211,7 +203,7 @@ def row_program(
         alone = len(node.slots) == 1 and node.op.into is not None
         return _row_kernel(node, numbers.get(node.slots[0]) if alone else None)
 
-    return _program_of(nodes, given, wanted, kernel_of, lambda value: value)
+    return Program(nodes, given, wanted, kernel_of)
 
 
 def as_column(block: Block, count: int) -> Any:
@@ -241,10 +233,9 @@ def needed_of(node: Node, wanted: Container[int]) -> Node:
     if node.op.only is None or len(places) == len(node.slots):
         return node
     op, inputs = node.op.only(places)
-    return Node(
-        op,
-        tuple([node.inputs[at] for at in inputs]),
-        node.attributes,
-        tuple([node.slots[at] for at in places]),
-        tuple([node.specs[at] for at in places]),
+    return node._replace(
+        op=op,
+        inputs=tuple([node.inputs[at] for at in inputs]),
+        slots=tuple([node.slots[at] for at in places]),
+        specs=tuple([node.specs[at] for at in places]),
     )
