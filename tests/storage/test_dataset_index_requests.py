@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import tracemalloc
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs
@@ -95,15 +96,23 @@ class Same(Objects):
         return Answer(200, {"Content-Type": "application/xml"}, text.encode())
 
 
+@pytest.fixture(scope="module")
+def indexes(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int], tuple[Path, bytes]]:
+    """Return the record file, and the index of a number of objects, which is made once."""
+    folder = tmp_path_factory.mktemp("store")
+    path = record_file(folder)
+    return functools.cache(lambda objects: (path, index_of(folder, path, objects)))
+
+
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Any]:
+def store(tmp_path: Path, indexes: Callable[[int], tuple[Path, bytes]]) -> Iterator[Any]:
     servers = []
 
     def serve(objects: int, *, with_index: bool = True) -> ObjectServer:
-        path = record_file(tmp_path)
+        path, index = indexes(objects) if with_index else (record_file(tmp_path), b"")
         others = {"data.frindex": Path(f"{path}.frindex").read_bytes()}
         if with_index:
-            others = {"train.frdataset": index_of(tmp_path, path, objects)}
+            others = {"train.frdataset": index}
         servers.append(ObjectServer(Same(objects, path.read_bytes(), others)))
         return servers[-1]
 
@@ -131,8 +140,8 @@ def kinds_of(server: ObjectServer) -> tuple[Counter[str], int]:
     return other, records
 
 
-@pytest.mark.parametrize("objects", COUNTS)
 @pytest.mark.parametrize("shuffle", [False, "blocks"])
+@pytest.mark.parametrize("objects", COUNTS)
 def test_the_first_batch_takes_few_requests_besides_those_for_its_records(
     store: Any, objects: int, shuffle: Any
 ) -> None:
