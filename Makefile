@@ -63,12 +63,12 @@ test: .venv/installed-test
 # These packages can take each other's place. wheel-check has none of them, nor the others.
 WITHOUT_isal = tests/records/test_inflater_libraries.py tests/records/test_inflate.py \
     tests/records/test_checkpoints.py tests/records/test_compression.py
-WITHOUT_pyarrow = tests/arrow tests/tables tests/cli/test_hostile_files.py
+WITHOUT_pyarrow = tests/arrow tests/tables
 WITHOUT_obstore = tests/project/test_mistakes.py tests/storage
 WITHOUT_PIL = tests/images tests/demo tests/cli/test_command_line_page.py tests/project/test_mistakes.py
 WITHOUT_fsspec = tests/storage/test_store_errors.py tests/storage/test_remote_libraries.py
 WITHOUT_OTHERS = tests/records/test_zstd.py tests/records/test_output_rules.py tests/cli/test_in_a_shell.py \
-    tests/cli/test_cli.py
+    tests/cli/test_cli.py tests/cli/test_hostile_files.py
 WITHOUT = $(patsubst WITHOUT_%,%,$(filter-out %_OTHERS,$(filter WITHOUT_%,$(.VARIABLES))))
 without: $(WITHOUT:%=without-%)
 without-%: .venv/installed-test
@@ -335,8 +335,8 @@ wheel-check: dist build/wheel/built
 	$(BIN)/cibuildwheel --print-build-identifiers --platform macos --archs x86_64,arm64
 	$(ENVIRONMENT) .venv-wheel "$$(ls wheelhouse/*.whl)[test-minimal]"
 	.venv-wheel/bin/python -m pip uninstall --quiet --yes isal
-	HYPOTHESIS_PROFILE=short .venv-wheel/bin/pytest $(COMPUTING) -m "$(MARK)" -p no:cacheprovider \
-	    tests/project \
+	HYPOTHESIS_PROFILE=short .venv-wheel/bin/pytest $(COMPUTING) -p no:cacheprovider \
+	    -m "not sources$(if $(MARK), and ($(MARK)))" tests/project \
 	    $(sort $(foreach name,$(WITHOUT) OTHERS,$(WITHOUT_$(name))))
 
 ## make clean        remove everything that the above made

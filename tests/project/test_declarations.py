@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.sources
 ROOT = Path(__file__).parents[2]
 PXDS = [ROOT / "fastrec" / "native" / name for name in ("_csrc.pxd", "_ctensor.pxd")]
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.sources
 TESTS = Path(__file__).parent.parent
 PAGE = TESTS.parent / "docs" / "records.md"
 

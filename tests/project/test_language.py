@@ -16,6 +16,7 @@ import pytest
 
 import fastrec
 
+pytestmark = pytest.mark.sources
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 import prose  # noqa: E402

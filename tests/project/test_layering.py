@@ -144,7 +144,7 @@ def of_all(files: list[Path]) -> Callable[[Callable[[Path], None]], Callable[[],
             assert not wrong, "\n".join(wrong)
 
         assert files
-        return run
+        return pytest.mark.sources(run)
 
     return decorate
 

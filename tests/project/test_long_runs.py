@@ -12,6 +12,7 @@ import pytest
 
 import fastrec
 
+pytestmark = pytest.mark.slow
 TOOLS = Path(__file__).parent.parent / "tools"
 
 

@@ -11,6 +11,7 @@ import pytest
 
 import fastrec
 
+pytestmark = pytest.mark.sources
 PACKAGE = Path(fastrec.__file__).parent
 MODULES = sorted(file.relative_to(PACKAGE).as_posix() for file in PACKAGE.rglob("*.py"))
 
