@@ -11,6 +11,7 @@ import pytest
 
 import fastrec.compat.v2 as tf
 from fastrec.compat._tf.data.mapping import Map
+from fastrec.compat._tf.data.streams import pulled
 
 RNG = np.random.default_rng(8)
 MOST, WIDTHS = 80, (1000, 128)
@@ -158,9 +159,7 @@ def test_blocks_of_large_elements_are_as_many_as_a_cache_has_room_for() -> None:
 
     counts = [2, 3, 5, 2, 4, 3, 2, 2, 6, 3] * 7
     data = tf.data.Dataset.from_tensor_slices(np.array(counts, np.int32)).map(wide)
-    blocks = data._node.blocks(32)
-    assert blocks is not None
-    sizes = [size for size, _ in blocks]
+    sizes = [rows.count for rows in pulled(data._node.start(32), 32)]
     assert sizes[0] == 32
     assert sum(sizes) == len(counts)
     assert max(sizes[1:]) < 16
@@ -224,7 +223,7 @@ def test_images_that_are_found_to_be_large_are_not_gathered(
 
     data = tf.data.Dataset.from_tensor_slices(sizes).map(made).map(flipped)
     with monkeypatch.context() as patched:
-        patched.setattr(Map, "_of_block", refused)
+        patched.setattr(Map, "_of_rows", refused)
         found = [image.shape for image in data.take(1)]
     assert found == [(202, 212, 3)]
     assert [image.shape[:2] for image in data] == [(h + 2, w + 2) for h, w in sizes]

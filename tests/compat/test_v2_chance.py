@@ -14,6 +14,7 @@ from v2_programs import results
 import fastrec.compat.v2 as tf
 from fastrec.compat._tf.data.batching import Batch
 from fastrec.compat._tf.data.mapping import EagerMap
+from fastrec.compat._tf.data.streams import Each
 from fastrec.compat._tf.ops import Op
 from fastrec.compat._tf.tracing.recording import run
 
@@ -90,7 +91,7 @@ def test_elements_of_a_batch_are_decided_at_once_after_a_shuffle() -> None:
             assert elements._node._branches.are_small()
             batches = elements.batch(8)
             assert isinstance(batches._node, Batch)
-            assert (batches._node._chunks() is not None) == fast
+            assert isinstance(elements._node.start(8), Each) != fast
             found.append([x.tolist() for x in batches.as_numpy_iterator()])
         finally:
             tf.data.set_lowering(before)
@@ -254,7 +255,7 @@ def test_ways_draw_the_same_in_blocks_and_one_by_one(late: str | None) -> None:
         return chance
 
     numbers = tf.data.Dataset.range(70).map(without_source(change))
-    assert (numbers._node.blocks(16) is None) == (late == "for any")
+    assert isinstance(numbers._node.start(16), Each) == (late == "for any")
     blocks = [float(x) for batch in numbers.batch(16) for x in batch]
     assert blocks == [float(x) for x in numbers]
     assert len(set(blocks)) == 70

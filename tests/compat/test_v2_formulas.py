@@ -142,9 +142,7 @@ def test_arrays_that_differ_in_size_are_one_pass(
     wanted = [[part.numpy() for part in scaled(tf.constant(count))] for count in counts]
     with monkeypatch.context() as patch:
         patch.setattr(_Formula, "_apart", lambda *given: apart.append(given))
-        blocks = tf.data.Dataset.from_tensor_slices(counts).map(scaled)._node.blocks(4)
-        assert blocks is not None
-        ((_, columns),) = blocks
+        columns = tf.data.Dataset.from_tensor_slices(counts).map(scaled)._node.start(4)(4).columns
     assert not apart
     for column, parts in zip(columns, zip(*wanted, strict=True), strict=True):
         for row, part in zip(column, parts, strict=True):

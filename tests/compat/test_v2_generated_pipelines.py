@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import fastrec.compat.v2 as tf
 from fastrec import encode_example
 from fastrec.compat._tf.data.mapping import Map
-from fastrec.compat._tf.data.streams import to_values
+from fastrec.compat._tf.data.streams import Rows, flattened, pulled
 from fastrec.compat._tf.seeds import running
 from fastrec.compat._tf.tracing.rules import RULES, enabled, without
 
@@ -166,10 +166,10 @@ def test_any_requested_number_of_rows_gives_the_same(names: list[str], rows: int
     node = made(names)._node
     token = running.set({})
     try:
-        blocks = node.blocks(rows)
-        if blocks is not None:
-            found = outcomes(map(itemgetter(0), to_values(blocks)))
-            assert found == plain(names)
+        found = outcomes(
+            map(itemgetter(0), flattened(map(Rows.elements, pulled(node.start(rows), rows))))
+        )
+        assert found == plain(names)
     finally:
         running.reset(token)
 

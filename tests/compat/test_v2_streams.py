@@ -10,17 +10,18 @@ from typing import Any
 import pytest
 
 import fastrec.compat.v2 as tf
-from fastrec.compat._tf.data.sources import with_fallback
+from fastrec.compat._tf.data.streams import Each, elements_of, with_fallback
 from fastrec.compat._tf.seeds import looking_ahead
 
 
 @pytest.mark.parametrize("count", range(6))
 def test_a_fallback_goes_on_with_the_element_after_the_last(count: int) -> None:
-    def fast() -> Iterator[int]:
-        yield from range(count)
+    def fast() -> Iterator[tuple[int]]:
+        yield from zip(range(count), strict=True)
         raise ValueError("from here on")
 
-    assert list(with_fallback(fast(), lambda: iter(range(8)))) == list(range(8))
+    rows = with_fallback(Each(fast()), lambda: Each(zip(range(8), strict=True)))
+    assert list(elements_of(rows, 3)) == list(zip(range(8), strict=True))
 
 
 @pytest.mark.parametrize("count", range(1, 5))

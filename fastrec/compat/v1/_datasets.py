@@ -26,8 +26,8 @@ from .._tf.data.chaining import Chain
 from .._tf.data.functions import DatasetSignature, Function
 from .._tf.data.interleaving import Interleave
 from .._tf.data.options import Options
-from .._tf.data.pipeline import Node
-from .._tf.data.streams import Values
+from .._tf.data.pipeline import Stage
+from .._tf.data.streams import Pull
 from .._tf.dtypes import as_dtype
 from .._tf.naming import uncovered
 from .._tf.seeds import holding, seeded_by
@@ -57,7 +57,7 @@ Captures = dict[Tensor, None]
 _SPECS_ONLY: contextvars.ContextVar[bool] = contextvars.ContextVar("specs_only", default=False)
 
 
-class _Late(Node):
+class _Late(Stage):
     """Elements that depend on tensors of a session."""
 
     def __init__(self, structure: Any, specs: list[TypeSpec]) -> None:
@@ -71,7 +71,7 @@ class _Late(Node):
     def pure(self) -> bool:
         return False
 
-    def values(self) -> Values:
+    def start(self, ask: int) -> Pull:
         raise TypeError("a data set of tensors of a graph can only be gone through by an iterator")
 
 
@@ -207,7 +207,7 @@ class Dataset(Elements):
         return self._specs_only if known else self._how()
 
     @property
-    def _node(self) -> Node:
+    def _node(self) -> Stage:
         return self._specs_only._node
 
     def __getattr__(self, name: str) -> Any:
@@ -486,13 +486,13 @@ def _method(name: str) -> Callable[..., Dataset]:
     return method
 
 
-def _declare(node: Interleave, before: Node, function: GraphFunction) -> None:
-    """Tell `node` the signature of the datasets that the graph of its function describes."""
-    if node.known is None and all(isinstance(spec, TypeSpec) for spec in before.specs):
+def _declare(stage: Interleave, before: Stage, function: GraphFunction) -> None:
+    """Tell `stage` the signature of the datasets that the graph of its function describes."""
+    if stage.known is None and all(isinstance(spec, TypeSpec) for spec in before.specs):
         dataset = function.sampled(before.structure, before.specs)
         if not isinstance(dataset, Dataset):
             raise TypeError("`map_func` must return a `Dataset` object.")
-        node.known = DatasetSignature.of(dataset._node)
+        stage.known = DatasetSignature.of(dataset._node)
 
 
 for _name in (

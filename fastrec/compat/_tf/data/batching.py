@@ -3,15 +3,15 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 import fastrec
-from fastrec import _core
 
 from .. import errors as _errors
 from ..columns import batch_of, column_of, rows_of, shape_of
@@ -27,98 +27,82 @@ from ..specs import (
     unbatched,
 )
 from ..tensor import TensorShape, as_array
-from ..tracing.trace import Trace
 from ..width import batched_rows
 from .mapping import EagerMap, Map
-from .pipeline import UNKNOWN, Node, in_columns
-from .rooms import Padded, block_of
-from .sources import parsed_batches, with_fallback
-from .streams import Block, Blocks, Value, Values, flattened, in_blocks, rechunked, steps, taken
-
-T = TypeVar("T")
-
-
-def _chunked(stream: Iterator[Any], size: int, made: Callable[[list[Any]], T]) -> Iterator[T]:
-    """Yield what `made` returns for each `size` elements; an error drops those before it."""
-
-    def step() -> T:
-        chunk, error = taken(stream, size)
-        if error is not None:
-            raise error
-        if not chunk:
-            raise StopIteration
-        return made(chunk)
-
-    return steps(step)
+from .pipeline import UNKNOWN, Portion, Stage, in_columns
+from .rooms import Padded
+from .streams import (
+    Attempted,
+    Chunks,
+    Each,
+    Pull,
+    Rows,
+    Value,
+    Values,
+    chunks_of,
+    exactly,
+    flattened,
+    pulled,
+    steps,
+)
 
 
-class Grouped(Node):
-    """Node that combines up to `size` consecutive elements into one."""
+class Grouped(Portion):
+    """Stage that combines up to `size` consecutive elements into one."""
 
-    def __init__(self, node: Node, size: int, drop_remainder: bool) -> None:
-        super().__init__(node)
+    def __init__(self, stage: Stage, size: int, drop_remainder: bool) -> None:
+        super().__init__(stage)
         if drop_remainder and size < 0:
             raise ValueError(f"Dimension {size} must be >= 0")
         if size < 1:
             raise invalid("Batch size must be greater than zero.")
-        self._size, self._drop = size, drop_remainder
-        self._spares: dict[int, _core.Spares] = {}
+        self.size, self._drop = size, drop_remainder
 
     @property
     def _known_size(self) -> int | None:
-        return self._size if self._drop else None
+        return self.size if self._drop else None
 
     def cardinality(self) -> int:
         total = self.inputs[0].cardinality()
-        return (
-            total if total < 0 else total // self._size if self._drop else -(-total // self._size)
-        )
+        return total if total < 0 else total // self.size if self._drop else -(-total // self.size)
 
     @property
     def _padded(self) -> Mapping[int, Padded]:
         """Return the padded shape of each part whose shape is known in advance, by part number."""
         return {}
 
-    def _chunks(self) -> Blocks | None:
-        """Return the elements as columns, or None if they must be made one at a time."""
-        node = self.inputs[0]
-        if not in_columns():
-            return None
-        blocks = node.blocks(batched_rows(node.specs, self._size))
-        if blocks is not None or not isinstance(node, (Map, EagerMap)):
-            return blocks
-        if isinstance(node, Map) and node.trace.is_large:
-            return self._placed(node)
-        return node.gathered(self._size, exact=True)
-
-    def _placed(self, node: Map) -> Blocks | None:
-        """Return columns of large elements, which were written to their rows one by one."""
-        stream = node.placed(self._size, self._spares, self._padded)
-        return None if stream is None else _chunked(stream, self._size, block_of)
-
-    def _wanted(self, block: Block) -> bool:
-        return block[0] == self._size or not self._drop
+    def wanted(self, rows: Rows) -> bool:
+        """Return whether rows make a batch."""
+        return rows.count == self.size or (rows.count > 0 and not self._drop)
 
     @abstractmethod
-    def _group(self, chunk: Sequence[Value]) -> Value:
+    def _group(self, rows: Rows) -> Value:
         """Return a batch of elements."""
 
-    def values(self) -> Values:
-        stream = self.inputs[0].stream()
+    def _may_run_ahead(self) -> bool:
+        return False
 
-        def step() -> Value:
-            chunk, error = taken(stream, self._size)
-            if error is not None:
-                raise error
-            if not chunk or (self._drop and len(chunk) < self._size):
-                raise StopIteration
-            return self._group(chunk)
+    def start(self, ask: int) -> Pull:
+        return Each(steps(functools.partial(self._next, self._requested())))
 
-        return steps(step)
+    def _requested(self) -> Pull:
+        """Begin an iteration over the elements, which may be those of several batches at a time."""
+        stage, size = self.inputs[0], self.size
+        most = batched_rows(stage.specs, size) if stage.runs_ahead else size
+        if in_columns() and isinstance(stage, Map):
+            pull = stage.start(most, self._padded)
+            return Chunks(lambda ask: pull(max(ask, most))) if most > size else pull
+        return stage.ahead(size, most)
+
+    def _next(self, pull: Pull) -> Value:
+        rows = exactly(pull, self.size)
+        if not self.wanted(rows):
+            raise StopIteration
+        return self._group(rows)
 
 
 class Batch(Grouped):
-    """Node that stacks elements of one shape along a new dimension."""
+    """Stage that stacks elements of one shape along a new dimension."""
 
     @property
     def specs(self) -> list[TypeSpec]:
@@ -128,52 +112,15 @@ class Batch(Grouped):
     def _fused(self) -> bool:
         return isinstance(self.inputs[0], (Map, EagerMap))
 
-    def _group(self, chunk: Sequence[Value]) -> Value:
-        parts = zip(*chunk, strict=True)
-        return tuple(
-            batch_of(column_of(part), number, self._fused) for number, part in enumerate(parts)
-        )
-
-    def values(self) -> Values:
-        blocks = self._native_blocks()
-        if blocks is None:
-            return self._values()
-        return with_fallback(self._batches(blocks), self._values)
-
-    def _values(self) -> Values:
-        blocks = self._chunks()
-        return super().values() if blocks is None else self._batches(blocks)
-
-    def _batches(self, blocks: Blocks) -> Values:
-        def batch(block: Block) -> Value:
-            return tuple(batch_of(column, n, self._fused) for n, column in enumerate(block[1]))
-
-        return map(batch, filter(self._wanted, rechunked(blocks, self._size)))
-
-    def _native_blocks(self) -> Blocks | None:
-        node = self.inputs[0]
-        if not isinstance(node, Map) or node.trace.is_large:
-            return None
-        rows = batched_rows(node.specs, self._size)
-        blocks = parsed_batches(node.inputs[0], node.trace, rows)
-        if blocks is None:
-            return None
-        trace = node.trace.after_parsing
-        return ((n, trace.run_block(n, columns)) for n, columns in blocks)
-
-    def parsed(self, trace: Trace) -> Values | None:
-        """Return the batches as `trace` parses them."""
-        blocks = parsed_batches(self.inputs[0], trace, self._size)
-        if blocks is None:
-            return None
-        return (tuple(block[1]) for block in blocks if self._wanted(block))
+    def _group(self, rows: Rows) -> Value:
+        return tuple(batch_of(column, n, self._fused) for n, column in enumerate(rows.columns))
 
 
 class RaggedBatch(Grouped):
-    """Node that combines elements of different lengths into the rows of a ragged tensor."""
+    """Stage that combines elements of different lengths into the rows of a ragged tensor."""
 
-    def __init__(self, node: Node, size: int, drop_remainder: bool, splits: Any) -> None:
-        super().__init__(node, size, drop_remainder)
+    def __init__(self, stage: Stage, size: int, drop_remainder: bool, splits: Any) -> None:
+        super().__init__(stage, size, drop_remainder)
         self._splits = splits
 
     @property
@@ -193,9 +140,9 @@ class RaggedBatch(Grouped):
                 found.append(RaggedTensorSpec(shape, spec.dtype, rank, self._splits))
         return found
 
-    def _group(self, chunk: Sequence[Value]) -> Value:
+    def _group(self, rows: Rows) -> Value:
         found = []
-        for spec, part in zip(self.specs, zip(*chunk, strict=True), strict=True):
+        for spec, part in zip(self.specs, zip(*rows.values(), strict=True), strict=True):
             ragged = isinstance(spec, RaggedTensorSpec) and not isinstance(part[0], fastrec.Ragged)
             found.append(
                 ragged_rows(part, spec, self._splits.numpy) if ragged else batch_of(column_of(part))
@@ -219,14 +166,14 @@ def ragged_rows(values: Sequence[Any], spec: TypeSpec, splits: Any) -> Any:
     return fastrec.Ragged(flat, ends)
 
 
-class Unbatch(Node):
-    """Node that yields the rows of each element as separate elements."""
+class Unbatch(Stage):
+    """Stage that yields the rows of each element as separate elements."""
 
-    def __init__(self, node: Node) -> None:
-        super().__init__(node)
-        if any(spec.shape.sizes == () for spec in node.specs if isinstance(spec, TypeSpec)):
+    def __init__(self, stage: Stage) -> None:
+        super().__init__(stage)
+        if any(spec.shape.sizes == () for spec in stage.specs if isinstance(spec, TypeSpec)):
             raise ValueError("Cannot unbatch an input with scalar components.")
-        shapes = [spec.shape.sizes for spec in node.specs]
+        shapes = [spec.shape.sizes for spec in stage.specs]
         rows = {sizes[0] for sizes in shapes if sizes and sizes[0] is not None}
         if len(rows) > 1:
             known = " and ".join(map(str, sorted(rows)))
@@ -242,37 +189,38 @@ class Unbatch(Node):
         rows = next((sizes[0] for sizes in shapes if sizes and sizes[0] is not None), None)
         return total if total < 0 else UNKNOWN if rows is None else total * rows
 
-    def values(self) -> Values:
-        return flattened(map(_split_all, self.inputs[0].stream()))
+    def _may_run_ahead(self) -> bool:
+        return True  # an element is needed before any of its rows
 
-    def blocks(self, count: int) -> Blocks | None:
-        kinds = (TensorSpec, RaggedTensorSpec)
-        if any(not isinstance(s, kinds) or s.shape.sizes is None for s in self.inputs[0].specs):
-            return None
-        blocks = self.inputs[0].blocks(count)
-        if blocks is None:
-            return None
-        return in_blocks(blocks, _rows_of_block, lambda v: flattened(map(_split_all, v)))
+    def start(self, ask: int) -> Pull:
+        """Begin an iteration that requests an element when all rows of the last one are used."""
+        known = (TensorSpec, RaggedTensorSpec)
+        if any(not isinstance(s, known) or s.shape.sizes is None for s in self.inputs[0].specs):
+            return Each(flattened(map(_split_all, self.inputs[0].elements())))
+        together = ask if in_columns() and self.inputs[0].runs_ahead else 1
+        each = lambda values: flattened(map(_split_all, values))  # noqa: E731
+        rows = Attempted(self.inputs[0].start(together), _rows_within, each)
+        return chunks_of(pulled(rows, together))
 
 
-def _rows_of_block(count: int, columns: list[Any]) -> Block:
+def _rows_within(rows: Rows) -> Rows:
     """Return the rows of all elements; raise if parts are scalars or differ in row count."""
     lengths: Any = None
     found = []
-    for column in columns:
+    for column in rows.columns:
         if isinstance(column, fastrec.Ragged):
             own = column.row_lengths
-            rows = column.values[int(column.row_splits[0]) : int(column.row_splits[-1])]
+            inner = column.values[int(column.row_splits[0]) : int(column.row_splits[-1])]
         elif isinstance(column, np.ndarray) and column.ndim > 1:
-            own = np.full(count, column.shape[1])
-            rows = column.reshape(-1, *column.shape[2:])
+            own = np.full(rows.count, column.shape[1])
+            inner = column.reshape(-1, *column.shape[2:])
         else:
             raise TypeError("no rows")
         if lengths is not None and not np.array_equal(lengths, own):
             raise ValueError("rows differ in number")
         lengths = own
-        found.append(rows)
-    return len(found[0]), found
+        found.append(inner)
+    return Rows(len(found[0]), found)
 
 
 def _split_all(value: Value) -> Values:
@@ -297,18 +245,18 @@ def _split(part: Any) -> Any:
     return rows_of(part)
 
 
-class Rebatch(Node):
-    """Node that batches the rows of elements again, with one size or several in turn."""
+class Rebatch(Stage):
+    """Stage that batches the rows of elements again, with one size or several in turn."""
 
-    def __init__(self, node: Node, sizes: Sequence[int], drop_remainder: bool) -> None:
-        super().__init__(node)
+    def __init__(self, stage: Stage, sizes: Sequence[int], drop_remainder: bool) -> None:
+        super().__init__(stage)
         if not sizes or min(sizes) < 0:
             raise invalid(f"Batch sizes must not be negative, got {list(sizes)}.")
         if not any(sizes):  # TensorFlow yields empty batches without end
             raise invalid(f"One of the batch sizes must be positive, got {list(sizes)}.")
-        self._rows, self._sizes, self._drop = Unbatch(node), list(sizes), drop_remainder
+        self._rows, self._sizes, self._drop = Unbatch(stage), list(sizes), drop_remainder
         self._alike = sizes[0] if len(set(sizes)) == 1 and sizes[0] else None
-        self._plain = all(isinstance(spec, TensorSpec) for spec in node.specs)
+        self._plain = all(isinstance(spec, TensorSpec) for spec in stage.specs)
 
     @property
     def specs(self) -> list[TypeSpec]:
@@ -326,10 +274,10 @@ class Rebatch(Node):
     def cardinality(self) -> int:
         return UNKNOWN
 
-    def values(self) -> Values:
+    def start(self, ask: int) -> Pull:
         if self._alike is not None and self._plain:
-            return Batch(self._rows, self._alike, self._drop).stream()
-        rows, sizes = self._rows.stream(), itertools.cycle(self._sizes)
+            return Batch(self._rows, self._alike, self._drop).start(ask)
+        rows, sizes = self._rows.ahead(1), itertools.cycle(self._sizes)
         specs = self.inputs[0].specs
 
         ended = False
@@ -337,16 +285,14 @@ class Rebatch(Node):
         def step() -> Value:
             nonlocal ended
             size = next(sizes)
-            chunk, error = taken(rows, size)
-            if error is not None:
-                raise error
-            if ended or (size and (not chunk or (self._drop and len(chunk) < size))):
+            found = exactly(rows, size)
+            if ended or (size and (not found or (self._drop and found.count < size))):
                 raise StopIteration
-            ended = len(chunk) < size
-            parts = list(zip(*chunk, strict=True)) or [()] * len(specs)
+            ended = found.count < size
+            parts = list(zip(*found.values(), strict=True)) or [()] * len(specs)
             return tuple(_joined(*pair, n) for n, pair in enumerate(zip(parts, specs, strict=True)))
 
-        return steps(step)
+        return Each(steps(step))
 
 
 def _joined(part: Sequence[Any], spec: TypeSpec, number: int) -> Any:
@@ -357,34 +303,25 @@ def _joined(part: Sequence[Any], spec: TypeSpec, number: int) -> Any:
     return batch_of(column_of(part), number)
 
 
-class SparseBatch(Node):
-    """Node that combines dense elements of any sizes into sparse batches."""
+class SparseBatch(Grouped):
+    """Stage that combines dense elements of any sizes into sparse batches."""
 
-    def __init__(self, node: Node, size: int, row_shape: Any) -> None:
-        super().__init__(node)
-        if size < 1:
-            raise invalid("Batch size must be greater than zero.")
-        spec, *others = node.specs
+    def __init__(self, stage: Stage, size: int, row_shape: Any) -> None:
+        super().__init__(stage, size, False)
+        spec, *others = stage.specs
         if others or not isinstance(spec, TensorSpec):
             raise TypeError(
                 "`sparse_batch` requires elements of one dense tensor, got "
                 f"{len(others) + 1} parts."
             )
-        self._size, self._shape = size, TensorShape(row_shape).as_list()
+        self._shape = TensorShape(row_shape).as_list()
 
     @property
     def specs(self) -> list[TypeSpec]:
         return [SparseTensorSpec([None, *self._shape], self.inputs[0].specs[0].dtype)]
 
-    def cardinality(self) -> int:
-        total = self.inputs[0].cardinality()
-        return total if total < 0 else -(-total // self._size)
-
-    def values(self) -> Values:
-        def made(chunk: Sequence[Value]) -> Value:
-            return (self._joined([as_array(value) for (value,) in chunk]),)
-
-        return _chunked(self.inputs[0].stream(), self._size, made)
+    def _group(self, rows: Rows) -> Value:
+        return (self._joined([as_array(value) for (value,) in rows.values()]),)
 
     def _joined(self, rows: list[Any]) -> fastrec.Sparse:
         for row in rows:

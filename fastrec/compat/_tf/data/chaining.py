@@ -27,9 +27,8 @@ from .iterating import padding_of, tensors
 from .mapping import Filter, Predicate, mapped
 from .options import Options, merged
 from .padding import PaddedBatch
-from .pipeline import Node, Once
+from .pipeline import Once, Stage
 from .portions import Concatenate, check_alike
-from .streams import Values
 
 if TYPE_CHECKING:
     from .dataset import Dataset
@@ -55,10 +54,10 @@ def _whole(name: str, value: Any) -> int:
     return int(tensor)
 
 
-def merged_of(node: Node) -> Options:
-    """Return the merged options of the datasets that a node is made of."""
+def merged_of(stage: Stage) -> Options:
+    """Return the merged options of the datasets that a stage is made of."""
     found = Options()
-    for each in node.inputs:
+    for each in stage.inputs:
         shown = getattr(each, "dataset", None)
         found = merged(found, merged_of(each) if shown is None else shown.options())
     return found
@@ -66,14 +65,14 @@ def merged_of(node: Node) -> Options:
 
 @with_room
 class Chain(ABC):
-    """Methods that append a step to a dataset's node."""
+    """Methods that append a step to a dataset's stage."""
 
-    _node: Node
+    _node: Stage
     _options: Options | None = None
 
     @abstractmethod
-    def _of(self, node: Node) -> Dataset:
-        """Return the dataset of a node."""
+    def _of(self, stage: Stage) -> Dataset:
+        """Return the dataset of a stage."""
 
     @abstractmethod
     def __iter__(self) -> Iterator[Any]:
@@ -182,7 +181,7 @@ class Chain(ABC):
         shapes, padding = (
             (None, []) if no_padding else padding_of(self._node, padded_shapes, padding_values)
         )
-        node = Bucketed(
+        stage = Bucketed(
             self._node,
             Scalar(element_length_func, self._node),
             bucket_boundaries,
@@ -192,7 +191,7 @@ class Chain(ABC):
             pad_to_bucket_boundary,
             drop_remainder,
         )
-        return self._of(node)
+        return self._of(stage)
 
     def unbatch(self, name: str | None = None) -> Dataset:
         """Split each element into its rows."""
@@ -228,7 +227,7 @@ class Chain(ABC):
         for what, value in (("size", size), ("shift", shift), ("stride", stride)):
             if _whole(what, value) < 1:
                 raise invalid(f"Window {what} must be greater than zero.")
-        make = lambda node: self._of(node)._node  # noqa: E731
+        make = lambda stage: self._of(stage)._node  # noqa: E731
         return self._of(Window(self._node, size, shift, stride, drop_remainder, make))
 
     def shuffle(
@@ -310,7 +309,7 @@ class Chain(ABC):
         kind = known.get(compression, compression)
         of = None if shard_func is None else Scalar(shard_func, self._node)
 
-        def read(saved: Saved) -> Values:
+        def read(saved: Saved) -> Stage:
             def shard(place: Any) -> Dataset:
                 make = functools.partial(saved.of_shards, [place])
                 return self._of(Once(make, saved.structure, saved.specs))
@@ -318,9 +317,8 @@ class Chain(ABC):
             shards = list(map(shard, saved.shards))
             assert reader_func is not None
             of_shards: Any = type(self).from_tensor_slices(shards)  # type: ignore[attr-defined]
-            found = reader_func(of_shards)
-            stream: Values = found._node.stream()
-            return stream
+            made: Stage = reader_func(of_shards)._node
+            return made
 
         try:
             folder = os.path.join(as_path(path), fingerprint(self._node))
@@ -387,17 +385,17 @@ class Chain(ABC):
             )
         size = window_size_func or (lambda _: window_size)
 
-        def reduced(number: int, elements: Node) -> Node:
+        def reduced(number: int, elements: Stage) -> Stage:
             made: Dataset = reduce_func(shown(np.asarray(number, np.int64)), self._of(elements))
             return made._node
 
-        node = GroupedByKey(
+        stage = GroupedByKey(
             self._node,
             Scalar(key_func, self._node),
             reduced,
             functools.cache(lambda key: int(np.asarray(size(shown(np.asarray(key, np.int64)))))),
         )
-        return self._of(node)
+        return self._of(stage)
 
     def rejection_resample(
         self,

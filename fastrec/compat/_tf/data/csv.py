@@ -29,9 +29,9 @@ from ..specs import TensorSpec, TypeSpec
 from ..structure import LEAF
 from ..tensor import convert_to_tensor
 from .dataset import Dataset
-from .pipeline import UNKNOWN, Node
+from .pipeline import UNKNOWN, Stage
 from .sources import each_of_files, existing, names_of
-from .streams import Block, Blocks, Value, Values, flattened, in_blocks, steps
+from .streams import Attempted, Pull, Rows, Value, Values, chunks_of
 
 _CHUNK = 1 << 16
 _LEAST = 1 << 12  # bytes to search for plain rows after a row that was not plain
@@ -43,7 +43,7 @@ class _Damaged(list[Any]):
 
 
 Row = list[bytes] | _Damaged
-Rows = Ragged | list[Row]  # plain rows as arrays, or a single row of another kind
+Lines = Ragged | list[Row]  # plain rows as arrays, or a single row of another kind
 
 
 class _Rows:
@@ -66,7 +66,7 @@ class _Rows:
         self._buffer, self._at = rest + data, 0
         return not self._ended
 
-    def take(self) -> Rows:
+    def take(self) -> Lines:
         """Return the rows that can be parsed now, at least one; an empty list at the end."""
         if self._at == len(self._buffer) and not self._more():
             return []
@@ -148,8 +148,8 @@ def opened(path: str, compression: str | None) -> Iterator[Callable[[int], bytes
         yield file.read if compression is None else Inflated(file.read, compression, path)
 
 
-class _Csv(Node):
-    """Node over the rows of files; each element is a tuple of column values."""
+class _Csv(Stage):
+    """Stage over the rows of files; each element is a tuple of column values."""
 
     def __init__(
         self,
@@ -178,7 +178,7 @@ class _Csv(Node):
     def cardinality(self) -> int:
         return UNKNOWN
 
-    def _of_file(self, path: str) -> Iterator[Rows]:
+    def _of_file(self, path: str) -> Iterator[Lines]:
         with opened(path, self._compression) as read:
             rows = _Rows(read, self._delimiter, self._quoted)
             if self._header:
@@ -190,32 +190,19 @@ class _Csv(Node):
             while len(found := rows.take()):
                 yield found
 
-    def _rows(self) -> Iterator[Rows]:
+    def _rows(self) -> Iterator[Lines]:
         return each_of_files(iter(self._paths), self._of_file, translated)
 
-    def values(self) -> Values:
-        return map(self._value, flattened(map(iter, self._rows())))
-
-    def blocks(self, count: int) -> Blocks | None:
-        rows, at = self._rows(), 0
-        ready: Rows = []
-
-        def block() -> Block:
-            nonlocal ready, at
-            while at >= len(ready):
-                ready, at = next(rows), 0
-            found = ready[at : at + count]
-            at += count
-            return len(found), [found]
-
-        return in_blocks(steps(block), self._columns, self._each)
+    def start(self, ask: int) -> Pull:
+        rows = chunks_of(Rows(len(each), [each]) for each in self._rows())
+        return Attempted(rows, self._columns, self._each)
 
     def _each(self, values: Values) -> Values:
         return map(self._value, (row for (row,) in values))
 
-    def _columns(self, count: int, columns: list[Any]) -> Block:
+    def _columns(self, found: Rows) -> Rows:
         """Return columns of rows that are all well-formed and have the same number of fields."""
-        (rows,) = columns
+        (rows,) = found.columns
         if not isinstance(rows, Ragged):
             raise ValueError("rows that are not plain")
         width = int(rows.row_lengths[0])
@@ -226,7 +213,8 @@ class _Csv(Node):
             raise ValueError("rows of other columns")
         texts = flat_values(rows)
         pairs = zip(chosen, self._fields, strict=True)
-        return count, [column_of(texts, n, width, field, self._missing) for n, field in pairs]
+        columns = [column_of(texts, n, width, field, self._missing) for n, field in pairs]
+        return Rows(found.count, columns)
 
     def _value(self, row: Sequence[Any]) -> Value:
         chosen, wanted = set(self._chosen(len(row))), len(self._fields)
@@ -327,7 +315,7 @@ class CsvDataset(Dataset):
         if len(field_delim.encode()) != 1:
             raise invalid("field_delim should be only 1 char")
         fields = defaults_of(record_defaults)
-        node = _Csv(
+        stage = _Csv(
             names_of(filenames),
             fields,
             compression_of(compression_type),
@@ -337,7 +325,7 @@ class CsvDataset(Dataset):
             na_value.encode(),
             _chooser(_numbers(select_cols), _numbers(exclude_cols), len(fields)),
         )
-        super().__init__(node)
+        super().__init__(stage)
 
 
 def _numbers(columns: Any) -> list[int]:

@@ -24,7 +24,7 @@ from .chaining import Chain
 from .depth import with_room
 from .functions import Scalar, hidden, shown
 from .iterating import DatasetIterator, as_numpy, checked, signature_of
-from .pipeline import INFINITE, UNKNOWN, Node, Once, spec_of
+from .pipeline import INFINITE, UNKNOWN, Once, Stage, spec_of
 from .portions import check_alike
 from .sources import Numbers, Slices, Tensors, names_of
 from .streams import Value, Values, steps
@@ -54,18 +54,18 @@ OF_VERSION_1: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def _nodes_of(datasets: Sequence[Dataset]) -> list[Node]:
-    """Return the nodes of datasets after checking that their elements are compatible."""
+def _stages_of(datasets: Sequence[Dataset]) -> list[Stage]:
+    """Return the stages of datasets after checking that their elements are compatible."""
     if not datasets:
         raise ValueError("Invalid `datasets`. `datasets` should not be empty.")
-    nodes = [dataset._node for dataset in datasets]
-    for node in nodes[1:]:
+    stages = [dataset._node for dataset in datasets]
+    for stage in stages[1:]:
         try:
-            check_alike(nodes[0], node)
+            check_alike(stages[0], stage)
         except TypeError as error:
             text = "Invalid `datasets`. `datasets` must have compatible element specs."
             raise TypeError(f"{text} {error}") from error
-    return nodes
+    return stages
 
 
 def _seeds_of(seed: int | None, rerandomize: bool | None) -> Callable[[], tuple[int, int]]:
@@ -80,15 +80,15 @@ def _sampled_by(
     datasets: Sequence[Dataset], weights: Dataset, seed: int | None, stop: bool
 ) -> Dataset:
     """Sample from datasets; each draw reads the current weights."""
-    nodes = _nodes_of(datasets)
+    stages = _stages_of(datasets)
     pair = get_seed(seed)
 
     def choices() -> Iterator[int]:
         numbers = draws(*pair)
-        for (shares,) in weights._node.stream():
-            yield next(_flow.by_weight(np.asarray(shares).tolist(), len(nodes), numbers))
+        for (shares,) in weights._node.elements():
+            yield next(_flow.by_weight(np.asarray(shares).tolist(), len(stages), numbers))
 
-    return Dataset(_flow.Sample(nodes, choices, stop))
+    return Dataset(_flow.Sample(stages, choices, stop))
 
 
 _CHOICE = TensorSpec((), "int64")
@@ -107,12 +107,12 @@ class Dataset(Chain):
     it with its methods. Iteration yields tensors; :meth:`as_numpy_iterator` yields arrays.
     """
 
-    def __init__(self, node: Node) -> None:
-        self._node = node
-        node.dataset = self
+    def __init__(self, stage: Stage) -> None:
+        self._node = stage
+        stage.dataset = self
 
-    def _of(self, node: Node) -> Dataset:
-        return Dataset(node)
+    def _of(self, stage: Stage) -> Dataset:
+        return Dataset(stage)
 
     def __getattr__(self, name: str) -> Any:
         if name == "shape":  # Keras reads it from each object that has __array__
@@ -243,8 +243,8 @@ class Dataset(Chain):
                     "Invalid input to `zip`. Inputs are expected to be (nested) structures of "
                     f"`tf.data.Dataset` objects but encountered object of type {type(leaf)}."
                 )
-        nodes = [leaf._node for leaf in leaves]
-        return Dataset(_flow.Zip(structure, nodes, lambda inner: pack(structure, inner)))
+        stages = [leaf._node for leaf in leaves]
+        return Dataset(_flow.Zip(structure, stages, lambda inner: pack(structure, inner)))
 
     @staticmethod
     def sample_from_datasets(
@@ -272,25 +272,25 @@ class Dataset(Chain):
                 f"Invalid `weights`. `weights` should have the same length as `datasets` but got "
                 f"`len(weights)={len(shares)}` vs. `len(datasets)={len(datasets)}`."
             )
-        nodes = _nodes_of(datasets)
+        stages = _stages_of(datasets)
         if shares is not None:  # do not wait for datasets that are never drawn
             kept = [number for number, share in enumerate(shares) if share > 0]
             if not kept:
                 return datasets[0].take(0)
-            datasets, nodes = [datasets[i] for i in kept], [nodes[i] for i in kept]
+            datasets, stages = [datasets[i] for i in kept], [stages[i] for i in kept]
             shares = [shares[i] for i in kept]
         if len(datasets) == 1:
             return datasets[0]
         seeds = _seeds_of(seed, rerandomize_each_iteration)
-        choices = lambda: _flow.by_weight(shares, len(nodes), draws(*seeds()))  # noqa: E731
-        return Dataset(_flow.Sample(nodes, choices, stop_on_empty_dataset))
+        choices = lambda: _flow.by_weight(shares, len(stages), draws(*seeds()))  # noqa: E731
+        return Dataset(_flow.Sample(stages, choices, stop_on_empty_dataset))
 
     @staticmethod
     def choose_from_datasets(
         datasets: Sequence[Dataset], choice_dataset: Dataset, stop_on_empty_dataset: bool = True
     ) -> Dataset:
         """Take each element from the dataset whose number `choice_dataset` gives."""
-        nodes = _nodes_of(datasets)
+        stages = _stages_of(datasets)
         if not isinstance(choice_dataset, Dataset):
             raise TypeError(
                 "Invalid `choice_dataset`. `choice_dataset` should be a `tf.data.Dataset` but is "
@@ -307,9 +307,9 @@ class Dataset(Chain):
             return int(value[0])
 
         def choices() -> Iterator[int]:
-            return map(number, choice_dataset._node.stream())
+            return map(number, choice_dataset._node.elements())
 
-        return Dataset(_flow.Sample(nodes, choices, stop_on_empty_dataset))
+        return Dataset(_flow.Sample(stages, choices, stop_on_empty_dataset))
 
     def save(
         self,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Long chains of datasets, whose nodes call each other more deeply than the stack allows.
+"""Long chains of datasets, whose stages call each other more deeply than the stack allows.
 
 Such a call runs on a thread with a larger stack, and the caller waits for its result. Programs that
 add a step for each of thousands of files need that; all others never notice it.
@@ -89,9 +89,9 @@ def _depth_of(arguments: Iterable[Any]) -> int:
     """Return the length of the longest chain among arguments and lists of these."""
     deepest = 0
     for each in arguments:
-        node = getattr(each, "_node", None)
-        if node is not None:
-            deepest = max(deepest, node.depth)
+        stage = getattr(each, "_node", None)
+        if stage is not None:
+            deepest = max(deepest, stage.depth)
         elif isinstance(each, (list, tuple)):
             deepest = max(deepest, _depth_of(each))
     return deepest

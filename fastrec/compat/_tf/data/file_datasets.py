@@ -16,7 +16,7 @@ from ..specs import TensorSpec
 from .chaining import AUTOTUNE
 from .dataset import Dataset
 from .interleaving import interleaved
-from .pipeline import Node
+from .pipeline import Stage
 from .sources import Files, Records, names_of
 from .streams import Value, flattened
 
@@ -25,13 +25,13 @@ _READ = 1 << 16  # bytes of text to read at a time
 
 def _paths(filenames: Any) -> Callable[[], Iterator[str]]:
     if isinstance(filenames, Dataset):
-        node = filenames._node
+        stage = filenames._node
         _check_names(filenames.element_spec)
 
         def names_in(value: Value) -> Iterator[str]:
             return iter(names_of(value[0]))
 
-        return lambda: flattened(map(names_in, node.stream()))
+        return lambda: flattened(map(names_in, stage.elements()))
     names = names_of(filenames)
     return lambda: iter(names)
 
@@ -73,7 +73,7 @@ class TFRecordDataset(Dataset):
         name: str | None = None,
     ) -> None:
         fixed = () if isinstance(filenames, Dataset) else names_of(filenames)
-        node: Node = Records(_paths(filenames), compression_type, fixed)
+        stage: Stage = Records(_paths(filenames), compression_type, fixed)
         if num_parallel_reads is not None and num_parallel_reads != AUTOTUNE:
             if num_parallel_reads < 1:
                 raise invalid("`cycle_length` must be > 0")
@@ -83,8 +83,8 @@ class TFRecordDataset(Dataset):
                 else Dataset.from_tensor_slices(names_of(filenames) or np.empty(0, object))
             )
             one = lambda path: TFRecordDataset(path, compression_type)  # noqa: E731
-            node = interleaved(names._node, one, int(num_parallel_reads))
-        super().__init__(node)
+            stage = interleaved(names._node, one, int(num_parallel_reads))
+        super().__init__(stage)
 
 
 class TextLineDataset(Dataset):

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nodes that choose, order, number and cache elements."""
+"""Stages that choose, order, number and cache elements."""
 
 from __future__ import annotations
 
-import functools
 import itertools
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeVar
+from operator import itemgetter
+from typing import Any
 
 import numpy as np
 
@@ -19,97 +19,85 @@ from ..kernels import philox
 from ..specs import TensorSpec, TypeSpec
 from ..structure import LEAF
 from ..tensor import as_array
-from .pipeline import INFINITE, UNKNOWN, Node, Portion
-from .streams import Block, Blocks, Pieces, Value, Values, cut, steps
+from .functions import PerElement
+from .pipeline import INFINITE, UNKNOWN, Portion, Stage
+from .streams import (
+    END,
+    Each,
+    Pull,
+    Rows,
+    Value,
+    Values,
+    beside,
+    chunks_of,
+    failed_with,
+    of_values,
+    steps,
+)
 
-T = TypeVar("T")
 
-
-class Zip(Node):
-    """Node that combines the elements of several inputs into tuples."""
+class Zip(Portion):
+    """Stage that combines the elements of several inputs into tuples."""
 
     def __init__(
-        self, structure: Any, nodes: Sequence[Node], rebuild: Callable[[list[Any]], Any]
+        self, structure: Any, stages: Sequence[Stage], rebuild: Callable[[list[Any]], Any]
     ) -> None:
-        super().__init__(*nodes)
+        super().__init__(*stages)
         self._rebuild = rebuild
 
     @property
     def structure(self) -> Any:
-        return self._rebuild([node.structure for node in self.inputs])
+        return self._rebuild([stage.structure for stage in self.inputs])
 
     @property
     def specs(self) -> list[TypeSpec]:
-        return [spec for node in self.inputs for spec in node.specs]
+        return [spec for stage in self.inputs for spec in stage.specs]
 
     def cardinality(self) -> int:
-        totals = [node.cardinality() for node in self.inputs]
+        totals = [stage.cardinality() for stage in self.inputs]
         finite = [total for total in totals if total != INFINITE]
         return UNKNOWN if UNKNOWN in totals else min(finite, default=INFINITE)
 
-    def values(self) -> Values:
-        pulls = [node.stream().__next__ for node in self.inputs]
-        return steps(lambda: tuple(itertools.chain.from_iterable(_advanced(pulls))))
+    def start(self, ask: int) -> Pull:
+        alone = ask == 1 or not self.pure  # effects of the inputs take turns
+        pulls: list[Pull] = [Each(s.elements()) if alone else s.ahead(ask) for s in self.inputs]
+        waiting = [END] * len(pulls)
 
-    def blocks(self, count: int) -> Blocks | None:
-        streams = []
-        for node in self.inputs:
-            if (stream := node.gathered(count)) is None:
-                return None
-            streams.append(stream)
-        return _side_by_side(streams)
+        def pull(ask: int) -> Rows:
+            size = ask = 1 if alone else ask
+            for number, rows in enumerate(waiting):
+                if not rows:
+                    rows = waiting[number] = pulls[number](ask)
+                size = min(size, rows.count)
+            if size == 0:
+                return lost()
+            parts = list(waiting)
+            for number, rows in enumerate(parts):
+                if rows.count == size and rows.error is None:
+                    waiting[number] = END
+                else:
+                    parts[number] = rows.cut(0, size)
+                    waiting[number] = rows.cut(size, rows.count, rows.error)
+            return beside(parts)
 
+        def lost() -> Rows:
+            """Return the first error, or the end; the inputs that have a row lose it."""
+            error = next((r.error for r in waiting if not r.count and r.error is not None), None)
+            for number, rows in enumerate(waiting):
+                waiting[number] = rows.cut(1, rows.count, rows.error) if rows.count else END
+            if error is not None:
+                return failed_with(error)
+            pulls[:] = [lambda _: END] * len(pulls)  # no effects after the end
+            return END
 
-def _advanced(pulls: Sequence[Callable[[], Any]]) -> list[Any]:
-    """Return what all `pulls` return; call each of them, even if one raises or has ended."""
-    parts = []
-    failed: Exception | None = None
-    ended = False
-    for pull in pulls:
-        try:
-            parts.append(pull())
-        except StopIteration:
-            ended = True
-        except Exception as error:
-            failed = failed or error
-    if failed is not None:
-        try:
-            raise failed
-        finally:
-            del failed  # otherwise the error and this frame would keep each other alive
-    if ended:
-        raise StopIteration
-    return parts
-
-
-def _side_by_side(streams: Sequence[Blocks]) -> Blocks:
-    """Yield blocks of the columns of all streams, as :meth:`Zip.values` yields elements."""
-    waiting: list[Block] = [(0, []) for _ in streams]
-
-    def fill(number: int) -> None:
-        while not waiting[number][0]:
-            waiting[number] = next(streams[number])
-
-    pulls = [functools.partial(fill, number) for number in range(len(streams))]
-
-    def step() -> Block:
-        size = 1  # where an input fails or ends, the others lose one element
-        try:
-            _advanced(pulls)
-            size = min(block[0] for block in waiting)
-        finally:
-            parts = [cut(block, slice(size)) for block in waiting]
-            waiting[:] = [cut(block, slice(size, None)) for block in waiting]
-        return size, [column for _, columns in parts for column in columns]
-
-    return steps(step)
+        return pull
 
 
-class Enumerate(Node):
-    """Node that pairs each element with its number."""
+class Enumerate(Portion):
+    """Stage that pairs each element with its number."""
 
-    def __init__(self, node: Node, start: int) -> None:
-        super().__init__(node)
+    def __init__(self, stage: Stage, start: int) -> None:
+        super().__init__(stage)
         self._start = start
 
     @property
@@ -120,99 +108,58 @@ class Enumerate(Node):
     def specs(self) -> list[TypeSpec]:
         return [TensorSpec((), "int64"), *self.inputs[0].specs]
 
-    def values(self) -> Values:
-        stream = self.inputs[0].stream()
-        numbers = itertools.count(self._start)  # an element that cannot be made has a number, too
-        return steps(lambda: (np.asarray(next(numbers), np.int64), *next(stream)))
+    def start(self, ask: int) -> Pull:
+        following, at = super().start(ask), self._start
 
-    def blocks(self, count: int) -> Blocks | None:
-        blocks = self.inputs[0].blocks(count)
-        return None if blocks is None else self._blocks(blocks)
-
-    def _blocks(self, blocks: Blocks) -> Blocks:
-        at = self._start
-
-        def step() -> Block:
+        def pull(ask: int) -> Rows:
             nonlocal at
-            try:
-                count, columns = next(blocks)
-            except Exception:
-                at += 1
-                raise
-            begin, at = at, at + count
-            return count, [np.arange(begin, at), *columns]
+            rows = following(ask)
+            begin, at = at, at + rows.count + (rows.error is not None)  # errors have a number, too
+            if not rows.count:
+                return rows
+            if rows.count == 1:
+                return of_values([(np.asarray(begin, np.int64), *rows.first())], rows.error)
+            numbers = Rows(rows.count, [np.arange(begin, begin + rows.count)])
+            return beside([numbers, rows]).with_error(rows.error)
 
-        return steps(step)
+        return pull
 
 
-class Cache(Node):
-    """Node that keeps elements in memory once all have been made."""
+class Cache(Portion):
+    """Stage that keeps elements in memory once all have been made."""
 
-    def __init__(self, node: Node) -> None:
-        super().__init__(node)
-        self._kept: list[Value] | None = None
-        self._blocks: list[Block] | None = None
+    def __init__(self, stage: Stage) -> None:
+        super().__init__(stage)
+        self._kept: list[Rows] | None = None
 
-    def values(self) -> Values:
+    def start(self, ask: int) -> Pull:
         if self._kept is not None:
-            return iter(self._kept)
-        total = self.inputs[0].cardinality()
+            copies = map(Rows.copied, self._kept)
+            if ask == 1:
+                return Each(itertools.chain.from_iterable(map(Rows.values, copies)))
+            return chunks_of(copies)
+        following, total = super().start(ask), self.inputs[0].cardinality()
+        kept: list[Rows] = []
+        count = 0
 
-        def keep(kept: list[Value], ended: bool) -> None:
-            if ended or len(kept) == total:
+        def pull(ask: int) -> Rows:
+            nonlocal count
+            rows = following(ask)
+            count += rows.count
+            if rows.count:
+                kept.append(rows.with_error(None))
+            if not rows or count == total:
                 self._kept = kept
+            return rows.copied()
 
-        return _keeping(self.inputs[0].stream(), keep)
-
-    def blocks(self, count: int) -> Blocks | None:
-        if self._blocks is not None:
-            return self._again(self._blocks, count)
-        if self._kept is not None:
-            return None
-        blocks = self.inputs[0].blocks(count) if self.inputs[0].pure else None
-        if blocks is None:
-            return None
-        total = self.inputs[0].cardinality()
-
-        def keep(kept: list[Block], ended: bool) -> None:
-            if ended or (total >= 0 and sum(block[0] for block in kept) == total):
-                self._blocks = kept
-
-        return map(_own, _keeping(blocks, keep))
-
-    @staticmethod
-    def _again(kept: list[Block], count: int) -> Blocks:
-        for block in kept:
-            for at in range(0, block[0], count):
-                yield _own(cut(block, slice(at, at + count)))
-
-
-def _keeping(stream: Iterator[T], keep: Callable[[list[T], bool], None]) -> Iterator[T]:
-    """Yield from `stream`, and call `keep` with all elements so far and whether it has ended."""
-    kept: list[T] = []
-
-    def step() -> T:
-        try:
-            kept.append(next(stream))
-        except StopIteration:
-            keep(kept, True)
-            raise
-        keep(kept, False)
-        return kept[-1]
-
-    return steps(step)
-
-
-def _own(block: Block) -> Block:
-    """Return a copy of a block that may be written to."""
-    return block[0], [c.copy() if isinstance(c, np.ndarray) else c for c in block[1]]
+        return pull
 
 
 class IgnoreErrors(Portion):
-    """Node that drops elements that raise an error."""
+    """Stage that drops elements that raise an error."""
 
-    def __init__(self, node: Node, log: bool) -> None:
-        super().__init__(node)
+    def __init__(self, stage: Stage, log: bool) -> None:
+        super().__init__(stage)
         self._log = log
 
     @property
@@ -222,43 +169,54 @@ class IgnoreErrors(Portion):
     def cardinality(self) -> int:
         return UNKNOWN
 
-    def _passed(self, stream: Iterator[T], pieces: Pieces) -> Iterator[T]:
-        def step() -> T:
+    def start(self, ask: int) -> Pull:
+        following = super().start(ask)
+
+        def pull(ask: int) -> Rows:
             while True:
-                try:
-                    return next(stream)
-                except StopIteration:
-                    raise
-                except (_errors.OpError, FastrecError) as error:
-                    if getattr(error, "of_source", False):  # every call would raise it again
-                        raise
-                    if self._log:
-                        warnings.warn(f"Error raised with error message {error}", stacklevel=2)
+                rows = following(ask)
+                if rows.error is None or not self._ignores(rows.error):
+                    return rows
+                if rows.count:
+                    return rows.with_error(None)
 
-        return steps(step)
+        return pull
+
+    def _ignores(self, error: Exception) -> bool:
+        if not isinstance(error, (_errors.OpError, FastrecError)):
+            return False
+        if getattr(error, "of_source", False):  # every call would raise it again
+            return False
+        if self._log:
+            warnings.warn(f"Error raised with error message {error}", stacklevel=2)
+        return True
 
 
-class TakeWhile(Node):
-    """Node that ends as soon as a function returns False, without that element."""
+class TakeWhile(Stage):
+    """Stage that ends as soon as a function returns False, without that element."""
 
-    def __init__(self, node: Node, keeps: Callable[[Value], bool]) -> None:
-        super().__init__(node)
+    def __init__(self, stage: Stage, keeps: PerElement) -> None:
+        super().__init__(stage)
         self._keeps = keeps
 
     def cardinality(self) -> int:
         return UNKNOWN
 
-    def values(self) -> Values:
-        return itertools.takewhile(self._keeps, self.inputs[0].stream())
+    def _may_run_ahead(self) -> bool:
+        return False
+
+    def start(self, ask: int) -> Pull:
+        kept = itertools.takewhile(itemgetter(0), self._keeps.beside(self.inputs[0]))
+        return Each(map(itemgetter(1), kept))
 
 
-class Unique(Node):
-    """Node that drops elements that have occurred before."""
+class Unique(Stage):
+    """Stage that drops elements that have occurred before."""
 
     def cardinality(self) -> int:
         return UNKNOWN
 
-    def values(self) -> Values:
+    def start(self, ask: int) -> Pull:
         seen: set[Any] = set()
 
         def is_new(value: Value) -> bool:
@@ -271,16 +229,16 @@ class Unique(Node):
             seen.add(key)
             return len(seen) > before
 
-        return filter(is_new, self.inputs[0].stream())
+        return Each(filter(is_new, self.inputs[0].elements()))
 
 
-class Sample(Node):
-    """Node that takes each element from the input that a sequence of choices names."""
+class Sample(Stage):
+    """Stage that takes each element from the input that a sequence of choices names."""
 
     def __init__(
-        self, nodes: Sequence[Node], choices: Callable[[], Iterator[int]], stop: bool
+        self, stages: Sequence[Stage], choices: Callable[[], Iterator[int]], stop: bool
     ) -> None:
-        super().__init__(*nodes)
+        super().__init__(*stages)
         self._choices, self._stop = choices, stop
 
     @property
@@ -288,11 +246,11 @@ class Sample(Node):
         return False
 
     def cardinality(self) -> int:
-        totals = [node.cardinality() for node in self.inputs]
+        totals = [stage.cardinality() for stage in self.inputs]
         return INFINITE if INFINITE in totals else UNKNOWN
 
-    def values(self) -> Values:
-        streams: list[Values | None] = [node.stream() for node in self.inputs]
+    def start(self, ask: int) -> Pull:
+        streams: list[Values | None] = [stage.elements() for stage in self.inputs]
         choices = self._choices()
 
         def step() -> Value:
@@ -309,7 +267,7 @@ class Sample(Node):
                         break
             raise StopIteration
 
-        return steps(step)
+        return Each(steps(step))
 
 
 def by_weight(weights: Sequence[float] | None, count: int, numbers: Iterator[int]) -> Iterator[int]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 import os
 import sys
 import types
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -24,8 +26,8 @@ from ..tracing.parts import Branches
 from ..tracing.recording import Mistake, Undecided, raw_of, wrap
 from ..tracing.trace import Trace, sketched, traced
 from ..width import AHEAD
-from .pipeline import Node, Once, in_columns, lowering
-from .streams import Block, Value, Values, elements, flattened
+from .pipeline import Once, Stage, in_columns, lowering
+from .streams import Rows, Value, Values, flattened, pulled
 
 _HERE = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
 
@@ -82,11 +84,11 @@ def shown(raw: Any) -> Any:
     """Return a value in the form that programs see."""
     if type(raw) is np.ndarray:
         return EagerTensor(raw)
-    return raw.dataset if isinstance(raw, Node) else wrap(raw)
+    return raw.dataset if isinstance(raw, Stage) else wrap(raw)
 
 
 def hidden(value: Any) -> Any:
-    """Return a program's value in the form that nodes store."""
+    """Return a program's value in the form that stages store."""
     if hasattr(value, "_node"):
         return value._node
     if isinstance(value, (list, tuple)) and any(hasattr(each, "_node") for each in value):
@@ -161,7 +163,7 @@ class Function:
             self._untraced(again if isinstance(error, Undecided) else error)
         return None
 
-    def trace_dataset(self, specs: Sequence[Any]) -> tuple[Trace, Node] | None:
+    def trace_dataset(self, specs: Sequence[Any]) -> tuple[Trace, Stage] | None:
         """Return the operations and the dataset of tensors that they return, or None.
 
         Raises
@@ -259,9 +261,9 @@ class DatasetSignature(NamedTuple):
     pure: bool
 
     @classmethod
-    def of(cls, node: Node) -> DatasetSignature:
-        """Return the signature of a node."""
-        return cls(node.structure, node.specs, node.pure)
+    def of(cls, stage: Stage) -> DatasetSignature:
+        """Return the signature of a stage."""
+        return cls(stage.structure, stage.specs, stage.pure)
 
     def common(self, other: DatasetSignature) -> DatasetSignature | None:
         """Return the shared properties of two signatures; None if more than sizes differ."""
@@ -349,45 +351,64 @@ def _unlisted(value: Any) -> Any:
     return tuple(value) if type(value) is list else value
 
 
-class Scalar:
+class PerElement(ABC):
+    """Function of elements that returns one Python value; computed in columns if possible.
+
+    Attributes
+    ----------
+    kind : type
+        The type of the value.
+    trace : Trace, optional
+        The operations of the function; None if it could not be traced.
+    """
+
+    kind: type[Any] = int
+    trace: Trace | None
+
+    @abstractmethod
+    def __call__(self, value: Value) -> Any:
+        """Return the value for an element."""
+
+    def beside(self, stage: Stage) -> Iterator[tuple[Any, Value]]:
+        """Yield (result, element) for each element of `stage`."""
+        trace = self.trace if in_columns() else None
+        if trace is None or trace.is_large or not trace.is_pure or not stage.runs_ahead:
+            return self._each(stage.elements())
+        rows = pulled(stage.start(AHEAD), AHEAD)
+        return flattened(map(functools.partial(self._of_rows, trace), rows))
+
+    def _each(self, values: Values) -> Iterator[tuple[Any, Value]]:
+        def with_result(value: Value) -> tuple[Any, Value]:
+            return self(value), value
+
+        return map(with_result, values)
+
+    def _of_rows(self, trace: Trace, rows: Rows) -> Iterator[tuple[Any, Value]]:
+        try:
+            results = np.asarray(trace.run_block(rows.count, rows.columns)[0]).reshape(rows.count)
+        except Exception:  # calling it with each element finds the one that fails
+            return self._each(rows.elements())
+        known = itertools.chain(map(self.kind, results.tolist()), itertools.repeat(0))
+        return zip(known, rows.elements(), strict=False)  # an error has no result
+
+
+class Scalar(PerElement):
     """Function of elements that returns one integer; traced if possible.
 
     Parameters
     ----------
     function : callable
-    node : Node
-        The node whose elements are passed to the function.
+    stage : Stage
+        The stage whose elements are passed to the function.
     """
 
-    def __init__(self, function: Callable[..., Any], node: Node) -> None:
-        self._call = Function(function, node.structure)
-        known = all(isinstance(spec, TypeSpec) for spec in node.specs)
-        found = self._call.trace(node.specs) if known else None
-        self._trace = found[0] if found is not None and not found[0].draws else None
+    def __init__(self, function: Callable[..., Any], stage: Stage) -> None:
+        self._call = Function(function, stage.structure)
+        known = all(isinstance(spec, TypeSpec) for spec in stage.specs)
+        found = self._call.trace(stage.specs) if known else None
+        self.trace = found[0] if found is not None and not found[0].draws else None
 
     def __call__(self, value: Value) -> int:
-        if self._trace is not None and lowering():
-            return int(np.asarray(self._trace(value)[0]))
+        if self.trace is not None and lowering():
+            return int(np.asarray(self.trace(value)[0]))
         return int(np.asarray(self._call(value)[1][0]))
-
-    def beside(self, node: Node) -> Iterator[tuple[int, Value]]:
-        """Yield (integer, element) for each element of `node`."""
-        trace = self._trace if in_columns() else None
-        if trace is None or trace.is_large or not trace.is_pure:
-            return self._each(node.stream())
-        if (blocks := node.blocks(AHEAD)) is None:
-            return self._each(node.stream())
-        return flattened(map(functools.partial(self._of_block, trace), blocks))
-
-    def _each(self, values: Values) -> Iterator[tuple[int, Value]]:
-        def with_number(value: Value) -> tuple[int, Value]:
-            return self(value), value
-
-        return map(with_number, values)
-
-    def _of_block(self, trace: Trace, block: Block) -> Iterator[tuple[int, Value]]:
-        try:
-            numbers = np.asarray(trace.run_block(*block)[0]).reshape(block[0]).tolist()
-        except Exception:  # calling it with each element finds the one that fails
-            return self._each(elements(block))
-        return zip(map(int, numbers), elements(block), strict=True)

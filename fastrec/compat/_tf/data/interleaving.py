@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 from ..errors import OpError
 from ..seeds import looking_ahead
@@ -14,55 +14,50 @@ from ..structure import LEAF
 from .batching import Unbatch
 from .functions import DatasetSignature, Function, dataset_of, failed
 from .mapping import Drawn, Map
-from .pipeline import UNKNOWN, Node, Portion
+from .pipeline import UNKNOWN, Portion, Stage
 from .sources import Slices, Tensors
-from .streams import Blocks, Pieces, Value, Values, first, flattened, steps, to_blocks
-
-T = TypeVar("T")
+from .streams import Each, Pull, Value, Values, first, flattened, in_turn, raising, steps
 
 
 def interleaved(
-    node: Node,
+    stage: Stage,
     function: Callable[..., Any],
     cycle: int = 1,
     block: int = 1,
     parallel: bool = False,
-) -> Node:
-    """Return a node for ``interleave`` or ``flat_map``, with arguments of :class:`Interleave`.
+) -> Stage:
+    """Return a stage for ``interleave`` or ``flat_map``, with arguments of :class:`Interleave`.
 
     If the function can be traced and returns a dataset of computed tensors, no dataset is
     created for each element, provided that inner datasets are concatenated or have one element.
     """
-    call = Function(function, node.structure)
-    found = call.trace_dataset(node.specs)
+    call = Function(function, stage.structure)
+    found = call.trace_dataset(stage.specs)
     if found is not None:
         trace, source = found
         alone = type(source) is Tensors
         if alone or (cycle == 1 and type(source) is Slices):
             name = "FlatMap" if cycle == 1 else "Interleave"
             made = Map(
-                Drawn(node, trace) if trace.draws else node, trace, source.structure, name=name
+                Drawn(stage, trace) if trace.draws else stage, trace, source.structure, name=name
             )
             return Flattened(made if alone else Unbatch(made))
-    return Interleave(node, call, cycle, block, parallel)
+    return Interleave(stage, call, cycle, block, parallel)
 
 
 class Flattened(Portion):
-    """Node over inner datasets that were computed as columns; their total length is unknown."""
+    """Stage over inner datasets that were computed as columns; their total length is unknown."""
 
     def cardinality(self) -> int:
         return UNKNOWN
 
-    def _passed(self, stream: Iterator[T], pieces: Pieces) -> Iterator[T]:
-        return stream
 
-
-class Interleave(Node):
-    """Node that takes turns among the datasets that a function returns for each element.
+class Interleave(Stage):
+    """Stage that takes turns among the datasets that a function returns for each element.
 
     Parameters
     ----------
-    node : Node
+    stage : Stage
     call : Function
     cycle : int
         Number of datasets to take elements from at a time.
@@ -79,25 +74,25 @@ class Interleave(Node):
 
     def __init__(
         self,
-        node: Node,
+        stage: Stage,
         call: Function,
         cycle: int = 1,
         block: int = 1,
         parallel: bool = False,
     ) -> None:
-        super().__init__(node)
+        super().__init__(stage)
         self._function = call
         self._cycle, self._block, self._parallel = cycle, block, parallel
         self.known: DatasetSignature | None = None
 
-    def _of(self, value: Value) -> Node:
+    def _of(self, value: Value) -> Stage:
         try:
             _, parts = self._function(value)
         except OpError as error:
             raise failed(
                 error, "FlatMap" if self._cycle == 1 else "Interleave"
             ) from error.__cause__
-        if not isinstance(parts[0], Node):
+        if not isinstance(parts[0], Stage):
             raise TypeError("`map_func` must return a `Dataset` object.")
         return parts[0]
 
@@ -116,14 +111,14 @@ class Interleave(Node):
         """
         known: DatasetSignature | None = None
         with looking_ahead():
-            node = first(map(self._of, self.inputs[0].stream()))
-            if node is not None:
-                known = DatasetSignature.of(node)
+            stage = first(map(self._of, self.inputs[0].elements()))
+            if stage is not None:
+                known = DatasetSignature.of(stage)
             for size in (1, 2):
                 # the function may refuse values that no real element has
                 with contextlib.suppress(Exception):
-                    node = self._of(tuple(_sample(spec, size) for spec in specs))
-                    other = DatasetSignature.of(node)
+                    stage = self._of(tuple(_sample(spec, size) for spec in specs))
+                    other = DatasetSignature.of(stage)
                     known = (known and known.common(other)) or known or other
         return known or DatasetSignature(LEAF, [], False)
 
@@ -142,19 +137,19 @@ class Interleave(Node):
     def cardinality(self) -> int:
         return UNKNOWN
 
-    def values(self) -> Values:
-        def made(value: Value) -> Values:
-            return self._of(value).stream()
+    def start(self, ask: int) -> Pull:
+        def begun(value: Value) -> Pull:
+            return self._of(value).ahead(ask)
 
-        streams = map(made, self.inputs[0].stream())
+        def elements(value: Value) -> Values:
+            return self._of(value).elements()
+
+        if self._cycle == 1 and ask > 1:
+            return in_turn(map(begun, self.inputs[0].elements()))
+        streams = map(elements, self.inputs[0].elements())
         if self._cycle == 1:
-            return flattened(streams)
-        return in_turns(streams, self._cycle, self._block, self._parallel)
-
-    def blocks(self, count: int) -> Blocks | None:
-        if not self.pure or [spec.shape.sizes for spec in self.specs] != [()]:
-            return None
-        return to_blocks(self.values(), count)
+            return Each(flattened(streams))
+        return Each(in_turns(streams, self._cycle, self._block, self._parallel))
 
 
 def _sample(spec: Any, size: int) -> Any:
@@ -198,7 +193,7 @@ def in_turns(streams: Iterator[Values], cycle: int, block: int, parallel: bool) 
                 except Exception as error:
                     if not parallel:
                         raise
-                    slots[at] = _failing(error)
+                    slots[at] = raising(error)
                 ended = slots[at] is None
             elif any(slot is not None for slot in slots):
                 took(block)

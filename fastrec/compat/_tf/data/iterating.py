@@ -20,7 +20,7 @@ from ..tracing.calls import current_call
 from ..tracing.recording import Recording, run, wrap
 from .depth import call_with_room
 from .functions import hidden, shown
-from .pipeline import Node, spec_of
+from .pipeline import Stage, spec_of
 from .streams import Value
 
 
@@ -28,12 +28,12 @@ class DatasetIterator:
     """Iterator over the elements of a dataset; may be shared by threads."""
 
     def __init__(
-        self, node: Node, show: Callable[[Any], Any], run: dict[Any, Any] | None = None
+        self, stage: Stage, show: Callable[[Any], Any], run: dict[Any, Any] | None = None
     ) -> None:
-        self._node, self._show = node, show
+        self._node, self._show = stage, show
         self._run: dict[Any, Any] = {} if run is None else run
         with holding(running, self._run):
-            self._values = call_with_room(node.depth, node.stream)
+            self._values = call_with_room(stage.depth, stage.elements)
         self._pack: Callable[[Sequence[Any]], Any] | None = None
         self._lock = threading.RLock()
 
@@ -197,9 +197,9 @@ def checked(value: Any, structure: Any, specs: Sequence[TypeSpec]) -> Value:
     return tuple(found)
 
 
-def padding_of(node: Node, shapes: Any, values: Any) -> tuple[list[Any], list[Any]]:
+def padding_of(stage: Stage, shapes: Any, values: Any) -> tuple[list[Any], list[Any]]:
     """Return the padded shapes and padding values of all parts; None for the default."""
-    specs, structure = node.specs, node.structure
+    specs, structure = stage.specs, stage.structure
     if None in flatten(structure, nones=True)[1]:
         raise TypeError("`padded_batch` is not supported for datasets with None in elements")
     for spec in specs:

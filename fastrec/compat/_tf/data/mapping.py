@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from ..columns import column_of, rows_of, size_of, taken
+from fastrec import _core
+
+from ..columns import size_of
 from ..dtypes import as_dtype
 from ..errors import OpError
 from ..ops import Block as Given
@@ -20,28 +22,32 @@ from ..specs import TypeSpec
 from ..structure import LEAF, pack
 from ..tracing.calls import Called, drawing
 from ..tracing.trace import Into, Trace
-from ..width import AHEAD, BEFORE_LARGE, DRAWS, limited_rows
-from .functions import Function, failed
-from .pipeline import INFINITE, UNKNOWN, Node, in_columns, loose_spec, lowering
-from .rooms import Place, Row, places
-from .sources import with_fallback
+from ..width import AHEAD, BEFORE_LARGE, DRAWS, READ, limited_rows
+from .functions import Function, PerElement, failed
+from .pipeline import INFINITE, UNKNOWN, Portion, Stage, in_columns, loose_spec, lowering
+from .rooms import Padded, Place, Row, columns_of, places
+from .sources import parsed_rows
 from .streams import (
-    Block,
-    Blocks,
+    Attempted,
+    Chunks,
+    Each,
+    Pull,
+    Rows,
     Value,
     Values,
-    cut,
-    elements,
+    beside,
+    exactly,
     first,
     flattened,
-    in_blocks,
-    steps,
+    of_values,
+    pulled,
+    with_fallback,
 )
 from .threads import in_order, workers
 
 
-class Untraced(Node):
-    """Node whose element structure is known only from its first element."""
+class Untraced(Stage):
+    """Stage whose element structure is known only from its first element."""
 
     _found: tuple[Any, list[TypeSpec]] | None = None
 
@@ -53,7 +59,7 @@ class Untraced(Node):
 
     def _tried(self) -> Values:
         """Return elements for `_learn` only; they are dropped afterwards."""
-        return self.values()
+        return self.elements()
 
     def _learn(self, structure: Any, parts: Sequence[Any]) -> None:
         if self._found is None:
@@ -73,13 +79,13 @@ class Untraced(Node):
 
 
 class EagerMap(Untraced):
-    """Node that calls a function with each element."""
+    """Stage that calls a function with each element."""
 
-    def __init__(self, node: Node, function: Function, parallel: int | None = None) -> None:
-        super().__init__(node)
+    def __init__(self, stage: Stage, function: Function, parallel: int | None = None) -> None:
+        super().__init__(stage)
         self._function, self._parallel = function, parallel
-        known = all(isinstance(spec, TypeSpec) for spec in node.specs)
-        self._branches = function.branches(node.specs) if known else None
+        known = all(isinstance(spec, TypeSpec) for spec in stage.specs)
+        self._branches = function.branches(stage.specs) if known else None
 
     def _known(self) -> tuple[Any, list[TypeSpec]]:
         if self._found is None and all(isinstance(s, TypeSpec) for s in self.inputs[0].specs):
@@ -87,7 +93,7 @@ class EagerMap(Untraced):
         return super()._known()
 
     def _tried(self) -> Values:
-        return map(functools.partial(self._call, {}), self.inputs[0].stream())
+        return map(functools.partial(self._call, {}), self.inputs[0].elements())
 
     def _call(self, states: dict[Any, Any], value: Value) -> Value:
         try:
@@ -115,43 +121,36 @@ class EagerMap(Untraced):
                 raise failure
         return self._function(value, states)
 
-    def values(self) -> Values:
-        count = workers(self._parallel)
-        call = functools.partial(self._call, self._function.states())
-        return in_order(call, self.inputs[0].stream(), count)
+    def _may_run_ahead(self) -> bool:
+        return self._has_columns() and self.inputs[0].pure and self.inputs[0].runs_ahead
 
-    def blocks(self, count: int) -> Blocks | None:
-        node = self.inputs[0]
-        return self._columns(lambda: node.blocks(count)) if node.pure else None
+    def _has_columns(self) -> bool:
+        """Return whether the traces of all paths may run on columns."""
+        return self._branches is not None and self._branches.are_small()
 
-    def gathered(self, count: int, exact: bool = False) -> Blocks | None:
-        node = self.inputs[0]
-        found = self._columns(lambda: node.gathered(count, True)) if exact else None
-        return super().gathered(count, exact) if found is None else found
-
-    def _columns(self, columns: Callable[[], Blocks | None]) -> Blocks | None:
-        """Return the results for columns of the input; None if they must be made one by one."""
-        ways = self._branches
-        if ways is None or not ways.are_small() or (blocks := columns()) is None:
-            return None
+    def start(self, ask: int) -> Pull:
         states = self._function.states()
         call = functools.partial(self._call, states)
+        ways = self._branches
+        if ask == 1 or ways is None or not lowering() or not self._has_columns():
+            return Each(in_order(call, self.inputs[0].elements(), workers(self._parallel)))
 
-        def of_block(count: int, columns: list[Any]) -> Block:
-            structure, found = ways.run_block(count, columns, Called(states))
-            self._learn(structure, next(elements((count, found))))
-            return count, found
+        def of_rows(rows: Rows) -> Rows:
+            structure, columns = ways.run_block(rows.count, rows.columns, Called(states))
+            found = Rows(rows.count, columns)
+            self._learn(structure, next(found.values()))
+            return found
 
-        return in_blocks(blocks, of_block, functools.partial(map, call))
+        return Attempted(self.inputs[0].start(ask), of_rows, functools.partial(map, call))
 
 
-class Drawn(Node):
-    """Node that appends a function's random numbers to the parts of each element."""
+class Drawn(Portion):
+    """Stage that appends a function's random numbers to the parts of each element."""
 
     draws = True
 
-    def __init__(self, node: Node, trace: Trace) -> None:
-        super().__init__(node)
+    def __init__(self, stage: Stage, trace: Trace) -> None:
+        super().__init__(stage)
         self._trace = trace
         # When a draw happens is not visible: draw several at a time, unless they are large.
         most = max(draw.spec.shape.num_elements() or 0 for draw in trace.draws)
@@ -161,53 +160,29 @@ class Drawn(Node):
     def specs(self) -> list[TypeSpec]:
         return [*self.inputs[0].specs, *(draw.spec for draw in self._trace.draws)]
 
-    def values(self) -> Values:
-        values = self.inputs[0].stream()
-        if self._trace.draws_need:
-            states: dict[Any, Any] = kept_for_run((self, "states"), dict)
-            return map(functools.partial(self._of_one, states), values)
-        drawn = kept_for_run((self, "rows"), self._rows)
+    def start(self, ask: int) -> Pull:
+        states: dict[Any, Any] = kept_for_run((self, "states"), dict)
+        drawn = kept_for_run((self, "rows"), lambda: Chunks(functools.partial(self._some, states)))
 
-        def with_draws(value: Value) -> Value:
-            return (*value, *next(drawn))
+        def with_draws(rows: Rows) -> Rows:
+            if self._trace.draws_need:
+                return beside([rows, self._drawn(states, rows.count, rows.columns)])
+            return beside([rows, exactly(drawn, rows.count)])
 
-        return map(with_draws, values)
+        def each(value: Value) -> Value:
+            return next(with_draws(of_values([value])).values())
 
-    def _rows(self) -> Values:
-        states: dict[Any, Any] = {}
-        nothing = [None] * len(self._trace.values)
+        return Attempted(super().start(ask), with_draws, functools.partial(map, each))
 
-        def some() -> Values:
-            _, columns = self._of_block(states, self._ahead, nothing)
-            return zip(*map(rows_of, columns[len(nothing) :]), strict=True)
+    def _some(self, states: dict[Any, Any], ask: int) -> Rows:
+        """Draw numbers that do not depend on elements."""
+        return self._drawn(states, max(ask, self._ahead), [None] * len(self._trace.values))
 
-        return flattened(steps(some))
-
-    def blocks(self, count: int) -> Blocks | None:
-        return self._columns(self.inputs[0].blocks(count))
-
-    def gathered(self, count: int, exact: bool = False) -> Blocks | None:
-        return self._columns(self.inputs[0].gathered(count, exact))
-
-    def _columns(self, blocks: Blocks | None) -> Blocks | None:
-        """Return the blocks of the input with random numbers."""
-        if blocks is None:
-            return None
-        states: dict[Any, Any] = kept_for_run((self, "columns"), dict)
-        each = functools.partial(self._of_one, states)
-        return in_blocks(
-            blocks, functools.partial(self._of_block, states), functools.partial(map, each)
-        )
-
-    def _of_one(self, states: dict[Any, Any], value: Value) -> Value:
-        _, columns = self._of_block(states, 1, [column_of([part]) for part in value])
-        return (*value, *next(zip(*map(rows_of, columns[len(value) :]), strict=True)))
-
-    def _of_block(self, states: dict[Any, Any], count: int, columns: list[Any]) -> Block:
+    def _drawn(self, states: dict[Any, Any], count: int, columns: list[Any]) -> Rows:
         given = [Given(column, True) for column in columns]
         try:
             with drawing(states):
-                return count, [*columns, *self._trace.draws_of(count, given, states)]
+                return Rows(count, self._trace.draws_of(count, given, states))
         except Exception as error:
             if isinstance(error, (IndexError, ValueError)):
                 error = refused(error)
@@ -217,31 +192,32 @@ class Drawn(Node):
 _Row = tuple[Trace, Value]  # the trace that has not run yet, and its values
 
 
-def mapped(node: Node, function: Callable[..., Any], parallel: int | None) -> Node:
-    """Return a node for ``map``."""
-    call = Function(function, node.structure)
-    found = call.trace(node.specs) if all(isinstance(s, TypeSpec) for s in node.specs) else None
+def mapped(stage: Stage, function: Callable[..., Any], parallel: int | None) -> Stage:
+    """Return a stage for ``map``."""
+    call = Function(function, stage.structure)
+    found = call.trace(stage.specs) if all(isinstance(s, TypeSpec) for s in stage.specs) else None
     if found is None:
-        return EagerMap(node, call, parallel)
+        return EagerMap(stage, call, parallel)
     trace, structure = found
-    return Map(Drawn(node, trace) if trace.draws else node, trace, structure, parallel)
+    return Map(Drawn(stage, trace) if trace.draws else stage, trace, structure, parallel)
 
 
-class Map(Node):
-    """Node that applies a traced function."""
+class Map(Portion):
+    """Stage that applies a traced function."""
 
     def __init__(
         self,
-        node: Node,
+        stage: Stage,
         trace: Trace,
         structure: Any,
         parallel: int | None = None,
         name: str = "Map",
     ) -> None:
-        super().__init__(node)
+        super().__init__(stage)
         self.trace, self._structure, self.parallel = trace, structure, parallel
         self._name = name  # used in messages
-        self._most: int | None = None  # maximum rows per block, if known
+        self._most = READ  # rows to compute together, of which the results stay in a cache
+        self._spares: dict[int, _core.Spares] = {}
 
     structure = property(lambda self: self._structure)
 
@@ -257,35 +233,71 @@ class Map(Node):
     def pure(self) -> bool:
         return super().pure and self.trace.is_pure
 
-    def over(self, node: Node) -> Map:
-        """Return the same function applied to another node."""
-        return Map(node, self.trace, self._structure, self.parallel, self._name)
+    def over(self, stage: Stage, trace: Trace | None = None) -> Map:
+        """Return the same function, or its `trace`, applied to another stage."""
+        return Map(stage, trace or self.trace, self._structure, self.parallel, self._name)
 
     def _workers(self) -> int:
         return workers(self.parallel, self.trace.is_waiting)
 
-    def values(self) -> Values:
-        parsed = self.inputs[0].parsed(self.trace)
-        if parsed is None:
-            return self._values()
-        return with_fallback(map(self.trace.after_parsing, parsed), self._values)
+    def _may_run_ahead(self) -> bool:
+        return self.pure and not self.trace.is_large and super()._may_run_ahead()
 
-    def _values(self) -> Values:
-        return in_order(self._run, self._rows(), self._workers())
+    def start(self, ask: int, padded: Mapping[int, Padded] | None = None) -> Pull:
+        """Begin an iteration.
+
+        Parameters
+        ----------
+        ask : int
+        padded : dict, optional
+            If rows are requested for a batch: the padded shapes of parts, as for :class:`.Room`.
+        """
+        trace = self.trace
+        parsed = parsed_rows(self.inputs[0], trace, ask if padded is not None else 0)
+        if parsed is None:
+            return self._start(ask, padded)
+        after = self.over(self.inputs[0], trace.after_parsing)
+        fast: Pull = (
+            Each(map(after.trace, parsed.values))
+            if isinstance(parsed, Each)
+            else after._many(parsed)
+        )
+        return with_fallback(fast, lambda: self._start(ask, padded))
+
+    def _start(self, ask: int, padded: Mapping[int, Padded] | None) -> Pull:
+        if ask == 1 or not lowering() or not self.trace.is_pure or self.trace.is_large:
+            if padded is not None and lowering() and self.trace.is_large:
+                return self._in_places(ask, padded)
+            return Each(in_order(self._run, self._rows(), self._workers()))
+        return self._many(self.inputs[0].start(ask))
+
+    def _many(self, following: Pull) -> Pull:
+        """Compute many rows together, limited by the size of the processor's cache."""
+        limited = lambda ask: following(min(ask, self._most))  # noqa: E731
+        return Attempted(limited, self._of_rows, functools.partial(map, self._of_one))
+
+    def _of_rows(self, rows: Rows) -> Rows:
+        found = self.trace.run_block(rows.count, rows.columns)
+        self._most = limited_rows(sum(map(size_of, found)) / rows.count)
+        return Rows(rows.count, found)
+
+    def _of_one(self, value: Value) -> Value:
+        return self._run((self.trace, value))
 
     def _rows(self) -> Iterator[_Row]:
-        """Return the elements, with small values computed in blocks if the input has blocks."""
-        parts = self.trace.divided
-        if in_columns() and parts and (blocks := self.inputs[0].blocks(BEFORE_LARGE)) is not None:
-            return flattened(map(functools.partial(self._early, *parts), blocks))
-        return zip(itertools.repeat(self.trace), self.inputs[0].stream())
+        """Return the elements, with small values computed together if the input may run ahead."""
+        parts, stage = self.trace.divided, self.inputs[0]
+        if parts is None or not in_columns() or not stage.runs_ahead:
+            return zip(itertools.repeat(self.trace), stage.elements())
+        rows = pulled(stage.start(BEFORE_LARGE), BEFORE_LARGE)
+        return flattened(map(functools.partial(self._early, *parts), rows))
 
-    def _early(self, early: Trace, late: Trace, block: Block) -> Iterator[_Row]:
+    def _early(self, early: Trace, late: Trace, rows: Rows) -> Iterator[_Row]:
         try:
-            done = elements((block[0], early.run_block(*block)))
+            done = Rows(rows.count, early.run_block(rows.count, rows.columns), rows.error)
         except Exception:  # each row then raises its own error
-            return zip(itertools.repeat(self.trace), elements(block))
-        return zip(itertools.repeat(late), done)
+            return zip(itertools.repeat(self.trace), rows.elements())
+        return zip(itertools.repeat(late), done.elements())
 
     def _run(self, row: _Row, into: Into | None = None) -> Value:
         """Return the result for an element after the column segment, or for the whole function."""
@@ -295,62 +307,29 @@ class Map(Node):
         except OpError as error:
             raise failed(error, self._name) from error.__cause__
 
-    def placed(self, size: int, *room: Any) -> Iterator[Place] | None:
-        """Write each element to its row of a batch of `size`; return None for small elements.
+    def _in_places(self, ask: int, padded: Mapping[int, Padded]) -> Pull:
+        """Write each element to its row of a batch of `ask` rows."""
 
-        The other arguments are those of :func:`.rooms.places`.
-        """
-        if not lowering() or not self.trace.is_large:
-            return None
-        following = places(size, *room)
-        jobs = zip(self._rows(), following, strict=False)  # an element that raises takes no row
-        return in_order(self._put, jobs, self._workers())
+        def put(job: tuple[_Row, Row]) -> Place:
+            row, place = job
+            return place, place.put(self._run(row, place.part))
 
-    def _put(self, job: tuple[_Row, Row]) -> Place:
-        row, place = job
-        return place, place.put(self._run(row, place.part))
+        # An element that raises takes no row.
+        jobs = zip(self._rows(), places(ask, self._spares, padded), strict=False)
+        each = Each(in_order(put, jobs, self._workers()))
 
-    def _of_one(self, value: Value) -> Value:
-        return self._run((self.trace, value))
+        def pull(ask: int) -> Rows:
+            rows = each(ask)
+            placed = list(rows.values())
+            return Rows(len(placed), columns_of(placed), rows.error) if placed else rows
 
-    def blocks(self, count: int) -> Blocks | None:
-        return self._columns(count, False) if self.pure else None
-
-    def gathered(self, count: int, exact: bool = False) -> Blocks | None:
-        found = self._columns(count, exact) if exact and self.trace.is_pure else None
-        return super().gathered(count, exact) if found is None else found
-
-    def _columns(self, count: int, exact: bool) -> Blocks | None:
-        """Return the results for columns of the input; see :meth:`gathered` for `exact`."""
-        if self.trace.is_large or (blocks := self.inputs[0].gathered(count, exact)) is None:
-            return None
-        values = functools.partial(map, self._of_one)
-        return in_blocks(self._parts_of(blocks), self._of_block, values)
-
-    def _parts_of(self, blocks: Blocks) -> Blocks:
-        """Split blocks so that their results stay in the processor's cache."""
-        block: Block = (0, [])
-        begin = 0
-
-        def step() -> Block:
-            nonlocal block, begin
-            while begin >= block[0]:
-                block, begin = next(blocks), 0
-            first, begin = begin, min(block[0], begin + (self._most or block[0]))
-            return cut(block, slice(first, begin))
-
-        return steps(step)
-
-    def _of_block(self, count: int, columns: list[Any]) -> Block:
-        found = self.trace.run_block(count, columns)
-        self._most = limited_rows(sum(map(size_of, found)) / count)
-        return count, found
+        return pull
 
 
 _BOOL = as_dtype("bool")
 
 
-class Predicate:
+class Predicate(PerElement):
     """Function that decides whether an element is kept.
 
     Raises
@@ -359,13 +338,15 @@ class Predicate:
         If the result is not a single truth value.
     """
 
-    def __init__(self, function: Callable[..., Any], node: Node) -> None:
-        self._function = Function(function, node.structure)
-        known = all(isinstance(spec, TypeSpec) for spec in node.specs)
-        found = self._function.trace(node.specs) if known else None
+    def __init__(self, function: Callable[..., Any], stage: Stage) -> None:
+        self._function = Function(function, stage.structure)
+        known = all(isinstance(spec, TypeSpec) for spec in stage.specs)
+        found = self._function.trace(stage.specs) if known else None
         if found is not None:
             self._check(found[1], found[0].specs)
         self.trace = found[0] if found and not found[0].draws else None
+
+    kind = bool
 
     def __call__(self, value: Value) -> bool:
         try:
@@ -390,12 +371,12 @@ class Predicate:
         )
 
 
-class Filter(Node):
-    """Node that drops the elements if a function returns False for them."""
+class Filter(Portion):
+    """Stage that drops the elements if a function returns False for them."""
 
-    def __init__(self, node: Node, function: Callable[..., Any]) -> None:
-        super().__init__(node)
-        self._keeps = Predicate(function, node)
+    def __init__(self, stage: Stage, function: Callable[..., Any]) -> None:
+        super().__init__(stage)
+        self._keeps = Predicate(function, stage)
         self._trace = self._keeps.trace
 
     @property
@@ -405,18 +386,18 @@ class Filter(Node):
     def cardinality(self) -> int:
         return INFINITE if self.inputs[0].cardinality() == INFINITE else UNKNOWN
 
-    def values(self) -> Values:
-        return filter(self._keeps, self.inputs[0].stream())
+    def _may_run_ahead(self) -> bool:
+        return self.pure and super()._may_run_ahead()
 
-    def blocks(self, count: int) -> Blocks | None:
-        if not self.pure or (blocks := self.inputs[0].gathered(count)) is None:
-            return None
-        return in_blocks(blocks, self._of_block, lambda values: filter(self._keeps, values))
+    def start(self, ask: int) -> Pull:
+        trace = self._trace
+        if ask == 1 or trace is None or not self.pure or not lowering():
+            return Each(filter(self._keeps, self.inputs[0].elements()))
 
-    def _of_block(self, count: int, columns: list[Any]) -> Block:
-        assert self._trace is not None
-        mask = np.asarray(self._trace.run_block(count, columns)[0]).reshape(count)
-        if mask.all():
-            return count, columns
-        rows = np.flatnonzero(mask)
-        return len(rows), [taken(column, rows) for column in columns]
+        def of_rows(rows: Rows) -> Rows:
+            mask = np.asarray(trace.run_block(rows.count, rows.columns)[0]).reshape(rows.count)
+            if mask.all():
+                return rows
+            return rows.taken(np.flatnonzero(mask))
+
+        return Attempted(super().start(ask), of_rows, functools.partial(filter, self._keeps))

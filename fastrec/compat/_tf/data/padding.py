@@ -19,19 +19,19 @@ from ..columns import flat_values, joined, padded_strings, rows_of, rows_of_shap
 from ..specs import TensorSpec, TypeSpec
 from ..tensor import as_array
 from .batching import Grouped
-from .pipeline import Node
+from .pipeline import Stage
 from .rooms import SPARE, Padded
-from .streams import Block, Value, Values, rechunked
+from .streams import Rows, Value
 
 _SMALL = 1 << 14  # arrays up to this size in bytes are copied natively in a second step
 
 
 class PaddedBatch(Grouped):
-    """Node that pads elements to a common shape and stacks them along a new dimension.
+    """Stage that pads elements to a common shape and stacks them along a new dimension.
 
     Parameters
     ----------
-    node, size, drop_remainder
+    stage, size, drop_remainder
     shapes : list of tuple
         Padded shape of each part; None or -1 for the size of the largest element.
     padding : list of value
@@ -40,16 +40,15 @@ class PaddedBatch(Grouped):
 
     def __init__(
         self,
-        node: Node,
+        stage: Stage,
         size: int,
         drop_remainder: bool,
         shapes: Sequence[Any],
         padding: Sequence[Any],
     ) -> None:
-        super().__init__(node, size, drop_remainder)
+        super().__init__(stage, size, drop_remainder)
         self._shapes, self._padding = list(shapes), list(padding)
-        for number in range(len(self._shapes)):
-            self._spares[number] = _core.Spares(SPARE)
+        self._spares = [_core.Spares(SPARE) for _ in self._shapes]
 
     @property
     def specs(self) -> list[TypeSpec]:
@@ -75,20 +74,8 @@ class PaddedBatch(Grouped):
                     found[number] = cast("tuple[int, ...]", tuple(known)), filler or 0
         return found
 
-    def values(self) -> Values:
-        blocks = self._chunks()
-        if blocks is None:
-            return super().values()
-        return map(self._of_block, filter(self._wanted, rechunked(blocks, self._size)))
-
-    def _of_block(self, block: Block) -> Value:
-        return self._filled(block[1])
-
-    def _group(self, chunk: Sequence[Value]) -> Value:
-        return self._filled(list(zip(*chunk, strict=True)))
-
-    def _filled(self, columns: Sequence[Any]) -> Value:
-        options = zip(columns, self._shapes, self._padding, self._spares.values(), strict=True)
+    def _group(self, rows: Rows) -> Value:
+        options = zip(rows.parts(), self._shapes, self._padding, self._spares, strict=True)
         return tuple(itertools.starmap(_padded, options))
 
 

@@ -1,19 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nodes: the steps of a dataset, which yield elements one by one or in columns.
+"""Stages: the steps of a dataset. Each answers requests for rows, as described in :mod:`.streams`.
 
-An element is the tuple of its parts. Both ways yield the same elements. Columns are used if
-every node up to the source supports them; because functions are traced, it is known in advance
-whether this is faster. ``FASTREC_COMPAT_LOWERING=0`` disables columns.
-
-Iteration can continue after an error, as described in :mod:`.streams`.
+A row is the tuple of its parts, also called an element. A stage works on the columns of the
+rows that the next stage requests, or on one row after the other; both give the same rows.
+``FASTREC_COMPAT_LOWERING=0`` lets every stage work on one row after the other.
 """
 
 from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from ..columns import Variants
 from ..seeds import in_use, is_looking_ahead
@@ -21,9 +19,7 @@ from ..specs import DatasetSpec, NoneTensorSpec, TensorSpec, TypeSpec
 from ..structure import LEAF, pack
 from ..tracing.recording import wrap
 from ..width import AHEAD
-from .streams import BLOCKS, ELEMENTS, Blocks, Pieces, Values, steps, to_blocks, to_values
-
-T = TypeVar("T")
+from .streams import Chunks, Each, Pull, Rows, Values, elements_of
 
 INFINITE = -1
 UNKNOWN = -2
@@ -49,28 +45,29 @@ def in_columns() -> bool:
     return _Switch.on and not is_looking_ahead()
 
 
-class Node(ABC):
+class Stage(ABC):
     """A step of a pipeline.
 
     Parameters
     ----------
-    inputs : Node
-        The nodes whose elements it uses.
+    inputs : Stage
+        The stages whose elements it uses.
 
     Attributes
     ----------
     depth : int
-        Number of nodes in the longest chain that ends here.
+        Number of stages in the longest chain that ends here.
     """
 
-    dataset: Any = None  # the dataset that shows this node to programs
+    dataset: Any = None  # the dataset that shows this stage to programs
     draws = False  # whether it draws random numbers for elements
     _drawing: frozenset[int] | None = None
     _inputs_are_pure: bool | None = None
+    _runs_ahead: bool | None = None
 
-    def __init__(self, *inputs: Node) -> None:
-        self.inputs: tuple[Node, ...] = inputs if len(inputs) < 2 else _apart(inputs)
-        self.depth: int = 1 + max((node.depth for node in self.inputs), default=0)
+    def __init__(self, *inputs: Stage) -> None:
+        self.inputs: tuple[Stage, ...] = inputs if len(inputs) < 2 else _apart(inputs)
+        self.depth: int = 1 + max((stage.depth for stage in self.inputs), default=0)
 
     @property
     def structure(self) -> Any:
@@ -86,13 +83,13 @@ class Node(ABC):
     def pure(self) -> bool:
         """Whether elements can be computed ahead of time without a visible difference."""
         if self._inputs_are_pure is None:
-            self._inputs_are_pure = all(node.pure for node in self.inputs)
+            self._inputs_are_pure = all(stage.pure for stage in self.inputs)
         return self._inputs_are_pure
 
     def drawing(self) -> frozenset[int]:
         """Ids of the steps, up to this one, that may draw random numbers for elements."""
         if self._drawing is None:
-            every = {each for node in self.inputs for each in node.drawing()}
+            every = {each for stage in self.inputs for each in stage.drawing()}
             self._drawing = frozenset({id(self), *every} if self.draws or not self.pure else every)
         return self._drawing
 
@@ -100,120 +97,92 @@ class Node(ABC):
         """Return the number of elements, `INFINITE` or `UNKNOWN`."""
         return self.inputs[0].cardinality()
 
-    @abstractmethod
-    def values(self) -> Values:
-        """Iterate over elements; while looking ahead, compute each only when it is requested."""
+    @property
+    def runs_ahead(self) -> bool:
+        """Whether rows may be made before they are needed: without effects, and small."""
+        if self._runs_ahead is None:
+            self._runs_ahead = self._may_run_ahead()
+        return self._runs_ahead
 
-    def blocks(self, count: int) -> Blocks | None:
-        """Return elements as columns of up to `count` rows; None if not supported."""
-        return None
+    def _may_run_ahead(self) -> bool:
+        """Return the value of :attr:`runs_ahead`."""
+        return self.pure and self._is_scalar()
+
+    @abstractmethod
+    def start(self, ask: int) -> Pull:
+        """Begin an iteration.
+
+        Parameters
+        ----------
+        ask : int
+            The number of rows that most requests will be for; a stage chooses its way by it.
+        """
+
+    def ahead(self, ask: int, most: int = AHEAD) -> Pull:
+        """Begin an iteration that makes up to `most` rows together if it may run ahead."""
+        if not in_columns():
+            ask = 1
+        elif self.runs_ahead and most > ask:
+            pull = self.start(most)
+            return pull if isinstance(pull, Each) else Chunks(lambda ask: pull(max(ask, most)))
+        return self.start(ask)
+
+    def elements(self) -> Values:
+        """Iterate over the elements; an error is raised in its place and does not end this."""
+        pull = self.ahead(1)
+        return elements_of(pull, AHEAD if isinstance(pull, Chunks) else 1)
 
     def spend_seeds(self) -> None:
         """Draw the seeds of an iteration that will not be asked for any element."""
-        for node in self.inputs:
-            node.spend_seeds()
+        for stage in self.inputs:
+            stage.spend_seeds()
 
     @property
     def shuffles(self) -> bool:
         """Whether TensorFlow fuses this step with a following repetition."""
         return False
 
-    def stream(self) -> Values:
-        """Iterate over the elements in the fastest available way."""
-        blocks = self.blocks(AHEAD) if in_columns() else None
-        return self.values() if blocks is None else to_values(blocks)
-
-    def gathered(self, count: int, exact: bool = False) -> Blocks | None:
-        """Return elements as columns, also elements that are computed one by one.
-
-        Parameters
-        ----------
-        count : int
-        exact : bool
-            Whether each use takes `count` elements. Then an effect of an element does not happen
-            earlier than in TensorFlow. Otherwise, only scalars without effects are gathered.
-        """
-        found = self.blocks(count)
-        if found is None and (exact or (self.pure and self._is_scalar())):
-            found = to_blocks(self.stream(), count)
-        return found
-
-    def parsed(self, trace: Any) -> Values | None:
-        """Return elements as the first operation of `trace` parses them; None if it cannot."""
-        return None
-
     def _is_scalar(self) -> bool:
         return all(isinstance(s, TensorSpec) and s.shape.sizes == () for s in self.specs)
 
 
-class Portion(Node):
-    """Node that passes on elements of its input, one by one or in blocks."""
+class Portion(Stage):
+    """Stage that derives rows from the rows of its inputs, or passes them on."""
 
-    def spend_seeds(self) -> None:
-        if not self._is_empty():
-            super().spend_seeds()
+    def _may_run_ahead(self) -> bool:
+        return all(stage.runs_ahead for stage in self.inputs)
 
-    def values(self) -> Values:
-        if self._is_empty():
-            return iter(())
-        return self._passed(self.inputs[0].stream(), ELEMENTS)
-
-    def blocks(self, count: int) -> Blocks | None:
-        if self._is_empty():
-            return iter(())
-        blocks = self.inputs[0].blocks(self._needed(count))
-        return None if blocks is None else self._passed(blocks, BLOCKS)
-
-    def _is_empty(self) -> bool:
-        """Return whether the node yields nothing, so that its input is not started."""
-        return False
-
-    def _needed(self, count: int) -> int:
-        """Return how many elements of the input to request for `count` elements."""
-        return count
-
-    @abstractmethod
-    def _passed(self, stream: Iterator[T], pieces: Pieces) -> Iterator[T]:
-        """Yield from `stream`, whose pieces are elements or blocks."""
+    def start(self, ask: int) -> Pull:
+        return self.inputs[0].start(ask)
 
 
-class Use(Node):
-    """Second use of a shared node; it draws its own random numbers."""
+class Use(Portion):
+    """Second use of a shared stage; it draws its own random numbers."""
 
-    def _as_here(self, stream: Iterator[T] | None) -> Iterator[T] | None:
-        if stream is None:
-            return None
+    def start(self, ask: int) -> Pull:
+        with in_use(self):
+            pull = self.inputs[0].start(ask)
 
-        def step() -> T:
+        def pull_here(ask: int) -> Rows:
             with in_use(self):
-                return next(stream)
+                return pull(ask)
 
-        return steps(step)
-
-    def values(self) -> Values:
-        with in_use(self):
-            found = self._as_here(self.inputs[0].stream())
-        assert found is not None
-        return found
-
-    def blocks(self, count: int) -> Blocks | None:
-        with in_use(self):
-            return self._as_here(self.inputs[0].blocks(count))
+        return pull_here
 
 
-def _apart(nodes: Sequence[Node]) -> tuple[Node, ...]:
-    """Return the nodes, wrapping those in `Use` that share random draws with an earlier one."""
-    found: list[Node] = []
+def _apart(stages: Sequence[Stage]) -> tuple[Stage, ...]:
+    """Return the stages, wrapping those in `Use` that share random draws with an earlier one."""
+    found: list[Stage] = []
     before: set[int] = set()
-    for node in nodes:
-        own = node.drawing()
-        found.append(node if own.isdisjoint(before) else Use(node))
+    for stage in stages:
+        own = stage.drawing()
+        found.append(stage if own.isdisjoint(before) else Use(stage))
         before |= own
     return tuple(found)
 
 
-class Once(Node):
-    """Source node whose elements come from a function call."""
+class Once(Stage):
+    """Source stage whose elements come from a function call."""
 
     def __init__(
         self,
@@ -236,11 +205,11 @@ class Once(Node):
     def cardinality(self) -> int:
         return self._cardinality
 
-    def values(self) -> Values:
-        return self._make()
+    def start(self, ask: int) -> Pull:
+        return Each(self._make())
 
 
-def spec_of(node: Node) -> Any:
+def spec_of(stage: Stage) -> Any:
     """Return the specs of the parts of an element, nested like the element.
 
     Raises
@@ -248,14 +217,14 @@ def spec_of(node: Node) -> Any:
     TypeError
         If the specs depend on the first element and there is none.
     """
-    if node.structure == LEAF and not node.specs:
+    if stage.structure == LEAF and not stage.specs:
         raise TypeError("element specs depend on the first element, which could not be computed")
-    return pack(node.structure, node.specs, NoneTensorSpec())
+    return pack(stage.structure, stage.specs, NoneTensorSpec())
 
 
 def loose_spec(part: Any) -> Any:
     """Return a spec that fits all elements, from the type and rank of one value."""
-    if isinstance(part, Node):
+    if isinstance(part, Stage):
         return DatasetSpec(spec_of(part))
     if isinstance(part, Variants):
         return DatasetSpec(spec_of(part[0]), [None])

@@ -3,25 +3,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import TypeVar
+import numpy as np
 
 from .. import errors as _errors
 from ..errors import invalid
 from ..shape import common_shape
 from ..specs import TypeSpec
 from ..structure import pack
-from .pipeline import INFINITE, UNKNOWN, Node, Portion
-from .streams import Blocks, Pieces, Value, Values, flattened, skipped, steps
-
-T = TypeVar("T")
+from ..width import READ
+from .pipeline import INFINITE, UNKNOWN, Portion, Stage
+from .streams import END, Each, Pull, Rows, Value, in_turn, skipped, steps
 
 
 class Take(Portion):
-    """Node that yields the first elements."""
+    """Stage that yields the first elements."""
 
-    def __init__(self, node: Node, count: int) -> None:
-        super().__init__(node)
+    def __init__(self, stage: Stage, count: int) -> None:
+        super().__init__(stage)
         self._count = count
 
     def cardinality(self) -> int:
@@ -30,34 +28,30 @@ class Take(Portion):
             return total
         return self._count if total == INFINITE else min(total, self._count)
 
-    def _is_empty(self) -> bool:
-        return self._count == 0
+    def spend_seeds(self) -> None:
+        if self._count:
+            super().spend_seeds()
 
-    def _needed(self, count: int) -> int:
-        return min(count, self._count) if self._count > 0 else count
-
-    def _passed(self, stream: Iterator[T], pieces: Pieces) -> Iterator[T]:
+    def start(self, ask: int) -> Pull:
         left = self._count
-        if left < 0:
-            return stream
+        if left <= 0:
+            return super().start(ask) if left else lambda _: END
+        following = self.inputs[0].start(min(ask, left))
 
-        def step() -> T:
+        def pull(ask: int) -> Rows:
             nonlocal left
-            if left <= 0:
-                raise StopIteration
-            piece = next(stream)
-            end, left = left, left - pieces.count(piece)
-            found: T = pieces.picked(piece, slice(end))
-            return found
+            rows = following(min(ask, left)) if left else END
+            left -= rows.count
+            return rows
 
-        return steps(step)
+        return pull
 
 
 class Skip(Portion):
-    """Node that skips the first elements."""
+    """Stage that skips the first elements."""
 
-    def __init__(self, node: Node, count: int) -> None:
-        super().__init__(node)
+    def __init__(self, stage: Stage, count: int) -> None:
+        super().__init__(stage)
         self._count = count
 
     def cardinality(self) -> int:
@@ -66,18 +60,19 @@ class Skip(Portion):
             return 0
         return total if total < 0 else max(total - self._count, 0)
 
-    def _is_empty(self) -> bool:
-        return self._count < 0
+    def spend_seeds(self) -> None:
+        if self._count >= 0:
+            super().spend_seeds()
 
-    def _passed(self, stream: Iterator[T], pieces: Pieces) -> Iterator[T]:
-        return skipped(stream, self._count, pieces)
+    def start(self, ask: int) -> Pull:
+        return skipped(super().start(ask), self._count) if self._count >= 0 else lambda _: END
 
 
 class Shard(Portion):
-    """Node that yields every n-th element."""
+    """Stage that yields every n-th element."""
 
-    def __init__(self, node: Node, shards: int, index: int) -> None:
-        super().__init__(node)
+    def __init__(self, stage: Stage, shards: int, index: int) -> None:
+        super().__init__(stage)
         if shards < 1:
             raise invalid(
                 f"Number of shards must be greater than zero (currently num_shards = {shards})."
@@ -90,37 +85,35 @@ class Shard(Portion):
         total = self.inputs[0].cardinality()
         return total if total < 0 else len(range(self._index, total, self._shards))
 
-    def _needed(self, count: int) -> int:
-        return count * self._shards
+    def start(self, ask: int) -> Pull:
+        every = self._shards
+        following = super().start(min(READ, ask * every) if self.pure else 1)
+        between, left = self._index, self._index  # rows before the next one that is kept
 
-    def _passed(self, stream: Iterator[T], pieces: Pieces) -> Iterator[T]:
-        between, left = self._index, self._index
-
-        def step() -> T:
+        def pull(ask: int) -> Rows:
             nonlocal between, left
             while True:
-                try:
-                    piece = next(stream)
-                except Exception:
+                rows = following(min(READ, left + (ask - 1) * every + 1) if self.pure else 1)
+                if not rows:
+                    return rows
+                kept = rows.taken(np.arange(left, rows.count, every))
+                if kept.count:
+                    between = every - 1
+                left += kept.count * every - rows.count
+                if rows.error is not None:
                     left = between if left else 0  # consistent with `skipped`
-                    raise
-                count = pieces.count(piece)
-                picked = range(left, count, self._shards)
-                if picked:
-                    between = self._shards - 1
-                    left = picked[-1] + self._shards - count
-                    found: T = pieces.picked(piece, slice(picked[0], None, self._shards))
-                    return found
-                left -= count
+                    return kept.with_error(rows.error)
+                if kept.count:
+                    return kept
 
-        return steps(step)
+        return pull
 
 
-class Repeat(Node):
-    """Node that repeats its input a positive number of times, or forever if it is negative."""
+class Repeat(Portion):
+    """Stage that repeats its input a positive number of times, or forever if it is negative."""
 
-    def __init__(self, node: Node, count: int) -> None:
-        super().__init__(node)
+    def __init__(self, stage: Stage, count: int) -> None:
+        super().__init__(stage)
         self._count = count
 
     def cardinality(self) -> int:
@@ -129,47 +122,32 @@ class Repeat(Node):
             return 0 if total == 0 else INFINITE
         return total * self._count if total >= 0 else total
 
-    def _epochs(self, make: Callable[[], Iterator[T]]) -> Iterator[T]:
-        stream, epoch, empty, over = make(), 1, True, False
+    def start(self, ask: int) -> Pull:
+        following = super().start(ask)
+        epoch, empty, over = 1, True, False
 
-        def step() -> T:
-            nonlocal stream, epoch, empty, over
-            while True:
-                try:
-                    found = next(stream)
-                except StopIteration:
-                    if epoch == self._count or (empty and self._count < 0):
-                        if epoch > 1 and not over and not self.inputs[0].shuffles:
-                            self.inputs[0].spend_seeds()  # seeds of one more epoch
-                        over = True
-                        raise
-                    stream, epoch, empty = make(), epoch + 1, True
-                else:
-                    empty = False
-                    return found
+        def pull(ask: int) -> Rows:
+            nonlocal following, epoch, empty, over
+            while not (rows := following(ask)):
+                if epoch == self._count or (empty and self._count < 0):
+                    if epoch > 1 and not over and not self.inputs[0].shuffles:
+                        self.inputs[0].spend_seeds()  # seeds of one more epoch
+                    over = True
+                    return rows
+                following, epoch, empty = self.inputs[0].start(ask), epoch + 1, True
+            empty = empty and not rows.count
+            return rows
 
-        return steps(step)
-
-    def values(self) -> Values:
-        return self._epochs(lambda: self.inputs[0].stream())
-
-    def blocks(self, count: int) -> Blocks | None:
-        first = self.inputs[0].blocks(count)
-        if first is None:
-            return None
-        ready = [first]  # use the first epoch's stream instead of starting it again
-        return self._epochs(
-            lambda: ready.pop() if ready else self.inputs[0].blocks(count) or iter(())
-        )
+        return pull
 
 
-class Concatenate(Node):
-    """Node that yields the elements of its inputs one after the other.
+class Concatenate(Portion):
+    """Stage that yields the elements of its inputs one after the other.
 
-    A chain of concatenations is one node with many inputs, so a program may append thousands.
+    A chain of concatenations is one stage with many inputs, so a program may append thousands.
     """
 
-    def __init__(self, first: Node, other: Node) -> None:
+    def __init__(self, first: Stage, other: Stage) -> None:
         super().__init__(first, other)
         first, other = self.inputs
         self._specs = [
@@ -183,31 +161,31 @@ class Concatenate(Node):
         self.inputs[0].spend_seeds()
 
     def cardinality(self) -> int:
-        totals = [node.cardinality() for node in self.inputs]
+        totals = [stage.cardinality() for stage in self.inputs]
         return INFINITE if INFINITE in totals else UNKNOWN if UNKNOWN in totals else sum(totals)
 
     @property
     def specs(self) -> list[TypeSpec]:
         return self._specs
 
-    def values(self) -> Values:
-        def stream(node: Node) -> Values:
-            return node.stream()
+    def start(self, ask: int) -> Pull:
+        def begun(stage: Stage) -> Pull:
+            return stage.ahead(ask)
 
-        return flattened(map(stream, self.inputs))
-
-
-def _is_chain(node: Node) -> bool:
-    """Return whether a node is a chain without options that may be extended."""
-    return type(node) is Concatenate and getattr(node.dataset, "_options", None) is None
+        return in_turn(map(begun, self.inputs))
 
 
-def _parts(node: Node) -> tuple[Node, ...]:
-    return node.inputs if _is_chain(node) else (node,)
+def _is_chain(stage: Stage) -> bool:
+    """Return whether a stage is a chain without options that may be extended."""
+    return type(stage) is Concatenate and getattr(stage.dataset, "_options", None) is None
 
 
-def check_alike(first: Node, other: Node) -> None:
-    """Check that two nodes have elements of one structure and of the same types.
+def _parts(stage: Stage) -> tuple[Stage, ...]:
+    return stage.inputs if _is_chain(stage) else (stage,)
+
+
+def check_alike(first: Stage, other: Stage) -> None:
+    """Check that two stages have elements of one structure and of the same types.
 
     Raises
     ------
@@ -220,22 +198,22 @@ def check_alike(first: Node, other: Node) -> None:
         or len(first.specs) != len(other.specs)
         or any(type(a) is not type(b) or a.dtype != b.dtype for a, b in pairs)
     ):
-        shown = " vs.   ".join(str(pack(node.structure, node.specs)) for node in (first, other))
+        shown = " vs.   ".join(str(pack(stage.structure, stage.specs)) for stage in (first, other))
         raise TypeError(f"Incompatible dataset elements:\n  {shown}")
 
 
-class Counted(Node):
-    """Node that raises an error unless its input has the promised number of elements."""
+class Counted(Stage):
+    """Stage that raises an error unless its input has the promised number of elements."""
 
-    def __init__(self, node: Node, expected: int) -> None:
-        super().__init__(node)
+    def __init__(self, stage: Stage, expected: int) -> None:
+        super().__init__(stage)
         self._expected = expected
 
     def cardinality(self) -> int:
         return self._expected
 
-    def values(self) -> Values:
-        stream, count, ended = self.inputs[0].stream(), 0, False
+    def start(self, ask: int) -> Pull:
+        stream, count, ended = self.inputs[0].elements(), 0, False
 
         def step() -> Value:
             nonlocal count, ended
@@ -251,7 +229,7 @@ class Counted(Node):
                 raise self._wrong("at least ", count)
             return value
 
-        return steps(step)
+        return Each(steps(step))
 
     def _wrong(self, how: str, count: int) -> Exception:
         wanted = (

@@ -15,28 +15,30 @@ from ..kernels import philox
 from ..seeds import draws, get_seed, graph_seed
 from ..specs import TensorSpec, TypeSpec
 from ..structure import LEAF, flatten, pack
+from ..tracing.trace import Trace
 from .flow import Sample, by_weight
 from .functions import Function, Scalar, Unsupported, failed, hidden, shown
 from .iterating import tensors
 from .mapping import Untraced
-from .pipeline import UNKNOWN, Node
-from .streams import Value, Values, steps
+from .pipeline import UNKNOWN, Stage, lowering
+from .streams import Each, Pull, Value, steps
 
 
 class Scan(Untraced):
-    """Node that applies a function of state and element, which returns the next state.
+    """Stage that applies a function of state and element, which returns the next state.
 
     Parameters
     ----------
-    node : Node
+    stage : Stage
     initial_state : structure of tensors
     function : callable
         Takes a state and an element; returns the next state and an output element.
     """
 
-    def __init__(self, node: Node, initial_state: Any, function: Callable[..., Any]) -> None:
-        super().__init__(node)
+    def __init__(self, stage: Stage, initial_state: Any, function: Callable[..., Any]) -> None:
+        super().__init__(stage)
         self._state, self._function = tensors(initial_state), function
+        self._trace: Trace | None = None
         self._call = Function(self._pair, (flatten(self._state)[0], self.inputs[0].structure))
         self._found = self._traced()
 
@@ -57,6 +59,8 @@ class Scan(Untraced):
             )
         if [spec.shape.sizes for spec in following] != [spec.shape.sizes for spec in specs]:
             return None  # the state grows, so output shapes may change
+        if traced[0].is_pure and not traced[0].draws:
+            self._trace = traced[0]
         return made, specs_made
 
     def _pair(self, state: Any, element: Any) -> Any:
@@ -68,22 +72,25 @@ class Scan(Untraced):
             )
         return found
 
-    def values(self) -> Values:
-        stream = self.inputs[0].stream()
+    def start(self, ask: int) -> Pull:
+        stream = self.inputs[0].elements()
         state: list[Any] = list(map(hidden, flatten(self._state)[1]))
 
         def step() -> Value:
             nonlocal state
-            element = next(stream)
+            values = [*state, *next(stream)]
             try:
-                (_, kind), parts = self._call([*state, *element])
+                if self._trace is not None and lowering():
+                    parts = list(self._trace(values))
+                else:
+                    (_, kind), parts = self._call(values)
+                    self._learn(kind, parts[len(state) :])
             except OpError as error:
                 raise failed(error, "Scan") from error.__cause__
             state, value = parts[: len(state)], tuple(parts[len(state) :])
-            self._learn(kind, value)
             return value
 
-        return steps(step)
+        return Each(steps(step))
 
 
 _KEY = TensorSpec((), "int64")
@@ -129,7 +136,7 @@ def _wider(one: TypeSpec, other: TypeSpec) -> TypeSpec:
 
 
 class Reduced(Untraced):
-    """Node that yields the reduced value of each key, in key order.
+    """Stage that yields the reduced value of each key, in key order.
 
     Raises
     ------
@@ -139,10 +146,10 @@ class Reduced(Untraced):
         If the type of the state changes.
     """
 
-    def __init__(self, node: Node, key: Callable[..., Any], reducer: Reducer) -> None:
-        super().__init__(node)
+    def __init__(self, stage: Stage, key: Callable[..., Any], reducer: Reducer) -> None:
+        super().__init__(stage)
         self._reducer = reducer
-        traced = Function(key, node.structure).trace(node.specs)
+        traced = Function(key, stage.structure).trace(stage.specs)
         if traced is not None:
             specs = traced[0].specs
             if traced[1] is not LEAF or any(
@@ -152,17 +159,17 @@ class Reduced(Untraced):
                     f"Invalid `key_func`. Expected `key_func` to return a scalar tensor of type "
                     f"`tf.int64`, but its return type is {specs}."
                 )
-        self._key = Scalar(key, node)
-        self._found = self._traced(node)
+        self._key = Scalar(key, stage)
+        self._found = self._traced(stage)
 
-    def _traced(self, node: Node) -> tuple[Any, list[TypeSpec]] | None:
+    def _traced(self, stage: Stage) -> tuple[Any, list[TypeSpec]] | None:
         begun = Function(self._reducer.init_func, LEAF).trace([_KEY])
         if begun is None:
             return None
         state, specs = begun[1], begun[0].specs
-        step = Function(self._reducer.reduce_func, (state, node.structure))
+        step = Function(self._reducer.reduce_func, (state, stage.structure))
         for _ in range(_MOST_TRIALS):
-            if (made := step.trace([*specs, *node.specs])) is None:
+            if (made := step.trace([*specs, *stage.specs])) is None:
                 return None
             if made[1] != state:
                 raise TypeError("The new state must have the structure of the initial state.")
@@ -176,7 +183,7 @@ class Reduced(Untraced):
     def cardinality(self) -> int:
         return UNKNOWN
 
-    def values(self) -> Values:
+    def start(self, ask: int) -> Pull:
         groups: list[tuple[int, Any]] | None = None
 
         def step() -> Value:
@@ -190,18 +197,18 @@ class Reduced(Untraced):
             self._learn(kind, made)
             return tuple(made)
 
-        return steps(step)
+        return Each(steps(step))
 
     def _states(self) -> dict[int, tuple[Any, list[Any]]]:
-        node = self.inputs[0]
+        stage = self.inputs[0]
         states: dict[int, tuple[Any, list[Any]]] = {}
-        for key, value in self._key.beside(node):
+        for key, value in self._key.beside(stage):
             if key not in states:
                 first = self._reducer.init_func(shown(np.asarray(key, np.int64)))
                 kind, leaves = flatten(first)
                 states[key] = kind, list(map(hidden, leaves))
             structure, parts = states[key]
-            call = Function(self._reducer.reduce_func, (structure, node.structure))
+            call = Function(self._reducer.reduce_func, (structure, stage.structure))
             states[key] = call([*parts, *value])
         return states
 
@@ -226,12 +233,12 @@ def static_share(initial: Array, target: Array) -> float:
         return float(np.min(target / initial))
 
 
-def shares(node: Node, initial: Array | None, target: Array) -> Shares:
+def shares(stage: Stage, initial: Array | None, target: Array) -> Shares:
     """Return a function that yields the probabilities for each element.
 
     Parameters
     ----------
-    node : Node
+    stage : Stage
         Its elements begin with their class. Without `initial`, the classes are counted.
     """
     if initial is not None:
@@ -240,7 +247,7 @@ def shares(node: Node, initial: Array | None, target: Array) -> Shares:
 
     def estimated() -> Iterator[tuple[Array, float]]:
         seen = np.full(len(target), _SMOOTHING, np.int64)
-        stream = node.stream()
+        stream = stage.elements()
         while batch := list(itertools.islice(stream, _BATCH)):
             classes = [int(np.asarray(value[0])) for value in batch]
             inside = [number for number in classes if 0 <= number < len(seen)]
@@ -251,11 +258,11 @@ def shares(node: Node, initial: Array | None, target: Array) -> Shares:
     return estimated
 
 
-class Rejected(Node):
-    """Node that accepts each element with the probability of its class."""
+class Rejected(Stage):
+    """Stage that accepts each element with the probability of its class."""
 
-    def __init__(self, node: Node, chances: Shares, seed: int | None) -> None:
-        super().__init__(node)
+    def __init__(self, stage: Stage, chances: Shares, seed: int | None) -> None:
+        super().__init__(stage)
         self._chances, self._seeds = chances, graph_seed(seed, 0)
 
     @property
@@ -265,8 +272,8 @@ class Rejected(Node):
     def cardinality(self) -> int:
         return UNKNOWN
 
-    def values(self) -> Values:
-        stream, chances = self.inputs[0].stream(), self._chances()
+    def start(self, ask: int) -> Pull:
+        stream, chances = self.inputs[0].elements(), self._chances()
         state = philox.Philox(*self._seeds)
 
         def step() -> Value:
@@ -276,16 +283,16 @@ class Rejected(Node):
                 if philox.uniform(state.start(philox.PER_OUTPUT), (), _FLOAT) < kept:
                     return value
 
-        return steps(step)
+        return Each(steps(step))
 
 
-def mixed(nodes: Sequence[Node], chances: Shares, seed: int | None) -> Sample:
-    """Draw from the first node with the share passed on unchanged, otherwise from the second."""
+def mixed(stages: Sequence[Stage], chances: Shares, seed: int | None) -> Sample:
+    """Draw from the first stage with the share passed on unchanged, otherwise from the second."""
     pair = get_seed(seed)
 
     def choices() -> Iterator[int]:
         numbers = draws(*pair)
         for _, share in chances():
-            yield next(by_weight([share, 1.0 - share], len(nodes), numbers))
+            yield next(by_weight([share, 1.0 - share], len(stages), numbers))
 
-    return Sample(nodes, choices, True)
+    return Sample(stages, choices, True)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import os
 import sys
@@ -18,20 +19,19 @@ from fastrec.errors import FastrecError
 from ..errors import invalid
 from ..record_errors import data_error
 from ..seeds import SeedSource
-from ..specs import TensorSpec
 from ..tracing.rules import enabled
 from ..width import AHEAD, READ_BYTES
 from .mapping import Map
-from .pipeline import UNKNOWN, Node
+from .pipeline import UNKNOWN, Stage, in_columns
 from .sources import Slices, plain_files
-from .streams import Block, Blocks, Value, Values, in_blocks, to_blocks, to_values
+from .streams import Attempted, Each, Pull, Rows, Value, chunks_of
 
 
-class Shuffle(Node):
-    """Node that draws elements from a buffer, with TensorFlow's random numbers."""
+class Shuffle(Stage):
+    """Stage that draws elements from a buffer, with TensorFlow's random numbers."""
 
-    def __init__(self, node: Node, size: int, seed: int | None, reshuffle: bool) -> None:
-        super().__init__(node)
+    def __init__(self, stage: Stage, size: int, seed: int | None, reshuffle: bool) -> None:
+        super().__init__(stage)
         if size == UNKNOWN:  # number of all elements
             size = sys.maxsize
         if size < 1:
@@ -49,58 +49,62 @@ class Shuffle(Node):
     def shuffles(self) -> bool:
         return True
 
-    def values(self) -> Values:
-        return self._shuffled(self.inputs[0].stream())
+    def _may_run_ahead(self) -> bool:
+        return self.pure and self._with_maps_last.runs_ahead
 
-    def blocks(self, count: int) -> Blocks | None:
-        node = self.inputs[0]
-        if not node.pure or not enabled("shuffle first"):
-            return None
+    @functools.cached_property
+    def _with_maps_last(self) -> Stage:
+        """The stages in an order where elements are shuffled before they are mapped."""
+        stage = self.inputs[0]
         maps: list[Map] = []
-        while isinstance(node, Map):  # shuffling before an element-wise map is equivalent
-            maps.append(node)
-            node = node.inputs[0]
-        source: Node = _Reordered(node, self._shuffled)
+        while isinstance(stage, Map):  # shuffling before an element-wise map is equivalent
+            maps.append(stage)
+            stage = stage.inputs[0]
+        source: Stage = _Reordered(stage, self._shuffled)
         for each in reversed(maps):
             source = each.over(source)
-        return source.blocks(count)
+        return source
+
+    def start(self, ask: int) -> Pull:
+        if in_columns() and enabled("shuffle first") and self.runs_ahead:
+            return self._with_maps_last.start(ask)
+        return Each(self._shuffled(self.inputs[0].elements()))
 
 
-class _Reordered(Node):
-    """Node that reorders its input's elements."""
+class _Reordered(Stage):
+    """Stage that reorders its input's elements."""
 
-    def __init__(self, node: Node, reorder: Callable[[Iterator[Any]], Iterator[Any]]) -> None:
-        super().__init__(node)
+    def __init__(self, stage: Stage, reorder: Callable[[Iterator[Any]], Iterator[Any]]) -> None:
+        super().__init__(stage)
         self._reorder = reorder
 
-    def values(self) -> Values:
-        return self._reorder(self.inputs[0].stream())
+    def _may_run_ahead(self) -> bool:
+        return super()._may_run_ahead() or self._is_picked()
 
-    def blocks(self, count: int) -> Blocks | None:
-        node = self.inputs[0]
-        if isinstance(node, Slices) and node.blocks(1) is not None:
-            return self._picked(node, count)
-        if (paths := plain_files(node)) is not None:
-            return self._read(paths, count)
-        if not all(isinstance(s, TensorSpec) and s.shape.sizes == () for s in node.specs):
-            return None
-        # Asks the input once: two requests at each of many shuffles would be 2**n requests.
-        blocks = node.blocks(AHEAD)
-        if blocks is None and not node.pure:
-            return None
-        values = node.values() if blocks is None else to_values(blocks)
-        return to_blocks(self._reorder(values), count)
+    def _is_picked(self) -> bool:
+        return isinstance(self.inputs[0], Slices) and self.inputs[0].is_array
 
-    def _read(self, paths: list[str], count: int) -> Blocks:
-        """Return records, shuffled by their numbers, so that the buffer holds numbers only."""
+    def start(self, ask: int) -> Pull:
+        stage = self.inputs[0]
+        if isinstance(stage, Slices) and stage.is_array:
+            return self._picked(stage, ask)
+        paths = plain_files(stage)
+        pull = None if paths is None else self._read(paths, ask)
+        return pull or Each(self._reorder(stage.elements()))
+
+    def _read(self, paths: list[str], ask: int) -> Pull | None:
+        """Read records in the order of their shuffled numbers, so that the buffer holds numbers.
+
+        Return None if the files are damaged.
+        """
         reader = fastrec.Reader(paths, index=False)
         try:
             total = len(reader)
-        except (FastrecError, OSError):  # report damage at its record instead
-            return to_blocks(self._reorder(self.inputs[0].stream()), count)
+        except (FastrecError, OSError):  # reading in order reports it at its record
+            return None
 
         record_bytes = sum(map(os.path.getsize, paths)) // max(total, 1)
-        count = min(count, max(AHEAD, READ_BYTES // max(record_bytes, 1)))
+        ask = min(ask, max(AHEAD, READ_BYTES // max(record_bytes, 1)))
 
         def record(number: Value) -> Value:
             try:
@@ -108,22 +112,24 @@ class _Reordered(Node):
             except (FastrecError, OSError) as error:
                 raise data_error(error) from error
 
-        return in_blocks(
-            self._numbers(total, count),
-            lambda size, columns: (size, [reader.read_many(columns[0])]),
+        return Attempted(
+            self._numbers(total, ask),
+            lambda rows: Rows(rows.count, [reader.read_many(rows.columns[0])]),
             lambda numbers: map(record, numbers),
         )
 
-    def _picked(self, node: Slices, count: int) -> Blocks:
-        def picked(block: Block) -> Block:
-            where = np.array(block[1][0])
-            found = [c[where] if isinstance(c, np.ndarray) else c.take(where) for c in node.columns]
-            return block[0], found
+    def _picked(self, stage: Slices, ask: int) -> Pull:
+        def picked(rows: Rows) -> Rows:
+            where = np.array(rows.columns[0])
+            found = [
+                c[where] if isinstance(c, np.ndarray) else c.take(where) for c in stage.columns
+            ]
+            return Rows(rows.count, found)
 
-        return map(picked, self._numbers(node.count, count))
+        return Attempted(self._numbers(stage.count, ask), picked, lambda numbers: numbers)
 
-    def _numbers(self, total: int, count: int) -> Blocks:
-        """Return blocks of up to `count` element numbers in the new order."""
+    def _numbers(self, total: int, ask: int) -> Pull:
+        """Begin an iteration over the numbers of elements in the new order."""
         numbers = self._reorder(iter(range(total)))
-        chunks = iter(lambda: list(itertools.islice(numbers, count)), [])
-        return ((len(chunk), [chunk]) for chunk in chunks)
+        chunks = iter(lambda: list(itertools.islice(numbers, ask)), [])
+        return chunks_of(Rows(len(chunk), [chunk]) for chunk in chunks)

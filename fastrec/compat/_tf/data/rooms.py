@@ -18,7 +18,7 @@ import numpy as np
 from fastrec import _core
 
 from ..columns import column_of
-from .streams import Block, Value
+from .streams import Value
 
 SPARE = 2  # number of released batches to keep for reuse
 _WORTH = 1 << 14  # minimum bytes of a part for direct writes
@@ -127,10 +127,10 @@ def places(
             yield Row(room, at)
 
 
-def block_of(placed: Sequence[Place]) -> Block:
-    """Return consecutive elements as columns."""
+def columns_of(placed: Sequence[Place]) -> list[Any]:
+    """Return the columns of consecutive elements."""
     room = placed[0][0].room
     values = [value for _, value in placed]
     if all(row.room is room and row.at == at for at, (row, _) in enumerate(placed)):
-        return len(values), room.columns(values)
-    return len(values), [column_of(column) for column in zip(*values, strict=True)]
+        return room.columns(values)
+    return [column_of(column) for column in zip(*values, strict=True)]

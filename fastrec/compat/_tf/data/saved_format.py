@@ -32,7 +32,7 @@ from ..tensor_proto import (
     shape_sizes,
     varint,
 )
-from .pipeline import Node
+from .pipeline import Stage
 
 _VARIANT = 21
 _TENSOR, _RAGGED = b"tensorflow::Tensor", b"RaggedTensorVariant"
@@ -220,7 +220,7 @@ class Unrepeatable(Exception):
     """Raised if part of a pipeline cannot be proved to be the same in another process."""
 
 
-def fingerprint(node: Node) -> str:
+def fingerprint(stage: Stage) -> str:
     """Return a name for a pipeline from its steps, their arguments and the code of its functions.
 
     Raises
@@ -228,7 +228,7 @@ def fingerprint(node: Node) -> str:
     Unrepeatable
         If it contains a generator, an open file or another object without a description.
     """
-    return _Description().of(node)
+    return _Description().of(stage)
 
 
 class _Description:
@@ -238,8 +238,8 @@ class _Description:
         self._kept: list[Any] = []  # keeps addresses of these objects unique
         self._size = 0
 
-    def of(self, node: Node) -> str:
-        self._add(node)
+    def of(self, stage: Stage) -> str:
+        self._add(stage)
         return str(int.from_bytes(self._hash.digest(), "little"))
 
     def _note(self, text: str | bytes) -> None:

@@ -28,10 +28,10 @@ from ..records import compression_of
 from ..structure import flatten, pack
 from ..tensor_proto import Malformed, field, fields, signed, varint
 from .interleaving import in_turns
-from .pipeline import UNKNOWN, Node, spec_of
+from .pipeline import UNKNOWN, Stage, spec_of
 from .saved_format import decoded, encoded, kind_of, structure_of, structured
 from .sources import each_of_files
-from .streams import Value, Values, steps
+from .streams import Each, Pull, Value, Values, steps
 
 _SPEC, _METADATA = "dataset_spec.pb", "snapshot.metadata"
 _VERSION = 2
@@ -42,7 +42,7 @@ class Saving:
 
     Parameters
     ----------
-    node : Node
+    stage : Stage
         Source of the elements.
     path : str
     compression : str or None
@@ -57,14 +57,14 @@ class Saving:
 
     def __init__(
         self,
-        node: Node,
+        stage: Stage,
         path: str,
         compression: Any = None,
         shard_of: Callable[[Value], int] | None = None,
     ) -> None:
         self._folder, self._kind = Path(path), compression_of(compression)
-        self._spec, self._shard_of = structured(spec_of(node)), shard_of
-        self._kinds = b"".join(varint(kind_of(each)) for each in node.specs)
+        self._spec, self._shard_of = structured(spec_of(stage)), shard_of
+        self._kinds = b"".join(varint(kind_of(each)) for each in stage.specs)
         self._run = str(random.SystemRandom().getrandbits(63))
         self._writers: dict[int, fastrec.Writer] = {}
         self._open = contextlib.ExitStack()
@@ -100,17 +100,19 @@ class Saving:
         shutil.rmtree(self._folder / self._run, ignore_errors=True)
 
 
-def save(node: Node, path: str, compression: Any, shard_of: Callable[[Value], int] | None) -> None:
-    """Write the elements of a node.
+def save(
+    stage: Stage, path: str, compression: Any, shard_of: Callable[[Value], int] | None
+) -> None:
+    """Write the elements of a stage.
 
     Parameters
     ----------
     shard_of : callable, optional
         Returns the shard number of an element.
     """
-    saving = Saving(node, path, compression, shard_of)
+    saving = Saving(stage, path, compression, shard_of)
     try:
-        for value in node.stream():
+        for value in stage.elements():
             saving.add(value)
         saving.finish()
     except BaseException:
@@ -118,21 +120,21 @@ def save(node: Node, path: str, compression: Any, shard_of: Callable[[Value], in
         raise
 
 
-class Kept(Node):
-    """Node that stores elements in a folder once all have been made, for later iterations.
+class Kept(Stage):
+    """Stage that stores elements in a folder once all have been made, for later iterations.
 
     An iteration that ends before the last element stores nothing. Concurrent iterations write
     separate files, and the last one to finish determines which files are read.
 
     Parameters
     ----------
-    node : Node
+    stage : Stage
     path : str
     compression : str or None
     shard_of : callable, optional
         Returns the shard number of an element.
     read : callable, optional
-        Takes the stored elements; returns the stream to yield.
+        Takes the stored elements; returns the stage to iterate over.
 
     Raises
     ------
@@ -142,28 +144,31 @@ class Kept(Node):
 
     def __init__(
         self,
-        node: Node,
+        stage: Stage,
         path: str,
         compression: Any = None,
         shard_of: Callable[[Value], int] | None = None,
-        read: Callable[[Saved], Values] | None = None,
+        read: Callable[[Saved], Stage] | None = None,
     ) -> None:
-        super().__init__(node)
+        super().__init__(stage)
         self._how = path, compression, shard_of
         self._read = read
-        structured(spec_of(node))  # raises if elements cannot be saved
+        structured(spec_of(stage))  # raises if elements cannot be saved
 
-    def values(self) -> Values:
+    def _may_run_ahead(self) -> bool:
+        return False
+
+    def start(self, ask: int) -> Pull:
         path, compression, _ = self._how
         if os.path.exists(os.path.join(path, _METADATA)):
             saved = Saved(path, None, compression)
             found, wanted = pack(saved.structure, saved.specs), spec_of(self.inputs[0])
             if repr(found) != repr(wanted):
                 raise invalid(f"{path} has elements of {found}, not of {wanted}")
-            return saved.values() if self._read is None else self._read(saved)
-        return self._writing(self.inputs[0].stream())
+            return (saved if self._read is None else self._read(saved)).start(ask)
+        return self._writing(self.inputs[0].elements())
 
-    def _writing(self, stream: Values) -> Values:
+    def _writing(self, stream: Values) -> Pull:
         saving, total, done = _Pass(self.inputs[0], *self._how), self.cardinality(), False
 
         def step() -> Value:
@@ -182,7 +187,7 @@ class Kept(Node):
                     saving.finish()
             return value
 
-        return steps(step)
+        return Each(steps(step))
 
 
 class _Pass:
@@ -221,8 +226,8 @@ def _translating() -> Iterator[None]:
         raise _errors.translated(error) from error
 
 
-class Saved(Node):
-    """Node over the shards of a folder of saved elements, or over the elements of one shard.
+class Saved(Stage):
+    """Stage over the shards of a folder of saved elements, or over the elements of one shard.
 
     Raises
     ------
@@ -254,7 +259,7 @@ class Saved(Node):
     def cardinality(self) -> int:
         return self._count
 
-    def values(self) -> Values:
+    def start(self, ask: int) -> Pull:
         streams = (self.of_shards([shard]) for shard in self.shards)
         stream, count, told = in_turns(streams, usable_cpus(), 1, False), 0, False
 
@@ -271,7 +276,7 @@ class Saved(Node):
             count += 1
             return value
 
-        return steps(step)
+        return Each(steps(step))
 
     def of_shards(self, shards: Sequence[Path]) -> Values:
         """Yield the elements of the chosen shards, one shard after the other."""

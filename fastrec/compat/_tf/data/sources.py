@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Source nodes: arrays, numbers, generators and files, also parsed by a Batcher."""
+"""Source stages: arrays, numbers, generators and files, also parsed by a Batcher."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import fastrec
 from fastrec.errors import FastrecError
 
 from .. import errors as _errors
-from ..columns import Variants, joined, rows_of
+from ..columns import Variants, rows_of
 from ..record_errors import data_error
 from ..records import as_path, compression_of
 from ..specs import TensorSpec, TypeSpec, unbatched
@@ -21,15 +21,15 @@ from ..structure import LEAF
 from ..tensor import convert_to_tensor
 from ..tracing.recording import Symbol, spec_of
 from ..tracing.trace import Trace
-from ..width import READ
-from .pipeline import UNKNOWN, Node, in_columns, loose_spec
-from .streams import ELEMENTS, Block, Blocks, Values, skipped, steps
+from ..width import BEFORE_LARGE, READ
+from .pipeline import UNKNOWN, Stage, in_columns, loose_spec
+from .streams import Chunks, Each, Pull, Rows, chunks_of, steps
 
 T = TypeVar("T")
 
 
-class Tensors(Node):
-    """Node with a single element."""
+class Tensors(Stage):
+    """Stage with a single element."""
 
     def __init__(self, structure: Any, values: Sequence[Any]) -> None:
         super().__init__()
@@ -44,17 +44,17 @@ class Tensors(Node):
     def cardinality(self) -> int:
         return 1
 
-    def values(self) -> Values:
-        return iter([self.columns])
+    def start(self, ask: int) -> Pull:
+        return Each(iter([self.columns]))
 
 
 def _spec_of(value: Any) -> TypeSpec:
-    found: TypeSpec = loose_spec(value) if isinstance(value, (Node, Variants)) else spec_of(value)
+    found: TypeSpec = loose_spec(value) if isinstance(value, (Stage, Variants)) else spec_of(value)
     return found
 
 
-class Slices(Node):
-    """Node over the rows of arrays; a traced function sees only their specs."""
+class Slices(Stage):
+    """Stage over the rows of arrays; a traced function sees only their specs."""
 
     def __init__(self, structure: Any, columns: Sequence[Any]) -> None:
         super().__init__()
@@ -78,27 +78,25 @@ class Slices(Node):
     def cardinality(self) -> int:
         return self.count
 
-    def values(self) -> Values:
-        return zip(*[rows_of(column) for column in self.columns], strict=True)
+    @property
+    def is_array(self) -> bool:
+        """Whether rows can be cut from all parts."""
+        apart = (fastrec.Sparse, fastrec.Ragged, Variants)
+        return not any(isinstance(column, apart) for column in self.columns)
 
-    def blocks(self, count: int) -> Blocks | None:
-        if any(
-            isinstance(column, (fastrec.Sparse, fastrec.Ragged, Variants))
-            for column in self.columns
-        ):
-            return None
-        return (
-            (
-                min(count, self.count - at),
-                [
-                    column[at : at + count].copy()
-                    if isinstance(column, np.ndarray)
-                    else column[at : at + count]
-                    for column in self.columns
-                ],
-            )
-            for at in range(0, self.count, count)
-        )
+    def _may_run_ahead(self) -> bool:
+        return self.is_array
+
+    def start(self, ask: int) -> Pull:
+        if ask == 1 or not self.is_array:
+            return Each(zip(*map(rows_of, self.columns), strict=True))
+
+        def rows(at: int) -> Rows:
+            parts = [column[at : at + ask] for column in self.columns]
+            own = [part.copy() if isinstance(part, np.ndarray) else part for part in parts]
+            return Rows(min(ask, self.count - at), own)
+
+        return chunks_of(map(rows, range(0, self.count, ask)))
 
 
 def _length(column: Any) -> int:
@@ -107,8 +105,8 @@ def _length(column: Any) -> int:
     return len(column)
 
 
-class Numbers(Node):
-    """Node over integers from `start` to `stop` by `step`."""
+class Numbers(Stage):
+    """Stage over integers from `start` to `stop` by `step`."""
 
     structure = LEAF
 
@@ -123,12 +121,12 @@ class Numbers(Node):
     def cardinality(self) -> int:
         return len(self._range)
 
-    def values(self) -> Values:
-        return ((np.asarray(number, self._dtype.numpy),) for number in self._range)
-
-    def blocks(self, count: int) -> Blocks | None:
-        parts = (self._range[at : at + count] for at in range(0, len(self._range), count))
-        return ((len(part), [np.array(part, self._dtype.numpy)]) for part in parts)
+    def start(self, ask: int) -> Pull:
+        kind = self._dtype.numpy
+        if ask == 1:
+            return Each((np.asarray(number, kind),) for number in self._range)
+        parts = (self._range[at : at + ask] for at in range(0, len(self._range), ask))
+        return chunks_of(Rows(len(part), [np.array(part, kind)]) for part in parts)
 
 
 def existing(path: str) -> str:
@@ -176,8 +174,8 @@ def each_of_files(
     return steps(step)
 
 
-class Records(Node):
-    """Node over the records of files, one file after the other."""
+class Records(Stage):
+    """Stage over the records of files, one file after the other."""
 
     structure = LEAF
 
@@ -195,31 +193,22 @@ class Records(Node):
     def cardinality(self) -> int:
         return UNKNOWN
 
-    def values(self) -> Values:
-        return self._read(zip)
-
-    def blocks(self, count: int) -> Blocks | None:
-        size = min(count, READ)
-
-        def in_batches(reader: fastrec.Reader) -> Blocks:
-            return map(_as_block, reader.blocks(size))
-
-        return self._read(in_batches)
-
-    def _read(self, how: Callable[[fastrec.Reader], Iterator[T]]) -> Iterator[T]:
-        def of_file(path: str) -> Iterator[T]:
-            return how(fastrec.Reader([existing(path)], compression=self.compression))
+    def start(self, ask: int) -> Pull:
+        def of_file(path: str) -> Iterator[Rows]:
+            reader = fastrec.Reader([existing(path)], compression=self.compression)
+            return map(_as_rows, reader.blocks(min(max(ask, BEFORE_LARGE), READ)))
 
         compressed = self.compression is not None
-        return each_of_files(self.paths(), of_file, lambda e: data_error(e, compressed=compressed))
+        translate = lambda error: data_error(error, compressed=compressed)  # noqa: E731
+        return chunks_of(each_of_files(self.paths(), of_file, translate))
 
 
-def _as_block(records: fastrec.Bytes) -> Block:
-    return len(records), [records]
+def _as_rows(strings: fastrec.Bytes) -> Rows:
+    return Rows(len(strings), [strings])
 
 
-class Files(Node):
-    """Node over values that a function reads from files: lines or fixed-length records.
+class Files(Stage):
+    """Stage over values that a function reads from files: lines or fixed-length records.
 
     Parameters
     ----------
@@ -251,34 +240,16 @@ class Files(Node):
     def cardinality(self) -> int:
         return UNKNOWN
 
-    def values(self) -> Values:
-        def of_file(path: str) -> Values:
+    def start(self, ask: int) -> Pull:
+        def of_file(path: str) -> Iterator[Any]:
             with self._open(path) as file:
-                yield from zip(self._read(file, path), strict=True)
+                if self._read_blocks is None:
+                    yield from zip(self._read(file, path), strict=True)
+                else:
+                    yield from map(_as_rows, self._read_blocks(file))
 
-        return each_of_files(iter(self._paths), of_file, _errors.translated)
-
-    def blocks(self, count: int) -> Blocks | None:
-        read = self._read_blocks
-        if read is None:
-            return None
-
-        def of_file(path: str) -> Blocks:
-            rest: list[fastrec.Bytes] = []  # fewer than `count` values
-            with self._open(path) as file:
-                try:
-                    for found in read(file):
-                        block = joined([*rest, found])
-                        whole = len(block) - len(block) % count
-                        parts = (block[at : at + count] for at in range(0, whole, count))
-                        yield from map(_as_block, parts)
-                        rest = [block[whole:]]
-                except Exception:  # first yield what was read before the error
-                    yield from map(_as_block, filter(len, rest))
-                    raise
-            yield from map(_as_block, filter(len, rest))
-
-        return each_of_files(iter(self._paths), of_file, _errors.translated)
+        found = each_of_files(iter(self._paths), of_file, _errors.translated)
+        return Each(found) if self._read_blocks is None else chunks_of(found)
 
     def _open(self, path: str) -> Any:
         import gzip
@@ -321,11 +292,11 @@ def names_of(filenames: Any) -> list[str]:
 _MOST_BYTES = 2 << 30
 
 
-def plain_files(node: Node) -> list[str] | None:
-    """Return the record files of a node if every file can be opened by name."""
-    if not in_columns() or not isinstance(node, Records) or node.compression is not None:
+def plain_files(stage: Stage) -> list[str] | None:
+    """Return the record files of a stage if every file can be opened by name."""
+    if not in_columns() or not isinstance(stage, Records) or stage.compression is not None:
         return None
-    paths = node.fixed_paths
+    paths = stage.fixed_paths
     if not paths or not all(map(os.path.isfile, paths)):
         return None
     if sum(map(os.path.getsize, paths)) > _MOST_BYTES:
@@ -334,40 +305,27 @@ def plain_files(node: Node) -> list[str] | None:
     return None if any(map(reader.is_compressed, paths)) else paths
 
 
-def parsed_batches(node: Node, trace: Trace, size: int) -> Blocks | None:
-    """Return batches of `size` records, parsed as the first operation of `trace` requires.
+def parsed_rows(stage: Stage, trace: Trace, size: int) -> Each | Chunks | None:
+    """Begin an iteration over the rows of `stage` as the first operation of `trace` parses them.
 
-    Return None if the trace or the node requires anything else.
+    Return None if a Batcher cannot: the stage must have records of files, `size` of them requested
+    at a time, or batches of such records.
     """
-    if trace.parsing is None or (paths := plain_files(node)) is None:
+    from .batching import Batch
+
+    in_batches = type(stage) is Batch
+    if trace.parsing is None or not (in_batches or (size and not trace.is_large)):
         return None
-    return _batches(paths, trace.parsing, size)
+    if (paths := plain_files(stage.inputs[0] if in_batches else stage)) is None:
+        return None
+    if not isinstance(stage, Batch):
+        return chunks_of(_parsed(paths, trace.parsing, size))
+    rows = filter(stage.wanted, _parsed(paths, trace.parsing, stage.size))
+    return Each(tuple(batch.columns) for batch in rows)
 
 
-def _batches(paths: list[str], parsing: Any, size: int) -> Blocks:
+def _parsed(paths: list[str], parsing: Any, size: int) -> Iterator[Rows]:
     with fastrec.Batcher(paths, parsing.features, size) as batcher:
         for columns in batcher:
             found = parsing.columns(columns)
-            yield len(next(iter(columns.values()))), list(found)
-
-
-def with_fallback(fast: Iterator[T], slow: Callable[[], Iterator[T]]) -> Iterator[T]:
-    """Yield from `fast`; after its first failure, continue with `slow` and raise its errors."""
-    done = 0
-    rest: Iterator[T] | None = None
-
-    def step() -> T:
-        nonlocal done, rest
-        if rest is None:
-            try:
-                found = next(fast)
-            except StopIteration:
-                raise
-            except Exception:
-                rest = skipped(slow(), done, ELEMENTS)
-            else:
-                done += 1
-                return found
-        return next(rest)
-
-    return steps(step)
+            yield Rows(len(next(iter(columns.values()))), list(found))

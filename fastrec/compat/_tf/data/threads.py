@@ -19,8 +19,8 @@ import threading
 from typing import Any
 
 from ..seeds import is_looking_ahead
-from .pipeline import Node
-from .streams import Blocks, Values
+from .pipeline import Portion, Stage, in_columns
+from .streams import Each, Pull
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -196,16 +196,19 @@ class _Ahead:
             return item
 
 
-class Prefetch(Node):
-    """Node whose elements a thread makes ahead of time."""
+class Prefetch(Portion):
+    """Stage whose elements a thread makes ahead of time, unless rows are made ahead anyway."""
 
-    def __init__(self, node: Node, size: int | None) -> None:
-        super().__init__(node)
+    def __init__(self, stage: Stage, size: int | None) -> None:
+        super().__init__(stage)
         self._size = 2 if size is None or size < 0 else size
 
-    def values(self) -> Values:
-        stream = self.inputs[0].stream()
-        return _Ahead(stream, self._size) if self._size and not is_looking_ahead() else stream
-
-    def blocks(self, count: int) -> Blocks | None:
-        return self.inputs[0].blocks(count)
+    def start(self, ask: int) -> Pull:
+        stage = self.inputs[0]
+        if (
+            not self._size
+            or is_looking_ahead()
+            or (in_columns() and stage.pure and stage.runs_ahead)
+        ):
+            return super().start(ask)
+        return Each(_Ahead(stage.elements(), self._size))

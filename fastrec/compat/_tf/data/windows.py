@@ -13,23 +13,23 @@ from ..structure import LEAF
 from .batching import Batch
 from .functions import Scalar
 from .padding import PaddedBatch
-from .pipeline import INFINITE, UNKNOWN, Node
-from .streams import Value, Values, flattened, steps, taken
+from .pipeline import INFINITE, UNKNOWN, Stage
+from .streams import Each, Pull, Value, in_turn, of_values, steps
 
 
-class Window(Node):
-    """Node whose elements are datasets of up to `size` consecutive elements."""
+class Window(Stage):
+    """Stage whose elements are datasets of up to `size` consecutive elements."""
 
     def __init__(
         self,
-        node: Node,
+        stage: Stage,
         size: int,
         shift: int,
         stride: int,
         drop_remainder: bool,
-        make: Callable[[Node], Any],
+        make: Callable[[Stage], Any],
     ) -> None:
-        super().__init__(node)
+        super().__init__(stage)
         self._size, self._shift, self._stride, self._drop = size, shift, stride, drop_remainder
         self._make = make
 
@@ -50,19 +50,20 @@ class Window(Node):
         rest = total - ((self._size - 1) * self._stride + 1)
         return 0 if rest < 0 else rest // self._shift + 1
 
-    def values(self) -> Values:
+    def start(self, ask: int) -> Pull:
         reach = (self._size - 1) * self._stride + 1
-        stream = self.inputs[0].stream()
+        following = Each(self.inputs[0].elements())
         held: list[Value | Exception] = []  # an error is kept in the place of its element
         shift = 0
 
         def hold(count: int) -> None:
             while len(held) < count:
-                values, error = taken(stream, count - len(held))
-                held.extend(values)
-                if error is None:
+                rows = following(count - len(held))
+                if not rows:
                     return
-                held.append(error)
+                held.extend(rows.values())
+                if rows.error is not None:
+                    held.append(rows.error)
 
         def step() -> Value:
             nonlocal shift
@@ -75,7 +76,7 @@ class Window(Node):
                 raise StopIteration
             return self._window(picked)
 
-        return steps(step)
+        return Each(steps(step))
 
     def _window(self, picked: list[Value | Exception]) -> Value:
         values: list[Value] = []
@@ -90,8 +91,8 @@ class Window(Node):
         return tuple(map(self._make, parts))
 
 
-class _Held(Node):
-    """Node over elements that are already in memory."""
+class _Held(Stage):
+    """Stage over elements that are already in memory."""
 
     def __init__(self, structure: Any, specs: list[TypeSpec], values: list[Value]) -> None:
         super().__init__()
@@ -103,16 +104,19 @@ class _Held(Node):
     def cardinality(self) -> int:
         return len(self._values)
 
-    def values(self) -> Values:
-        return iter(self._values)
+    def _may_run_ahead(self) -> bool:
+        return False
+
+    def start(self, ask: int) -> Pull:
+        return Each(iter(self._values))
 
 
-class Bucketed(Node):
-    """Node that batches elements of similar length.
+class Bucketed(Stage):
+    """Stage that batches elements of similar length.
 
     Parameters
     ----------
-    node : Node
+    stage : Stage
     length : Scalar
         Returns the length of an element.
     boundaries : list of int
@@ -129,7 +133,7 @@ class Bucketed(Node):
 
     def __init__(
         self,
-        node: Node,
+        stage: Stage,
         length: Scalar,
         boundaries: Sequence[int],
         sizes: Sequence[int],
@@ -138,7 +142,7 @@ class Bucketed(Node):
         fill: bool,
         drop_remainder: bool,
     ) -> None:
-        super().__init__(node)
+        super().__init__(stage)
         if len(sizes) != len(boundaries) + 1:
             raise ValueError(
                 f"`len(bucket_batch_sizes)` must equal `len(bucket_boundaries) + 1` but "
@@ -147,9 +151,9 @@ class Bucketed(Node):
             )
         self._length, self._boundaries, self._sizes = length, list(boundaries), list(sizes)
         self._batches = [
-            Batch(node, size, drop_remainder)
+            Batch(stage, size, drop_remainder)
             if shapes is None
-            else PaddedBatch(node, size, drop_remainder, self._filled(shapes, i, fill), padding)
+            else PaddedBatch(stage, size, drop_remainder, self._filled(shapes, i, fill), padding)
             for i, size in enumerate(sizes)
         ]
         self._fill, self._drop = fill, drop_remainder
@@ -172,13 +176,13 @@ class Bucketed(Node):
     def cardinality(self) -> int:
         return INFINITE if self.inputs[0].cardinality() == INFINITE else UNKNOWN
 
-    def values(self) -> Values:
+    def start(self, ask: int) -> Pull:
         stream = self._length.beside(self.inputs[0])
         held: list[list[Value]] = [[] for _ in self._sizes]
 
         def batch(bucket: int) -> Value:
             group, held[bucket] = held[bucket], []
-            return self._batches[bucket]._group(group)
+            return self._batches[bucket]._group(of_values(group))
 
         def step() -> Value:
             for length, value in stream:
@@ -191,7 +195,7 @@ class Bucketed(Node):
                     return batch(bucket)
             raise StopIteration
 
-        return steps(step)
+        return Each(steps(step))
 
     def _bucket(self, length: int) -> int:
         bucket = bisect.bisect_right(self._boundaries, length)
@@ -203,30 +207,30 @@ class Bucketed(Node):
         return bucket
 
 
-class GroupedByKey(Node):
-    """Node that groups elements by key and reduces each group with a function.
+class GroupedByKey(Stage):
+    """Stage that groups elements by key and reduces each group with a function.
 
     Parameters
     ----------
-    node : Node
+    stage : Stage
     key : Scalar
         Returns the key of an element.
     reduced : callable
-        Takes a key and a node of elements; returns the reduced node.
+        Takes a key and a stage of elements; returns the reduced stage.
     size : callable
         Takes a key; returns how many elements to reduce at a time.
     """
 
     def __init__(
         self,
-        node: Node,
+        stage: Stage,
         key: Scalar,
-        reduced: Callable[[int, Node], Node],
+        reduced: Callable[[int, Stage], Stage],
         size: Callable[[int], int],
     ) -> None:
-        super().__init__(node)
+        super().__init__(stage)
         self._key, self._reduced, self._size = key, reduced, size
-        self._sample = reduced(0, _Held(node.structure, node.specs, []))
+        self._sample = reduced(0, _Held(stage.structure, stage.specs, []))
 
     @property
     def structure(self) -> Any:
@@ -243,16 +247,16 @@ class GroupedByKey(Node):
     def cardinality(self) -> int:
         return INFINITE if self.inputs[0].cardinality() == INFINITE else UNKNOWN
 
-    def values(self) -> Values:
+    def start(self, ask: int) -> Pull:
         stream = self._key.beside(self.inputs[0])
         held: dict[int, list[Value]] = {}
 
-        def reduced(key: int) -> Values:
-            node = self.inputs[0]
-            group = _Held(node.structure, node.specs, held.pop(key))
-            return self._reduced(key, group).stream()
+        def reduced(key: int) -> Pull:
+            stage = self.inputs[0]
+            group = _Held(stage.structure, stage.specs, held.pop(key))
+            return self._reduced(key, group).ahead(ask)
 
-        def step() -> Values:
+        def step() -> Pull:
             for key, value in stream:
                 size = self._size(key)
                 if size < 1:
@@ -264,4 +268,4 @@ class GroupedByKey(Node):
                 raise StopIteration
             return reduced(min(held))
 
-        return flattened(steps(step))
+        return in_turn(steps(step))
