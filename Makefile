@@ -67,7 +67,7 @@ WITHOUT_pyarrow = tests/arrow tests/tables
 WITHOUT_obstore = tests/project/test_mistakes.py tests/storage
 WITHOUT_PIL = tests/images tests/demo tests/cli/test_command_line_page.py tests/project/test_mistakes.py
 WITHOUT_fsspec = tests/storage/test_store_errors.py tests/storage/test_remote_libraries.py
-WITHOUT_OTHERS = tests/records/test_zstd.py tests/records/test_output_rules.py tests/cli/test_in_a_shell.py \
+WITHOUT_OTHERS = tests/records/test_zstd.py tests/cli/test_output_rules.py tests/cli/test_in_a_shell.py \
     tests/cli/test_cli.py tests/cli/test_hostile_files.py
 WITHOUT = $(patsubst WITHOUT_%,%,$(filter-out %_OTHERS,$(filter WITHOUT_%,$(.VARIABLES))))
 without: $(WITHOUT:%=without-%)

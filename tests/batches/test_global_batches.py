@@ -136,7 +136,7 @@ def test_each_global_step_has_the_same_records(
         check_last(order, steps[-1], alone[order][-1])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(deadline=None)
 @given(
     order=st.sampled_from([name for name in ORDERS if "across" not in name]),
     worlds=st.lists(st.sampled_from(WORLDS), min_size=2, max_size=3),

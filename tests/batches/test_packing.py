@@ -372,7 +372,7 @@ def test_wrong_options_say_what_is_wrong(
 SIZES = st.lists(st.integers(0, 40), max_size=30)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=4 * settings().max_examples, deadline=None)
 @given(SIZES, st.integers(1, 16), st.sampled_from(FITS), st.sampled_from([0, 1, 3]),
        st.sampled_from(["split", "drop"]), st.integers(0, 2**64 - 1))  # fmt: skip
 def test_plans_have_each_token_once_in_rows_that_have_space(

@@ -155,7 +155,7 @@ def test_a_file_that_is_cut_off_or_too_large_is_not_copied() -> None:
     assert copied(file, 3, max_pixels=6) is not None
 
 
-@settings(max_examples=300)
+@settings(max_examples=5 * settings().max_examples)
 @given(st.data())
 def test_a_changed_file_that_is_copied_has_the_pixels_of_pillow(data: st.DataObject) -> None:
     order, rows_per_strip = data.draw(st.sampled_from("<>")), data.draw(st.integers(1, 3))

@@ -176,7 +176,7 @@ ROW = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(deadline=None)
 @given(st.lists(ROW, min_size=1, max_size=20), CONDITIONS)
 def test_a_condition_holds_for_the_same_records_on_columns_and_on_records(
     tmp_path_factory: pytest.TempPathFactory, rows: list[dict[str, Any]], condition: str

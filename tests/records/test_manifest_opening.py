@@ -323,7 +323,7 @@ _VALUES = st.one_of(
 )  # fmt: skip
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=4 * settings().max_examples)
 @given(st.dictionaries(st.sampled_from(["name", "records", "size", "crc32c", "x"]), _VALUES))
 def test_any_entry_is_taken_as_it_is_or_refused(entry: dict[str, Any]) -> None:
     good = {"name": "a", "records": 1, "size": 17, "crc32c": "0000abcd"}
@@ -331,7 +331,7 @@ def test_any_entry_is_taken_as_it_is_or_refused(entry: dict[str, Any]) -> None:
     check_text(text.encode())
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=5 * settings().max_examples)
 @given(st.integers(0, 2**32), st.integers(1, 4))
 def test_any_bytes_are_refused_or_make_sense(seed: int, times: int) -> None:
     random = np.random.default_rng(seed)

@@ -169,7 +169,7 @@ def test_an_option_that_is_no_word_is_refused(folder: Path) -> None:
             read("t-*", shards=4)
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=5 * settings().max_examples)
 @given(
     count=st.integers(1, 12),
     first=st.integers(0, 1),

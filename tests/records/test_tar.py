@@ -98,7 +98,7 @@ _FILES = st.tuples(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(deadline=None)
 @given(st.lists(_FILES, min_size=1, max_size=12), st.sampled_from(FORMATS))
 def test_samples_are_grouped_as_webdataset_groups_them(files: list[Any], form: int) -> None:
     members = [(f"{folder}{stem}{end}", content) for folder, stem, end, content in files]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Objects are replaced by the rules for files: see tests/records/test_output_rules.py."""
+"""Objects are replaced by the rules for files: see tests/cli/test_output_rules.py."""
 
 from __future__ import annotations
 

@@ -376,7 +376,7 @@ def transposed_records(data: bytes, count: int, size: int) -> list[bytes]:
     return _core.riegeli_records(TRANSPOSED, count, size, data, expand)
 
 
-@settings(max_examples=100)
+@settings(max_examples=2 * settings().max_examples)
 @given(st.data())
 def test_any_transposed_data_is_records_or_an_error(data: Any) -> None:
     chunk, count, size = transposed()
