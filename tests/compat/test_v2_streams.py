@@ -95,3 +95,57 @@ def test_another_thread_that_looks_ahead_does_not_change_seeds() -> None:
     with looking_ahead(), ThreadPoolExecutor(1) as pool:
         elements = pool.submit(lambda: [list(shuffled.as_numpy_iterator()) for _ in range(2)])
         assert elements.result() == wanted
+
+
+@pytest.mark.parametrize(
+    "between",
+    [
+        lambda d: d.filter(lambda x: x % 3 != 1),
+        lambda d: d.shard(2, 1).enumerate().map(lambda _, x: x),
+        lambda d: tf.data.Dataset.zip((d, tf.data.Dataset.range(4))).map(lambda x, _: x),
+        lambda d: d.take(7).skip(2).repeat(2),
+    ],
+)
+def test_effects_happen_no_earlier_than_in_plain_execution(between: Any) -> None:
+    def effects(lowered: bool) -> list[Any]:
+        done: list[Any] = []
+
+        def shown(x: Any) -> Any:
+            done.append(int(x))
+            return x
+
+        def called(x: Any) -> Any:
+            return tf.ensure_shape(tf.numpy_function(shown, [x], tf.int64), [])
+
+        numbers = tf.data.Dataset.range(12).map(called).map(lambda x: x + 12 // (x - 9) * 0)
+        before = tf.data.set_lowering(lowered)
+        try:
+            rows = iter(between(numbers).batch(2))
+            for _ in range(20):
+                try:
+                    done.append(next(rows).numpy().tolist())
+                except tf.errors.InvalidArgumentError:
+                    done.append("error")
+                except StopIteration:
+                    done.append("end")
+        finally:
+            tf.data.set_lowering(before)
+        return done
+
+    assert effects(True) == effects(False)
+
+
+def test_a_zip_that_has_ended_has_no_more_effects() -> None:
+    done: list[int] = []
+
+    def shown(x: Any) -> Any:
+        done.append(int(x))
+        return x
+
+    def called(x: Any) -> Any:
+        return tf.numpy_function(shown, [x], tf.int64)
+
+    numbers = tf.data.Dataset.range(9).map(called)
+    pairs = iter(tf.data.Dataset.zip((numbers, tf.data.Dataset.range(3))).batch(2))
+    assert [y.numpy().tolist() for _, y in pairs] == [[0, 1], [2]]
+    assert done == [0, 1, 2, 3]  # the first input is asked before the second one ends
