@@ -260,3 +260,15 @@ def test_ways_draw_the_same_in_blocks_and_one_by_one(late: str | None) -> None:
     assert blocks == [float(x) for x in numbers]
     assert len(set(blocks)) == 70
     assert min(blocks) < 0 < max(blocks)
+
+
+def test_uses_of_a_shuffle_draw_their_seeds_when_they_start() -> None:
+    tf.random.set_seed(11)
+    parts = [
+        tf.data.Dataset.range(30).filter(lambda x, k=k: x % 3 == k).repeat().shuffle(5, seed=k)
+        for k in range(3)
+    ]
+    chosen = tf.data.Dataset.choose_from_datasets(parts, tf.data.Dataset.range(3).repeat(10))
+    pairs = tf.data.Dataset.zip((chosen, chosen.skip(1))).take(6)
+    expected = [(3, 4), (10, 11), (14, 0), (0, 13), (13, 5), (2, 15)]
+    assert [(int(a), int(b)) for a, b in pairs] == expected

@@ -24,7 +24,7 @@ from ..width import AHEAD, READ_BYTES
 from .mapping import Map
 from .pipeline import UNKNOWN, Stage, in_columns
 from .sources import Slices, plain_files
-from .streams import Attempted, Each, Pull, Rows, Value, chunks_of
+from .streams import Attempted, Each, Pull, Rows, Value, chunks_of, flattened
 
 
 class Shuffle(Stage):
@@ -38,8 +38,14 @@ class Shuffle(Stage):
             raise invalid("buffer_size must be greater than zero or UNKNOWN_CARDINALITY")
         self._size, self._seeds = size, SeedSource(seed, reshuffle)
 
-    def _shuffled(self, items: Iterator[Any]) -> Iterator[Any]:
-        return ring_shuffled(items, self._size, self._seeds)
+    def _shuffled(self, items: Callable[[], Iterator[Any]]) -> Iterator[Any]:
+        """Iterate over `items()` in a new order.
+
+        As in TensorFlow, this draws its seeds at the start, and begins the iteration over its input
+        with the first element. So all uses of a dataset draw their seeds in TensorFlow's order.
+        """
+        seeds = self._seeds()
+        return ring_shuffled(flattened(items() for _ in range(1)), self._size, lambda: seeds)
 
     def spend_seeds(self) -> None:
         self._seeds()
@@ -68,13 +74,15 @@ class Shuffle(Stage):
     def start(self, ask: int) -> Pull:
         if in_columns() and enabled("shuffle first") and self.runs_ahead:
             return self._with_maps_last.start(ask)
-        return Each(self._shuffled(self.inputs[0].elements()))
+        return Each(self._shuffled(self.inputs[0].elements))
 
 
 class _Reordered(Stage):
     """Stage that reorders its input's elements."""
 
-    def __init__(self, stage: Stage, reorder: Callable[[Iterator[Any]], Iterator[Any]]) -> None:
+    def __init__(
+        self, stage: Stage, reorder: Callable[[Callable[[], Iterator[Any]]], Iterator[Any]]
+    ) -> None:
         super().__init__(stage)
         self._reorder = reorder
 
@@ -90,7 +98,7 @@ class _Reordered(Stage):
             return self._picked(stage, ask)
         paths = plain_files(stage)
         pull = None if paths is None else self._read(paths, ask)
-        return pull or Each(self._reorder(stage.elements()))
+        return pull or Each(self._reorder(stage.elements))
 
     def _read(self, paths: list[str], ask: int) -> Pull | None:
         """Read records in the order of their shuffled numbers, so that the buffer holds numbers.
@@ -130,6 +138,6 @@ class _Reordered(Stage):
 
     def _numbers(self, total: int, ask: int) -> Pull:
         """Begin an iteration over the numbers of elements in the new order."""
-        numbers = self._reorder(iter(range(total)))
+        numbers = self._reorder(lambda: iter(range(total)))
         chunks = iter(lambda: list(itertools.islice(numbers, ask)), [])
         return chunks_of(Rows(len(chunk), [chunk]) for chunk in chunks)
