@@ -133,7 +133,11 @@ def make_files(folder: Path) -> Files:
             folder,
             "small",
             (
-                {"image": draw.integers(0, 256, 3072, np.uint8).tobytes(), "label": [n % 10]}
+                {
+                    "image": draw.integers(0, 256, 3072, np.uint8).tobytes(),
+                    "label": [n % 10],
+                    "size": [32],
+                }
                 for n in range(SMALL)
             ),
         ),

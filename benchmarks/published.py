@@ -215,6 +215,25 @@ def cifar_train(tf: Any, files: Files) -> Any:
     return dataset.shuffle(1000, seed=3).map(change, AUTOTUNE).batch(128, drop_remainder=True)
 
 
+def faded(tf: Any, files: Files) -> Any:
+    """Images whose size is in the record, faded into those of half the size, as StyleGAN's."""
+
+    def parse(record: Any) -> Any:
+        kinds = {
+            "image": tf.io.FixedLenFeature([], tf.string),
+            "size": tf.io.FixedLenFeature([], tf.int64),
+        }
+        found = tf.io.parse_single_example(record, kinds)
+        size, half = found["size"], found["size"] // 2
+        pixels = tf.io.decode_raw(found["image"], tf.uint8)
+        image = tf.cast(tf.reshape(pixels, tf.stack([size, size, 3])), tf.float32) / 127.5 - 1.0
+        coarse = tf.reshape(image, tf.stack([half, 2, half, 2, 3]))
+        coarse = tf.tile(tf.reduce_mean(coarse, axis=[1, 3], keepdims=True), [1, 2, 1, 2, 1])
+        return image + (tf.reshape(coarse, tf.shape(image)) - image) * 0.3
+
+    return tf.data.TFRecordDataset(files["small"]).map(parse, AUTOTUNE).batch(128)
+
+
 # Text and tables.
 
 
@@ -485,6 +504,7 @@ PROGRAMS: dict[str, Program] = {
     "NeRF, rays": ("2", False, rays),
     "CIFAR, evaluation": ("2", False, cifar_eval),
     "CIFAR, training": ("2", True, cifar_train),
+    "StyleGAN, faded images": ("2", False, faded),
     "translation, padded": ("2", False, translation),
     "translation, tf.pad": ("2", False, padded_texts),
     "Winograd schemas, patterns": ("2", False, schemas),

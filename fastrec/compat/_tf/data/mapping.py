@@ -22,7 +22,7 @@ from ..specs import TypeSpec
 from ..structure import LEAF, pack
 from ..tracing.calls import Called, drawing
 from ..tracing.trace import Into, Trace
-from ..width import AHEAD, BEFORE_LARGE, DRAWS, READ, limited_rows
+from ..width import AHEAD, BEFORE_LARGE, DRAWS, READ, SMALL_BYTES, limited_rows
 from .functions import Function, PerElement, failed
 from .pipeline import INFINITE, UNKNOWN, Portion, Stage, in_columns, loose_spec, lowering
 from .rooms import Padded, Place, Row, columns_of, places
@@ -241,7 +241,20 @@ class Map(Portion):
         return workers(self.parallel, self.trace.is_waiting)
 
     def _may_run_ahead(self) -> bool:
-        return self.pure and not self.trace.is_large and super()._may_run_ahead()
+        return self.pure and not self._is_large and super()._may_run_ahead()
+
+    @functools.cached_property
+    def _is_large(self) -> bool:
+        """Whether rows are best made one by one; if sizes are unknown, the first row decides."""
+        trace = self.trace
+        if not trace.may_be_small or not self.pure or not in_columns():
+            return trace.is_large
+        try:
+            with looking_ahead():
+                value = first(self.inputs[0].elements())
+            return value is None or trace.bytes_made(value) > SMALL_BYTES
+        except Exception:  # the iteration raises it in its place
+            return True
 
     def start(self, ask: int, padded: Mapping[int, Padded] | None = None) -> Pull:
         """Begin an iteration.
@@ -253,7 +266,9 @@ class Map(Portion):
             If rows are requested for a batch: the padded shapes of parts, as for :class:`.Room`.
         """
         trace = self.trace
-        parsed = parsed_rows(self.inputs[0], trace, ask if padded is not None else 0)
+        parsed = parsed_rows(
+            self.inputs[0], trace, ask if padded is not None else 0, self._is_large
+        )
         if parsed is None:
             return self._start(ask, padded)
         after = self.over(self.inputs[0], trace.after_parsing)
@@ -265,8 +280,8 @@ class Map(Portion):
         return with_fallback(fast, lambda: self._start(ask, padded))
 
     def _start(self, ask: int, padded: Mapping[int, Padded] | None) -> Pull:
-        if ask == 1 or not lowering() or not self.trace.is_pure or self.trace.is_large:
-            if padded is not None and lowering() and self.trace.is_large:
+        if ask == 1 or not lowering() or not self.trace.is_pure or self._is_large:
+            if padded is not None and lowering() and self._is_large:
                 return self._in_places(ask, padded)
             return Each(in_order(self._run, self._rows(), self._workers()))
         return self._many(self.inputs[0].start(ask))

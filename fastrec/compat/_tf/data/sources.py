@@ -305,7 +305,7 @@ def plain_files(stage: Stage) -> list[str] | None:
     return None if any(map(reader.is_compressed, paths)) else paths
 
 
-def parsed_rows(stage: Stage, trace: Trace, size: int) -> Each | Chunks | None:
+def parsed_rows(stage: Stage, trace: Trace, size: int, is_large: bool) -> Each | Chunks | None:
     """Begin an iteration over the rows of `stage` as the first operation of `trace` parses them.
 
     Return None if a Batcher cannot: the stage must have records of files, `size` of them requested
@@ -314,7 +314,7 @@ def parsed_rows(stage: Stage, trace: Trace, size: int) -> Each | Chunks | None:
     from .batching import Batch
 
     in_batches = type(stage) is Batch
-    if trace.parsing is None or not (in_batches or (size and not trace.is_large)):
+    if trace.parsing is None or not (in_batches or (size and not is_large)):
         return None
     if (paths := plain_files(stage.inputs[0] if in_batches else stage)) is None:
         return None

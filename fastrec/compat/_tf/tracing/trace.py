@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..columns import size_of
+from ..columns import column_of, size_of
 from ..ops import Block, Draw, Parsing
 from ..specs import TensorSpec, TypeSpec
 from ..width import LARGE, LARGE_PIXELS
@@ -60,6 +60,8 @@ class Trace:
     is_large : bool
         Whether elements are images or similarly large. They are best processed one by one, because
         a block of them exceeds the processor's cache, and a call is cheap in comparison.
+    may_be_small : bool
+        Whether `is_large` follows only from unknown sizes; :meth:`bytes_made` then tells.
     made : int, optional
         If set, it is increased by the bytes of each created column, except for views.
 
@@ -87,7 +89,8 @@ class Trace:
             self.nodes = live(moved_to_front(self.nodes, self.outputs, specs), self.outputs)
         references = [ref for node in self.nodes for ref in node.inputs] + self.outputs
         self._find_draws(recording, {slot for is_slot, slot in references if is_slot})
-        self.is_large = self._makes_large(specs)
+        self.is_large = self._makes_large(specs, _is_image)
+        self.may_be_small = self.is_large and not self._makes_large(specs, _is_known_image)
         self._specs = specs
         self._fuse()
 
@@ -242,9 +245,20 @@ class Trace:
         """Whether an operation may wait for a file or for Python code."""
         return any(node.op.name == "ReadFile" or not node.op.pure for node in self.nodes)
 
-    def _makes_large(self, specs: Sequence[TypeSpec]) -> bool:
+    def bytes_made(self, values: Sequence[Any]) -> int:
+        """Return the bytes of all values that the trace creates for an element."""
+        self.made = 0
+        self.run_block(1, [column_of([value]) for value in values])
+        made, self.made = self.made, None
+        return made
+
+    def _makes_large(self, specs: Sequence[TypeSpec], is_image: Callable[[TypeSpec], bool]) -> bool:
         """Return whether any value is large; natively parsed arrays count only as images."""
-        large = _is_image if self.parsing is not None else _is_large
+
+        def large(spec: TypeSpec) -> bool:
+            return is_image(spec) or (not parses and _has_many(spec))
+
+        parses = self.parsing is not None
         found = {slot for slot in self.values if large(specs[slot])}
         for node in self.nodes:
             if node.op.large:
@@ -328,17 +342,30 @@ class Trace:
 
 
 def _is_large(spec: TypeSpec) -> bool:
+    return _is_image(spec) or _has_many(spec)
+
+
+def _has_many(spec: TypeSpec) -> bool:
+    """Return whether a value is known to store many numbers; a sparse tensor stores few."""
     is_stored = isinstance(spec, TensorSpec) and spec.dtype.name != "string"
-    count = spec.shape.num_elements() if is_stored else None  # a sparse tensor stores few of them
-    return _is_image(spec) or (count is not None and count >= LARGE)
+    count = spec.shape.num_elements() if is_stored else None
+    return count is not None and count >= LARGE
 
 
 def _is_image(spec: TypeSpec) -> bool:
+    """Return whether a value is an image that is large or of unknown size."""
+    sizes = spec.shape.sizes
+    if sizes is None or len(sizes) != 3 or spec.dtype.name == "string":
+        return False
+    return None in sizes[:2] or _is_known_image(spec)
+
+
+def _is_known_image(spec: TypeSpec) -> bool:
     sizes = spec.shape.sizes
     if sizes is None or len(sizes) != 3 or spec.dtype.name == "string":
         return False
     rows, columns, _ = sizes
-    return rows is None or columns is None or rows * columns >= LARGE_PIXELS
+    return rows is not None and columns is not None and rows * columns >= LARGE_PIXELS
 
 
 def traced(
