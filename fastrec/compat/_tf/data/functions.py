@@ -58,6 +58,24 @@ def explain(function: Callable[..., Any], error: Exception) -> None:
     )
 
 
+def explain_way(trace: Trace, way: str) -> None:
+    """Write to standard error how the rows of a traced function are made.
+
+    Parameters
+    ----------
+    trace : Trace
+    way : str
+        The end of a sentence that begins with the name of the function.
+    """
+    function = trace.function
+    code = getattr(function, "__code__", None)
+    rules = f"; rules: {', '.join(trace.rules)}" if trace.rules else ""
+    _tell(
+        f"{getattr(function, '__qualname__', 'a function')} {way}{rules}",
+        (code.co_filename, code.co_firstlineno) if code else None,
+    )
+
+
 def explain_step(name: str, reason: str, origin: tuple[str, int] | None) -> None:
     """Write to standard error why an operation of a queue runner runs once for each record.
 
@@ -247,7 +265,9 @@ class Function:
         answers: Sequence[bool] | None = None,
         function: Callable[..., Any] | None = None,
     ) -> tuple[Trace, Any]:
-        return traced(function or self.function, specs, self.arguments, _as_results, answers)
+        found = traced(function or self.function, specs, self.arguments, _as_results, answers)
+        found[0].function = self.function
+        return found
 
 
 CALLERS.add(Function.__call__.__code__)

@@ -21,9 +21,9 @@ from ..seeds import kept_for_run, looking_ahead
 from ..specs import TypeSpec
 from ..structure import LEAF, pack
 from ..tracing.calls import Called, drawing
-from ..tracing.trace import Into, Trace
+from ..tracing.trace import Into, Trace, names_of
 from ..width import AHEAD, BEFORE_LARGE, DRAWS, READ, SMALL_BYTES, limited_rows
-from .functions import Function, PerElement, failed
+from .functions import Function, PerElement, explain_way, explaining, failed
 from .pipeline import INFINITE, UNKNOWN, Portion, Stage, in_columns, loose_spec, lowering
 from .rooms import Padded, Place, Row, columns_of, places
 from .sources import parsed_rows
@@ -271,6 +271,8 @@ class Map(Portion):
         )
         if parsed is None:
             return self._start(ask, padded)
+        if explaining():
+            explain_way(trace, f"reads records that a Batcher parses: {names_of(trace.columns)}")
         after = self.over(self.inputs[0], trace.after_parsing)
         fast: Pull = (
             Each(map(after.trace, parsed.values))
@@ -281,10 +283,30 @@ class Map(Portion):
 
     def _start(self, ask: int, padded: Mapping[int, Padded] | None) -> Pull:
         if ask == 1 or not lowering() or not self.trace.is_pure or self._is_large:
+            if explaining():
+                self._explain_rows(ask)
             if padded is not None and lowering() and self._is_large:
                 return self._in_places(ask, padded)
             return Each(in_order(self._run, self._rows(), self._workers()))
+        if explaining():
+            explain_way(self.trace, f"makes {ask} rows together: {names_of(self.trace.columns)}")
         return self._many(self.inputs[0].start(ask))
+
+    def _explain_rows(self, ask: int) -> None:
+        """Tell why rows are made one by one, and how."""
+        trace, workers = self.trace, self._workers()
+        reasons = [
+            (ask == 1, "one is requested at a time"),
+            (not lowering(), "columns are disabled"),
+            (not trace.is_pure, "it has effects"),
+            (True, "they are large"),
+        ]
+        why = next(text for applies, text in reasons if applies)
+        threads = f", in {workers} threads if they save time" if workers > 1 else ""
+        early, late = trace.divided or (None, trace)
+        first = f"{names_of(early.columns)} for {BEFORE_LARGE} rows, then " if early else ""
+        nodes = late.fused if lowering() else late.nodes
+        explain_way(trace, f"makes rows one by one ({why}){threads}: {first}{names_of(nodes)}")
 
     def _many(self, following: Pull) -> Pull:
         """Compute many rows together, limited by the size of the processor's cache."""
@@ -406,7 +428,11 @@ class Filter(Portion):
 
     def start(self, ask: int) -> Pull:
         trace = self._trace
-        if ask == 1 or trace is None or not self.pure or not lowering():
+        alone = ask == 1 or not self.pure or not lowering()
+        if trace is not None and explaining():
+            way = "one row at a time" if alone else f"{ask} rows together"
+            explain_way(trace, f"decides about {way}: {names_of(trace.columns)}")
+        if alone or trace is None:
             return Each(filter(self._keeps, self.inputs[0].elements()))
 
         def of_rows(rows: Rows) -> Rows:

@@ -60,6 +60,10 @@ class Trace:
     is_large : bool
         Whether elements are images or similarly large. They are best processed one by one, because
         a block of them exceeds the processor's cache, and a call is cheap in comparison.
+    rules : list of str
+        Names of the rewrite rules that changed the trace; see :mod:`.rules`.
+    function : callable, optional
+        The program's function that was traced, for messages.
     may_be_small : bool
         Whether `is_large` follows only from unknown sizes; :meth:`bytes_made` then tells.
     made : int, optional
@@ -85,14 +89,23 @@ class Trace:
         ]
         self._recorded = len(specs)
         self.nodes = live(known, self.outputs)
+        self.rules: list[str] = []
+        self.function: Callable[..., Any] | None = None
         if enabled("shapes first"):
-            self.nodes = live(moved_to_front(self.nodes, self.outputs, specs), self.outputs)
+            moved = live(moved_to_front(self.nodes, self.outputs, specs), self.outputs)
+            self.nodes = self._noted("shapes first", self.nodes, moved)
         references = [ref for node in self.nodes for ref in node.inputs] + self.outputs
         self._find_draws(recording, {slot for is_slot, slot in references if is_slot})
         self.is_large = self._makes_large(specs, _is_image)
         self.may_be_small = self.is_large and not self._makes_large(specs, _is_known_image)
         self._specs = specs
         self._fuse()
+
+    def _noted(self, rule: str, before: list[Node], after: list[Node]) -> list[Node]:
+        """Return the operations `after` a rule, and note the rule if it changed them."""
+        if rule not in self.rules and names_of(before) != names_of(after):
+            self.rules.append(rule)
+        return after
 
     def over(
         self, nodes: Sequence[Node], given: Sequence[int], outputs: Sequence[tuple[bool, Any]]
@@ -129,7 +142,8 @@ class Trace:
         def joined(nodes: Sequence[Node]) -> list[Node]:
             if not enabled("formulas"):
                 return list(nodes)
-            return with_formulas(nodes, self.outputs, specs, spec_of)
+            found = with_formulas(nodes, self.outputs, specs, spec_of)
+            return self._noted("formulas", list(nodes), found)
 
         if not self.is_large and all(spec.shape.ndims not in (3, 4) for spec in specs):
             if self.is_pure and len(self.nodes) > 1:
@@ -140,7 +154,8 @@ class Trace:
         def chained(nodes: Sequence[Node], kind: type[Any]) -> list[Node]:
             if not enabled("pixels"):
                 return joined(nodes)
-            return joined(fused(nodes, self.outputs, specs, spec_of, kind))
+            found = fused(nodes, self.outputs, specs, spec_of, kind)
+            return joined(self._noted("pixels", list(nodes), found))
 
         self.columns = chained(self._with_images(), Distortion)
         if self.is_pure:
@@ -150,7 +165,9 @@ class Trace:
         """Return the operations, with raw images read as such."""
         from .rules import with_images
 
-        return with_images(self.nodes, self.outputs) if enabled("raw images") else self.nodes
+        if not enabled("raw images"):
+            return self.nodes
+        return self._noted("raw images", self.nodes, with_images(self.nodes, self.outputs))
 
     def _find_draws(self, recording: Recording, needed: set[int]) -> None:
         """Find the operations that decide which parts of the function draw numbers."""
@@ -227,6 +244,7 @@ class Trace:
             return None
         references = [ref for node in late for ref in node.inputs] + self.outputs
         carried = sorted(ready.intersection(slot for is_slot, slot in references if is_slot))
+        self.rules.append("small together")
         first = self.over(early, self.given, [(True, slot) for slot in carried])
         return first, self.over(late, carried, self.outputs)
 
@@ -339,6 +357,11 @@ class Trace:
         """Run the trace on Blocks; return Blocks."""
         with np.errstate(all="ignore"):
             return self._program("columns").run(count, given)
+
+
+def names_of(nodes: Sequence[Node]) -> str:
+    """Return the names of operations; those of a fused operation are joined by plus signs."""
+    return ", ".join(node.op.name for node in nodes)
 
 
 def _is_large(spec: TypeSpec) -> bool:
