@@ -21,7 +21,7 @@ DRAWS = 1 << 16  # most random numbers to draw ahead of time
 TOGETHER = 4  # fewest elements of a loop to run together
 SOURCE, SOURCE_BYTES = 512, 1 << 21  # records of a reader to read together, and their bytes
 LARGE_PIXELS, LARGE = 1 << 14, 1 << 16  # pixels and numbers of elements that run one by one
-SMALL_BYTES = 1 << 18  # of all values made for a row, up to which rows of unknown size are small
+SMALL_BYTES = 1 << 18  # most bytes of all values made for a row that counts as small
 _CACHE = 1 << 20  # bytes of the results of a block that is requested for batches
 _LIMIT = 1 << 22  # bytes of the results of a block that is larger than expected
 

@@ -47,7 +47,7 @@ class SessionOp(Op):
     drawing: Any = None
 
     def __init__(self, name: str, kernel: Kernel, pure: bool = True, blocking: bool = False):
-        # Only these attributes differ from those of the class: graphs have thousands of operations.
+        # Instances store only these attributes, because graphs have thousands of operations.
         vars(self).update(name=name, kernel=kernel, pure=pure, blocking=blocking)
 
 

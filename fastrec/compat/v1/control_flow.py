@@ -125,7 +125,7 @@ class Branch:
     Attributes
     ----------
     inside : tuple of Operation
-        The operations, in an order in which they can run.
+        The operations; each follows the operations that it uses.
     arguments : tuple of Tensor
         The tensors that the kernel supplies.
     captured : list of Tensor

@@ -409,7 +409,7 @@ class PerElement(ABC):
         except Exception:  # calling it with each element finds the one that fails
             return self._each(rows.elements())
         known = itertools.chain(map(self.kind, results.tolist()), itertools.repeat(0))
-        return zip(known, rows.elements(), strict=False)  # an error has no result
+        return zip(known, rows.elements(), strict=False)  # an error follows the last result
 
 
 class Scalar(PerElement):

@@ -216,7 +216,7 @@ class Map(Portion):
         super().__init__(stage)
         self.trace, self._structure, self.parallel = trace, structure, parallel
         self._name = name  # used in messages
-        self._most = READ  # rows to compute together, of which the results stay in a cache
+        self._most = READ  # rows to compute together; their results stay in a cache
         self._spares: dict[int, _core.Spares] = {}
 
     structure = property(lambda self: self._structure)
@@ -351,7 +351,7 @@ class Map(Portion):
             row, place = job
             return place, place.put(self._run(row, place.part))
 
-        # An element that raises takes no row.
+        # An element that raises an error leaves its row to the next one.
         jobs = zip(self._rows(), places(ask, self._spares, padded), strict=False)
         each = Each(in_order(put, jobs, self._workers()))
 

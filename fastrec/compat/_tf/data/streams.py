@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rows, and the iterations that stages answer requests for rows with.
 
-An iteration is a function that takes how many rows are wanted now. It returns at least one row or
-an error, unless the stage has ended, and never more rows than were asked for: where functions have
-effects, a stage asks for a row only when it is needed. As in TensorFlow, an error takes the place
+An iteration is a function that takes the number of wanted rows. It returns at least one row or an
+error, unless the stage has ended, and at most the wanted number of rows: where functions have
+effects, a stage requests a row only when it is needed. As in TensorFlow, an error takes the place
 of one row, and the next request continues after it.
 """
 
@@ -42,7 +42,7 @@ class Rows:
     ----------
     count : int
     error : Exception, optional
-        Takes the place of the row after the last; it counts as a row that was asked for.
+        Takes the place of the row after the last; it counts as a requested row.
     """
 
     __slots__ = ("_columns", "_values", "count", "error")
@@ -186,7 +186,7 @@ class Chunks:
     Parameters
     ----------
     more : callable
-        Takes how many rows are wanted; returns any number, or raises the error of the next row.
+        Takes the number of wanted rows; returns any number, or raises the error of the next row.
         No rows, or StopIteration, are the end.
     """
 

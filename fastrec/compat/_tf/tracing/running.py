@@ -38,7 +38,7 @@ class Program:
     Parameters
     ----------
     nodes : sequence of Node
-        The operations, in an order in which they can run.
+        The operations; each follows the operations that it uses.
     given : sequence
         Slots of the values that :meth:`run` takes.
     wanted : sequence

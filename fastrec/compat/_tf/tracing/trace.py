@@ -360,7 +360,7 @@ class Trace:
 
 
 def names_of(nodes: Sequence[Node]) -> str:
-    """Return the names of operations; those of a fused operation are joined by plus signs."""
+    """Return the names of operations; plus signs join the names within a fused operation."""
     return ", ".join(node.op.name for node in nodes)
 
 
