@@ -314,6 +314,8 @@ class Map(Portion):
         return Attempted(limited, self._of_rows, functools.partial(map, self._of_one))
 
     def _of_rows(self, rows: Rows) -> Rows:
+        if rows.count == 1:  # a stage before this one makes single rows
+            return of_values([self._of_one(rows.first())])
         found = self.trace.run_block(rows.count, rows.columns)
         self._most = limited_rows(sum(map(size_of, found)) / rows.count)
         return Rows(rows.count, found)
