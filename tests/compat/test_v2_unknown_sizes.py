@@ -85,3 +85,11 @@ def test_the_first_image_draws_no_random_numbers() -> None:
         return data.map(lambda image: image + tf.random.uniform(tf.shape(image))).batch(2)
 
     assert results(make, True) == results(make, False)
+
+
+def test_small_images_run_in_columns_after_their_specs_were_learned() -> None:
+    batches = mapped(images([8] * 6)).batch(2)
+    totals = batches.map(lambda batch: int(batch.numpy().sum()))
+    assert totals.element_spec.dtype == tf.int32  # learned from the first batch
+    assert len(list(totals)) == 3
+    assert batches._node.inputs[0].runs_ahead is True

@@ -207,8 +207,12 @@ def _is_tensor(value: Any) -> bool:
 
 def _has_value(value: Any) -> bool:
     """Return whether `value` is a tensor of a graph, or represents one, or is a dataset."""
-    kinds = (_v1("Tensor"), _v1("SparseTensor"), _v1("RaggedTensor"), _v1("data.Dataset"))
-    return isinstance(value, kinds) or hasattr(value, "_as_graph_element")
+    return isinstance(value, _kinds()) or hasattr(value, "_as_graph_element")
+
+
+@functools.cache
+def _kinds() -> tuple[type[Any], ...]:
+    return tuple(map(_v1, ["Tensor", "SparseTensor", "RaggedTensor", "data.Dataset"]))
 
 
 class Version1(ModuleType):

@@ -197,7 +197,7 @@ class Unbatch(Stage):
         known = (TensorSpec, RaggedTensorSpec)
         if any(not isinstance(s, known) or s.shape.sizes is None for s in self.inputs[0].specs):
             return Each(flattened(map(_split_all, self.inputs[0].elements())))
-        together = ask if in_columns() and self.inputs[0].runs_ahead else 1
+        together = ask if self.inputs[0].runs_ahead else 1
         each = lambda values: flattened(map(_split_all, values))  # noqa: E731
         rows = Attempted(self.inputs[0].start(together), _rows_within, each)
         return chunks_of(pulled(rows, together))

@@ -243,18 +243,23 @@ class Map(Portion):
     def _may_run_ahead(self) -> bool:
         return self.pure and not self._is_large and super()._may_run_ahead()
 
-    @functools.cached_property
+    @property
     def _is_large(self) -> bool:
         """Whether rows are best made one by one; if sizes are unknown, the first row decides."""
         trace = self.trace
-        if not trace.may_be_small or not self.pure or not in_columns():
-            return trace.is_large
+        return trace.is_large and not (trace.may_be_small and in_columns() and self._begins_small)
+
+    @functools.cached_property
+    def _begins_small(self) -> bool:
+        """Whether the first row is small, and can be made without effects to find that out."""
+        if not self.pure:
+            return False
         try:
             with looking_ahead():
                 value = first(self.inputs[0].elements())
-            return value is None or trace.bytes_made(value) > SMALL_BYTES
+            return value is not None and self.trace.bytes_made(value) <= SMALL_BYTES
         except Exception:  # the iteration raises it in its place
-            return True
+            return False
 
     def start(self, ask: int, padded: Mapping[int, Padded] | None = None) -> Pull:
         """Begin an iteration.
@@ -326,7 +331,7 @@ class Map(Portion):
     def _rows(self) -> Iterator[_Row]:
         """Return the elements, with small values computed together if the input may run ahead."""
         parts, stage = self.trace.divided, self.inputs[0]
-        if parts is None or not in_columns() or not stage.runs_ahead:
+        if parts is None or not stage.runs_ahead:
             return zip(itertools.repeat(self.trace), stage.elements())
         rows = pulled(stage.start(BEFORE_LARGE), BEFORE_LARGE)
         return flattened(map(functools.partial(self._early, *parts), rows))

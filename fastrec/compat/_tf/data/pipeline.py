@@ -99,13 +99,15 @@ class Stage(ABC):
 
     @property
     def runs_ahead(self) -> bool:
-        """Whether rows may be made before they are needed: without effects, and small."""
+        """Whether small rows may be made in columns before they are needed, without effects."""
+        if not in_columns():
+            return False
         if self._runs_ahead is None:
             self._runs_ahead = self._may_run_ahead()
         return self._runs_ahead
 
     def _may_run_ahead(self) -> bool:
-        """Return the value of :attr:`runs_ahead`."""
+        """Return the value of :attr:`runs_ahead` in columns."""
         return self.pure and self._is_scalar()
 
     @abstractmethod

@@ -22,7 +22,7 @@ from ..seeds import SeedSource
 from ..tracing.rules import enabled
 from ..width import AHEAD, READ_BYTES
 from .mapping import Map
-from .pipeline import UNKNOWN, Stage, in_columns
+from .pipeline import UNKNOWN, Stage
 from .sources import Slices, plain_files
 from .streams import Attempted, Each, Pull, Rows, Value, chunks_of, flattened
 
@@ -72,7 +72,7 @@ class Shuffle(Stage):
         return source
 
     def start(self, ask: int) -> Pull:
-        if in_columns() and enabled("shuffle first") and self.runs_ahead:
+        if enabled("shuffle first") and self.runs_ahead:
             return self._with_maps_last.start(ask)
         return Each(self._shuffled(self.inputs[0].elements))
 

@@ -19,7 +19,7 @@ import threading
 from typing import Any
 
 from ..seeds import is_looking_ahead
-from .pipeline import Portion, Stage, in_columns
+from .pipeline import Portion, Stage
 from .streams import Each, Pull
 
 S = TypeVar("S")
@@ -205,10 +205,6 @@ class Prefetch(Portion):
 
     def start(self, ask: int) -> Pull:
         stage = self.inputs[0]
-        if (
-            not self._size
-            or is_looking_ahead()
-            or (in_columns() and stage.pure and stage.runs_ahead)
-        ):
+        if not self._size or is_looking_ahead() or (stage.pure and stage.runs_ahead):
             return super().start(ask)
         return Each(_Ahead(stage.elements(), self._size))

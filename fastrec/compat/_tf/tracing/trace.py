@@ -103,9 +103,13 @@ class Trace:
 
     def _noted(self, rule: str, before: list[Node], after: list[Node]) -> list[Node]:
         """Return the operations `after` a rule, and note the rule if it changed them."""
-        if rule not in self.rules and names_of(before) != names_of(after):
-            self.rules.append(rule)
+        if names_of(before) != names_of(after):
+            self._note(rule)
         return after
+
+    def _note(self, rule: str) -> None:
+        if rule not in self.rules:
+            self.rules.append(rule)
 
     def over(
         self, nodes: Sequence[Node], given: Sequence[int], outputs: Sequence[tuple[bool, Any]]
@@ -244,7 +248,7 @@ class Trace:
             return None
         references = [ref for node in late for ref in node.inputs] + self.outputs
         carried = sorted(ready.intersection(slot for is_slot, slot in references if is_slot))
-        self.rules.append("small together")
+        self._note("small together")
         first = self.over(early, self.given, [(True, slot) for slot in carried])
         return first, self.over(late, carried, self.outputs)
 
@@ -265,10 +269,10 @@ class Trace:
 
     def bytes_made(self, values: Sequence[Any]) -> int:
         """Return the bytes of all values that the trace creates for an element."""
-        self.made = 0
-        self.run_block(1, [column_of([value]) for value in values])
-        made, self.made = self.made, None
-        return made
+        alone = copy.copy(self)  # other threads may run this trace
+        alone.made, alone._programs = 0, {}
+        alone.run_block(1, [column_of([value]) for value in values])
+        return alone.made
 
     def _makes_large(self, specs: Sequence[TypeSpec], is_image: Callable[[TypeSpec], bool]) -> bool:
         """Return whether any value is large; natively parsed arrays count only as images."""
