@@ -26,7 +26,8 @@ NAMES = {
         maximum minimum multiply negative not_equal pow round saturate_cast sigmoid sign sin
         sinh sqrt square stop_gradient=identity subtract tan tanh truediv truncatediv
     @arrays: broadcast_to concat expand_dims fill linspace ones ones_like pad range rank reshape
-        reverse shape size split squeeze stack tile transpose unstack zeros zeros_like
+        reverse sequence_mask shape size split squeeze stack tile transpose unstack zeros
+        zeros_like
     _tf.dtypes: DType as_dtype bfloat16 bool=bool_ complex128 complex64 double=float64 float16
         float32 float64 half=float16 int16 int32 int64 int8 resource string uint16 uint32 uint64
         uint8
@@ -35,11 +36,11 @@ NAMES = {
     @various: acosh asinh atanh broadcast_dynamic_shape broadcast_static_shape clip_by_norm
         identity_n shape_n tensor_scatter_nd_max tensor_scatter_nd_min tensor_scatter_nd_sub
         timestamp truncatemod
-    @picking: boolean_mask gather gather_nd one_hot sequence_mask slice tensor_scatter_nd_add
-        tensor_scatter_nd_update unique where
+    @picking: boolean_mask gather gather_nd one_hot slice tensor_scatter_nd_add
+        tensor_scatter_nd_update where
     @checks: Assert assert_equal assert_greater assert_less assert_rank ensure_shape
     @segments: dynamic_partition dynamic_stitch reverse_sequence scatter_nd searchsorted
-        unique_with_counts
+        unique unique_with_counts
     _tf.specs: RaggedTensorSpec SparseTensorSpec TensorSpec TypeSpec
     @ordering: argsort repeat roll sort
     @special: bitcast complex scalar_mul unravel_index
@@ -96,7 +97,8 @@ NAMES = {
         string_lower=lower string_strip=strip string_to_hash_bucket_fast=to_hash_bucket_fast
         string_to_number=to_number string_upper=upper substr
     .graph/1: Graph add_to_collection control_dependencies get_collection get_collection_ref
-        get_default_graph get_seed name_scope reset_default_graph set_random_seed
+        get_default_graph name_scope reset_default_graph
+    .draws/1: get_seed set_random_seed
     .control_flow/1: Print case cond device group map_fn no_op print=print_v2 switch_case
         tuple=tuple_
     .session/1: ConfigProto GPUOptions InteractiveSession RunMetadata RunOptions Session
@@ -452,7 +454,7 @@ NAMES = {
     .draws:stateless: fold_in split stateless_categorical=categorical stateless_normal=normal
         stateless_shuffle=shuffle stateless_truncated_normal=truncated_normal
         stateless_uniform=uniform
-    .graph/1: get_seed set_random_seed
+    .draws/1: get_seed set_random_seed
     .draws:draws/1: multinomial
     .draws/2: Generator create_rng_state get_global_generator set_global_generator
     _tf.seeds/2: set_seed

@@ -91,14 +91,26 @@ def graph_seed(seed: int | None, number: int) -> tuple[int, int]:
 
 
 def _pair(seed: int | None, make: Callable[[], int]) -> tuple[int, int]:
-    if _Global.seed is None:
-        if seed is None:
-            return 0, 0
-        pair = _DEFAULT_GRAPH_SEED, int(seed) % _MAX_SEED
-    else:
-        given = make() if seed is None else int(seed)
-        pair = _Global.seed % _MAX_SEED, given % _MAX_SEED
-    return (0, _MAX_SEED) if pair == (0, 0) else pair
+    return combined(_Global.seed, seed, make) or (0, 0)
+
+
+def combined(
+    whole: int | None, seed: int | None, make: Callable[[], int]
+) -> tuple[int, int] | None:
+    """Return the two seeds of an operation; None if neither seed is set.
+
+    Parameters
+    ----------
+    whole, seed : int, optional
+        The seed of the graph or program, and that of the operation.
+    make : callable
+        Returns the seed of an operation without a seed, if `whole` is set.
+    """
+    if whole is None:
+        return None if seed is None else (_DEFAULT_GRAPH_SEED, int(seed) % _MAX_SEED)
+    given = make() if seed is None else int(seed)
+    pair = whole % _MAX_SEED, given % _MAX_SEED
+    return (0, _MAX_SEED) if pair == (0, 0) else pair  # (0, 0) would mean that no seed is set
 
 
 # Generators of the current iteration over a dataset. As in TensorFlow, a function continues its

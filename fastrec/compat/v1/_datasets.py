@@ -49,7 +49,8 @@ from ._composites import (
 from ._functions import GraphFunction
 from ._nodes import Operation, Tensor
 from .constants import constant_value, convert_to_tensor
-from .graph import captured_values, create_op, get_seed
+from .draws import get_seed
+from .graph import captured_values, create_op
 
 Captures = dict[Tensor, None]
 

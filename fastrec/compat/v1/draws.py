@@ -11,11 +11,31 @@ from .._tf.faces.draws import Draws, Stateless
 from .._tf.faces.images import random_functions
 from .._tf.kernels import philox
 from .._tf.ops.draws import Drawing, Starts
-from .._tf.seeds import kept_for_run, running
+from .._tf.seeds import combined, kept_for_run, running
 from ._nodes import Operation, SessionOp, Tensor
 from ._ops import GRAPHS
 from .array_ops import _shape_tensor
-from .graph import add_operation, get_seed, name_scope
+from .graph import add_operation, get_default_graph, name_scope
+
+
+def set_random_seed(seed: int | None) -> None:
+    """Set the seed of the default graph."""
+    get_default_graph().seed = seed
+
+
+def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
+    """Return the two seeds of an operation with the seed `op_seed`; None if no seed is set.
+
+    In a graph with a seed, operations without a seed are numbered.
+    """
+    graph = get_default_graph()
+
+    def number() -> int:
+        found: int = graph.extras.get("unseeded", 0)
+        graph.extras["unseeded"] = found + 1
+        return found
+
+    return combined(graph.seed, op_seed, number) or (None, None)
 
 
 def first_state(op: Operation) -> philox.Philox:

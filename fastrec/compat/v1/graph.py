@@ -296,8 +296,6 @@ class Graph:
         return self._by_name[name]
 
 
-_MOST_SEED = 2**31 - 1
-GRAPH_SEED = 87654321  # TensorFlow's seed of the graph if only the operation has a seed
 _HERE = os.path.dirname(os.path.dirname(__file__))
 
 _default = Graph()
@@ -375,28 +373,6 @@ def reset_default_graph() -> None:
     if inside.graphs:
         raise AssertionError("Do not use tf.reset_default_graph() to clear nested graphs.")
     _default = Graph()
-
-
-def set_random_seed(seed: int | None) -> None:
-    """Set the seed of the default graph."""
-    get_default_graph().seed = seed
-
-
-def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
-    """Return the two seeds of an operation with the seed `op_seed`; None if no seed is set.
-
-    In a graph with a seed, operations without a seed are numbered.
-    """
-    graph = get_default_graph()
-    if graph.seed is None:
-        if op_seed is None:
-            return None, None
-        return GRAPH_SEED, op_seed % _MOST_SEED
-    if op_seed is None:
-        op_seed = graph.extras.setdefault("unseeded", 0)
-        graph.extras["unseeded"] = op_seed + 1
-    pair = graph.seed % _MOST_SEED, op_seed % _MOST_SEED
-    return (0, _MOST_SEED) if pair == (0, 0) else pair  # (0, 0) would mean that no seed is set
 
 
 def add_to_collection(name: Any, value: Any) -> None:

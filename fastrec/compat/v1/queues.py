@@ -14,7 +14,8 @@ from .._tf.shape import Dimension, TensorShape, as_shape
 from ._nodes import Tensor
 from ._queueing import FifoQueue, PaddingQueue, Queue, ShuffleQueue, shape_text
 from ._queueing import PriorityQueue as RankedQueue
-from .graph import create_op, get_seed
+from .draws import get_seed
+from .graph import create_op
 from .queue_base import QueueBase, as_names, as_types
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..dtypes import DType, as_dtype, float32, float64, int32, int64, string
+from ..dtypes import DType, as_dtype, bool_, float32, float64, int32, int64, string
 from ..methods import Methods, RaggedMethods, of_values
 from ..ops import Op, filling, joining, shaping
 from ..ops.arithmetic import CAST, CONJ, IDENTITY
@@ -172,6 +172,13 @@ class Arrays(Faces):
         return lengths
 
     # Fill, repeat, pad and reverse tensors.
+
+    def sequence_mask(
+        self, lengths: Any, maxlen: Any = None, dtype: Any = bool_, name: str | None = None
+    ) -> Any:
+        """Return one row for each length, in which the first ``length`` elements are true."""
+        inputs = [self._tensor(each) for each in (lengths, maxlen) if each is not None]
+        return self._apply(filling.SEQUENCE_MASK, inputs, name, dtype=as_dtype(dtype))
 
     def fill(self, dims: Any, value: Any, name: str | None = None) -> Any:
         """Create a tensor of the shape `dims` that is filled with one value."""

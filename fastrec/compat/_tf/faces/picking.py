@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from ..dtypes import DType, as_dtype, bool_, float32, int32
+from ..dtypes import DType, as_dtype, bool_, float32
 from ..methods import Methods, of_values
 from ..ops import Op, same_spec
 from ..ops import picking as rows
@@ -18,13 +18,6 @@ from ..ops.arithmetic import CAST
 from . import Faces
 
 _PLACES = ("int16", "int32", "int64")
-
-
-class Unique(NamedTuple):
-    """The distinct values, and the index of each element's value among them."""
-
-    y: Any
-    idx: Any
 
 
 def scattering(name: str, change: Callable[..., Any]) -> Callable[..., Any]:
@@ -129,19 +122,6 @@ class Picking(Faces):
             if not sizes.is_compatible_with(kept.shape):
                 raise ValueError(f"Shapes {sizes} and {kept.shape} are incompatible")
         return self._apply(rows.BOOLEAN_MASK, (values, kept), name, axis=first)
-
-    def unique(self, x: Any, out_idx: Any = int32, name: str | None = None) -> Unique:
-        """Return the distinct elements of a vector in order, and each element's index in them."""
-        inputs = (self._tensor(x),)
-        found = self._version.apply_all(rows.UNIQUE, inputs, name, out_idx=as_dtype(out_idx))
-        return Unique(*found)
-
-    def sequence_mask(
-        self, lengths: Any, maxlen: Any = None, dtype: Any = bool_, name: str | None = None
-    ) -> Any:
-        """Return one row for each length, in which the first ``length`` elements are true."""
-        inputs = [self._tensor(each) for each in (lengths, maxlen) if each is not None]
-        return self._apply(rows.SEQUENCE_MASK, inputs, name, dtype=as_dtype(dtype))
 
     def slice(self, input_: Any, begin: Any, size: Any, name: str | None = None) -> Any:
         """Slice `size` elements from `begin` along each dimension; -1 means all remaining ones."""

@@ -12,6 +12,13 @@ from ..ops import Op, segments
 from . import Faces, Version, one_of
 
 
+class Unique(NamedTuple):
+    """The distinct values, and the index of each element's value among them."""
+
+    y: Any
+    idx: Any
+
+
 class UniqueWithCounts(NamedTuple):
     """Distinct values, the index of each element among them, and their counts."""
 
@@ -109,6 +116,12 @@ class Segments(Faces):
         return self._apply(
             segments.SEARCH_SORTED, inputs, name, side=side, dtype=as_dtype(out_type)
         )
+
+    def unique(self, x: Any, out_idx: Any = "int32", name: str | None = None) -> Unique:
+        """Return the distinct elements of a vector in order, and each element's index in them."""
+        inputs = (self._tensor(x),)
+        found = self._version.apply_all(segments.UNIQUE, inputs, name, out_idx=as_dtype(out_idx))
+        return Unique(*found)
 
     def unique_with_counts(self, x: Any, out_idx: Any = "int32", name: str | None = None) -> Any:
         """Return the distinct elements, the index of each element's value, and the counts."""

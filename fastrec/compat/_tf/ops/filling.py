@@ -358,3 +358,28 @@ def _grid_specs(specs: Sequence[Any], *_: Any, indexing: Any) -> list[TypeSpec]:
 
 
 MESHGRID = Op("Meshgrid", _grid, _grid_specs)
+
+
+def _sequence_mask(lengths: Array, *most: Array, dtype: DType) -> Array:
+    width = int(most[0]) if most else int(lengths.max(initial=0))
+    if width < 0:
+        raise invalid(f"Requires start <= limit when delta > 0: 0/{width}")
+    return (np.arange(width) < np.expand_dims(lengths, -1)).astype(dtype.numpy)
+
+
+def _mask_of_spec(specs: Sequence[Any], raws: Sequence[Any], *, dtype: DType) -> list[TypeSpec]:
+    sizes, most = specs[0].shape.sizes, constant_of(raws[1]) if len(raws) > 1 else None
+    if most is not None and most < 0:
+        raise ValueError(f"Dimension {most} must be >= 0")
+    if sizes is None:
+        return [TensorSpec(None, dtype)]
+    return [TensorSpec([*sizes, None if most is None else int(most)], dtype)]
+
+
+def _sequence_block(_: int, lengths: Block, *most: Block, dtype: DType) -> Any:
+    if not is_column(lengths) or not most or most[0].many:
+        return None
+    return _sequence_mask(lengths.value, most[0].value, dtype=dtype)
+
+
+SEQUENCE_MASK = Op("SequenceMask", _sequence_mask, _mask_of_spec, _sequence_block)

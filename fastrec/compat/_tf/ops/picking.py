@@ -9,23 +9,20 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import fastrec
-from fastrec import _tensor
 from fastrec.columns import Arrays
 
 from ..columns import are_alike, flat_values, rows_of_shapes
-from ..dtypes import DType
 from ..errors import invalid
 from ..kernels import shaping as slicing
 from ..kernels.shaping import room
 from ..shape import in_messages
 from ..specs import TensorSpec, TypeSpec
-from ..tensor import TensorShape, as_array, as_texts
+from ..tensor import TensorShape, as_array
 from . import Array, Block, Op, constant_of, known_sizes
 from .reductions import one_number
 from .shaping import is_column, moved
 
 _WORTH = 1 << 12  # the minimum number of elements for a faster method
-_MANY = 1 << 8  # from this number of values, a table is faster than a dict
 _LONG = 1 << 7  # rows of at least this number of elements are copied faster as a whole
 INVALID_INDEX = (
     "Only integers, slices (`:`), ellipsis (`...`), tf.newaxis (`None`) and scalar "
@@ -454,72 +451,3 @@ def _mask_block(_: int, x: Block, mask: Block, *, axis: int) -> Any:
 
 
 BOOLEAN_MASK = Op("BooleanMask", _boolean_mask, _mask_spec, _mask_block)
-
-
-def numbered(values: Any) -> tuple[Any, Array]:
-    """Return the distinct values of a vector in order, and the index of each element's value."""
-    if isinstance(values, fastrec.Bytes):
-        places, firsts = _tensor.number_texts(values)
-        return values.take(firsts), places
-    if values.dtype.kind in "iu" and values.size >= _MANY:
-        low = values.min()
-        span = int(values.max()) - int(low) + 1
-        if span <= 4 * values.size:
-            places = np.subtract(values, low, dtype=np.int64, casting="unsafe")
-            first = np.full(span, values.size)
-            first[places[::-1]] = np.arange(values.size)[::-1]  # the last write wins
-            begins = np.sort(first[first < values.size])
-            first[places[begins]] = np.arange(begins.size)
-            return values[begins], first[places]
-    texts = as_texts(values) if values.dtype.hasobject and values.size >= _MANY else None
-    if texts is not None:
-        places, firsts = _tensor.number_texts(texts)
-        return values[firsts], places
-    seen: dict[Any, int] = {}
-    numbers = [seen.setdefault(value, len(seen)) for value in values.tolist()]
-    found = np.empty(len(seen), values.dtype)
-    found[:] = list(seen)
-    return found, np.array(numbers, np.int64)
-
-
-def _unique(x: Any, *, out_idx: DType) -> tuple[Any, Array]:
-    values = x if isinstance(x, fastrec.Bytes) else as_array(x)
-    if len(values.shape) != 1:
-        raise invalid("unique expects a 1D vector.")
-    found, numbers = numbered(values)
-    return found, numbers.astype(out_idx.numpy)
-
-
-def _unique_spec(specs: Sequence[Any], *_: Any, out_idx: DType) -> list[TypeSpec]:
-    shape = specs[0].shape
-    if shape.ndims not in (1, None):
-        raise ValueError(f"Shape must be rank 1 but is rank {shape.ndims} for 'Unique'")
-    return [TensorSpec([None], specs[0].dtype), TensorSpec(shape, out_idx)]
-
-
-UNIQUE = Op("Unique", _unique, _unique_spec)
-
-
-def _sequence_mask(lengths: Array, *most: Array, dtype: DType) -> Array:
-    width = int(most[0]) if most else int(lengths.max(initial=0))
-    if width < 0:
-        raise invalid(f"Requires start <= limit when delta > 0: 0/{width}")
-    return (np.arange(width) < np.expand_dims(lengths, -1)).astype(dtype.numpy)
-
-
-def _mask_of_spec(specs: Sequence[Any], raws: Sequence[Any], *, dtype: DType) -> list[TypeSpec]:
-    sizes, most = specs[0].shape.sizes, constant_of(raws[1]) if len(raws) > 1 else None
-    if most is not None and most < 0:
-        raise ValueError(f"Dimension {most} must be >= 0")
-    if sizes is None:
-        return [TensorSpec(None, dtype)]
-    return [TensorSpec([*sizes, None if most is None else int(most)], dtype)]
-
-
-def _sequence_block(_: int, lengths: Block, *most: Block, dtype: DType) -> Any:
-    if not is_column(lengths) or not most or most[0].many:
-        return None
-    return _sequence_mask(lengths.value, most[0].value, dtype=dtype)
-
-
-SEQUENCE_MASK = Op("SequenceMask", _sequence_mask, _mask_of_spec, _sequence_block)

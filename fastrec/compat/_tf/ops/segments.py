@@ -17,9 +17,8 @@ from ..dtypes import DType
 from ..errors import invalid
 from ..shape import in_messages
 from ..specs import TensorSpec, TypeSpec
-from ..tensor import as_array
+from ..tensor import as_array, as_texts
 from . import Array, Block, Op, constant_of, same_spec
-from .picking import numbered
 
 
 def _rest(spec: Any, gone: int) -> tuple[int | None, ...] | None:
@@ -37,6 +36,7 @@ def _least(dtype: np.dtype[Any], greatest: bool) -> Any:
     return info.max if greatest else info.min
 
 
+_MANY = 1 << 8  # from this number of values, a table is faster than a dict
 _KINDS = ("Sum", "Prod", "Max", "Min", "Mean")
 _NATIVE = set(map(np.dtype, ("float32", "float64", "int32", "int64")))
 _UFUNCS: dict[str, Any] = {
@@ -271,6 +271,50 @@ SEARCH_SORTED = Op(
     _searched,
     lambda specs, *_, dtype, side: [TensorSpec(specs[1].shape, dtype)],
 )
+
+
+def numbered(values: Any) -> tuple[Any, Array]:
+    """Return the distinct values of a vector in order, and the index of each element's value."""
+    if isinstance(values, fastrec.Bytes):
+        places, firsts = _tensor.number_texts(values)
+        return values.take(firsts), places
+    if values.dtype.kind in "iu" and values.size >= _MANY:
+        low = values.min()
+        span = int(values.max()) - int(low) + 1
+        if span <= 4 * values.size:
+            places = np.subtract(values, low, dtype=np.int64, casting="unsafe")
+            first = np.full(span, values.size)
+            first[places[::-1]] = np.arange(values.size)[::-1]  # the last write wins
+            begins = np.sort(first[first < values.size])
+            first[places[begins]] = np.arange(begins.size)
+            return values[begins], first[places]
+    texts = as_texts(values) if values.dtype.hasobject and values.size >= _MANY else None
+    if texts is not None:
+        places, firsts = _tensor.number_texts(texts)
+        return values[firsts], places
+    seen: dict[Any, int] = {}
+    numbers = [seen.setdefault(value, len(seen)) for value in values.tolist()]
+    found = np.empty(len(seen), values.dtype)
+    found[:] = list(seen)
+    return found, np.array(numbers, np.int64)
+
+
+def _unique(x: Any, *, out_idx: DType) -> tuple[Any, Array]:
+    values = x if isinstance(x, fastrec.Bytes) else as_array(x)
+    if len(values.shape) != 1:
+        raise invalid("unique expects a 1D vector.")
+    found, numbers = numbered(values)
+    return found, numbers.astype(out_idx.numpy)
+
+
+def _unique_spec(specs: Sequence[Any], *_: Any, out_idx: DType) -> list[TypeSpec]:
+    shape = specs[0].shape
+    if shape.ndims not in (1, None):
+        raise ValueError(f"Shape must be rank 1 but is rank {shape.ndims} for 'Unique'")
+    return [TensorSpec([None], specs[0].dtype), TensorSpec(shape, out_idx)]
+
+
+UNIQUE = Op("Unique", _unique, _unique_spec)
 
 
 def _counted_unique(x: Array, *, dtype: DType) -> tuple[Array, ...]:

@@ -14,8 +14,7 @@ from ..shape import in_messages
 from ..specs import SparseTensorSpec, TensorSpec, TypeSpec
 from ..tensor import as_array
 from . import Array, Op, constant_of, same_spec
-from .picking import numbered
-from .segments import combined
+from .segments import combined, numbered
 from .sparse import Sparse, dense_array, picked
 
 
