@@ -99,6 +99,7 @@ def test_read_up_to_ends_with_the_file(tmp_path: Path) -> None:
     b = write_records(tmp_path / "b", b"4")
     queue, reader = names(a, b), tf.TFRecordReader()
     some, none = reader.read_up_to(queue, 2), reader.read_up_to(queue, 0)
+    produced, completed = reader.num_records_produced(), reader.num_work_units_completed()
     with filled() as session:
         assert session.run(none).values.shape == (0,)
         assert [session.run(some).values.tolist() for _ in range(3)] == [
@@ -108,6 +109,7 @@ def test_read_up_to_ends_with_the_file(tmp_path: Path) -> None:
         ]
         with pytest.raises(tf.errors.OutOfRangeError):
             session.run(some)
+        assert session.run([produced, completed]) == [4, 2]
 
 
 def test_counters_see_the_end_of_a_file_with_the_read_after_it(tmp_path: Path) -> None:

@@ -145,12 +145,8 @@ class Plan(Program):
         wanted = [(isinstance(each, Tensor), each) for each in fetches]
         left = [each for each in fetches if each not in fed]
         targets = [each if isinstance(each, Operation) else each.op for each in left]
-
-        def folded(node: Node, values: Sequence[Any]) -> list[Any] | None:
-            return _folded(node, values) if fed.isdisjoint(node.slots) else None
-
         nodes = [op.node for op in needed(targets, fed)]
-        super().__init__(nodes, feeds, wanted, kernel_of, lambda operation: None, folded)
+        super().__init__(nodes, feeds, wanted, kernel_of, lambda operation: None, _folded)
         if _may_wait_for_each_other([one.node.view for one in self.code]):
             self.scheduler = run_concurrently
 
